@@ -1,0 +1,59 @@
+"""What stops us, and with which exit code; imports nothing of ours.
+
+A fault *of a wheel* is a finding and is returned. An error here means that we could not do our own work.
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class Exit(enum.IntEnum):
+    """The exit codes of the command line; they are a contract."""
+
+    OK = 0
+    FINDINGS = 1
+    USAGE = 2
+    BAD_INPUT = 3
+    ENVIRONMENT = 4
+    UNKNOWN = 5
+    INTERRUPTED = 130
+
+
+class WheelfixError(Exception):
+    """Something stopped us: what happened, because of what, and what to try."""
+
+    exit_code: Exit = Exit.ENVIRONMENT
+
+    def __init__(self, what: str, *, because: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.because = because
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.because}" if self.because else self.what
+
+
+class UsageError(WheelfixError):
+    """The command line, a configuration file or an argument asks for something that makes no sense."""
+
+    exit_code = Exit.USAGE
+
+
+class InputError(WheelfixError):
+    """An input cannot be read as what it claims to be (no zip, no wheel name, truncated, …)."""
+
+    exit_code = Exit.BAD_INPUT
+
+
+class EnvironmentFailure(WheelfixError):
+    """The machine failed us: disk, permission, a tool that is not there, a file changed under us."""
+
+    exit_code = Exit.ENVIRONMENT
+
+
+class CannotRepair(WheelfixError):
+    """A wheel cannot be made whole with what is at hand; nothing was written for it."""
+
+    exit_code = Exit.FINDINGS

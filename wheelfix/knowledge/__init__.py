@@ -1,0 +1,1 @@
+"""What we know: tables with sources, and their loader."""

@@ -1,0 +1,406 @@
+"""Frozen facts that several rooms share; imports nothing of ours.
+
+Bytes become these facts in ``archive/`` and ``pe/``; ``loader/`` turns them into a resolution, ``rules/`` into
+findings, ``plan`` into intended changes. Paths inside a wheel are POSIX strings, DLL names print as spelled in
+the file and compare by :func:`dll_key`.
+"""
+
+from __future__ import annotations
+
+import enum
+import unicodedata
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Symbol: TypeAlias = "str | int"
+"""An imported or exported name, or an ordinal."""
+
+
+def fold(name: str) -> str:
+    """Return the form in which names of files compare on Windows: NFC, without case."""
+    return unicodedata.normalize("NFC", name).casefold() if not name.isascii() else name.lower()
+
+
+def dll_key(name: str) -> str:
+    """Return the form in which DLL names compare: folded, with the ``.dll`` the loader appends when there is no extension."""
+    key = fold(name)
+    return key if "." in key else key + ".dll"
+
+
+class Machine(str, enum.Enum):
+    """The processor a PE image is for."""
+
+    AMD64 = "amd64"
+    X86 = "x86"
+    ARM64 = "arm64"
+    ARM64EC = "arm64ec"
+    ARM = "arm"
+    UNKNOWN = "unknown"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Severity(str, enum.Enum):
+    """How much a finding matters; the order is the order of harm."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Repairable(str, enum.Enum):
+    """Whether ``wheelfix repair`` can mend what a finding names."""
+
+    ALWAYS = "always"
+    SOMETIMES = "sometimes"
+    NEVER = "never"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+# ---------------------------------------------------------------------------------------------- bytes → facts
+
+
+class ByteSource(Protocol):
+    """Bytes that can be read at any place: a file on disk, or a member that is inflated as far as needed."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        ...
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``; fewer at the end, none behind it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One DLL in an import table and what is wanted from it."""
+
+    dll: str
+    """The name as spelled in the table."""
+    symbols: tuple[Symbol, ...] = ()
+    """Names and ordinals, in table order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exports:
+    """What a DLL offers."""
+
+    names: frozenset[str] = frozenset()
+    ordinals: frozenset[int] = frozenset()
+    forwarders: Mapping[Symbol, str] = field(default_factory=dict)
+    """Symbols that live in another DLL, with the target as spelled (``libomp.dll.KMP_CALLOC``, ``NTDLL.#12``)."""
+
+    def offers(self, symbol: Symbol) -> bool:
+        """Whether the name or ordinal is exported (a forwarder counts)."""
+        return symbol in self.ordinals if isinstance(symbol, int) else symbol in self.names
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """The facts of one PE image that the loader and the rules ask for."""
+
+    machine: Machine
+    size: int
+    """Size of the file in bytes."""
+    is_dll: bool = True
+    imports: tuple[Import, ...] = ()
+    delay_imports: tuple[Import, ...] = ()
+    exports: Exports = field(default_factory=Exports)
+    linker: tuple[int, int] = (0, 0)
+    """Linker version: 14.x is the MSVC toolset."""
+    dependent_load_flags: int = 0
+    """LOAD_LIBRARY_SEARCH flags the image wants for its own imports; 0 means the caller's."""
+    managed: bool = False
+    """A .NET assembly."""
+    sections: tuple[str, ...] = ()
+    signed: bool = False
+    """A certificate table is present; says nothing about its validity."""
+    oddities: tuple[str, ...] = ()
+    """What was irregular but did not stop the reading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """Bytes that call themselves a DLL and are none, with the reason."""
+
+    kind: str
+    """``empty``, ``lfs-pointer``, ``not-pe``, ``truncated`` or ``malformed``."""
+    reason: str
+    size: int = 0
+
+
+ImageFacts: TypeAlias = "Image | Malformed"
+
+
+@dataclass(frozen=True, slots=True)
+class FileVersion:
+    """What a version resource says."""
+
+    file: tuple[int, int, int, int] = (0, 0, 0, 0)
+    product: tuple[int, int, int, int] = (0, 0, 0, 0)
+    strings: Mapping[str, str] = field(default_factory=dict)
+    """CompanyName, ProductName, FileVersion, … as spelled."""
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self.file))
+
+
+# ------------------------------------------------------------------------------------------ facts → resolution
+
+
+@dataclass(frozen=True, slots=True)
+class InView:
+    """A file of the wheel, environment or plan under examination."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A DLL or API set of Windows itself."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PythonRuntime:
+    """A DLL that CPython brings: ``python311.dll``, ``vcruntime140.dll``, ``libffi-8.dll``, …"""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """A DLL that a device driver installs."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class VcRedist:
+    """A DLL of the Visual C++ runtime, assumed on the target by the profile."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """A DLL that the profile says is there: ``--assume cuda=11.7``, ``--assume conda``."""
+
+    name: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedBy:
+    """A DLL that another distribution, named in Requires-Dist, provides."""
+
+    name: str
+    distribution: str
+    reachable: bool
+    """Whether its folder is on the search path, or the DLL already loaded, when the load happens."""
+    because: str
+    """Why it is or is not reachable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Nobody provides it."""
+
+    searched: tuple[str, ...] = ()
+    """The folders and stations that were asked, in order."""
+    present_at: tuple[str, ...] = ()
+    """Files of that name which are in the view, but where the loader does not look."""
+
+
+Provider: TypeAlias = "InView | System | PythonRuntime | Driver | VcRedist | Assumed | OwnedBy | Missing"
+
+
+class EdgeKind(str, enum.Enum):
+    """How one image asks for another."""
+
+    IMPORT = "import"
+    DELAY = "delay"
+    COMPANION = "companion"
+    FORWARDER = "forwarder"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One image's need for another, and who meets it."""
+
+    importer: str
+    """Path in the view."""
+    name: str
+    """The DLL as spelled by the importer or the companion table."""
+    kind: EdgeKind
+    provider: Provider
+    required: bool = True
+    """False for optional companions and for delay loads that no family needs in practice."""
+    because: str = ""
+    """For companions: the table's reason."""
+    source: str = ""
+    """For companions: where the table has it from."""
+    lacks: tuple[Symbol, ...] = ()
+    """Imported symbols that the provider, a file of the view, does not export."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadEvent:
+    """A load that the package performs by itself: torch's glob, an extension module, a DLL named in its code."""
+
+    path: str
+    cause: str
+    """``torch-glob``, ``extension`` or ``code``."""
+    module: str = ""
+    """For an extension: the dotted module name."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOutcome:
+    """What the loader answers to one event."""
+
+    event: LoadEvent
+    code: int = 0
+    """0, or the Windows error code."""
+    chain: tuple[str, ...] = ()
+    """From the file named in the event to the true cause, as base names."""
+    detail: str = ""
+    """The symbol that lacks, the machine that does not fit, …"""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """Everything the loader model found out about one view."""
+
+    edges: tuple[Edge, ...] = ()
+    outcomes: tuple[LoadOutcome, ...] = ()
+    reached: frozenset[str] = frozenset()
+    """Files that some event loads, directly or through imports and companions."""
+    search_dirs: tuple[str, ...] = ()
+    """Folders added to the DLL search by the package, in order."""
+
+    @property
+    def first_failure(self) -> LoadOutcome | None:
+        """The first event that fails, which is the one the user sees."""
+        return next((outcome for outcome in self.outcomes if outcome.code), None)
+
+
+# ------------------------------------------------------------------------------------------ resolution → report
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fact about a wheel that somebody should know."""
+
+    code: str
+    name: str
+    severity: Severity
+    subject: str
+    """The member, DLL or row it is about."""
+    message: str
+    hint: str = ""
+    evidence: Mapping[str, Json] = field(default_factory=dict)
+    repairable: Repairable = Repairable.NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file that could be vendored."""
+
+    path: str
+    root: str
+    version: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MissingDll:
+    """A DLL that nobody provides, with everyone who asks for it."""
+
+    name: str
+    kind: EdgeKind
+    required: bool
+    needed_by: tuple[str, ...]
+    chain: tuple[str, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    providers: tuple[str, ...] = ()
+    """Who ships it, from the tables, when no candidate is at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The error that importing the package will raise."""
+
+    path: str
+    code: int
+    message: str
+    """The very line, as Python prints it."""
+    chain: tuple[str, ...]
+    """From the file that the error names to the true cause."""
+    explanation: str = ""
+    """Why the named file is not the culprit."""
+
+
+class Verdict(str, enum.Enum):
+    """The answer in one word."""
+
+    OK = "ok"
+    RISKY = "risky"
+    BROKEN = "broken"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedImage:
+    """A PE image of the scanned thing, by its path there."""
+
+    path: str
+    facts: ImageFacts
+    version: FileVersion | None = None
+    """Read only when a rule or an option asked for it."""
+    archs: tuple[str, ...] | None = None
+    """GPU code inside, such as ``sm_86`` and ``ptx_86``; None when nobody asked."""
+    signer: str | None = None
+    """Who signed it, ``unsigned``, or None when nobody asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReport:
+    """What ``wheelfix scan`` says about one wheel, package folder or installed distribution."""
+
+    path: str
+    name: str
+    version: str
+    tags: tuple[str, ...]
+    machine: Machine
+    images: tuple[ScannedImage, ...]
+    resolution: Resolution
+    missing: tuple[MissingDll, ...]
+    first_failure: Prediction | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Broken with an error, risky with a warning, ok with neither."""
+        severities = {finding.severity for finding in self.findings}
+        if Severity.ERROR in severities:
+            return Verdict.BROKEN
+        return Verdict.RISKY if Severity.WARNING in severities else Verdict.OK

@@ -1,0 +1,1 @@
+"""Reports for people and machines; each renderer takes a report and gives text."""

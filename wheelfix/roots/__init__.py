@@ -1,0 +1,1 @@
+"""Where DLLs can come from: discovery per vendor, the index of candidates, and the choice among them."""

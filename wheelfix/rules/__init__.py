@@ -1,0 +1,1 @@
+"""One function per finding code, the registry of codes, and their pages."""
