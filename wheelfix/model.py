@@ -26,7 +26,7 @@ def fold(name: str) -> str:
 
 
 def dll_key(name: str) -> str:
-    """Return the form in which DLL names compare: folded, with the ``.dll`` the loader appends when there is no extension."""
+    """Return the form in which DLL names compare: folded, with the ``.dll`` that the loader appends itself."""
     key = fold(name)
     return key if "." in key else key + ".dll"
 
