@@ -1,0 +1,1 @@
+"""Tests of wheelfix; the folders mirror the package."""

@@ -1,0 +1,1 @@
+"""Small builders that several tests share."""

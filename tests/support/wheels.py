@@ -1,0 +1,91 @@
+"""Small wheels for tests: given files in, a wheel with a correct RECORD out."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import zipfile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+DEFAULT_TAGS = ("cp311-cp311-win_amd64",)
+EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def build_wheel(
+    folder: Path,
+    name: str,
+    version: str,
+    tags: str | Sequence[str] = DEFAULT_TAGS,
+    files: Mapping[str, bytes | str] | None = None,
+    *,
+    requires: Sequence[str] = (),
+    purelib: bool = False,
+    extra_metadata: Sequence[str] = (),
+    stored: bool = False,
+) -> Path:
+    """Write ``name-version-tags.whl`` into ``folder`` and return its path.
+
+    ``tags`` is one compressed tag (``py2.py3-none-any``) or several of them, which must share two of their three
+    parts. ``files`` are the members besides dist-info, in archive order; a given dist-info file (``METADATA``,
+    ``WHEEL``, ``top_level.txt``, …) takes the place of the built one, and RECORD is always computed.
+    """
+    tag_list = [tags] if isinstance(tags, str) else list(tags)
+    stem = f"{_escape(name)}-{version}"
+    info = f"{stem}.dist-info"
+    members = {path: _bytes(data) for path, data in (files or {}).items()}
+    members.setdefault(f"{info}/METADATA", _metadata(name, version, requires, extra_metadata))
+    members.setdefault(f"{info}/WHEEL", _wheel(tag_list, purelib))
+    ordered = sorted(members, key=lambda path: path.startswith(f"{info}/"))
+    record = "".join(f"{_csv(path)},{_digest(members[path])},{len(members[path])}\n" for path in ordered)
+    members[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"{stem}-{_file_tag(tag_list)}.whl"
+    method = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(target, "w", method) as archive:
+        for path in [*ordered, f"{info}/RECORD"]:
+            entry = zipfile.ZipInfo(path, EPOCH)
+            entry.compress_type = method
+            entry.external_attr = 0o100644 << 16
+            archive.writestr(entry, members[path])
+    return target
+
+
+def _escape(name: str) -> str:
+    return re.sub(r"[-_.]+", "_", name)
+
+
+def _bytes(data: bytes | str) -> bytes:
+    return data.encode() if isinstance(data, str) else data
+
+
+def _csv(path: str) -> str:
+    return '"' + path.replace('"', '""') + '"' if any(mark in path for mark in ',"\n') else path
+
+
+def _digest(data: bytes) -> str:
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def _metadata(name: str, version: str, requires: Sequence[str], extra: Sequence[str]) -> bytes:
+    lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
+    lines += [f"Requires-Dist: {requirement}" for requirement in requires]
+    return ("\n".join([*lines, *extra]) + "\n").encode()
+
+
+def _wheel(tags: Sequence[str], purelib: bool) -> bytes:
+    lines = ["Wheel-Version: 1.0", "Generator: wheelfix-tests", f"Root-Is-Purelib: {str(purelib).lower()}"]
+    for tag in tags:
+        pythons, abis, platforms = (part.split(".") for part in tag.split("-"))
+        lines += [f"Tag: {p}-{a}-{f}" for p in pythons for a in abis for f in platforms]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _file_tag(tags: Sequence[str]) -> str:
+    columns = zip(*(tag.split("-") for tag in tags), strict=True)
+    return "-".join(".".join(dict.fromkeys(column)) for column in columns)
