@@ -1,0 +1,100 @@
+"""What a rule may look at: one scanned wheel, environment or folder with everything known about it."""
+
+from __future__ import annotations
+
+import functools
+import posixpath
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from wheelfix.model import Edge, FileVersion, Image, ImageFacts, InView, LoadOutcome, Machine, Malformed, Resolution
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from wheelfix.archive.faults import ArchiveFault, RecordFault
+    from wheelfix.archive.wheelinfo import WheelInfo
+    from wheelfix.loader.profile import Profile
+    from wheelfix.loader.torch import TorchFacts
+    from wheelfix.loader.view import FileView
+
+
+def _unknown(path: str) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One scanned thing; not slotted, because what rules share is computed once and kept."""
+
+    view: FileView
+    profile: Profile
+    resolution: Resolution
+    machine: Machine = Machine.AMD64
+    """The processor that the wheel's tags, or most of its images, are for."""
+    wheel: WheelInfo | None = None
+    """None when a folder or an environment was scanned."""
+    archive_faults: tuple[ArchiveFault, ...] = ()
+    record_faults: tuple[RecordFault, ...] = ()
+    torch: TorchFacts | None = None
+    """Set when the thing is torch itself."""
+    gpu: str | None = None
+    """The card asked about, as ``sm_86``; None when nobody asked."""
+    version: Callable[[str], FileVersion | None] = field(default=_unknown)
+    """The version resource of a file; None when it has none or reading it would cost more than was asked for."""
+    archs: Callable[[str], tuple[str, ...] | None] = field(default=_unknown)
+    """The GPU code inside a file, as ``sm_86``, ``sm_90a``, ``ptx_90``; None when nobody asked."""
+
+    @functools.cached_property
+    def images(self) -> dict[str, Image]:
+        """Every readable PE image by its path, in order of paths."""
+        return {path: facts for path, facts in self._facts if isinstance(facts, Image)}
+
+    @functools.cached_property
+    def malformed(self) -> dict[str, Malformed]:
+        """Every file that claims to be a PE image and is none."""
+        return {path: facts for path, facts in self._facts if isinstance(facts, Malformed)}
+
+    @functools.cached_property
+    def _facts(self) -> list[tuple[str, ImageFacts]]:
+        return sorted(self.view.images().items(), key=lambda item: item[0])
+
+    @functools.cached_property
+    def edges_from(self) -> dict[str, tuple[Edge, ...]]:
+        """The edges of each importer."""
+        grouped: dict[str, list[Edge]] = {}
+        for edge in self.resolution.edges:
+            grouped.setdefault(edge.importer, []).append(edge)
+        return {importer: tuple(edges) for importer, edges in grouped.items()}
+
+    @functools.cached_property
+    def edges_to(self) -> dict[str, tuple[Edge, ...]]:
+        """The edges that a file of the view answers, by its path."""
+        grouped: dict[str, list[Edge]] = {}
+        for edge in self.resolution.edges:
+            if isinstance(edge.provider, InView):
+                grouped.setdefault(edge.provider.path, []).append(edge)
+        return {path: tuple(edges) for path, edges in grouped.items()}
+
+    @functools.cached_property
+    def failures(self) -> tuple[LoadOutcome, ...]:
+        """The load events that fail, in their order."""
+        return tuple(outcome for outcome in self.resolution.outcomes if outcome.code)
+
+    def origin(self, path: str) -> str:
+        """Return the name a file has in the wheel or on disk, which is what people know it by."""
+        return self.view.origin(path)
+
+    def reached(self, path: str) -> bool:
+        """Whether some load event of the package reaches this file."""
+        return path in self.resolution.reached
+
+
+def base(path: str) -> str:
+    """Return the file name of a path as spelled."""
+    return posixpath.basename(path)
+
+
+def folder(path: str) -> str:
+    """Return the folder of a path."""
+    return posixpath.dirname(path)

@@ -1,0 +1,176 @@
+"""WF2xx: files that call themselves DLLs and are none, are for another processor, or are debug builds."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.model import Edge, EdgeKind, Finding, Image, InView, Machine, Repairable, Severity, dll_key
+from wheelfix.rules.context import Subject, base
+from wheelfix.rules.registry import finding, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DEBUG_CRT = re.compile(
+    r"(?:ucrtbased|msvcr\d+d|msvcp\d+d(?:_\w+)?|msvcp\d+_\w+d|vcruntime\d+(?:_\w+)?d|concrt\d+d|vcomp\d+d"
+    r"|vccorlib\d+d|mfc\d+u?d|vcamp\d+d)\.dll"
+)
+"""Names of the debug C and C++ runtimes, which Visual Studio installs and its redistributable does not."""
+
+_KINDS = {"empty": "WF202", "lfs-pointer": "WF203"}
+"""Codes of their own for two ways of not being a PE image; all others are WF201."""
+
+_COMPATIBLE = {
+    # An ARM64EC image is built to live in an emulated x64 process.
+    (Machine.AMD64, Machine.ARM64EC),
+}
+
+
+def is_debug_crt(name: str) -> bool:
+    """Whether a DLL name is one of the debug C and C++ runtimes."""
+    return _DEBUG_CRT.fullmatch(dll_key(name)) is not None
+
+
+@rule(
+    "WF201",
+    "malformed-pe",
+    Severity.ERROR,
+    Repairable.SOMETIMES,
+    "A file named like a DLL or extension module is not a readable PE image.",
+)
+@rule("WF202", "empty-dll", Severity.ERROR, Repairable.SOMETIMES, "A DLL or extension module is zero bytes long.")
+@rule(
+    "WF203",
+    "git-lfs-pointer",
+    Severity.ERROR,
+    Repairable.SOMETIMES,
+    "A DLL is a git-lfs pointer text instead of the file it points to.",
+)
+def unreadable_images(subject: Subject) -> Iterator[Finding]:
+    """Find files that Windows answers with error 193."""
+    for path, facts in subject.malformed.items():
+        name = base(path)
+        importers = _importers(subject, path)
+        severity = _severity(subject, path, importers)
+        code = _KINDS.get(facts.kind, "WF201")
+        what = {
+            "WF202": f"{name} is empty",
+            "WF203": f"{name} is a git-lfs pointer, not the DLL",
+        }.get(code, f"{name} is no valid PE image: {facts.reason}")
+        yield finding(
+            code,
+            subject.origin(path),
+            f"{what}; {_consequence(subject, path, importers)}",
+            hint=(
+                "fetch the real file with `git lfs pull` and build the wheel again"
+                if code == "WF203"
+                else "replace it with the whole file from the build and pack the wheel again"
+            ),
+            evidence={"kind": facts.kind, "reason": facts.reason, "size": facts.size, "needed_by": [*importers]},
+            severity=severity,
+        )
+
+
+@rule(
+    "WF204",
+    "wrong-machine",
+    Severity.ERROR,
+    Repairable.SOMETIMES,
+    "A DLL is built for another processor than the wheel.",
+)
+def wrong_machine(subject: Subject) -> Iterator[Finding]:
+    """Find DLLs that cannot live in the process the wheel is made for."""
+    if subject.machine is Machine.UNKNOWN:
+        return
+    for path, image in subject.images.items():
+        # A program runs in a process of its own, and a .NET assembly says x86 when it means any processor.
+        if not image.is_dll or image.managed or _fits(subject.machine, image):
+            continue
+        importers = _importers(subject, path)
+        severity = _severity(subject, path, importers, unused=Severity.INFO)
+        yield finding(
+            "WF204",
+            subject.origin(path),
+            f"{base(path)} is built for {image.machine}, the wheel for {subject.machine}; "
+            f"{_consequence(subject, path, importers)}",
+            hint=f"put the {subject.machine} build of {base(path)} in its place, or leave the file out",
+            evidence={
+                "machine": image.machine.value,
+                "expected": subject.machine.value,
+                "needed_by": [*importers],
+            },
+            severity=severity,
+        )
+
+
+@rule(
+    "WF205",
+    "debug-crt",
+    Severity.ERROR,
+    Repairable.NEVER,
+    "A DLL was built in Debug configuration and needs a runtime that only Visual Studio has.",
+)
+def debug_crt(subject: Subject) -> Iterator[Finding]:
+    """Find images that import a debug C runtime which the wheel does not carry."""
+    for path, image in subject.images.items():
+        wanted = sorted({item.dll for item in image.imports if is_debug_crt(item.dll)}, key=dll_key)
+        if not wanted:
+            continue
+        loaded = subject.reached(path)
+        names = ", ".join(wanted)
+        yield finding(
+            "WF205",
+            subject.origin(path),
+            f"{base(path)} is a debug build: it imports {names}, which only machines with Visual Studio have"
+            + (
+                "; loading it fails with error 126 elsewhere"
+                if loaded
+                else "; nothing in the wheel is known to load it"
+            ),
+            hint=(
+                "build it in Release or RelWithDebInfo configuration; the debug runtime may not be redistributed"
+                if loaded
+                else f"leave {base(path)} out of the wheel if it is only the debug twin of a release DLL"
+            ),
+            evidence={"imports": [*wanted], "loaded": loaded},
+            severity=Severity.ERROR if loaded else Severity.INFO,
+        )
+
+
+def _fits(machine: Machine, image: Image) -> bool:
+    return image.machine in (machine, Machine.UNKNOWN) or (machine, image.machine) in _COMPATIBLE
+
+
+def _importers(subject: Subject, path: str) -> tuple[str, ...]:
+    """Return who would get this file for an import or as a companion, by the name people know."""
+    return tuple(sorted({subject.origin(edge.importer) for edge in _edges_to(subject, path)}))
+
+
+def _edges_to(subject: Subject, path: str) -> tuple[Edge, ...]:
+    return tuple(
+        edge
+        for edge in subject.edges_to.get(path, ())
+        if edge.kind is EdgeKind.IMPORT or (edge.required and isinstance(edge.provider, InView))
+    )
+
+
+def _severity(
+    subject: Subject, path: str, importers: tuple[str, ...], *, unused: Severity = Severity.WARNING
+) -> Severity:
+    if _is_loaded(subject, path) or any(subject.reached(edge.importer) for edge in _edges_to(subject, path)):
+        return Severity.ERROR
+    return Severity.WARNING if importers else unused
+
+
+def _is_loaded(subject: Subject, path: str) -> bool:
+    return any(outcome.event.path == path for outcome in subject.resolution.outcomes)
+
+
+def _consequence(subject: Subject, path: str, importers: tuple[str, ...]) -> str:
+    if _is_loaded(subject, path):
+        return "the package loads it and gets error 193 (not a valid Win32 application)"
+    if importers:
+        more = f" and {len(importers) - 1} more" if len(importers) > 1 else ""
+        return f"{base(importers[0])}{more} needs it and fails with error 193"
+    return "nothing in the wheel is known to load it"

@@ -1,0 +1,171 @@
+"""The list of everything wheelfix can find: codes, names, severities, pages and the functions behind them.
+
+A rule is a function ``Subject -> Iterable[Finding]`` under one or several :func:`rule` decorators, one for each
+code it can emit. The modules with the functions are imported when the list is first asked for, so that nothing
+but the commands that need rules pays for them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+import importlib.resources
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from wheelfix.errors import UsageError
+from wheelfix.model import Finding, Json, Repairable, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from wheelfix.rules.context import Subject
+
+Check: TypeAlias = "Callable[[Subject], Iterable[Finding]]"
+
+_MODULES = ("pe",)
+"""The modules of this package that hold rule functions."""
+
+_SEVERITIES = tuple(Severity)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of finding, as ``wheelfix explain`` lists it."""
+
+    code: str
+    """``WF301``; permanent."""
+    name: str
+    """Kebab-case, says what is wrong."""
+    severity: Severity
+    """The severity it has unless the circumstances of a finding say otherwise."""
+    repairable: Repairable
+    """Whether ``wheelfix repair`` can mend it."""
+    summary: str
+    """One sentence."""
+
+
+_rules: dict[str, Rule] = {}
+_checks: dict[Check, tuple[str, ...]] = {}
+
+
+def rule(code: str, name: str, severity: Severity, repairable: Repairable, summary: str) -> Callable[[Check], Check]:
+    """Register a rule and the function that emits it; stack several for a function with several codes."""
+    if code in _rules or any(known.name == name for known in _rules.values()):
+        raise ValueError(f"rule {code} {name} is registered twice")
+    _rules[code] = Rule(code, name, severity, repairable, summary)
+
+    def register(check: Check) -> Check:
+        _checks[check] = (code, *_checks.get(check, ()))
+        return check
+
+    return register
+
+
+@functools.cache
+def _load() -> None:
+    for module in _MODULES:
+        importlib.import_module(f"wheelfix.rules.{module}")
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Return every rule, by code."""
+    _load()
+    return tuple(_rules[code] for code in sorted(_rules))
+
+
+def find_rule(text: str) -> Rule | None:
+    """Return the rule with this code or name, however it is spelled; None when there is none."""
+    wanted = text.strip().lower().replace("_", "-")
+    return next((known for known in all_rules() if wanted in (known.code.lower(), known.name)), None)
+
+
+def nearest(text: str) -> tuple[str, ...]:
+    """Return the codes and names that look most like ``text``, for a hint after a typing error."""
+    words = {word.lower(): word for known in all_rules() for word in (known.code, known.name)}
+    return tuple(words[match] for match in difflib.get_close_matches(text.strip().lower(), sorted(words), n=3))
+
+
+def page(code: str) -> str:
+    """Return the page of a rule, given by code or name, as Markdown."""
+    known = find_rule(code)
+    if known is None:
+        close = nearest(code)
+        raise UsageError(
+            f"there is no finding called {code!r}",
+            hint=f"did you mean {' or '.join(close)}?" if close else "`wheelfix explain` lists them all",
+        )
+    file = importlib.resources.files("wheelfix.rules") / "pages" / f"{known.code}.md"
+    return file.read_text(encoding="utf-8")
+
+
+def finding(
+    code: str,
+    subject: str,
+    message: str,
+    *,
+    hint: str = "",
+    evidence: Mapping[str, Json] | None = None,
+    severity: Severity | None = None,
+    repairable: Repairable | None = None,
+) -> Finding:
+    """Return a finding of a registered rule; severity and repairable are the rule's unless given."""
+    known = _rules[code]
+    return Finding(
+        code=code,
+        name=known.name,
+        severity=severity or known.severity,
+        subject=subject,
+        message=message,
+        hint=hint,
+        evidence=dict(evidence or {}),
+        repairable=repairable or known.repairable,
+    )
+
+
+def matches(code: str, patterns: Iterable[str]) -> bool:
+    """Whether a code is meant by one of the patterns: a code, the beginning of one (``WF3``), or a name."""
+    name = _rules[code].name
+    return any(
+        code.upper().startswith(pattern.strip().upper()) or pattern.strip().lower() == name for pattern in patterns
+    )
+
+
+def check_patterns(patterns: Iterable[str], option: str) -> tuple[str, ...]:
+    """Return the patterns of ``--select`` or ``--ignore``; UsageError for one that means no rule at all."""
+    kept = []
+    for pattern in patterns:
+        if not pattern.strip() or not any(matches(known.code, (pattern,)) for known in all_rules()):
+            close = nearest(pattern)
+            raise UsageError(
+                f"{option} {pattern!r} matches no finding code or name",
+                hint=f"did you mean {' or '.join(close)}?" if close else "`wheelfix explain` lists them all",
+            )
+        kept.append(pattern.strip())
+    return tuple(kept)
+
+
+def run(subject: Subject, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Finding, ...]:
+    """Return what the rules find, worst first; ``select`` and ``ignore`` hold codes, prefixes of codes or names.
+
+    Nothing selected means everything. A function none of whose codes are wanted is not called.
+    """
+    _load()
+    wanted = {code for code in _rules if (not select or matches(code, select)) and not matches(code, ignore)}
+    found = {_identity(item): item for item in _emit(subject, wanted)}
+    return tuple(sorted(found.values(), key=_order))
+
+
+def _emit(subject: Subject, wanted: set[str]) -> Iterator[Finding]:
+    for check, codes in _checks.items():
+        if wanted.intersection(codes):
+            yield from (item for item in check(subject) if item.code in wanted)
+
+
+def _identity(item: Finding) -> tuple[str, str, str, str]:
+    return item.code, item.severity.value, item.subject, item.message
+
+
+def _order(item: Finding) -> tuple[int, str, str, str]:
+    return _SEVERITIES.index(item.severity), item.code, item.subject, item.message
