@@ -1,0 +1,50 @@
+"""The machine a wheel is meant for: what may be taken for granted there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wheelfix.errors import UsageError
+from wheelfix.model import Machine
+
+ASSUMABLE = ("vcredist", "nvidia-driver", "conda")
+DEFAULT_ASSUMPTIONS = frozenset({"vcredist", "nvidia-driver"})
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A target: Windows, a Python, and what else is assumed to be installed."""
+
+    machine: Machine = Machine.AMD64
+    python: tuple[int, int] | None = None
+    """The Python that loads the wheel; None when the tags name none."""
+    assume: frozenset[str] = field(default=DEFAULT_ASSUMPTIONS)
+    cuda: str | None = None
+    """A CUDA toolkit that is installed on the target, as ``11.7``."""
+
+
+def assumptions(assume: tuple[str, ...], deny: tuple[str, ...]) -> tuple[frozenset[str], str | None]:
+    """Turn ``--assume`` and ``--no-assume`` words into a set and a CUDA version."""
+    chosen = set(DEFAULT_ASSUMPTIONS)
+    cuda: str | None = None
+    for word in assume:
+        name, _, value = word.partition("=")
+        if name == "cuda":
+            cuda = value
+            if not value or not all(part.isdigit() for part in value.split(".")) or value.count(".") != 1:
+                raise UsageError(f"--assume {word}", because="a CUDA version looks like cuda=11.7")
+        elif name in ASSUMABLE and not value:
+            chosen.add(name)
+        else:
+            raise UsageError(
+                f"--assume {word}",
+                because=f"that cannot be assumed; try {', '.join(ASSUMABLE)} or cuda=11.7",
+            )
+    for word in deny:
+        if word == "cuda":
+            cuda = None
+        elif word in ASSUMABLE:
+            chosen.discard(word)
+        else:
+            raise UsageError(f"--no-assume {word}", because=f"known are {', '.join(ASSUMABLE)} and cuda")
+    return frozenset(chosen), cuda

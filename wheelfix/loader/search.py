@@ -1,0 +1,331 @@
+"""How Windows loads a DLL: where it looks, what it finds, and with which code it gives up.
+
+The order and the rules are those of Microsoft's "Dynamic-link library search order" and "LoadLibraryEx"; they are
+held against a real PE loader in ``tests/oracle``. Faults are looked for in two phases, as the loader does it: first
+every module of the closure is mapped (126, 193), then imports are bound to exports (127, 182).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from wheelfix.loader.view import base_name, parent
+from wheelfix.model import (
+    Edge,
+    EdgeKind,
+    Image,
+    InView,
+    Machine,
+    Malformed,
+    Missing,
+    OwnedBy,
+    dll_key,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import Import, Provider, Symbol
+
+DLL_LOAD_DIR = 0x100
+APPLICATION_DIR = 0x200
+USER_DIRS = 0x400
+SYSTEM32 = 0x800
+DEFAULT_DIRS = 0x1000
+ALTERED_SEARCH_PATH = 0x8
+SEARCH_FLAGS = DLL_LOAD_DIR | APPLICATION_DIR | USER_DIRS | SYSTEM32 | DEFAULT_DIRS
+AS_PYTHON_DOES = DEFAULT_DIRS | DLL_LOAD_DIR
+"""What CPython uses for extension modules and ctypes, and torch for its own DLLs."""
+
+MOD_NOT_FOUND = 126
+PROC_NOT_FOUND = 127
+INVALID_ORDINAL = 182
+BAD_EXE_FORMAT = 193
+
+
+class Surroundings(Protocol):
+    """What the target machine brings besides the files of the view."""
+
+    def redirected(self, name: str) -> Provider | None:
+        """API sets and KnownDLLs: found before any folder is searched."""
+        ...
+
+    def resident(self, name: str) -> Provider | None:
+        """Modules that are in the process before anything of the package is loaded."""
+        ...
+
+    def beside_python(self, name: str) -> Provider | None:
+        """Files in the folder of ``python.exe``."""
+        ...
+
+    def in_system32(self, name: str) -> Provider | None:
+        """Files in System32: Windows' own, drivers, the VC++ runtime."""
+        ...
+
+    def elsewhere(self, name: str) -> Provider | None:
+        """What the profile assumes or another distribution brings, asked only after every folder."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a load fails: the code, and the way from the module that was asked for to the true cause."""
+
+    code: int
+    chain: tuple[str, ...]
+    """View paths of the modules passed through; the last is the cause, a plain DLL name if it is missing."""
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One call of LoadLibrary: what it mapped so far and the first fault it met."""
+
+    steps: tuple[str, ...]
+    mapped: dict[str, str] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+    failure: Failure | None = None
+
+    def fail(self, failure: Failure) -> None:
+        """Note a fault; the first one decides the code, the walk goes on for the report's sake."""
+        if self.failure is None:
+            self.failure = failure
+
+
+def runs_on(image: Machine, process: Machine) -> bool:
+    """Whether an image of one machine type can be mapped into a process of another."""
+    return image is process or (process is Machine.AMD64 and image is Machine.ARM64EC)
+
+
+def split_forwarder(target: str) -> tuple[str, Symbol]:
+    """Take ``libomp.dll.KMP_CALLOC`` or ``NTDLL.#12`` apart: the module, with its ``.dll``, and the symbol."""
+    module, _, symbol = target.rpartition(".")
+    name = module if module.lower().endswith((".dll", ".exe", ".drv")) else module + ".dll"
+    return name, int(symbol[1:]) if symbol[:1] == "#" and symbol[1:].isdigit() else symbol
+
+
+_PYTHON, _SYSTEM = "<folder of python.exe>", "<System32>"
+
+
+class Loader:
+    """A process that loads DLLs: its added folders, what it has loaded, and what was asked on the way."""
+
+    def __init__(
+        self,
+        view: FileView,
+        surroundings: Surroundings,
+        machine: Machine,
+        *,
+        application_dir: str = "",
+        user_dirs: Iterable[str] = (),
+        path_dirs: Iterable[str] = (),
+    ) -> None:
+        self.view = view
+        self.surroundings = surroundings
+        self.machine = machine
+        self.application_dir = application_dir
+        self.user_dirs = list(user_dirs)
+        """Folders given to AddDllDirectory, in order."""
+        self.path_dirs = list(path_dirs)
+        """Folders on PATH; used only by loads without search flags."""
+        self.loaded: dict[str, str] = {}
+        """Base name → path of the module that an import of that name will get."""
+        self.modules: dict[str, None] = {}
+        """Paths of all loaded modules, in order."""
+        self.touched: dict[str, None] = {}
+        """Paths that some load mapped, also those of loads that failed in the end."""
+        self.edges: dict[tuple[str, str, EdgeKind], Edge] = {}
+        """Every need that was met or not, by importer, name and kind."""
+
+    # ------------------------------------------------------------------------------------------------- the calls
+
+    def load(self, path: str, flags: int = AS_PYTHON_DOES) -> Failure | None:
+        """Load a file by its full path, as ``LoadLibraryExW(path, NULL, flags)`` would; None is success."""
+        if path in self.modules:
+            return None
+        attempt = _Attempt(self.search_steps(path, flags))
+        self._map(path, attempt, ())
+        if attempt.failure is None:
+            self._bind(attempt)
+        else:
+            self._note_symbols(attempt)
+        self.touched.update(dict.fromkeys(attempt.order))
+        if attempt.failure is None:
+            for mapped in attempt.order:
+                self.modules[mapped] = None
+            for key, mapped in attempt.mapped.items():
+                self.loaded.setdefault(key, mapped)
+        return attempt.failure
+
+    def load_by_name(self, name: str, flags: int = DEFAULT_DIRS) -> Failure | None:
+        """Load by base name, as ``ctypes.CDLL("msvcp140.dll")`` does."""
+        provider = self.find(name, self.search_steps("", flags & ~DLL_LOAD_DIR))
+        if isinstance(provider, InView):
+            return self.load(provider.path, flags)
+        return Failure(MOD_NOT_FOUND, (name,)) if isinstance(provider, Missing) else None
+
+    def search_steps(self, path: str, flags: int) -> tuple[str, ...]:
+        """The folders and stations in which a load of ``path`` looks for dependencies, in order."""
+        if flags & DEFAULT_DIRS:
+            flags |= APPLICATION_DIR | USER_DIRS | SYSTEM32
+        own = parent(path)
+        if flags & SEARCH_FLAGS:
+            steps = [own] if flags & DLL_LOAD_DIR else []
+            steps += [_PYTHON] if flags & APPLICATION_DIR else []
+            steps += self.user_dirs if flags & USER_DIRS else []
+            steps += [_SYSTEM] if flags & SYSTEM32 else []
+        else:
+            steps = [own if flags & ALTERED_SEARCH_PATH else _PYTHON, _SYSTEM, *self.path_dirs]
+        return tuple(dict.fromkeys(steps))
+
+    def find(self, name: str, steps: tuple[str, ...], mapped: dict[str, str] | None = None) -> Provider:
+        """Who answers to a DLL name in this process, searching the given steps."""
+        key = dll_key(name)
+        found = self.surroundings.redirected(name)
+        if found is not None:
+            return found
+        if key in self.loaded:
+            return InView(self.loaded[key])
+        if mapped and key in mapped:
+            return InView(mapped[key])
+        found = self.surroundings.resident(name)
+        if found is not None:
+            return found
+        for step in steps:
+            found = self._look(step, name, key)
+            if found is not None:
+                return found
+        present = self.view.named(key)
+        found = self.surroundings.elsewhere(name)
+        if isinstance(found, OwnedBy) and present and not found.reachable:
+            found = None
+        return found or Missing(searched=tuple(step or "<prefix>" for step in steps), present_at=present)
+
+    def _look(self, step: str, name: str, key: str) -> Provider | None:
+        if step == _SYSTEM:
+            return self.surroundings.in_system32(name)
+        if step == _PYTHON:
+            path = self.view.find(self.application_dir, key)
+            return InView(path) if path else self.surroundings.beside_python(name)
+        path = self.view.find(step, key)
+        return InView(path) if path else None
+
+    # --------------------------------------------------------------------------------------------- the two phases
+
+    def _map(self, path: str, attempt: _Attempt, via: tuple[str, ...]) -> None:
+        """Map a module and, depth first in table order, everything it imports."""
+        image = self.view.image(path)
+        chain = (*via, path)
+        if isinstance(image, Malformed):
+            attempt.fail(Failure(BAD_EXE_FORMAT, chain, image.reason))
+            return
+        if image is None:
+            attempt.fail(Failure(MOD_NOT_FOUND, chain, "there is no such file"))
+            return
+        if not runs_on(image.machine, self.machine):
+            attempt.fail(Failure(BAD_EXE_FORMAT, chain, f"it is for {image.machine}, the process is {self.machine}"))
+            return
+        attempt.mapped.setdefault(dll_key(base_name(path)), path)
+        attempt.order.append(path)
+        if image.managed:
+            return
+        steps = self._steps_for(path, image, attempt.steps)
+        for needed in image.imports:
+            provider = self.find(needed.dll, steps, attempt.mapped)
+            self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider))
+            if isinstance(provider, Missing) or (isinstance(provider, OwnedBy) and not provider.reachable):
+                attempt.fail(Failure(MOD_NOT_FOUND, (*chain, needed.dll)))
+            elif isinstance(provider, InView) and not self._is_in(provider.path, attempt):
+                self._map(provider.path, attempt, chain)
+        for needed in image.delay_imports:
+            self._note(Edge(path, needed.dll, EdgeKind.DELAY, self.find(needed.dll, steps, attempt.mapped), False))
+
+    def _steps_for(self, path: str, image: Image, steps: tuple[str, ...]) -> tuple[str, ...]:
+        flags = image.dependent_load_flags & (SEARCH_FLAGS | ALTERED_SEARCH_PATH)
+        return self.search_steps(path, flags) if flags else steps
+
+    def _is_in(self, path: str, attempt: _Attempt) -> bool:
+        return path in self.modules or path in attempt.order
+
+    def _bind(self, attempt: _Attempt) -> None:
+        """Bind the imports of everything that was mapped, dependencies first."""
+        done = 0
+        while done < len(attempt.order):  # forwarders may map more modules while we bind
+            batch, done = attempt.order[done:], len(attempt.order)
+            for path in reversed(batch):
+                self._bind_module(path, attempt)
+
+    def _note_symbols(self, attempt: _Attempt) -> None:
+        """Look for missing symbols although the load has failed already, so that one report tells all faults."""
+        failure = attempt.failure
+        self._bind(attempt)
+        attempt.failure = failure
+
+    def _bind_module(self, path: str, attempt: _Attempt) -> None:
+        image = self.view.image(path)
+        if not isinstance(image, Image) or image.managed:
+            return
+        steps = self._steps_for(path, image, attempt.steps)
+        for needed in image.imports:
+            provider = self.find(needed.dll, steps, attempt.mapped)
+            if not isinstance(provider, InView):
+                continue
+            offered = self.view.image(provider.path)
+            if not isinstance(offered, Image):
+                continue
+            lacks = tuple(symbol for symbol in needed.symbols if not offered.exports.offers(symbol))
+            if lacks:
+                self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, lacks=lacks))
+                code = INVALID_ORDINAL if isinstance(lacks[0], int) else PROC_NOT_FOUND
+                attempt.fail(
+                    Failure(code, (path, provider.path), f"{base_name(provider.path)} has no {_spell(lacks[0])}")
+                )
+            if offered.exports.forwarders:
+                self._follow(needed, provider.path, attempt, steps)
+
+    def _follow(self, needed: Import, path: str, attempt: _Attempt, steps: tuple[str, ...]) -> None:
+        """Follow the forwarders among the symbols that are really imported."""
+        trail: set[tuple[str, Symbol]] = set()
+        pending = [(path, symbol) for symbol in needed.symbols]
+        while pending:
+            where, symbol = pending.pop()
+            image = self.view.image(where)
+            if not isinstance(image, Image) or (where, symbol) in trail:
+                continue
+            trail.add((where, symbol))
+            target = image.exports.forwarders.get(symbol)
+            if target is None:
+                continue
+            module, wanted = split_forwarder(target)
+            provider = self.find(module, steps, attempt.mapped)
+            self._note(Edge(where, module, EdgeKind.FORWARDER, provider, because=target))
+            if isinstance(provider, Missing) or (isinstance(provider, OwnedBy) and not provider.reachable):
+                attempt.fail(
+                    Failure(
+                        PROC_NOT_FOUND, (where, module), f"{base_name(where)} forwards {_spell(symbol)} to {target}"
+                    )
+                )
+            elif isinstance(provider, InView):
+                if not self._is_in(provider.path, attempt):
+                    self._map(provider.path, attempt, (where,))
+                self._check_forwarded(where, provider.path, wanted, target, attempt)
+                pending.append((provider.path, wanted))
+
+    def _check_forwarded(self, where: str, path: str, wanted: Symbol, target: str, attempt: _Attempt) -> None:
+        image = self.view.image(path)
+        if isinstance(image, Image) and not image.exports.offers(wanted):
+            module = split_forwarder(target)[0]
+            self._note(Edge(where, module, EdgeKind.FORWARDER, InView(path), because=target, lacks=(wanted,)))
+            attempt.fail(Failure(PROC_NOT_FOUND, (where, path), f"{base_name(path)} has no {_spell(wanted)}"))
+
+    def _note(self, edge: Edge) -> None:
+        """Keep the first answer to each need, and what later binding learned about its symbols."""
+        key = (edge.importer, dll_key(edge.name), edge.kind)
+        if key not in self.edges or edge.lacks:
+            self.edges[key] = edge
+
+
+def _spell(symbol: Symbol) -> str:
+    return f"ordinal {symbol}" if isinstance(symbol, int) else symbol

@@ -1,0 +1,211 @@
+"""What files there are, laid out as in an installed prefix: of a wheel, a folder, an environment, or a plan."""
+
+from __future__ import annotations
+
+import enum
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from wheelfix.model import fold
+from wheelfix.pe.image import read_image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from wheelfix.model import ByteSource, ImageFacts
+
+SITE_PACKAGES = "Lib/site-packages"
+BASE = "@base"
+"""Stands for the base prefix when the environment is a venv on top of another Python."""
+USER = "@user"
+"""Stands for the user base (``%APPDATA%\\Python``)."""
+
+PE_SUFFIXES = (".dll", ".pyd", ".exe")
+# Files that are never PE images in practice; everything else is looked at by its first two bytes.
+PLAIN_SUFFIXES = frozenset(
+    """
+    .py .pyi .pyc .pyx .pxd .pxi .h .hh .hpp .hxx .cuh .cu .c .cc .cpp .cxx .inl .inc .f .f90 .lib .a .o .obj .exp .pdb
+    .txt .md .rst .json .yaml .yml .toml .cfg .ini .in .csv .tsv .xml .html .htm .css .js .mjs .ts .map .svg .png .jpg
+    .jpeg .gif .ico .ttf .otf .woff .woff2 .npy .npz .pkl .gz .zip .bz2 .xz .whl .cmake .pc .bat .cmd .ps1 .sh .qm .qml
+    .ui .jinja .j2 .ipynb .typed .metal .proto .po .mo .tmpl .tpl .license .def .h5 .nc .mat .wav .pem
+    """.split()
+)
+
+
+class Layer(enum.Enum):
+    """Whose file it is."""
+
+    SUBJECT = "subject"
+    """Belongs to the wheel or distribution under examination."""
+    ENVIRONMENT = "environment"
+    """Was there before: another distribution, the Python installation."""
+    ADDED = "added"
+    """Will be there once a plan is carried out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewFile:
+    """One file, where it is installed and where its bytes are."""
+
+    path: str
+    """Relative to the prefix, with ``/``: ``Lib/site-packages/torch/lib/c10.dll``."""
+    origin: str
+    """How the user would name it: the member of the wheel, or the path on disk."""
+    size: int
+    open: Callable[[], ByteSource]
+    layer: Layer = Layer.SUBJECT
+
+
+def parent(path: str) -> str:
+    """The folder of a view path; the prefix itself is the empty string."""
+    return path.rpartition("/")[0]
+
+
+def base_name(path: str) -> str:
+    """The last part of a view path."""
+    return path.rpartition("/")[2]
+
+
+class FileView:
+    """Files in the layout of an installed prefix, found without regard to case, with their PE facts read once."""
+
+    def __init__(self, files: Iterable[ViewFile], facts: dict[str, ImageFacts] | None = None) -> None:
+        self._files = {file.path: file for file in sorted(files, key=lambda file: file.path)}
+        self._facts: dict[str, ImageFacts] = {} if facts is None else facts
+        self._lock = threading.Lock()
+        self._folders: dict[str, dict[str, str]] = {}
+        for path in self._files:
+            folder, _, name = path.rpartition("/")
+            self._folders.setdefault(fold(folder), {}).setdefault(fold(name), path)
+
+    @property
+    def files(self) -> tuple[ViewFile, ...]:
+        """Every file, sorted by path."""
+        return tuple(self._files.values())
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._files
+
+    def file(self, path: str) -> ViewFile:
+        """The file at this very path."""
+        return self._files[path]
+
+    def origin(self, path: str) -> str:
+        """How the user would name a path of the view (the path itself when it is no file of it)."""
+        file = self._files.get(path)
+        return file.origin if file else path
+
+    def layer(self, path: str) -> Layer:
+        """Whose file it is."""
+        return self._files[path].layer
+
+    def find(self, folder: str, name: str) -> str | None:
+        """The file of that name in that folder, without regard to case."""
+        return self._folders.get(fold(folder), {}).get(fold(name))
+
+    def in_folder(self, folder: str) -> tuple[str, ...]:
+        """The files directly in a folder, in the order in which NTFS lists them."""
+        names = self._folders.get(fold(folder), {})
+        return tuple(sorted(names.values(), key=lambda path: base_name(path).upper()))
+
+    def folders(self) -> tuple[str, ...]:
+        """Every folder that holds a file, as spelled by its first file."""
+        seen: dict[str, str] = {}
+        for path in self._files:
+            seen.setdefault(fold(parent(path)), parent(path))
+        return tuple(seen.values())
+
+    def named(self, name: str) -> tuple[str, ...]:
+        """Every file of that name, in any folder."""
+        key = fold(name)
+        return tuple(sorted(names[key] for names in self._folders.values() if key in names))
+
+    def source(self, path: str) -> ByteSource:
+        """The bytes of a file."""
+        return self._files[path].open()
+
+    def read_text(self, path: str, limit: int = 4 << 20) -> str | None:
+        """The text of a small file, or None when there is no such file."""
+        found = self.find(parent(path), base_name(path))
+        if found is None:
+            return None
+        return self.source(found).read_at(0, limit).decode("utf-8", "replace")
+
+    def is_image(self, path: str) -> bool:
+        """Whether the file is a PE image by its name or by its first bytes."""
+        return path in self._facts or path.lower().endswith(PE_SUFFIXES) or self._looks_like_image(path)
+
+    def _looks_like_image(self, path: str) -> bool:
+        file = self._files.get(path)
+        if file is None or file.size < 512 or ".dist-info/" in path:
+            return False
+        suffix = base_name(path).lower().rpartition(".")
+        if suffix[0] and "." + suffix[2] in PLAIN_SUFFIXES:
+            return False
+        head = file.open().read_at(0, 0x40)
+        if head[:2] != b"MZ" or len(head) < 0x40:
+            return False
+        where = int.from_bytes(head[0x3C:0x40], "little")
+        return where < file.size and file.open().read_at(where, 4) == b"PE\0\0"
+
+    def image(self, path: str) -> ImageFacts | None:
+        """The PE facts of a file, read on first use; None for a file that is no image by name or content."""
+        facts = self._facts.get(path)
+        if facts is None and path in self._files and self.is_image(path):
+            facts = read_image(self.source(path))
+            with self._lock:
+                facts = self._facts.setdefault(path, facts)
+        return facts
+
+    def images(self, layers: frozenset[Layer] = frozenset({Layer.SUBJECT, Layer.ADDED})) -> dict[str, ImageFacts]:
+        """The PE facts of every image of the given layers, sorted by path."""
+        return dict(self._iter_images(layers))
+
+    def _iter_images(self, layers: frozenset[Layer]) -> Iterator[tuple[str, ImageFacts]]:
+        for file in self._files.values():
+            if file.layer in layers:
+                facts = self.image(file.path)
+                if facts is not None:
+                    yield file.path, facts
+
+    def read_images(self, jobs: int, progress: Callable[[int, int], None] | None = None) -> None:
+        """Read the facts of every image of the subject in parallel, the largest first."""
+        wanted = [f for f in self._files.values() if f.layer is not Layer.ENVIRONMENT and f.path not in self._facts]
+        wanted.sort(key=lambda file: -file.size)
+        sniffed = [file for file in wanted if self.is_image(file.path)]
+        done = 0
+        with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+            for file, _ in zip(sniffed, pool.map(lambda f: self.image(f.path), sniffed), strict=True):
+                done += file.size
+                if progress:
+                    progress(done, sum(f.size for f in sniffed))
+
+    def over(self, below: FileView) -> FileView:
+        """This view laid over another: same-named files of this one win."""
+        files = {file.path: replace(file, layer=Layer.ENVIRONMENT) for file in below.files}
+        taken = {fold(path): path for path in files}
+        for file in self.files:
+            files.pop(taken.get(fold(file.path), ""), None)
+            files[file.path] = file
+        return FileView(files.values(), {**below._facts, **self._facts})
+
+    def changed(self, added: Iterable[ViewFile] = (), dropped: Iterable[str] = ()) -> FileView:
+        """The view after a plan: some files gone, some new; facts already read are kept."""
+        gone = set(dropped)
+        new = {file.path: replace(file, layer=Layer.ADDED) for file in added}
+        kept = {path: file for path, file in self._files.items() if path not in gone and path not in new}
+        facts = {path: known for path, known in self._facts.items() if path in kept}
+        return FileView([*kept.values(), *new.values()], facts)
+
+    def focused(self, subject: frozenset[str]) -> FileView:
+        """The same files with only the given paths as the subject; the facts are shared."""
+        files = [
+            replace(file, layer=Layer.SUBJECT if file.path in subject else Layer.ENVIRONMENT) for file in self.files
+        ]
+        return FileView(files, self._facts)
+
+    def facts(self) -> Mapping[str, ImageFacts]:
+        """The PE facts that were read so far."""
+        return dict(self._facts)
