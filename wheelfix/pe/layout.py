@@ -1,0 +1,239 @@
+"""Where things lie in a PE file: headers, sections, and addresses turned into file offsets.
+
+Everything else in this room starts here. Reading is bounded: a :class:`Space` hands out a budget of bytes that
+no real image needs and a hostile one soon spends.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wheelfix.model import Malformed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wheelfix.model import ByteSource
+
+EXPORTS, IMPORTS, RESOURCES, CERTIFICATES, LOAD_CONFIG, DELAY_IMPORTS, DOTNET = 0, 1, 2, 4, 10, 13, 14
+"""Indices of the data directories that are read here."""
+
+HEAD = 4096
+LFS = b"version https://git-lfs.github.com/spec/"
+PAGE = 4096
+NAME_LIMIT = 16 << 10
+"""Longest name that is read; compilers shorten theirs at 4096 bytes."""
+WINDOW = 1 << 20
+GAP = 32 << 10
+"""Names are read in one block as long as they are no further apart than this, and the block no larger than WINDOW."""
+SLACK = 32 << 20
+"""Bytes that may be read of an image beyond three times its size."""
+
+
+class Exhausted(Exception):
+    """An image asked for more reading than any real one does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section as its header describes it."""
+
+    name: str
+    rva: int
+    vsize: int
+    """Size in memory; zero in some old images, then the file's size counts."""
+    offset: int
+    size: int
+    """Bytes in the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """The headers of one PE image."""
+
+    machine: int
+    is_dll: bool
+    wide: bool
+    """PE32+: addresses of 64 bits."""
+    linker: tuple[int, int]
+    image_base: int
+    alignment: int
+    """Of sections in memory."""
+    header_size: int
+    checksum_at: int
+    """File offset of the checksum field."""
+    directories_at: int
+    """File offset of the data directories."""
+    directories: tuple[tuple[int, int], ...]
+    sections: tuple[Section, ...]
+    oddities: tuple[str, ...] = ()
+
+    def directory(self, index: int) -> tuple[int, int]:
+        """Return address and size of a data directory, zeros when there is none."""
+        return self.directories[index] if index < len(self.directories) else (0, 0)
+
+
+def read_headers(source: ByteSource) -> Headers | Malformed:
+    """Return the headers, or why these bytes are no PE image that Windows would map."""
+    size = source.size
+    if size == 0:
+        return Malformed("empty", "the file has no bytes", 0)
+    head = source.read_at(0, HEAD)
+    if head.startswith(LFS):
+        return Malformed("lfs-pointer", "a git-lfs pointer lies where the DLL should be", size)
+    if head[:2] != b"MZ":
+        return Malformed("not-pe", f"it begins with {head[:4]!r}, a PE file begins with b'MZ'", size)
+    if len(head) < 64:
+        return Malformed("truncated", f"{size} bytes are less than a DOS header", size)
+    (at,) = struct.unpack_from("<I", head, 60)
+    if at + 24 > size:
+        return Malformed("truncated", f"the PE header should be at byte {at}, the file has {size}", size)
+    head = head[at:] if at + 24 + 240 <= len(head) else source.read_at(at, HEAD)
+    if head[:4] != b"PE\0\0":
+        return Malformed("not-pe", f"no PE signature at byte {at}; a DOS or 16-bit program", size)
+    return _coff(source, head, at)
+
+
+def _coff(source: ByteSource, head: bytes, at: int) -> Headers | Malformed:
+    """Read the COFF and optional headers; ``head`` begins with the PE signature, which is at byte ``at``."""
+    size = source.size
+    machine, count, _, _, _, optional_size, characteristics = struct.unpack_from("<HHIIIHH", head, 4)
+    optional = head[24 : 24 + optional_size]
+    if len(optional) < optional_size and at + 24 + optional_size > size:
+        return Malformed("truncated", "the file ends within the optional header", size)
+    magic = int.from_bytes(optional[:2], "little")
+    if magic not in (0x10B, 0x20B):
+        return Malformed("malformed", f"the optional header has magic {magic:#x}, not PE32 or PE32+", size)
+    wide = magic == 0x20B
+    fixed = 112 if wide else 96
+    if len(optional) < fixed:
+        return Malformed("malformed", f"the optional header has {len(optional)} bytes, {fixed} are needed", size)
+    major, minor = optional[2], optional[3]
+    image_base = struct.unpack_from("<Q", optional, 24)[0] if wide else struct.unpack_from("<I", optional, 28)[0]
+    (alignment,) = struct.unpack_from("<I", optional, 32)
+    (header_size,) = struct.unpack_from("<I", optional, 60)
+    (claimed,) = struct.unpack_from("<I", optional, fixed - 4)
+    usable = min(claimed, 16, (len(optional) - fixed) // 8)
+    directories = tuple(struct.iter_unpack("<II", optional[fixed : fixed + 8 * usable]))
+    oddities = [] if claimed <= 16 else [f"{claimed} data directories are claimed, 16 exist"]
+    table = source.read_at(at + 24 + optional_size, 40 * count)
+    if len(table) < 40 * count:
+        return Malformed("truncated", f"the file ends within the table of {count} sections", size)
+    sections, odd, cut = _sections(table, size)
+    if cut:
+        return Malformed("truncated", cut, size)
+    return Headers(
+        machine=machine,
+        is_dll=bool(characteristics & 0x2000),
+        wide=wide,
+        linker=(major, minor),
+        image_base=image_base,
+        alignment=alignment,
+        header_size=header_size,
+        checksum_at=at + 24 + 64,
+        directories_at=at + 24 + fixed,
+        directories=directories,
+        sections=sections,
+        oddities=(*oddities, *odd),
+    )
+
+
+def _sections(table: bytes, size: int) -> tuple[tuple[Section, ...], list[str], str]:
+    """Return the sections, what is odd about them, and where the file was cut, if it was."""
+    sections = []
+    oddities: list[str] = []
+    border = 0
+    for raw, vsize, rva, length, offset in struct.iter_unpack("<8sIIII16x", table):
+        name = text(raw.rstrip(b"\0"))
+        sections.append(Section(name, rva, vsize, offset, length))
+        if rva < border and len(oddities) < 8:
+            oddities.append(f"section {name} overlaps the one before it")
+        border = max(border, rva + (vsize or length))
+        if not length or not offset:
+            continue
+        needed = offset + (min(length, vsize) if vsize else length)
+        if needed > size:
+            return (), [], f"section {name} ends at byte {needed}, the file has {size}"
+        if offset + length > size and len(oddities) < 8:
+            oddities.append(f"the padding of section {name} is cut off")
+    return tuple(sections), oddities, ""
+
+
+def text(raw: bytes) -> str:
+    """Return a name as text: UTF-8 where it is that, else byte for byte."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+class Space:
+    """An image's addresses: reads bytes and names by RVA, within a budget."""
+
+    def __init__(self, source: ByteSource, headers: Headers) -> None:
+        self._source = source
+        self._budget = 3 * source.size + SLACK
+        self._names = 2 * source.size
+        # Below a page the file is mapped as it lies, and addresses are offsets.
+        flat = headers.alignment < PAGE
+        spans = [(0, min(headers.header_size, source.size), 0)]
+        for section in headers.sections:
+            if section.offset and section.size:
+                extent = min(section.size, -(-(section.vsize or section.size) // PAGE) * PAGE)
+                offset = section.offset if flat else section.offset & ~0x1FF
+                spans.append((section.rva, extent + section.offset - offset, offset))
+        if flat:
+            spans = [(0, source.size, 0)]
+        spans.sort()
+        self._spans = spans
+        self._starts = [start for start, _, _ in spans]
+
+    def locate(self, rva: int) -> tuple[int, int]:
+        """Return the file offset of an address, and how many bytes follow it in its section; (0, 0) if unmapped."""
+        if rva <= 0:
+            return 0, 0
+        start, extent, offset = self._spans[bisect_right(self._starts, rva) - 1]
+        at = offset + rva - start
+        left = min(extent - (rva - start), self._source.size - at)
+        return (at, left) if left > 0 else (0, 0)
+
+    def read(self, rva: int, length: int) -> bytes:
+        """Return up to ``length`` bytes at an address; fewer where its section ends, none where nothing is mapped."""
+        at, left = self.locate(rva)
+        length = min(length, left)
+        if length <= 0:
+            return b""
+        self._budget -= length
+        if self._budget < 0:
+            raise Exhausted("it asks to be read more than three times over")
+        return self._source.read_at(at, length)
+
+    def names(self, rvas: Iterable[int]) -> dict[int, str]:
+        """Return the zero-terminated name at each address, read in one ascending sweep; unmapped ones are left out.
+
+        A name that does not end within NAME_LIMIT, or is empty, is left out too.
+        """
+        found: dict[int, str] = {}
+        ordered = sorted(set(rvas))
+        at, count = 0, len(ordered)
+        while at < count:
+            start = previous = ordered[at]
+            upto = at + 1
+            while upto < count and ordered[upto] - previous <= GAP and ordered[upto] - start < WINDOW:
+                previous = ordered[upto]
+                upto += 1
+            block = self.read(start, previous - start + NAME_LIMIT).decode("latin-1")
+            for rva in ordered[at:upto]:
+                begin = rva - start
+                end = block.find("\0", begin, begin + NAME_LIMIT)
+                if end > begin:
+                    name = block[begin:end]
+                    found[rva] = name if name.isascii() else text(name.encode("latin-1"))
+                    self._names -= end - begin
+                    if self._names < 0:
+                        raise Exhausted("its names overlap to more than the file's own size")
+            at = upto
+        return found

@@ -1,0 +1,267 @@
+"""Bytes that can be read at any place, whether they lie in a file or deflated inside a wheel.
+
+The facts of a DLL are scattered over it, yet a wheel holds it as one deflate stream that only runs forward.
+:class:`InflatedSource` inflates as far as somebody asks, remembers the last few megabytes, and leaves checkpoints
+behind (a copy of the inflater, 40 KB), so that a jump back costs a few megabytes of inflating, never a restart.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from bisect import bisect_right
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, cast
+
+from wheelfix.archive import codec
+from wheelfix.errors import EnvironmentFailure, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from wheelfix.model import ByteSource
+
+INPUT_STEP = 64 << 10
+"""Compressed bytes fed at once: larger steps are not faster, smaller ones are."""
+OUTPUT_STEP = 256 << 10
+"""Most bytes that one step may inflate to, so that a stream of zeros stays small in memory."""
+CACHE = 4 << 20
+"""Inflated bytes that are remembered."""
+CHECKPOINT_STEP = 4 << 20
+"""First distance between checkpoints; it doubles whenever there are more than CHECKPOINTS."""
+CHECKPOINTS = 64
+
+
+class FileSource:
+    """A file on disk as a byte source; safe to read from several threads, closed by ``with`` or ``close()``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = path.open("rb", buffering=0)
+            self._size = os.fstat(self._file.fileno()).st_size
+        except OSError as exc:
+            raise EnvironmentFailure(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
+        self._lock = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        """How many bytes the file had when it was opened."""
+        return self._size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``."""
+        length = min(length, self._size - offset)
+        if offset < 0 or length <= 0:
+            return b""
+        try:
+            return self._read(offset, length)
+        except OSError as exc:
+            raise EnvironmentFailure(f"cannot read {self.path}", because=exc.strerror or str(exc)) from exc
+
+    def _read(self, offset: int, length: int) -> bytes:
+        if hasattr(os, "pread"):
+            data = os.pread(self._file.fileno(), length, offset)
+        else:
+            with self._lock:
+                self._file.seek(offset)
+                data = self._file.read(length) or b""
+        # One call may return less than asked (Linux stops at 2 GiB); nothing at all means the end.
+        return data if len(data) == length or not data else data + self._read(offset + len(data), length - len(data))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def __enter__(self) -> FileSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class MemorySource:
+    """Bytes at hand as a byte source."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return len(self._data)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``."""
+        return self._data[offset : offset + length] if offset >= 0 and length > 0 else b""
+
+
+class StoredSource:
+    """A member that lies uncompressed in an archive."""
+
+    def __init__(self, read: Callable[[int, int], bytes], size: int) -> None:
+        self._read = read
+        self._size = size
+
+    @property
+    def size(self) -> int:
+        """How many bytes the member has."""
+        return self._size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``."""
+        length = min(length, self._size - offset)
+        return self._read(offset, length) if offset >= 0 and length > 0 else b""
+
+
+class _Inflater(codec.Inflater, Protocol):
+    def copy(self) -> _Inflater: ...
+
+
+@dataclass(slots=True)
+class _Position:
+    """A place in the stream from which inflating can go on."""
+
+    inflater: _Inflater
+    consumed: int = 0
+    """Compressed bytes handed to the inflater."""
+    reached: int = 0
+    """Inflated bytes that came out of it."""
+
+    def fork(self) -> _Position:
+        return _Position(self.inflater.copy(), self.consumed, self.reached)
+
+
+class InflatedSource:
+    """A deflated member, inflated only as far as it is read, in bounded memory; safe to read from several threads.
+
+    Raises InputError when the stream is damaged or ends before ``usize`` bytes came out; bytes behind ``usize``
+    are never looked at.
+    """
+
+    def __init__(
+        self, read_compressed: Callable[[int, int], bytes], csize: int, usize: int, *, cache: int = CACHE
+    ) -> None:
+        self._read_compressed = read_compressed
+        self._csize = csize
+        self._usize = usize
+        self._budget = cache
+        self._lock = threading.Lock()
+        self._head = self._frontier = _Position(cast("_Inflater", codec.inflater()))
+        self._spacing = CHECKPOINT_STEP
+        self._checkpoints = [self._head.fork()]
+        self._chunks: OrderedDict[int, bytes] = OrderedDict()
+        self._cached = 0
+        # Where each chunk that was ever inflated begins. Steps are deterministic: going on from a checkpoint
+        # gives the same chunks again, so a chunk's start is its name.
+        self._starts: list[int] = []
+
+    @property
+    def size(self) -> int:
+        """How many bytes the member claims to inflate to."""
+        return self._usize
+
+    @property
+    def inflated(self) -> int:
+        """How far the stream has been inflated until now."""
+        return self._frontier.reached
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``, inflating what that takes."""
+        end = min(offset + length, self._usize)
+        if offset < 0 or end <= offset:
+            return b""
+        with self._lock:
+            parts = []
+            while offset < end:
+                start, chunk = self._chunk_at(offset)
+                part = chunk[offset - start : end - start]
+                parts.append(part)
+                offset += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _chunk_at(self, offset: int) -> tuple[int, bytes]:
+        """Return the chunk that holds ``offset``, and where it begins."""
+        if offset < self._frontier.reached:
+            start = self._starts[bisect_right(self._starts, offset) - 1]
+            chunk = self._chunks.get(start)
+            if chunk is not None:
+                self._chunks.move_to_end(start)
+                return start, chunk
+        self._move_head(offset)
+        while True:
+            start, chunk = self._head.reached, self._step()
+            if offset < self._head.reached:
+                return start, chunk
+
+    def _move_head(self, offset: int) -> None:
+        """Put the head at the best place from which to reach ``offset``."""
+        if offset >= self._frontier.reached:
+            self._head = self._frontier
+            return
+        nearest = self._checkpoints[bisect_right([point.reached for point in self._checkpoints], offset) - 1]
+        if not nearest.reached <= self._head.reached <= offset:
+            self._head = nearest.fork()
+
+    def _step(self) -> bytes:
+        """Inflate one chunk at the head, and remember it."""
+        head = self._head
+        start = head.reached
+        chunk = b""
+        while not chunk:
+            chunk = self._inflate(head)
+        head.reached += len(chunk)
+        if head is self._frontier:
+            self._starts.append(start)
+            if head.reached - self._checkpoints[-1].reached >= self._spacing:
+                self._leave_checkpoint()
+        self._remember(start, chunk)
+        return chunk
+
+    def _inflate(self, head: _Position) -> bytes:
+        data = head.inflater.unconsumed_tail
+        if not data and head.consumed < self._csize:
+            data = self._read_compressed(head.consumed, min(INPUT_STEP, self._csize - head.consumed))
+            head.consumed += len(data)
+        if head.inflater.eof or (not data and head.consumed < self._csize):
+            raise self._damaged(head, "the compressed data ends too early")
+        try:
+            chunk = head.inflater.decompress(data, min(OUTPUT_STEP, self._usize - head.reached))
+        except codec.inflate_error() as exc:
+            raise self._damaged(head, str(exc)) from exc
+        if not chunk and not data:
+            raise self._damaged(head, "the compressed data ends too early")
+        return chunk
+
+    def _damaged(self, head: _Position, why: str) -> InputError:
+        return InputError(
+            f"a compressed member is damaged after {head.reached} of {self._usize} bytes",
+            because=why,
+            hint="download or build the wheel again",
+        )
+
+    def _leave_checkpoint(self) -> None:
+        self._checkpoints.append(self._head.fork())
+        if len(self._checkpoints) > CHECKPOINTS:
+            del self._checkpoints[1::2]
+            self._spacing *= 2
+
+    def _remember(self, start: int, chunk: bytes) -> None:
+        if start not in self._chunks:
+            self._chunks[start] = chunk
+            self._cached += len(chunk)
+        while self._cached > self._budget and len(self._chunks) > 1:
+            self._cached -= len(self._chunks.popitem(last=False)[1])
+
+
+def chunks(source: ByteSource, start: int = 0, end: int | None = None, step: int = 1 << 20) -> Iterator[bytes]:
+    """Yield the bytes from ``start`` to ``end`` in pieces; stops early where the source does."""
+    end = source.size if end is None else min(end, source.size)
+    while start < end:
+        piece = source.read_at(start, min(step, end - start))
+        if not piece:
+            return
+        yield piece
+        start += len(piece)
