@@ -7,7 +7,18 @@ import posixpath
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from wheelfix.model import Edge, FileVersion, Image, ImageFacts, InView, LoadOutcome, Machine, Malformed, Resolution
+from wheelfix.model import (
+    Edge,
+    FileVersion,
+    Image,
+    ImageFacts,
+    InView,
+    LoadOutcome,
+    Machine,
+    Malformed,
+    Resolution,
+    dll_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +91,47 @@ class Subject:
     def failures(self) -> tuple[LoadOutcome, ...]:
         """The load events that fail, in their order."""
         return tuple(outcome for outcome in self.resolution.outcomes if outcome.code)
+
+    @functools.cached_property
+    def loaded_through(self) -> dict[str, str]:
+        """For each file that a load event reaches through imports, the importer that is nearest to the event.
+
+        A file that an event names itself maps to the empty string. Events come in their order, so the chain is
+        that of the first load that meets the file.
+        """
+        through: dict[str, str] = {}
+        pending: list[str] = []
+        for outcome in self.resolution.outcomes:
+            if outcome.event.path not in through:
+                through[outcome.event.path] = ""
+                pending.append(outcome.event.path)
+        for importer in pending:  # grows while it is walked: breadth first
+            for edge in self.edges_from.get(importer, ()):
+                if isinstance(edge.provider, InView) and edge.provider.path not in through:
+                    through[edge.provider.path] = importer
+                    pending.append(edge.provider.path)
+        return through
+
+    def chain(self, importer: str, name: str) -> tuple[str, ...]:
+        """Return the way from a load event over ``importer`` to a DLL that it asks for, as base names."""
+        for outcome in self.failures:
+            if len(outcome.chain) > 1 and dll_key(outcome.chain[-1]) == dll_key(name):
+                return outcome.chain
+        steps = [name, base(importer)]
+        while importer := self.loaded_through.get(importer, ""):
+            steps.append(base(importer))
+        return tuple(reversed(steps))
+
+    def closure(self, path: str) -> tuple[str, ...]:
+        """Return a file and everything of the view that loading it brings in, by imports and required companions."""
+        seen = {path: None}
+        pending = [path]
+        for importer in pending:
+            for edge in self.edges_from.get(importer, ()):
+                if isinstance(edge.provider, InView) and edge.required and edge.provider.path not in seen:
+                    seen[edge.provider.path] = None
+                    pending.append(edge.provider.path)
+        return tuple(seen)
 
     def origin(self, path: str) -> str:
         """Return the name a file has in the wheel or on disk, which is what people know it by."""

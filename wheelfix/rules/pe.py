@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.system import runtime_file
 from wheelfix.model import Edge, EdgeKind, Finding, Image, InView, Machine, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_DEBUG_CRT = re.compile(
-    r"(?:ucrtbased|msvcr\d+d|msvcp\d+d(?:_\w+)?|msvcp\d+_\w+d|vcruntime\d+(?:_\w+)?d|concrt\d+d|vcomp\d+d"
-    r"|vccorlib\d+d|mfc\d+u?d|vcamp\d+d)\.dll"
-)
-"""Names of the debug C and C++ runtimes, which Visual Studio installs and its redistributable does not."""
 
 _KINDS = {"empty": "WF202", "lfs-pointer": "WF203"}
 """Codes of their own for two ways of not being a PE image; all others are WF201."""
@@ -29,7 +23,8 @@ _COMPATIBLE = {
 
 def is_debug_crt(name: str) -> bool:
     """Whether a DLL name is one of the debug C and C++ runtimes."""
-    return _DEBUG_CRT.fullmatch(dll_key(name)) is not None
+    runtime = runtime_file(name)
+    return runtime is not None and runtime.debug
 
 
 @rule(

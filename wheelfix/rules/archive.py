@@ -1,0 +1,199 @@
+"""WF1xx: what is wrong with the wheel as a zip file, with its RECORD and with its names.
+
+The facts come from ``archive/`` as faults with a kind; here they get their code, their severity and a remedy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wheelfix.model import Finding, Json, Repairable, Severity
+from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.wording import count, listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from wheelfix.rules.context import Subject
+
+_ARCHIVE_CODES = {
+    "duplicate-member": "WF110",
+    "backslash-name": "WF111",
+    "too-deep": "WF112",
+    "unsafe-path": "WF113",
+    "long-name": "WF113",
+    "special-file": "WF113",
+    "case-collision": "WF114",
+    "file-as-folder": "WF114",
+    "damaged": "WF115",
+    "size-lie": "WF115",
+    "out-of-bounds": "WF115",
+    "zip-bomb": "WF115",
+    "encrypted": "WF116",
+    "unknown-method": "WF116",
+    "symlink": "WF117",
+    "data-descriptor": "WF120",
+    "dist-info-not-last": "WF122",
+    "tag-mismatch": "WF123",
+    "name-mismatch": "WF124",
+    "metadata-missing": "WF125",
+}
+"""Kind of fault to code; every other kind is WF121."""
+
+_RECORD_CODES = {
+    "row-missing": "WF101",
+    "row-orphan": "WF102",
+    "hash-stale": "WF103",
+    "size-stale": "WF104",
+    "row-duplicate": "WF105",
+    "record-missing": "WF106",
+    "signature": "WF107",
+    "member-unreadable": "WF115",
+}
+"""Kind of fault to code; every other kind is WF108."""
+
+_MEND = "`wheelfix repair` writes the wheel anew with a correct RECORD"
+_REBUILD = "build the wheel again; do not ship this file"
+
+_HINTS = {
+    "WF101": _MEND,
+    "WF102": _MEND,
+    "WF103": f"if the change was meant, {_MEND}; if not, build or download the wheel again",
+    "WF104": f"if the change was meant, {_MEND}; if not, build or download the wheel again",
+    "WF105": _MEND,
+    "WF106": _MEND,
+    "WF107": "`wheelfix repair` drops it; installers ignore it, and PEP 815 withdrew it",
+    "WF108": _MEND,
+    "WF110": "`wheelfix repair` keeps one when both are the same; otherwise build the wheel again",
+    "WF111": "`wheelfix repair` writes the names with '/'; zip with a tool that follows the zip specification",
+    "WF112": "`wheelfix repair` moves everything up; zip the contents of the folder, not the folder",
+    "WF113": _REBUILD,
+    "WF114": "remove or rename one of them and build the wheel again",
+    "WF115": "download or build the wheel again; the file is damaged",
+    "WF116": "pack the wheel without a password and with deflate: `wheel pack FOLDER`",
+    "WF117": "replace the link by the file it points to and build the wheel again",
+    "WF120": "`wheelfix repair` writes the wheel without data descriptors",
+    "WF121": "`wheelfix repair` writes the archive anew, or pack it again with `wheel pack FOLDER`",
+    "WF122": "`wheelfix repair` writes the .dist-info folder last; nothing fails without it",
+    "WF123": "`wheel tags` renames a wheel and its WHEEL file together",
+    "WF124": "rename the file to what METADATA says, or build the wheel again",
+    "WF125": _REBUILD,
+}
+
+_INFO_KINDS = frozenset({"size-missing", "self-hash", "utf8-flag-missing", "archive-comment", "comment"})
+"""Irregular, but nobody is known to stumble; unless someone refuses it, see ``rejected_by``."""
+
+_SINGLY = 10
+"""More findings than this of one code become one, so that a repacked folder does not fill the screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """An archive, RECORD or metadata fault in one form."""
+
+    code: str
+    kind: str
+    subject: str
+    message: str
+    rejected_by: tuple[str, ...] = ()
+    expected: str = ""
+    found: str = ""
+
+
+@rule("WF110", "member-duplicate", Severity.ERROR, Repairable.SOMETIMES, "A name occurs more than once in the archive.")
+@rule(
+    "WF111", "member-backslash", Severity.WARNING, Repairable.ALWAYS, "A member's name uses backslashes as separators."
+)
+@rule("WF112", "wheel-too-deep", Severity.ERROR, Repairable.ALWAYS, "Everything lies one folder too deep.")
+@rule("WF113", "member-unsafe-path", Severity.ERROR, Repairable.NEVER, "A member's name leads outside or to a device.")
+@rule("WF114", "member-case-collision", Severity.WARNING, Repairable.NEVER, "Two members are one file on Windows.")
+@rule("WF115", "member-damaged", Severity.ERROR, Repairable.NEVER, "A member's bytes do not fit its size or CRC.")
+@rule("WF116", "member-unreadable", Severity.ERROR, Repairable.NEVER, "A member is encrypted or oddly compressed.")
+@rule("WF117", "member-symlink", Severity.WARNING, Repairable.NEVER, "A member is a symbolic link.")
+@rule("WF120", "data-descriptor", Severity.WARNING, Repairable.ALWAYS, "Sizes follow the data, which PyPI refuses.")
+@rule(
+    "WF121", "archive-irregular", Severity.WARNING, Repairable.SOMETIMES, "The zip has a quirk that uv or PyPI refuse."
+)
+@rule("WF122", "dist-info-not-last", Severity.INFO, Repairable.ALWAYS, "The .dist-info folder is not the last.")
+@rule("WF123", "tag-mismatch", Severity.WARNING, Repairable.NEVER, "The file name and WHEEL name different tags.")
+@rule("WF124", "name-mismatch", Severity.ERROR, Repairable.NEVER, "File name and metadata name different projects.")
+@rule("WF125", "metadata-missing", Severity.ERROR, Repairable.NEVER, "METADATA or WHEEL is missing or incomplete.")
+def archive_faults(subject: Subject) -> Iterator[Finding]:
+    """Turn faults of the archive and of its metadata into findings."""
+    faults = [
+        _Fault(
+            _ARCHIVE_CODES.get(item.kind, "WF121"), item.kind, item.subject or "archive", item.message, item.rejected_by
+        )
+        for item in subject.archive_faults
+    ]
+    yield from _findings(faults)
+
+
+@rule("WF101", "record-row-missing", Severity.WARNING, Repairable.ALWAYS, "A file of the wheel has no row in RECORD.")
+@rule("WF102", "record-row-orphan", Severity.WARNING, Repairable.ALWAYS, "RECORD lists a file that is not there.")
+@rule("WF103", "record-hash-stale", Severity.ERROR, Repairable.ALWAYS, "A file is not the one RECORD has the hash of.")
+@rule("WF104", "record-size-stale", Severity.WARNING, Repairable.ALWAYS, "A file has another size than RECORD says.")
+@rule("WF105", "record-row-duplicate", Severity.WARNING, Repairable.ALWAYS, "RECORD lists a file more than once.")
+@rule("WF106", "record-missing", Severity.ERROR, Repairable.ALWAYS, "The wheel has no RECORD.")
+@rule("WF107", "record-signature-obsolete", Severity.INFO, Repairable.ALWAYS, "RECORD.jws or RECORD.p7s is obsolete.")
+@rule("WF108", "record-malformed", Severity.WARNING, Repairable.ALWAYS, "A row of RECORD cannot be understood.")
+def record_faults(subject: Subject) -> Iterator[Finding]:
+    """Turn faults of RECORD into findings."""
+    faults = [
+        _Fault(_RECORD_CODES.get(item.kind, "WF108"), item.kind, item.path, item.message, (), item.expected, item.found)
+        for item in subject.record_faults
+    ]
+    yield from _findings(faults)
+
+
+def _findings(faults: Iterable[_Fault]) -> Iterator[Finding]:
+    grouped: dict[tuple[str, str], list[_Fault]] = {}
+    for fault in faults:
+        grouped.setdefault((fault.code, fault.kind), []).append(fault)
+    for (code, _), group in sorted(grouped.items()):
+        if len(group) > _SINGLY or (code == "WF120" and len(group) > 1):
+            yield _together(group)
+        else:
+            yield from map(_single, group)
+
+
+def _single(fault: _Fault) -> Finding:
+    evidence: dict[str, Json] = {"kind": fault.kind, "rejected_by": [*fault.rejected_by]}
+    if fault.expected or fault.found:
+        evidence |= {"expected": fault.expected, "found": fault.found}
+    return finding(
+        fault.code,
+        fault.subject,
+        f"{fault.message}{_refusal(fault.rejected_by)}",
+        hint=_HINTS[fault.code],
+        evidence=evidence,
+        severity=_severity(fault),
+    )
+
+
+def _together(group: list[_Fault]) -> Finding:
+    first = group[0]
+    names = sorted(fault.subject for fault in group)
+    return finding(
+        first.code,
+        names[0],
+        f"{count(len(group), 'member')} ({listing(names)}): {first.message}{_refusal(first.rejected_by)}",
+        hint=_HINTS[first.code],
+        evidence={"kind": first.kind, "rejected_by": [*first.rejected_by], "count": len(group), "paths": [*names]},
+        severity=_severity(first),
+    )
+
+
+def _refusal(who: tuple[str, ...]) -> str:
+    spelled = {"pip": "pip", "uv": "uv", "pypi": "PyPI"}
+    return f" (refused by {listing([spelled.get(name, name) for name in who])})" if who else ""
+
+
+def _severity(fault: _Fault) -> Severity | None:
+    """An archive that an installer refuses is broken; one that only PyPI refuses, or nobody, is not."""
+    if {"pip", "uv"}.intersection(fault.rejected_by):
+        return Severity.ERROR
+    if fault.rejected_by:
+        return None
+    return Severity.INFO if fault.kind in _INFO_KINDS else None

@@ -1,0 +1,280 @@
+"""WF3xx: DLLs that nobody provides, or that lie where the loader does not look.
+
+The loader model has answered every need with a provider; here the needs without an answer are gathered per DLL,
+because one file that is absent is one thing to mend however many ask for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wheelfix.model import Edge, EdgeKind, Finding, Json, Missing, OwnedBy, Repairable, Severity, VcRedist, dll_key
+from wheelfix.rules.context import Subject, base
+from wheelfix.rules.hints import where_from
+from wheelfix.rules.pe import is_debug_crt
+from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.wording import arrow, listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One DLL that nobody provides, with everyone who asks for it in one way."""
+
+    name: str
+    """As spelled by the first who asks."""
+    edges: tuple[Edge, ...]
+    """Sorted by importer; importers that are really loaded come first."""
+    reached: bool
+    """Whether one of them is loaded by the package itself."""
+
+    @property
+    def first(self) -> Edge:
+        """The need that stands for all."""
+        return self.edges[0]
+
+    @property
+    def importers(self) -> tuple[str, ...]:
+        """Base names of those who ask."""
+        return tuple(dict.fromkeys(base(edge.importer) for edge in self.edges))
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The places where the loader looked for the first of them."""
+        return self.first.provider.searched if isinstance(self.first.provider, Missing) else ()
+
+    @property
+    def present_at(self) -> tuple[str, ...]:
+        """Files of that name where the loader does not look."""
+        found = [edge.provider.present_at for edge in self.edges if isinstance(edge.provider, Missing)]
+        return tuple(dict.fromkeys(path for paths in found for path in paths))
+
+
+def needs(subject: Subject, edges: Iterable[Edge]) -> tuple[Need, ...]:
+    """Gather edges of the subject's own files by the DLL they ask for."""
+    grouped: dict[str, list[Edge]] = {}
+    for edge in edges:
+        if edge.importer in subject.images:
+            grouped.setdefault(dll_key(edge.name), []).append(edge)
+    gathered = []
+    for _, group in sorted(grouped.items()):
+        group.sort(key=lambda edge: (not subject.reached(edge.importer), edge.importer))
+        gathered.append(Need(group[0].name, tuple(group), subject.reached(group[0].importer)))
+    return tuple(gathered)
+
+
+def missing(subject: Subject, kind: EdgeKind, *, required: bool | None = None) -> tuple[Need, ...]:
+    """Return the unmet needs of one kind."""
+    return needs(
+        subject,
+        (
+            edge
+            for edge in subject.resolution.edges
+            if edge.kind is kind
+            and isinstance(edge.provider, Missing)
+            and (required is None or edge.required is required)
+        ),
+    )
+
+
+@rule(
+    "WF301",
+    "missing-dependency",
+    Severity.ERROR,
+    Repairable.SOMETIMES,
+    "A DLL that is imported is neither in the wheel nor provided by anyone else.",
+)
+@rule(
+    "WF305",
+    "outside-search-path",
+    Severity.ERROR,
+    Repairable.SOMETIMES,
+    "A DLL is in the wheel, but where the loader does not look for it.",
+)
+def missing_imports(subject: Subject) -> Iterator[Finding]:
+    """Find imports that nothing answers: error 126."""
+    for need in missing(subject, EdgeKind.IMPORT):
+        if is_debug_crt(need.name) and not need.reached:
+            continue  # WF205 tells it better: the debug twin of a DLL, which nobody loads
+        evidence = _evidence(subject, need)
+        severity = Severity.ERROR if need.reached else Severity.WARNING
+        if need.present_at:
+            yield finding(
+                "WF305",
+                subject.origin(need.present_at[0]),
+                f"{need.name} is in the wheel, but {listing(need.importers)} will not find it there; "
+                f"{_consequence(subject, need)}",
+                hint=(
+                    f"`wheelfix repair` puts a copy beside {need.importers[0]}; or add the folder with "
+                    "os.add_dll_directory before the import"
+                ),
+                evidence=evidence,
+                severity=severity,
+                repairable=Repairable.ALWAYS,
+            )
+        else:
+            yield finding(
+                "WF301",
+                need.name,
+                f"{need.name}, imported by {listing(need.importers)}, is missing; {_consequence(subject, need)}",
+                hint=where_from(need.name, subject),
+                evidence=evidence,
+                severity=severity,
+            )
+
+
+@rule(
+    "WF302",
+    "missing-required-companion",
+    Severity.ERROR,
+    Repairable.SOMETIMES,
+    "A DLL that another one loads by name at run time, and cannot do without, is missing.",
+)
+@rule(
+    "WF303",
+    "missing-optional-companion",
+    Severity.INFO,
+    Repairable.SOMETIMES,
+    "A DLL that another one loads by name if it is there is missing.",
+)
+def missing_companions(subject: Subject) -> Iterator[Finding]:
+    """Find DLLs that no import table shows and that are wanted all the same."""
+    for need in missing(subject, EdgeKind.COMPANION):
+        wanted = [edge for edge in need.edges if edge.required]
+        reason = (wanted or [*need.edges])[0].because
+        by = listing(tuple(dict.fromkeys(base(edge.importer) for edge in wanted or need.edges)))
+        evidence = {**_evidence(subject, need), "source": need.first.source, "reason": reason}
+        where = (
+            f"; a copy lies at {subject.origin(need.present_at[0])}, where it is not found" if need.present_at else ""
+        )
+        if wanted:
+            loaded = any(subject.reached(edge.importer) for edge in wanted)
+            yield finding(
+                "WF302",
+                need.name,
+                f"{need.name}, which {by} loads at run time, is missing{where}" + (f": {reason}" if reason else ""),
+                hint=where_from(need.name, subject),
+                evidence=evidence,
+                severity=Severity.ERROR if loaded else Severity.WARNING,
+            )
+        else:
+            yield finding(
+                "WF303",
+                need.name,
+                f"{need.name}, which {by} loads if it is there, is missing{where}" + (f": {reason}" if reason else ""),
+                hint=f"`wheelfix repair --companions all` brings it along; {where_from(need.name, subject)}",
+                evidence=evidence,
+            )
+
+
+@rule(
+    "WF304",
+    "missing-delay-load",
+    Severity.WARNING,
+    Repairable.SOMETIMES,
+    "A DLL that is loaded at the first call into it is missing.",
+)
+def missing_delay_loads(subject: Subject) -> Iterator[Finding]:
+    """Find delay-loaded DLLs that nothing answers: the load succeeds, the first call does not."""
+    imported = {dll_key(need.name) for need in missing(subject, EdgeKind.IMPORT)}
+    for need in missing(subject, EdgeKind.DELAY):
+        if dll_key(need.name) in imported or (is_debug_crt(need.name) and not need.reached):
+            continue
+        wanted = any(edge.required and subject.reached(edge.importer) for edge in need.edges)
+        yield finding(
+            "WF304",
+            need.name,
+            f"{need.name}, delay-loaded by {listing(need.importers)}, is missing; loading succeeds, the first "
+            "call into it ends the process (0xC06D007E)"
+            + (" and ordinary use makes that call" if wanted else " unless the program is prepared for it"),
+            hint=where_from(need.name, subject),
+            evidence=_evidence(subject, need),
+            severity=Severity.ERROR if wanted else Severity.WARNING if need.reached else Severity.INFO,
+        )
+
+
+@rule(
+    "WF306",
+    "needs-vc-runtime",
+    Severity.INFO,
+    Repairable.SOMETIMES,
+    "The wheel relies on the Visual C++ runtime being installed on the machine.",
+)
+def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
+    """Say once per wheel which runtime DLLs are taken for granted."""
+    relied = [edge for edge in subject.resolution.edges if isinstance(edge.provider, VcRedist)]
+    own = needs(subject, (edge for edge in relied if edge.kind is EdgeKind.IMPORT))
+    if not own:
+        return
+    names = [need.name.lower() for need in own]
+    yield finding(
+        "WF306",
+        names[0],
+        f"{listing(names, 6)} must be on the machine: {listing(own[0].importers)} "
+        f"{'imports' if len(own[0].importers) == 1 else 'import'} what only the Visual C++ redistributable installs",
+        hint=(
+            "tell users to install https://aka.ms/vs/17/release/vc_redist.x64.exe, or add the DLLs with "
+            "`wheelfix repair --with-vcredist`; check the bare machine with `wheelfix scan --no-assume vcredist`"
+        ),
+        evidence={
+            "names": [*names],
+            "needed_by": [*sorted({subject.origin(edge.importer) for need in own for edge in need.edges})],
+        },
+    )
+
+
+@rule(
+    "WF307",
+    "owner-not-reachable",
+    Severity.ERROR,
+    Repairable.SOMETIMES,
+    "Another distribution brings the DLL, but its folder is not searched when the load happens.",
+)
+def owner_not_reachable(subject: Subject) -> Iterator[Finding]:
+    """Find DLLs that a required distribution has and the loader will not find."""
+    for need in needs(subject, (edge for edge in subject.resolution.edges if _is_out_of_reach(edge))):
+        owner = need.first.provider
+        if not isinstance(owner, OwnedBy):
+            continue
+        hard = any(edge.kind is EdgeKind.IMPORT and subject.reached(edge.importer) for edge in need.edges)
+        yield finding(
+            "WF307",
+            need.name,
+            f"{need.name}, needed by {listing(need.importers)}, is in {owner.distribution}, but out of reach: "
+            f"{owner.because}",
+            hint=(
+                f"import {owner.distribution} first if it adds its own folder, or call os.add_dll_directory with the "
+                f"folder of {need.name} before the import"
+            ),
+            evidence={**_evidence(subject, need), "distribution": owner.distribution, "because": owner.because},
+            severity=Severity.ERROR if hard else Severity.WARNING,
+        )
+
+
+def _is_out_of_reach(edge: Edge) -> bool:
+    return isinstance(edge.provider, OwnedBy) and not edge.provider.reachable and edge.required
+
+
+def _evidence(subject: Subject, need: Need) -> dict[str, Json]:
+    return {
+        "needed_by": _strings(dict.fromkeys(subject.origin(edge.importer) for edge in need.edges)),
+        "chain": _strings(subject.chain(need.first.importer, need.name)),
+        "searched": _strings(need.searched),
+        "present_at": _strings(subject.origin(path) for path in need.present_at),
+        "loaded": need.reached,
+    }
+
+
+def _strings(items: Iterable[str]) -> list[Json]:
+    return [*items]
+
+
+def _consequence(subject: Subject, need: Need) -> str:
+    if not need.reached:
+        return "nothing in the wheel is known to load that file, but whoever does gets error 126"
+    chain: Sequence[str] = subject.chain(need.first.importer, need.name)
+    way = f" ({arrow(chain)})" if len(chain) > 2 else ""
+    return f"loading {chain[0]} fails with error 126{way}"

@@ -1,0 +1,91 @@
+"""WF310 and WF311: the right DLL is there, but not what is wanted from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.model import Edge, EdgeKind, Finding, InView, Missing, Repairable, Severity, Symbol
+from wheelfix.rules.context import Subject, base
+from wheelfix.rules.hints import where_from
+from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.wording import listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@rule(
+    "WF310",
+    "missing-symbol",
+    Severity.ERROR,
+    Repairable.SOMETIMES,
+    "A DLL lacks a function that another one imports from it: they are of different versions.",
+)
+def missing_symbols(subject: Subject) -> Iterator[Finding]:
+    """Find imports whose DLL is there and does not export what is wanted: error 127 or 182."""
+    for edge in subject.resolution.edges:
+        if edge.kind not in (EdgeKind.IMPORT, EdgeKind.DELAY) or not edge.lacks or edge.importer not in subject.images:
+            continue
+        if not isinstance(edge.provider, InView):
+            continue
+        loaded = subject.reached(edge.importer)
+        importer, provider = base(edge.importer), base(edge.provider.path)
+        if edge.kind is EdgeKind.DELAY:
+            consequence = "the first call to it ends the process (0xC06D007F)"
+        else:
+            consequence = f"loading {importer} fails with error {182 if isinstance(edge.lacks[0], int) else 127}"
+        yield finding(
+            "WF310",
+            subject.origin(edge.provider.path),
+            f"{importer} imports {_spell(edge.lacks)} from {provider}, which does not export "
+            f"{'it' if len(edge.lacks) == 1 else 'them'}; {consequence}",
+            hint=f"they are of different versions: take {provider} from the build that {importer} was linked against",
+            evidence={
+                "importer": subject.origin(edge.importer),
+                "symbols": [*edge.lacks],
+                "kind": edge.kind.value,
+                "loaded": loaded,
+            },
+            severity=Severity.ERROR if loaded and edge.kind is EdgeKind.IMPORT else Severity.WARNING,
+        )
+
+
+@rule(
+    "WF311",
+    "broken-forwarder",
+    Severity.ERROR,
+    Repairable.SOMETIMES,
+    "A DLL passes a function on to another DLL that is missing or does not have it.",
+)
+def broken_forwarders(subject: Subject) -> Iterator[Finding]:
+    """Find stubs without the DLL they stand for."""
+    for edge in subject.resolution.edges:
+        if edge.kind is not EdgeKind.FORWARDER or edge.importer not in subject.images or not _is_broken(edge):
+            continue
+        stub = base(edge.importer)
+        loaded = subject.reached(edge.importer)
+        absent = isinstance(edge.provider, Missing)
+        lack = "which is missing" if absent else f"which does not export {_spell(edge.lacks)}"
+        yield finding(
+            "WF311",
+            subject.origin(edge.importer),
+            f"{stub} is a stub that passes calls on to {edge.name}, {lack}; whoever imports them from {stub} "
+            "fails with error 127",
+            hint=where_from(edge.name, subject) if absent else f"take {stub} and {edge.name} from the same release",
+            evidence={
+                "target": edge.name,
+                "forwarder": edge.because,
+                "symbols": [*edge.lacks],
+                "searched": [*edge.provider.searched] if isinstance(edge.provider, Missing) else [],
+                "loaded": loaded,
+            },
+            severity=Severity.ERROR if loaded else Severity.WARNING,
+        )
+
+
+def _is_broken(edge: Edge) -> bool:
+    return isinstance(edge.provider, Missing) or bool(edge.lacks)
+
+
+def _spell(symbols: tuple[Symbol, ...]) -> str:
+    return listing([f"ordinal {symbol}" if isinstance(symbol, int) else symbol for symbol in symbols])

@@ -1,0 +1,26 @@
+"""Small helpers for sentences: lists that do not run on, counts that read well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def listing(items: Sequence[str], limit: int = 3) -> str:
+    """Return ``a``, ``a and b``, ``a, b and c``, or ``a, b, c and 4 more``."""
+    shown = list(items[:limit])
+    if len(items) > limit:
+        return f"{', '.join(shown)} and {len(items) - limit} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
+
+
+def count(number: int, what: str) -> str:
+    """Return ``1 file`` or ``3 files``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def arrow(chain: Sequence[str]) -> str:
+    """Return a chain as people read it: ``fbgemm.dll -> libomp140.x86_64.dll``."""
+    return " -> ".join(chain)
