@@ -1,1 +1,7 @@
-"""What we know: tables with sources, and their loader."""
+"""What we know: tables with sources, and their loader.
+
+Every table is TOML, or text with one sorted name per line, and lies beside the module that reads it. ``system`` says
+what Windows, drivers, Python and the C++ runtime bring; ``families`` and ``cuda`` know vendors' DLLs by their names;
+``companions`` what those load at run time; ``providers`` who ships what; ``winerrors`` what an error code means;
+``cards`` graphics cards, drivers and toolkits.
+"""

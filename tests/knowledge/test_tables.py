@@ -1,0 +1,84 @@
+"""Tables are read from the package and refuse what contradicts itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import wheelfix
+from wheelfix.errors import EnvironmentFailure
+from wheelfix.knowledge.tables import Checker, TableFault, parse_names, parse_toml, read_text
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        pytest.param("# source: x\nb.dll\na.dll\n", "'a.dll' after 'b.dll'", id="unsorted"),
+        pytest.param("# source: x\na.dll\na.dll\n", "'a.dll' after 'a.dll'", id="repeated"),
+        pytest.param("# source: x\nA.dll\n", "'A.dll' is not folded", id="not-folded"),
+        pytest.param("a.dll\n", "no source", id="without-source"),
+    ],
+)
+def test_a_bad_list_is_refused(text: str, fault: str) -> None:
+    with pytest.raises(TableFault) as caught:
+        parse_names("names.txt", text)
+    assert fault in caught.value.faults
+
+
+def test_a_good_list_is_a_set_of_names() -> None:
+    assert parse_names("names.txt", "# source: x\na.dll\nb.dll\n") == {"a.dll", "b.dll"}
+
+
+def test_what_is_not_toml_says_which_table() -> None:
+    with pytest.raises(TableFault, match=r"bad\.toml cannot be used"):
+        parse_toml("bad.toml", "= nonsense")
+
+
+def test_a_table_that_is_not_there_is_our_environment_failing() -> None:
+    with pytest.raises(EnvironmentFailure, match=r"nowhere\.toml"):
+        read_text("nowhere.toml")
+
+
+def test_every_fault_of_a_table_is_told_at_once() -> None:
+    check = Checker("t.toml")
+    tree = {"row": [{"name": "a", "colour": "red", "source": "s"}, {"name": "b"}]}
+    assert check.rows(tree, "row", ["name"]) == []
+    assert check.rows({}, "other", ["name"]) == []
+    check.unique("name", ["a", "a"])
+    check.one_of("kind", "x", ["y"])
+    check.pattern("(")
+    with pytest.raises(TableFault) as caught:
+        check.finish()
+    assert len(caught.value.faults) == 6
+    assert any("unknown field colour" in fault for fault in caught.value.faults)
+    assert any("lacks source" in fault for fault in caught.value.faults)
+
+
+def test_tables_are_found_inside_a_zip(tmp_path: Path) -> None:
+    """A zipapp has no files on disk, so a path beside ``__file__`` would not do."""
+    package = Path(wheelfix.__file__).parent
+    archive = tmp_path / "app.zip"
+    with zipfile.ZipFile(archive, "w") as target:
+        for file in [
+            package / "__init__.py",
+            package / "errors.py",
+            package / "model.py",
+            *package.glob("knowledge/*"),
+        ]:
+            if file.is_file():
+                target.write(file, Path("wheelfix", file.relative_to(package)))
+    code = (
+        "from wheelfix.knowledge.system import classify; print(classify('KERNEL32').kind, classify('nvcuda.dll').kind)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {str(archive)!r}); {code}"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert run.stdout.split() == ["system", "driver"], run.stderr

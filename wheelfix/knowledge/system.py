@@ -1,0 +1,254 @@
+"""Says whose a DLL name is before anybody looks for a file: Windows, an API set, a driver, Python, the C++ runtime."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from wheelfix.knowledge.tables import Checker, parse_toml, read_names, read_text
+from wheelfix.model import Machine, dll_key
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator
+
+Kind = Literal["system", "api-set", "python", "driver", "vcredist", "ucrt", "vendor", "unknown"]
+
+_LISTS = {Machine.X86: "x86", Machine.ARM64: "arm64", Machine.ARM64EC: "arm64", Machine.ARM: "arm64"}
+
+
+@dataclass(frozen=True, slots=True)
+class DllClass:
+    """Whose DLL a name is."""
+
+    kind: Kind
+    key: str
+    """The folded name."""
+    detail: str = ""
+    """Who brings it or what it is, as half a sentence."""
+    source: str = ""
+    """Where the table has it from."""
+    known: bool = True
+    """False for an API set whose contract no table names: Windows answers 126 to a contract it does not know."""
+    known_dll: bool = False
+    """In KnownDLLs: always the one of System32, whatever lies beside the importer."""
+    folder: str = ""
+    """For ``python``: the folder under the base prefix; only ``""`` is searched for other packages' loads."""
+    debug: bool = False
+    """A debug C runtime: on machines with Visual Studio only, never redistributable."""
+    family: str = ""
+    """For ``vendor``: the id of the family, see :mod:`wheelfix.knowledge.families`."""
+
+    @property
+    def on_every_machine(self) -> bool:
+        """Whether any Windows with any CPython has it where a load looks."""
+        return (self.kind in ("system", "ucrt") or (self.kind == "api-set" and self.known)) or (
+            self.kind == "python" and not self.folder
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFile:
+    """A DLL that CPython itself ships."""
+
+    pattern: re.Pattern[str]
+    folder: str
+    what: str
+    source: str
+    since: tuple[int, int]
+    until: tuple[int, int] | None = None
+    machines: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """A generation of the Visual C++ runtime and the package that installs it."""
+
+    id: str
+    package: str
+    years: str
+    url: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeFile:
+    """A DLL of the Visual C++ runtime."""
+
+    pattern: re.Pattern[str]
+    toolset: Toolset
+    runtime: tuple[int, int]
+    """The redistributable that first has it; whoever imports it was linked by at least that."""
+    source: str
+    debug: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DriverFile:
+    """A DLL that a device driver installs."""
+
+    pattern: re.Pattern[str]
+    vendor: str
+    what: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Runtimes:
+    """The content of ``runtimes.toml``."""
+
+    drivers: tuple[DriverFile, ...]
+    python: tuple[PythonFile, ...]
+    vcredist: tuple[RuntimeFile, ...]
+    editions: tuple[tuple[re.Pattern[str], str], ...]
+    toolsets: dict[str, Toolset] = field(default_factory=dict)
+
+
+def parse_runtimes(table: str, text: str) -> Runtimes:
+    """Turn the table's text into values; every fault is told at once."""
+    tree = parse_toml(table, text)
+    check = Checker(table)
+    toolsets = {row["id"]: Toolset(**row) for row in check.rows(tree, "toolset", ["id", "package", "years", "url"])}
+    drivers = tuple(
+        DriverFile(check.pattern(row["pattern"]), row["vendor"], row["what"], row["source"])
+        for row in check.rows(tree, "driver", ["pattern", "vendor", "what"])
+    )
+    python = tuple(_python_files(check, tree))
+    vcredist = tuple(_runtime_files(check, tree, toolsets))
+    editions = tuple(
+        (check.pattern(row["pattern"]), row["absent"]) for row in check.rows(tree, "edition", ["pattern", "absent"])
+    )
+    for group in (drivers, python, vcredist):
+        check.unique("pattern", (entry.pattern.pattern for entry in group))
+    check.finish()
+    return Runtimes(drivers, python, vcredist, editions, toolsets)
+
+
+def _python_files(check: Checker, tree: dict[str, Any]) -> Iterator[PythonFile]:
+    for row in check.rows(tree, "python", ["pattern", "what", "since"], ["folder", "until", "machines"]):
+        since, until = _pair(row["since"]), _pair(row["until"]) if "until" in row else None
+        if until and until < since:
+            check.faults.append(f"python {row['pattern']!r} ends before it begins")
+        check.one_of("folder", row.get("folder", ""), ["", "DLLs"])
+        machines = frozenset(row.get("machines", ()))
+        yield PythonFile(
+            check.pattern(row["pattern"]), row.get("folder", ""), row["what"], row["source"], since, until, machines
+        )
+
+
+def _runtime_files(check: Checker, tree: dict[str, Any], toolsets: dict[str, Toolset]) -> Iterator[RuntimeFile]:
+    for row in check.rows(tree, "vcredist", ["pattern", "toolset", "runtime"], ["debug"]):
+        toolset = toolsets.get(row["toolset"])
+        if toolset is None:
+            check.faults.append(f"vcredist {row['pattern']!r} names the unknown toolset {row['toolset']!r}")
+            continue
+        yield RuntimeFile(
+            check.pattern(row["pattern"]), toolset, _pair(row["runtime"]), row["source"], row.get("debug", False)
+        )
+
+
+def _pair(version: str) -> tuple[int, int]:
+    major, _, minor = version.partition(".")
+    return int(major), int(minor)
+
+
+@functools.cache
+def runtimes() -> Runtimes:
+    """Return what drivers, CPython and the C++ runtime install."""
+    return parse_runtimes("runtimes.toml", read_text("runtimes.toml"))
+
+
+@functools.cache
+def _names(table: str) -> frozenset[str]:
+    return read_names(table)
+
+
+def system_dlls(machine: Machine) -> frozenset[str]:
+    """Return the folded names of the DLLs that Windows 10 and 11 have in System32."""
+    return _names(f"system_{_LISTS.get(machine, 'amd64')}.txt")
+
+
+def known_dlls() -> frozenset[str]:
+    """Return the folded names that Windows always takes from System32."""
+    return _names("known_dlls.txt")
+
+
+def is_api_set(name: str) -> bool:
+    """Whether the loader treats the name as a contract and not as a file."""
+    return dll_key(name).startswith(("api-", "ext-"))
+
+
+def contract(name: str) -> str:
+    """Return an API set's name without the last digit and the extension, which the loader ignores."""
+    return dll_key(name).removesuffix(".dll").rpartition("-")[0]
+
+
+def python_file(name: str, machine: Machine, python: tuple[int, int] | None = None) -> PythonFile | None:
+    """Return CPython's own file of that name, if that version (or any, for None) ships it."""
+    key = dll_key(name)
+    for entry in runtimes().python:
+        if not entry.pattern.fullmatch(key) or (entry.machines and _LISTS.get(machine, "amd64") not in entry.machines):
+            continue
+        if python is None or (entry.since <= python and (entry.until is None or python <= entry.until)):
+            return entry
+    return None
+
+
+def python_of(name: str) -> tuple[int, int, bool] | None:
+    """Return major, minor and whether it is free-threaded for an interpreter's DLL; None for any other name."""
+    for entry in runtimes().python:
+        match = entry.pattern.fullmatch(dll_key(name))
+        if match and "minor" in entry.pattern.groupindex:
+            return int(match["major"]), int(match["minor"]), bool(match["threads"])
+    return None
+
+
+def runtime_file(name: str) -> RuntimeFile | None:
+    """Return the Visual C++ runtime's file of that name."""
+    key = dll_key(name)
+    return next((entry for entry in runtimes().vcredist if entry.pattern.fullmatch(key)), None)
+
+
+def driver_file(name: str) -> DriverFile | None:
+    """Return the driver's file of that name."""
+    key = dll_key(name)
+    return next((entry for entry in runtimes().drivers if entry.pattern.fullmatch(key)), None)
+
+
+def absent_on(name: str) -> str:
+    """Return the editions of Windows that lack a system DLL, or an empty string."""
+    key = dll_key(name)
+    return next((absent for pattern, absent in runtimes().editions if pattern.fullmatch(key)), "")
+
+
+@functools.lru_cache(maxsize=4096)
+def classify(name: str, machine: Machine = Machine.AMD64) -> DllClass:
+    """Say whose a DLL name is on a Windows 10 or 11 machine of that type.
+
+    ``vcruntime140.dll`` is ``python``, because CPython ships it beside ``python.exe``; :func:`runtime_file` tells that
+    the Visual C++ runtime has it too.
+    """
+    key = dll_key(name)
+    if key.startswith(("api-", "ext-")):
+        return _classify_api_set(key)
+    if key == "ucrtbase.dll":
+        return DllClass("ucrt", key, "the universal C runtime, part of Windows", known_dll=True)
+    if own := python_file(key, machine):
+        return DllClass("python", key, own.what, own.source, folder=own.folder)
+    if runtime := runtime_file(key):
+        detail = f"debug runtime of {runtime.toolset.years}" if runtime.debug else runtime.toolset.package
+        return DllClass("vcredist", key, detail, runtime.source, debug=runtime.debug)
+    if driver := driver_file(key):
+        return DllClass("driver", key, f"{driver.what}, installed by the driver of {driver.vendor}", driver.source)
+    if key in system_dlls(machine):
+        absent = absent_on(key)
+        detail = "part of Windows" + (f"; absent on {absent}" if absent else "")
+        return DllClass("system", key, detail, known_dll=key in known_dlls())
+    return DllClass("unknown", key)
+
+
+def _classify_api_set(key: str) -> DllClass:
+    known = contract(key) in _names("api_sets.txt")
+    detail = "an API set of Windows" if known else "an API set that no table of ours names"
+    return DllClass("api-set", key, detail, known=known)

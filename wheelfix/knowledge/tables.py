@@ -1,0 +1,129 @@
+"""Reads a table that lies beside this module, from a folder or a zip, and refuses one that contradicts itself."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import re
+import sys
+from collections.abc import Mapping
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from wheelfix.errors import EnvironmentFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# Python 3.10 has no tomllib; tomli is the same code and installed there.
+_toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+Row = Mapping[str, Any]
+"""One entry as TOML has it."""
+
+
+class TableFault(EnvironmentFailure):
+    """A table of ours is damaged or contradicts itself; every fault found is in ``because``."""
+
+    def __init__(self, table: str, faults: Sequence[str]) -> None:
+        super().__init__(
+            f"the table {table} cannot be used",
+            because="; ".join(faults),
+            hint="reinstall wheelfix; if that does not help, report this message",
+        )
+        self.faults = tuple(faults)
+
+
+def read_text(table: str) -> str:
+    """Return the text of a table of this package, which may be running from a zip."""
+    try:
+        return resources.files(__package__).joinpath(table).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise TableFault(table, [str(exc)]) from exc
+
+
+def parse_toml(table: str, text: str) -> dict[str, Any]:
+    """Return the table's tree; not TOML means :class:`TableFault`."""
+    try:
+        tree: dict[str, Any] = _toml.loads(text)
+    except ValueError as exc:
+        raise TableFault(table, [str(exc)]) from exc
+    return tree
+
+
+def read_toml(table: str) -> dict[str, Any]:
+    """Return the tree of a TOML table of this package."""
+    return parse_toml(table, read_text(table))
+
+
+def parse_names(table: str, text: str) -> frozenset[str]:
+    """Return the names of a list with one folded name per line; unsorted or repeated ones are refused."""
+    lines = text.splitlines()
+    names = [line for line in lines if line and not line.startswith("#")]
+    faults = [f"{later!r} after {earlier!r}" for earlier, later in itertools.pairwise(names) if later <= earlier]
+    faults += [f"{name!r} is not folded" for name in names if name != name.strip().lower()]
+    if not any(line.startswith("# source: ") for line in lines):
+        faults.append("no source")
+    if faults:
+        raise TableFault(table, faults)
+    return frozenset(names)
+
+
+def read_names(table: str) -> frozenset[str]:
+    """Return the names of a text list of this package."""
+    return parse_names(table, read_text(table))
+
+
+class Checker:
+    """Collects the faults of one table, so that all of them are told at once."""
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+        self.faults: list[str] = []
+
+    def rows(
+        self, tree: Mapping[str, Any], key: str, required: Iterable[str], optional: Iterable[str] = ()
+    ) -> list[Row]:
+        """Return the entries under ``key`` that have a source, every required field and no unknown one."""
+        needed = {*required, "source"}
+        allowed = needed | set(optional)
+        good: list[Row] = []
+        rows = tree.get(key)
+        if not isinstance(rows, list) or not rows:
+            self.faults.append(f"no entries under [[{key}]]")
+            return good
+        for number, row in enumerate(rows, start=1):
+            where = f"[[{key}]] {number} ({next(iter(row.values()), 'empty')})"
+            missing = sorted(name for name in needed if row.get(name) in (None, ""))
+            unknown = sorted(set(row) - allowed)
+            self.faults += [f"{where} lacks {name}" for name in missing]
+            self.faults += [f"{where} has the unknown field {name}" for name in unknown]
+            if not missing and not unknown:
+                good.append(row)
+        return good
+
+    def unique(self, what: str, values: Iterable[object]) -> None:
+        """Note every value that comes twice."""
+        seen: set[object] = set()
+        for value in values:
+            if value in seen:
+                self.faults.append(f"{what} {value!r} twice")
+            seen.add(value)
+
+    def pattern(self, text: str) -> re.Pattern[str]:
+        """Compile a pattern that has to match a whole folded DLL name."""
+        try:
+            return re.compile(text)
+        except re.error as exc:
+            self.faults.append(f"pattern {text!r}: {exc}")
+            return re.compile(r"(?!)")
+
+    def one_of(self, what: str, value: object, allowed: Iterable[str]) -> None:
+        """Note a value that is none of the allowed words."""
+        if value not in set(allowed):
+            self.faults.append(f"{what} {value!r} is none of {', '.join(sorted(allowed))}")
+
+    def finish(self) -> None:
+        """Raise if anything was noted."""
+        if self.faults:
+            raise TableFault(self.table, self.faults)
