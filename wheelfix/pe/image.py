@@ -10,6 +10,7 @@ itself refuses make an image malformed.
 
 from __future__ import annotations
 
+import itertools
 import struct
 import sys
 from array import array
@@ -240,23 +241,39 @@ class _Reader:
         if len(targets) < functions or len(name_rvas) < named or len(indices) < named:
             self.odd("the export table is cut off")
         names = self.space.names(name_rvas)
-        forwards = self.space.names(target for target in targets if rva <= target < rva + size)
-        pairs = [(names[at], index) for at, index in zip(name_rvas, indices, strict=False) if at in names]
-        if len(pairs) < min(len(name_rvas), len(indices)):
+        if len(names) < len(name_rvas) and not all(map(names.__contains__, name_rvas)):
             self.odd("some exported names cannot be read")
-        forwarders: dict[Symbol, str] = {}
-        if forwards:
-            forwarders = {base + index: forwards[at] for index, at in enumerate(targets) if at in forwards}
-            forwarders |= {
-                name: forwards[targets[index]]
-                for name, index in pairs
-                if index < len(targets) and targets[index] in forwards
-            }
         self.exports = Exports(
-            names=frozenset(name for name, _ in pairs),
-            ordinals=frozenset(base + index for index, target in enumerate(targets) if target),
-            forwarders=forwarders,
+            names=frozenset(names.values()),
+            ordinals=frozenset(itertools.compress(range(base, base + len(targets)), targets)),
+            forwarders=self._forwarders(
+                range(rva, rva + size), base, targets, zip(name_rvas, indices, strict=False), names
+            ),
         )
+
+    def _forwarders(
+        self,
+        inside: range,
+        base: int,
+        targets: array[int],
+        entries: Iterable[tuple[int, int]],
+        names: dict[int, str],
+    ) -> dict[Symbol, str]:
+        """Return the exports that point into the export table itself, at the name of their true home.
+
+        A named one is in the answer twice, by name and by ordinal, since it can be imported either way.
+        """
+        pointers = [target for target in targets if target in inside]
+        if not pointers:
+            return {}
+        homes = self.space.names(pointers)
+        if not all(map(homes.__contains__, pointers)):
+            self.odd("some forwarders cannot be read")
+        result: dict[Symbol, str] = {base + index: homes[at] for index, at in enumerate(targets) if at in homes}
+        for at, index in entries:
+            if at in names and index < len(targets) and targets[index] in homes:
+                result[names[at]] = homes[targets[index]]
+        return result
 
     # --------------------------------------------------------------------------------------------- load config
 

@@ -6,8 +6,9 @@ no real image needs and a hostile one soon spends.
 
 from __future__ import annotations
 
+import operator
 import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -217,23 +218,43 @@ class Space:
         A name that does not end within NAME_LIMIT, or is empty, is left out too.
         """
         found: dict[int, str] = {}
-        ordered = sorted(set(rvas))
+        ordered = list(dict.fromkeys(sorted(rvas)))
         at, count = 0, len(ordered)
         while at < count:
-            start = previous = ordered[at]
-            upto = at + 1
-            while upto < count and ordered[upto] - previous <= GAP and ordered[upto] - start < WINDOW:
-                previous = ordered[upto]
-                upto += 1
-            block = self.read(start, previous - start + NAME_LIMIT).decode("latin-1")
-            for rva in ordered[at:upto]:
-                begin = rva - start
-                end = block.find("\0", begin, begin + NAME_LIMIT)
-                if end > begin:
-                    name = block[begin:end]
-                    found[rva] = name if name.isascii() else text(name.encode("latin-1"))
-                    self._names -= end - begin
-                    if self._names < 0:
-                        raise Exhausted("its names overlap to more than the file's own size")
-            at = upto
+            start = ordered[at]
+            run = ordered[at : bisect_left(ordered, start + WINDOW, at)]
+            gaps = list(map(operator.sub, run[1:], run))
+            if gaps and max(gaps) > GAP:
+                del run[next(index for index, gap in enumerate(gaps) if gap > GAP) + 1 :]
+            block = self.read(start, run[-1] - start + NAME_LIMIT).decode("latin-1")
+            found.update(_adjacent(block, run, gaps[: len(run) - 1]) or self._scattered(block, run))
+            at += len(run)
         return found
+
+    def _scattered(self, block: str, run: list[int]) -> dict[int, str]:
+        """Cut the names that begin at the addresses of ``run`` out of the block that begins at the first."""
+        found: dict[int, str] = {}
+        start, left, plain = run[0], self._names, block.isascii()
+        for rva in run:
+            begin = rva - start
+            end = block.find("\0", begin, begin + NAME_LIMIT)
+            if end > begin:
+                name = block[begin:end]
+                found[rva] = name if plain or name.isascii() else text(name.encode("latin-1"))
+                left -= end - begin
+                if left < 0:
+                    raise Exhausted("its names overlap to more than the file's own size")
+        self._names = left
+        return found
+
+
+def _adjacent(block: str, run: list[int], gaps: list[int]) -> dict[int, str] | None:
+    """Cut the names as one, if they follow one another without a break, as linkers write exports; else None."""
+    block = block[: block.find("\0", run[-1] - run[0])]
+    parts = block.split("\0")
+    lengths = list(map(len, parts))
+    if len(parts) != len(run) or list(map((-1).__add__, gaps)) != lengths[:-1]:
+        return None
+    if not block.isascii() or not 0 < min(lengths) <= max(lengths) < NAME_LIMIT:
+        return None
+    return dict(zip(run, parts, strict=True))

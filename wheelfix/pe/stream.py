@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from wheelfix.model import ByteSource
 
-INPUT_STEP = 64 << 10
+INPUT_STEP = 128 << 10
 """Compressed bytes fed at once: larger steps are not faster, smaller ones are."""
-OUTPUT_STEP = 256 << 10
+OUTPUT_STEP = 512 << 10
 """Most bytes that one step may inflate to, so that a stream of zeros stays small in memory."""
 CACHE = 4 << 20
 """Inflated bytes that are remembered."""
