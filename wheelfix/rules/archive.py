@@ -37,7 +37,10 @@ _ARCHIVE_CODES = {
     "dist-info-not-last": "WF122",
     "tag-mismatch": "WF123",
     "name-mismatch": "WF124",
+    "version-invalid": "WF124",
     "metadata-missing": "WF125",
+    "wheel-file-missing": "WF125",
+    "wheel-version": "WF125",
 }
 """Kind of fault to code; every other kind is WF121."""
 
@@ -113,7 +116,11 @@ class _Fault:
 @rule("WF117", "member-symlink", Severity.WARNING, Repairable.NEVER, "A member is a symbolic link.")
 @rule("WF120", "data-descriptor", Severity.WARNING, Repairable.ALWAYS, "Sizes follow the data, which PyPI refuses.")
 @rule(
-    "WF121", "archive-irregular", Severity.WARNING, Repairable.SOMETIMES, "The zip has a quirk that uv or PyPI refuse."
+    "WF121",
+    "archive-irregular",
+    Severity.WARNING,
+    Repairable.SOMETIMES,
+    "The archive has a quirk that uv or PyPI refuse.",
 )
 @rule("WF122", "dist-info-not-last", Severity.INFO, Repairable.ALWAYS, "The .dist-info folder is not the last.")
 @rule("WF123", "tag-mismatch", Severity.WARNING, Repairable.NEVER, "The file name and WHEEL name different tags.")
@@ -125,9 +132,9 @@ def archive_faults(subject: Subject) -> Iterator[Finding]:
         _Fault(
             _ARCHIVE_CODES.get(item.kind, "WF121"), item.kind, item.subject or "archive", item.message, item.rejected_by
         )
-        for item in subject.archive_faults
+        for item in (*subject.archive_faults, *(subject.wheel.faults if subject.wheel is not None else ()))
     ]
-    yield from _findings(faults)
+    yield from _findings(dict.fromkeys(faults))
 
 
 @rule("WF101", "record-row-missing", Severity.WARNING, Repairable.ALWAYS, "A file of the wheel has no row in RECORD.")

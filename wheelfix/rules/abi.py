@@ -1,0 +1,230 @@
+"""WF401, WF410 and WF411: extension modules that were built for another Python or another NumPy."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from wheelfix.knowledge.stable_abi import stable_abi
+from wheelfix.knowledge.system import python_of
+from wheelfix.model import Finding, Image, Repairable, Severity, dll_key
+from wheelfix.rules.context import Subject, base
+from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.wording import listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TAG = re.compile(r"(?P<kind>cp|pp|py)(?P<major>\d)(?P<minor>\d*)")
+_ABI = re.compile(r"cp(?P<major>\d)(?P<minor>\d+)(?P<flags>[a-z]*)")
+_FILE_ABI = re.compile(r"\.cp(?P<major>\d)(?P<minor>\d+)(?P<threads>t?)(?:-\w+)?\.pyd$", re.IGNORECASE)
+
+NUMPY_1 = b"numpy.core._multiarray_umath"
+NUMPY_2 = b"numpy._core._multiarray_umath"
+_SCAN_LIMIT = 48 << 20
+"""Extension modules above this size are not searched for NumPy's marks."""
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a wheel's tags promise about the interpreter."""
+
+    pythons: frozenset[tuple[int, int, bool]]
+    """Major, minor and whether free-threaded, for every version-specific tag."""
+    abi3: tuple[int, int] | None
+    """The oldest Python of an abi3 tag."""
+
+    @property
+    def spelled(self) -> str:
+        """The claim for a message: ``cp311`` or ``cp310-abi3``."""
+        if self.abi3 is not None:
+            return f"cp{self.abi3[0]}{self.abi3[1]}-abi3"
+        return listing([f"cp{major}{minor}{'t' if free else ''}" for major, minor, free in sorted(self.pythons)])
+
+
+def read_claim(tags: tuple[str, ...]) -> Claim:
+    """Return what expanded tags such as ``cp311-cp311-win_amd64`` promise."""
+    pythons: set[tuple[int, int, bool]] = set()
+    abi3: list[tuple[int, int]] = []
+    for tag in tags:
+        python, _, rest = tag.partition("-")
+        abi = rest.partition("-")[0]
+        own, exact = _TAG.fullmatch(python), _ABI.fullmatch(abi)
+        if abi == "abi3" and own and own["minor"]:
+            abi3.append((int(own["major"]), int(own["minor"])))
+        elif exact:
+            pythons.add((int(exact["major"]), int(exact["minor"]), "t" in exact["flags"]))
+    return Claim(frozenset(pythons), min(abi3, default=None))
+
+
+@rule(
+    "WF401",
+    "python-abi-mismatch",
+    Severity.ERROR,
+    Repairable.NEVER,
+    "An extension module imports the DLL of another Python than the wheel's tags name.",
+)
+def python_abi(subject: Subject) -> Iterator[Finding]:
+    """Hold the interpreter DLL that images import against the wheel's tags."""
+    if subject.wheel is None:
+        return
+    claim = read_claim(subject.wheel.tags)
+    if not claim.pythons and claim.abi3 is None:
+        return
+    for path, image in subject.images.items():
+        for item in image.imports:
+            wanted = python_of(item.dll)
+            if wanted is None or _is_meant_for(base(path), wanted) or _is_promised(claim, wanted, base(path)):
+                continue
+            loaded, abi3_only = subject.reached(path), not claim.pythons
+            yield finding(
+                "WF401",
+                subject.origin(path),
+                f"{base(path)} imports {item.dll}, but the wheel is tagged {claim.spelled}; "
+                + (
+                    "it loads on that one Python only and fails with error 126 on every other"
+                    if abi3_only
+                    else "the Python that installs it has no such DLL, and the import fails with error 126"
+                ),
+                hint=(
+                    "build with Py_LIMITED_API (setuptools: py_limited_api=True), or tag the wheel for that Python"
+                    if abi3_only
+                    else "build the extension with the Python that the tag names, in a clean build folder"
+                ),
+                evidence={"imports": item.dll, "tags": [*subject.wheel.tags], "loaded": loaded},
+                severity=Severity.ERROR if loaded else Severity.WARNING,
+            )
+
+
+def _is_meant_for(name: str, wanted: tuple[int, int, bool]) -> bool:
+    """Whether the file's own name says that it is for another Python, which then imports it and not this one."""
+    match = _FILE_ABI.search(name)
+    return match is not None and (int(match["major"]), int(match["minor"]), bool(match["threads"])) == wanted
+
+
+def _is_promised(claim: Claim, wanted: tuple[int, int, bool], name: str) -> bool:
+    if claim.pythons:
+        return wanted in claim.pythons
+    # A DLL beside an abi3 module may embed one Python of its own; only modules are loaded by the one that installs.
+    return not name.lower().endswith(".pyd")
+
+
+@rule(
+    "WF411",
+    "abi3-violation",
+    Severity.WARNING,
+    Repairable.NEVER,
+    "A module of an abi3 wheel uses functions that the oldest Python it claims does not have.",
+)
+def abi3_symbols(subject: Subject) -> Iterator[Finding]:
+    """Hold what abi3 modules import from python3.dll against the list of the stable ABI."""
+    if subject.wheel is None:
+        return
+    claim = read_claim(subject.wheel.tags)
+    if claim.abi3 is None:
+        return
+    oldest = max(claim.abi3, _requires_python(subject))
+    for path, image in subject.images.items():
+        newer, alien = _foreign_symbols(image, oldest)
+        if not newer and not alien:
+            continue
+        floor = max(newer.values(), default=oldest)
+        names = [f"{name} (3.{newer[name][1]})" for name in sorted(newer)]
+        if alien:
+            message = f"{base(path)} imports {listing(alien)} from python3.dll, which is not part of the stable ABI"
+            consequence = "the import fails with error 127 on Pythons that do not export it"
+        else:
+            message = f"{base(path)} uses {listing(names)}, newer than the {claim.spelled} that the wheel claims"
+            consequence = f"the import fails with error 127 before Python {floor[0]}.{floor[1]}"
+        yield finding(
+            "WF411",
+            subject.origin(path),
+            f"{message}; {consequence}",
+            hint=(
+                f"build with Py_LIMITED_API=0x{claim.abi3[0]:02X}{claim.abi3[1]:02X}0000, or tag the wheel "
+                f"cp{floor[0]}{floor[1]}-abi3 and set Requires-Python accordingly"
+            ),
+            evidence={"symbols": [*sorted(newer), *alien], "claimed": claim.spelled, "needs": f"{floor[0]}.{floor[1]}"},
+            severity=Severity.ERROR if alien and subject.reached(path) else Severity.WARNING,
+        )
+
+
+def _foreign_symbols(image: Image, oldest: tuple[int, int]) -> tuple[dict[str, tuple[int, int]], list[str]]:
+    """Return symbols from python3.dll that came later than ``oldest``, and those that are not in the list at all."""
+    known = stable_abi()
+    wanted = [
+        symbol
+        for item in image.imports
+        if dll_key(item.dll) == "python3.dll"
+        for symbol in item.symbols
+        if isinstance(symbol, str)
+    ]
+    newer = {symbol: known[symbol] for symbol in wanted if known.get(symbol, oldest) > oldest}
+    return newer, sorted(symbol for symbol in wanted if symbol not in known)
+
+
+def _requires_python(subject: Subject) -> tuple[int, int]:
+    """Return the oldest 3.x that Requires-Python lets install the wheel."""
+    try:
+        allowed = SpecifierSet(subject.wheel.metadata.requires_python if subject.wheel is not None else "")
+    except InvalidSpecifier:
+        return (3, 0)
+    # The last patch release decides: >=3.9.2 still admits 3.9.
+    return next(((3, minor) for minor in range(2, 40) if allowed.contains(f"3.{minor}.99")), (3, 0))
+
+
+@rule(
+    "WF410",
+    "numpy-abi",
+    Severity.WARNING,
+    Repairable.NEVER,
+    "An extension module was built with NumPy 1 headers and the wheel allows NumPy 2.",
+)
+def numpy_abi(subject: Subject) -> Iterator[Finding]:
+    """Find modules whose NumPy is older than the one that pip will install beside them."""
+    allowed = _allows_numpy_2(subject)
+    if not allowed:
+        return
+    for path, image in subject.images.items():
+        if not path.lower().endswith(".pyd") or image.size > _SCAN_LIMIT or not subject.reached(path):
+            continue
+        old, new = _numpy_marks(subject, path)
+        if old and not new:
+            yield finding(
+                "WF410",
+                subject.origin(path),
+                f"{base(path)} was built with NumPy 1 headers, but the wheel allows NumPy 2 ({allowed}); importing it "
+                "there fails (a module that was compiled using NumPy 1.x cannot be run in NumPy 2)",
+                hint="build with numpy>=2.0 (the result runs on NumPy 1.x too), or require numpy<2",
+                evidence={"requirement": allowed},
+            )
+
+
+def _allows_numpy_2(subject: Subject) -> str:
+    """Return the requirement on NumPy that lets NumPy 2 in; empty when there is none."""
+    for text in subject.wheel.metadata.requires_dist if subject.wheel is not None else ():
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        optional = requirement.marker is not None and "extra" in str(requirement.marker)
+        if requirement.name.lower() == "numpy" and not optional and requirement.specifier.contains("2.3.0"):
+            return text
+    return ""
+
+
+def _numpy_marks(subject: Subject, path: str) -> tuple[bool, bool]:
+    """Return whether the names that NumPy 1 and NumPy 2 headers put into a module are inside."""
+    source = subject.view.source(path)
+    old = new = False
+    tail = b""
+    for offset in range(0, source.size, _CHUNK):
+        data = tail + source.read_at(offset, _CHUNK)
+        old, new = old or NUMPY_1 in data, new or NUMPY_2 in data
+        tail = data[-len(NUMPY_2) :]
+    return old, new
