@@ -272,21 +272,27 @@ class Loader:
             provider = self.find(needed.dll, steps, attempt.mapped)
             if not isinstance(provider, InView):
                 continue
-            offered = self.view.image(provider.path)
-            if not isinstance(offered, Image):
-                continue
-            lacks = tuple(symbol for symbol in needed.symbols if not offered.exports.offers(symbol))
+            lacks = self.lacking(needed, provider.path)
             if lacks:
                 self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, lacks=lacks))
                 code = INVALID_ORDINAL if isinstance(lacks[0], int) else PROC_NOT_FOUND
                 attempt.fail(
                     Failure(code, (path, provider.path), f"{base_name(provider.path)} has no {_spell(lacks[0])}")
                 )
-            if offered.exports.forwarders:
-                self._follow(needed, provider.path, attempt, steps)
+            self._follow(needed, provider.path, attempt, steps)
+
+    def lacking(self, needed: Import, path: str) -> tuple[Symbol, ...]:
+        """The imported symbols that a file of the view does not export."""
+        image = self.view.image(path)
+        if not isinstance(image, Image):
+            return ()
+        return tuple(symbol for symbol in needed.symbols if not image.exports.offers(symbol))
 
     def _follow(self, needed: Import, path: str, attempt: _Attempt, steps: tuple[str, ...]) -> None:
         """Follow the forwarders among the symbols that are really imported."""
+        first = self.view.image(path)
+        if not isinstance(first, Image) or not first.exports.forwarders:
+            return
         trail: set[tuple[str, Symbol]] = set()
         pending = [(path, symbol) for symbol in needed.symbols]
         while pending:

@@ -1,0 +1,114 @@
+"""What an ordinary package loads when it is imported: extension modules, and DLLs and folders that its code names."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.pathcode import WORDS, read_path_code
+from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
+from wheelfix.model import LoadEvent, fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.loader.profile import Profile
+    from wheelfix.loader.view import FileView
+
+_ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3)?(?:-[a-z0-9_]+)?\.pyd$", re.IGNORECASE)
+_DEBUG = re.compile(r"_d(\.[^/]*)?\.pyd$", re.IGNORECASE)
+SOURCE_LIMIT = 1 << 20
+"""Python files above this size are data, not loading code."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackageLoads:
+    """The loads and DLL folders of a package."""
+
+    events: tuple[LoadEvent, ...]
+    added: tuple[str, ...]
+    """Folders of the view that the package gives to ``os.add_dll_directory``."""
+    names: tuple[str, ...]
+    """DLLs that its code loads by bare name."""
+
+
+def package_loads(view: FileView, profile: Profile) -> PackageLoads:
+    """Find out, without running anything, what importing the subject of a view loads."""
+    added: dict[str, None] = {}
+    named: dict[str, None] = {}
+    loaded: dict[str, None] = {}
+    for path, source in _loading_code(view):
+        code = read_path_code(source, path)
+        added.update(dict.fromkeys(folder for folder in code.added if view.in_folder(folder)))
+        for target in code.loaded:
+            found = _files_meant(view, target, path)
+            loaded.update(dict.fromkeys(found))
+            if not found and "/" not in target and "*" not in target and "." in target:
+                named[target] = None
+    loaded.update(dict.fromkeys(_load_orders(view)))
+    extensions = [LoadEvent(path, "extension", module_name(path)) for path in extension_modules(view, profile)]
+    code_events = [LoadEvent(path, "code") for path in loaded]
+    return PackageLoads((*code_events, *extensions), tuple(added), tuple(named))
+
+
+def extension_modules(view: FileView, profile: Profile) -> list[str]:
+    """The ``.pyd`` files of the subject that the target's Python would import, sorted by path."""
+    found = []
+    for file in view.files:
+        if file.layer is Layer.ENVIRONMENT or not file.path.lower().endswith(".pyd") or _DEBUG.search(file.path):
+            continue
+        if file.path.startswith(SITE_PACKAGES + "/") and _fits(file.path, profile):
+            found.append(file.path)
+    return found
+
+
+def _fits(path: str, profile: Profile) -> bool:
+    """Whether the ABI in the file's name is that of the target (``_C.cp311-win_amd64.pyd``), or none is given."""
+    match = _ABI.search(base_name(path))
+    abi = match["abi"] if match else None
+    if not abi or abi.lower() == "abi3" or profile.python is None:
+        return True
+    digits = re.sub(r"\D", "", abi)
+    return digits == f"{profile.python[0]}{profile.python[1]}"
+
+
+def module_name(path: str) -> str:
+    """The dotted name under which a ``.pyd`` is imported."""
+    inside = path.removeprefix(SITE_PACKAGES + "/")
+    folder, name = parent(inside), base_name(inside).split(".")[0]
+    return ".".join([*folder.split("/"), name]) if folder else name
+
+
+def _loading_code(view: FileView) -> Iterator[tuple[str, str]]:
+    """The Python files of the subject that mention DLL folders or loads."""
+    for file in view.files:
+        if file.layer is Layer.ENVIRONMENT or not file.path.endswith(".py") or file.size > SOURCE_LIMIT:
+            continue
+        data = view.source(file.path).read_at(0, file.size)
+        if any(word in data for word in WORDS):
+            yield file.path, data.decode("utf-8", "replace")
+
+
+def _files_meant(view: FileView, target: str, code: str) -> tuple[str, ...]:
+    """The files of the view that a path, pattern or bare name in Python code stands for."""
+    folder, name = parent(target), base_name(target)
+    if not name.lower().endswith((".dll", ".pyd", "*")):
+        name += ".dll"
+    if folder:
+        return tuple(path for path in view.in_folder(folder) if fnmatch.fnmatchcase(fold(base_name(path)), fold(name)))
+    beside = view.find(parent(code), name)
+    return (beside,) if beside else ()
+
+
+def _load_orders(view: FileView) -> Iterator[str]:
+    """DLLs that delvewheel's patch loads one by one, listed in a ``.load-order-…`` file."""
+    for file in view.files:
+        if base_name(file.path).startswith(".load-order-") and file.layer is not Layer.ENVIRONMENT:
+            text = view.read_text(file.path) or ""
+            folder = parent(file.path)
+            for name in text.split():
+                found = view.find(folder, name)
+                if found:
+                    yield found

@@ -1,0 +1,299 @@
+"""Turn what the user points at into a view: a wheel, an unpacked package folder, an installed environment."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.record import Record
+from wheelfix.archive.wheelinfo import parse_headers
+from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.loader.view import BASE, PE_SUFFIXES, SITE_PACKAGES, USER, FileView, ViewFile
+from wheelfix.model import fold
+from wheelfix.pe.stream import FileSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from wheelfix.archive.reader import Archive, Member
+    from wheelfix.archive.wheelinfo import WheelInfo
+    from wheelfix.model import ByteSource
+
+_SCHEMES = {"purelib": SITE_PACKAGES, "platlib": SITE_PACKAGES, "data": "", "scripts": "Scripts", "headers": "Include"}
+_DIST_INFO = re.compile(r"^(?P<name>[^/]+?)-(?P<version>[^/-]+)\.dist-info$", re.IGNORECASE)
+_WANTED = (*PE_SUFFIXES, ".py", ".pth")
+
+
+# ------------------------------------------------------------------------------------------------------- a wheel
+
+
+def installed_path(name: str, data_folder: str) -> str:
+    """Where an installer puts a member: ``x.data/data/Library/bin/a.dll`` lands in ``Library/bin``."""
+    if name.startswith(data_folder + "/"):
+        scheme, _, rest = name[len(data_folder) + 1 :].partition("/")
+        folder = _SCHEMES.get(scheme)
+        if folder is not None and rest:
+            return f"{folder}/{rest}" if folder else rest
+    return f"{SITE_PACKAGES}/{name}"
+
+
+def member_path(path: str, data_folder: str) -> str:
+    """The member name for a path of the view: the inverse of :func:`installed_path` for what a repair adds."""
+    if path.startswith(SITE_PACKAGES + "/"):
+        return path[len(SITE_PACKAGES) + 1 :]
+    return f"{data_folder}/data/{path}"
+
+
+def view_of_wheel(archive: Archive, info: WheelInfo) -> FileView:
+    """The files of a wheel as an installer would lay them out."""
+    return FileView(_wheel_files(archive, info.prefix, info.data))
+
+
+def _wheel_files(archive: Archive, prefix: str, data_folder: str) -> Iterator[ViewFile]:
+    for member in archive.members:
+        if not member.is_dir:
+            inside = member.name.removeprefix(prefix)
+            where = installed_path(inside, data_folder)
+            yield ViewFile(where, member.name, member.usize, functools.partial(_ReadableOrEmpty, archive, member))
+
+
+class _ReadableOrEmpty:
+    """A member's bytes; a member that cannot be read has none, the archive's own findings say why."""
+
+    def __init__(self, archive: Archive, member: Member) -> None:
+        self.size = member.usize
+        self._source: ByteSource | None = None
+        try:
+            self._source = archive.source(member)
+        except InputError:
+            self.size = 0
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``."""
+        if self._source is None:
+            return b""
+        try:
+            return self._source.read_at(offset, length)
+        except InputError:
+            return b""
+
+
+# ----------------------------------------------------------------------------------------------- an environment
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A distribution that is installed in an environment."""
+
+    name: str
+    version: str
+    dist_info: str
+    """The folder in the view."""
+    paths: frozenset[str]
+    """Its files, as far as they matter to a loader."""
+    requires: tuple[str, ...]
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """An installed Python environment, or a copy of one."""
+
+    prefix: Path
+    view: FileView
+    distributions: tuple[Distribution, ...]
+    python: tuple[int, int] | None
+
+
+def find_site_packages(path: Path) -> Path | None:
+    """The site-packages folder of a prefix (of any layout), or the path itself when it is one."""
+    if path.name.lower() == "site-packages" or any(path.glob("*.dist-info")):
+        return path
+    for parts in (("lib", "site-packages"), ("site-packages",)):
+        found = _descend(path, parts)
+        if found:
+            return found
+    return next(iter(sorted(path.glob("lib/python3*/site-packages"))), None)
+
+
+def _descend(path: Path, parts: tuple[str, ...]) -> Path | None:
+    """Go down folder by folder without regard to case, as Windows would."""
+    for part in parts:
+        try:
+            match = next((entry for entry in path.iterdir() if entry.name.lower() == part and entry.is_dir()), None)
+        except OSError:
+            return None
+        if match is None:
+            return None
+        path = match
+    return path
+
+
+def open_environment(path: Path) -> Environment:
+    """Read the layout of an environment; InputError when the folder is none."""
+    site = find_site_packages(path)
+    if site is None:
+        raise InputError(
+            str(path),
+            because="neither an environment nor a site-packages folder",
+            hint="give the folder that has python.exe",
+        )
+    prefix = _prefix_of(site)
+    files = list(_walk(site, SITE_PACKAGES))
+    if prefix is not None:
+        files += _prefix_files(prefix, "")
+        base = _base_prefix(prefix)
+        if base is not None:
+            files += _prefix_files(base, BASE + "/")
+    userbase = _userbase_of(site)
+    if userbase is not None:
+        files += _walk_flat(_descend(userbase, ("library", "bin")), f"{USER}/Library/bin")
+    view = FileView(files)
+    return Environment(prefix or site, view, tuple(_distributions(view, site)), _python_version(prefix, site))
+
+
+def _prefix_of(site: Path) -> Path | None:
+    if site.parent.name.lower() == "lib":
+        return site.parent.parent
+    if re.fullmatch(r"python3\.\d+", site.parent.name):
+        return site.parent.parent.parent
+    return None
+
+
+def _userbase_of(site: Path) -> Path | None:
+    """``%APPDATA%\\Python`` when the folder is ``%APPDATA%\\Python\\Python311\\site-packages``."""
+    return site.parent.parent if re.fullmatch(r"python3\d+", site.parent.name.lower()) else None
+
+
+def _base_prefix(prefix: Path) -> Path | None:
+    """The Python a venv was made from, if its folder is at hand."""
+    try:
+        text = (prefix / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    match = re.search(r"^home\s*=\s*(.+?)\s*$", text, re.MULTILINE)
+    home = Path(match[1]) if match else None
+    return home if home and home.is_dir() else None
+
+
+def _prefix_files(prefix: Path, label: str) -> Iterator[ViewFile]:
+    yield from _walk_flat(prefix, label.rstrip("/"))
+    for parts in (("library", "bin"), ("dlls",), ("scripts",), ("bin",)):
+        spelled = {"library": "Library", "bin": "bin", "dlls": "DLLs", "scripts": "Scripts"}
+        yield from _walk_flat(_descend(prefix, parts), label + "/".join(spelled[part] for part in parts))
+
+
+def _walk_flat(folder: Path | None, label: str) -> Iterator[ViewFile]:
+    """The PE files directly in a folder."""
+    if folder is None:
+        return
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.lower().endswith(PE_SUFFIXES) and entry.is_file():
+            yield _disk_file(Path(entry.path), f"{label}/{entry.name}" if label else entry.name)
+
+
+def _walk(folder: Path, label: str, *, everything: bool = False) -> Iterator[ViewFile]:
+    """The files below a folder that matter to a loader."""
+    for root, names, files in os.walk(folder):
+        names.sort()
+        inside = PurePosixPath(Path(root).relative_to(folder).as_posix())
+        keep_all = everything or root.lower().endswith(".dist-info")
+        for name in sorted(files):
+            if keep_all or name.lower().endswith(_WANTED) or name.startswith(".load-order-"):
+                yield _disk_file(Path(root) / name, (PurePosixPath(label) / inside / name).as_posix())
+
+
+def _disk_file(path: Path, label: str) -> ViewFile:
+    try:
+        size = path.stat().st_size
+    except OSError:
+        size = 0
+    return ViewFile(label, str(path), size, functools.partial(FileSource, path))
+
+
+def _python_version(prefix: Path | None, site: Path) -> tuple[int, int] | None:
+    """The version of the Python in an environment, from its DLL, ``pyvenv.cfg`` or folder names."""
+    names: list[str] = []
+    if prefix is not None:
+        names = [path.name for path in sorted(prefix.glob("*.dll"))]
+        cfg = prefix / "pyvenv.cfg"
+        if cfg.is_file():
+            match = re.search(r"^version(?:_info)?\s*=\s*(\d+)\.(\d+)", cfg.read_text(errors="replace"), re.MULTILINE)
+            if match:
+                return int(match[1]), int(match[2])
+    for name in [*names, site.parent.name]:
+        match = re.fullmatch(r"python(3)\.?(\d+)t?(?:\.dll)?", name.lower())
+        if match:
+            return int(match[1]), int(match[2])
+    return None
+
+
+# --------------------------------------------------------------------------------------------- its distributions
+
+
+def _distributions(view: FileView, site: Path) -> Iterator[Distribution]:
+    by_key = {fold(file.path): file.path for file in view.files}
+    for folder in sorted(site.glob("*.dist-info")):
+        match = _DIST_INFO.match(folder.name)
+        if match is None:
+            continue
+        metadata = _headers(folder / "METADATA")
+        wheel = _headers(folder / "WHEEL")
+        rows = _record_paths(folder / "RECORD")
+        owned = (by_key.get(fold(_normal(f"{SITE_PACKAGES}/{row}"))) for row in rows)
+        yield Distribution(
+            name=metadata.get("name", (match["name"],))[0],
+            version=metadata.get("version", (match["version"],))[0],
+            dist_info=f"{SITE_PACKAGES}/{folder.name}",
+            paths=frozenset(path for path in owned if path),
+            requires=metadata.get("requires-dist", ()),
+            tags=wheel.get("tag", ()),
+        )
+
+
+def _normal(path: str) -> str:
+    """Resolve the ``..`` with which RECORD reaches out of site-packages."""
+    parts: list[str] = []
+    for part in path.replace("\\", "/").split("/"):
+        if part == ".." and parts:
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _headers(path: Path) -> dict[str, tuple[str, ...]]:
+    try:
+        return parse_headers(path.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return {}
+
+
+def _record_paths(path: Path) -> Iterable[str]:
+    try:
+        return [row.path for row in Record.parse(path.read_bytes()).rows]
+    except OSError:
+        return []
+
+
+# ---------------------------------------------------------------------------------------------- a package folder
+
+
+def view_of_folder(folder: Path) -> FileView:
+    """An unpacked wheel, or a single package folder, as if it lay in site-packages."""
+    if not folder.is_dir():
+        raise InputError(str(folder), because="there is no such folder")
+    whole = any(folder.glob("*.dist-info")) or not (folder / "__init__.py").exists()
+    label = SITE_PACKAGES if whole else f"{SITE_PACKAGES}/{folder.name}"
+    try:
+        return FileView(_walk(folder, label, everything=True))
+    except PermissionError as exc:
+        raise EnvironmentFailure(str(folder), because=str(exc), hint="run as a user who may read it") from exc

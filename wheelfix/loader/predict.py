@@ -1,0 +1,94 @@
+"""The very line that importing a package will raise, and why the file it names is not the culprit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.winerrors import message_text
+from wheelfix.loader import torch
+from wheelfix.loader.search import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND
+from wheelfix.loader.view import SITE_PACKAGES, base_name
+from wheelfix.model import Missing, Prediction, dll_key
+
+if TYPE_CHECKING:
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import LoadOutcome, Resolution
+
+UNKNOWN_FOLDER = "…"
+"""Stands for the site-packages folder that only the user's machine knows."""
+
+
+def predict(view: FileView, resolution: Resolution) -> Prediction | None:
+    """The error that the first failing load raises; None when every load succeeds."""
+    outcome = resolution.first_failure
+    if outcome is None:
+        return None
+    return Prediction(
+        path=view.origin(outcome.event.path),
+        code=outcome.code,
+        message=error_line(outcome, shown_path(view, outcome.event.path)),
+        chain=outcome.chain,
+        explanation=explain(outcome, resolution),
+    )
+
+
+def shown_path(view: FileView, path: str) -> str:
+    """The Windows path under which the file will be, as far as it can be known."""
+    origin = view.origin(path)
+    if ":" in origin[:3]:  # an environment on this Windows machine: the user sees this very path
+        return origin
+    return f"{UNKNOWN_FOLDER}/{path.removeprefix(SITE_PACKAGES + '/')}".replace("/", "\\")
+
+
+def error_line(outcome: LoadOutcome, shown: str) -> str:
+    """The last line of the traceback, as Python prints it on an English Windows."""
+    text = message_text(outcome.code)
+    if outcome.event.cause == "torch-glob":
+        return torch.error_line(shown, outcome.code, text)
+    if outcome.event.cause == "extension":
+        return f"ImportError: DLL load failed while importing {outcome.event.module.rpartition('.')[2]}: {text}"
+    if outcome.code == MOD_NOT_FOUND:
+        return (
+            f"FileNotFoundError: Could not find module '{shown}' (or one of its dependencies). "
+            "Try using the full path with constructor syntax."
+        )
+    return f"OSError: [WinError {outcome.code}] {text}"
+
+
+def explain(outcome: LoadOutcome, resolution: Resolution) -> str:
+    """Why the file that the error names is not, or is, the culprit."""
+    named, cause = outcome.chain[0], outcome.chain[-1]
+    if len(outcome.chain) == 1:
+        return f"{named} itself cannot be loaded: {outcome.detail}."
+    needer = outcome.chain[-2]
+    if outcome.code == MOD_NOT_FOUND:
+        what = f"{cause} is missing, which {needer} imports"
+    elif outcome.code in (PROC_NOT_FOUND, INVALID_ORDINAL):
+        what = f"{cause} is another version than {needer} was built for ({outcome.detail})"
+    elif outcome.code == BAD_EXE_FORMAT:
+        what = f"{cause} is no image this process can use ({outcome.detail})"
+    else:
+        what = f"{cause} fails ({outcome.detail})"
+    if outcome.event.cause == "torch-glob":
+        first = f"{named} is whole; it is only the first file in torch's load order whose dependencies cannot be met"
+    else:
+        first = f"{named} is whole; the error names it because it was asked for"
+    others = also_needing(resolution, cause) - {dll_key(needer), dll_key(named)}
+    more = f" So do {_listing(sorted(others))}." if others and outcome.code == MOD_NOT_FOUND else ""
+    return f"{first}: {what}.{more}"
+
+
+def also_needing(resolution: Resolution, name: str) -> set[str]:
+    """The base names of everyone who asks for a DLL that is missing."""
+    key = dll_key(name)
+    return {
+        dll_key(base_name(edge.importer))
+        for edge in resolution.edges
+        if dll_key(edge.name) == key and isinstance(edge.provider, Missing)
+    }
+
+
+def _listing(names: list[str]) -> str:
+    shown = names[:4]
+    rest = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")

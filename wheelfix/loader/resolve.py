@@ -1,0 +1,186 @@
+"""The whole story of an import: what is loaded in which order, who needs whom, what lacks, and what fails first."""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.companions import companions_of
+from wheelfix.loader import torch
+from wheelfix.loader.others import Provisions
+from wheelfix.loader.packages import extension_modules, module_name, package_loads
+from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, Loader
+from wheelfix.loader.target import Target
+from wheelfix.loader.view import base_name, parent
+from wheelfix.model import (
+    Edge,
+    EdgeKind,
+    Image,
+    InView,
+    LoadEvent,
+    LoadOutcome,
+    Missing,
+    Resolution,
+    dll_key,
+    fold,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.knowledge.companions import CompanionNeed
+    from wheelfix.loader.profile import Profile
+    from wheelfix.loader.search import Failure
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import Provider
+
+
+def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) -> Resolution:
+    """Load, in the model, everything that importing the subject of a view loads; then ask what else it needs."""
+    facts = torch.torch_facts(view)
+    provisions = Provisions(profile, requires, facts, view)
+    loader = Loader(view, Target(profile, provisions), profile.machine)
+    outcomes = _import_torch(loader, facts, profile) if facts else _import_package(loader, profile)
+    reached = dict(loader.touched)
+    _survey(loader, view)
+    companions = _Companions(loader, facts.cuda if facts else profile.cuda)
+    edges = [*_upgraded(loader, companions), *companions.edges()]
+    return Resolution(
+        edges=tuple(sorted(edges, key=lambda edge: (edge.importer, edge.kind.value, dll_key(edge.name)))),
+        outcomes=tuple(outcomes),
+        reached=frozenset(reached),
+        search_dirs=tuple(loader.user_dirs),
+    )
+
+
+# --------------------------------------------------------------------------------------------------- the import
+
+
+def _import_torch(loader: Loader, facts: torch.TorchFacts, profile: Profile) -> list[LoadOutcome]:
+    """torch's own loop over ``torch/lib``, then its extension modules."""
+    loader.user_dirs = list(torch.search_dirs(facts, loader.view))
+    torch.preload(loader, facts)
+    outcomes = [_outcome(event, torch.load_one(loader, event.path)) for event in torch.events(loader.view)]
+    for path in extension_modules(loader.view, profile):
+        outcomes.append(_outcome(LoadEvent(path, "extension", module_name(path)), loader.load(path, AS_PYTHON_DOES)))
+    return outcomes
+
+
+def _import_package(loader: Loader, profile: Profile) -> list[LoadOutcome]:
+    """Every load that an ordinary package performs, with the folders that its code adds."""
+    loads = package_loads(loader.view, profile)
+    loader.user_dirs = list(loads.added)
+    for name in loads.names:
+        loader.load_by_name(name, DEFAULT_DIRS)
+    return [_outcome(event, loader.load(event.path, AS_PYTHON_DOES)) for event in loads.events]
+
+
+def _outcome(event: LoadEvent, failure: Failure | None) -> LoadOutcome:
+    if failure is None:
+        return LoadOutcome(event)
+    chain = tuple(base_name(step) for step in failure.chain)
+    if chain[0] != base_name(event.path):
+        chain = (base_name(event.path), *chain)
+    return LoadOutcome(event, failure.code, chain, failure.detail)
+
+
+def _survey(loader: Loader, view: FileView) -> None:
+    """Resolve the imports of images that nothing is known to load, as whoever loads them would.
+
+    A plugin is loaded when the package's own DLLs are already in the process, from wherever they lie; so a DLL that
+    is anywhere in the view counts as found for it.
+    """
+    for path, image in view.images().items():
+        if path in loader.touched or not isinstance(image, Image) or image.managed:
+            continue
+        steps = loader.search_steps(path, AS_PYTHON_DOES)
+        needs = [(need, EdgeKind.IMPORT) for need in image.imports]
+        needs += [(need, EdgeKind.DELAY) for need in image.delay_imports]
+        for need, kind in needs:
+            provider = loader.find(need.dll, steps)
+            if isinstance(provider, Missing) and provider.present_at:
+                provider = InView(provider.present_at[0])
+            lacks: tuple[str | int, ...] = ()
+            if isinstance(provider, InView) and kind is EdgeKind.IMPORT:
+                lacks = loader.lacking(need, provider.path)
+            edge = Edge(path, need.dll, kind, provider, kind is EdgeKind.IMPORT, lacks=lacks)
+            loader.edges.setdefault((path, dll_key(need.dll), kind), edge)
+
+
+# ----------------------------------------------------------------------------------------------- the companions
+
+
+def _upgraded(loader: Loader, companions: _Companions) -> Iterator[Edge]:
+    """The loader's edges; a delay load that the DLL's family needs in practice is marked as required."""
+    for edge in loader.edges.values():
+        need = companions.wants(edge.importer, edge.name) if edge.kind is EdgeKind.DELAY else None
+        if need is not None and need.required:
+            yield replace(edge, required=True, because=need.because, source=need.source)
+        else:
+            yield edge
+
+
+class _Companions:
+    """What the DLLs of a view load by name at run time, which no import table shows."""
+
+    def __init__(self, loader: Loader, cuda: str | None) -> None:
+        self.loader = loader
+        self.cuda = cuda
+
+    def needs(self, name: str) -> tuple[CompanionNeed, ...]:
+        """The table's entries for a DLL name."""
+        return companions_of(name, cuda=self.cuda)
+
+    def wants(self, importer: str, name: str) -> CompanionNeed | None:
+        """The entry by which a DLL needs another one, if there is one."""
+        key = dll_key(name)
+        for need in self.needs(base_name(importer)):
+            if any(fnmatch.fnmatchcase(key, fold(wanted)) for wanted in need.names):
+                return need
+        return None
+
+    def edges(self) -> Iterator[Edge]:
+        """One edge for each companion of each image of the subject, and of each DLL that is missing."""
+        delayed = {(edge.importer, dll_key(edge.name)) for edge in self.loader.edges.values()}
+        for path, image in self.loader.view.images().items():
+            if isinstance(image, Image):
+                for need in self.needs(base_name(path)):
+                    if not any((path, dll_key(name)) in delayed for name in need.names):
+                        yield self._edge(path, need)
+        missing = {dll_key(e.name): e.name for e in self.loader.edges.values() if isinstance(e.provider, Missing)}
+        for name in sorted(missing.values()):
+            for need in self.needs(name):
+                if dll_key(need.names[0]) not in missing:
+                    yield self._edge(name, need)
+
+    def _edge(self, parent_path: str, need: CompanionNeed) -> Edge:
+        provider = next(filter(None, (self._find(parent_path, name) for name in need.names)), None) or Missing(
+            searched=tuple(dict.fromkeys([parent(parent_path), *self.loader.user_dirs])),
+            present_at=tuple(path for name in need.names for path in self._anywhere(name)),
+        )
+        spelled = base_name(provider.path) if isinstance(provider, InView) else need.names[0]
+        return Edge(
+            parent_path, spelled, EdgeKind.COMPANION, provider, need.required, because=need.because, source=need.source
+        )
+
+    def _find(self, parent_path: str, pattern: str) -> Provider | None:
+        """A companion counts as found when it is loaded, beside its parent, in an added folder, or somebody else's."""
+        key = fold(pattern)
+        for loaded, path in self.loader.loaded.items():
+            if fnmatch.fnmatchcase(loaded, key):
+                return InView(path)
+        for folder in dict.fromkeys([parent(parent_path), *self.loader.user_dirs]):
+            for path in self.loader.view.in_folder(folder):
+                if fnmatch.fnmatchcase(fold(base_name(path)), key):
+                    return InView(path)
+        if "*" in pattern:
+            return None
+        other = self.loader.find(pattern, self.loader.search_steps(parent_path, DEFAULT_DIRS))
+        return None if isinstance(other, Missing) else other
+
+    def _anywhere(self, pattern: str) -> Iterator[str]:
+        key = fold(pattern)
+        for file in self.loader.view.files:
+            if fnmatch.fnmatchcase(fold(base_name(file.path)), key):
+                yield file.path

@@ -1,0 +1,284 @@
+"""Look at a wheel, a folder or an environment: read its facts, load it in the model, and say what was found."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from wheelfix.archive.conformance import check_conformance
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.record import check_record
+from wheelfix.archive.wheelinfo import WheelInfo, canonical
+from wheelfix.errors import InputError, WheelfixError
+from wheelfix.loader.places import open_environment, view_of_folder, view_of_wheel
+from wheelfix.loader.predict import predict
+from wheelfix.loader.profile import Profile, assumptions
+from wheelfix.loader.resolve import resolve
+from wheelfix.loader.torch import torch_facts
+from wheelfix.missing import list_missing
+from wheelfix.model import FileVersion, Image, Machine, ScannedImage, ScanReport
+from wheelfix.options import ScanOptions
+from wheelfix.pe.version import read_version
+from wheelfix.rules.context import Subject
+from wheelfix.rules.registry import run
+
+if TYPE_CHECKING:
+    from wheelfix.archive.faults import ArchiveFault
+    from wheelfix.archive.record import RecordFault
+    from wheelfix.loader.places import Distribution, Environment
+    from wheelfix.loader.view import FileView
+    from wheelfix.roots.index import RootIndex
+
+Progress: TypeAlias = Callable[[int, int], None]
+
+_PLATFORMS = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
+
+
+@dataclass(frozen=True, slots=True)
+class ScanFailure:
+    """An input that could not be scanned, and why; the others are scanned all the same."""
+
+    path: str
+    error: WheelfixError
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a thing calls itself."""
+
+    path: str
+    name: str
+    version: str
+    tags: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFacts:
+    """What there is to say about a wheel as an archive; empty for folders and environments."""
+
+    info: WheelInfo | None = None
+    faults: tuple[ArchiveFault, ...] = ()
+    record_faults: tuple[RecordFault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """A scan with the things it was made from, for the verbs that go on from there."""
+
+    report: ScanReport
+    subject: Subject
+    identity: Identity
+    facts: ArchiveFacts = field(default_factory=ArchiveFacts)
+
+
+# ------------------------------------------------------------------------------------------------- for everybody
+
+
+def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
+    """Scan one wheel, package folder or environment with one distribution of interest, and return the report.
+
+    An environment with several distributions that have DLLs gives several reports: use :func:`scan_all`.
+    """
+    results = list(scan_all([Path(path)], options or ScanOptions()))
+    if len(results) > 1:
+        names = ", ".join(result.name for result in results if isinstance(result, ScanReport))
+        raise InputError(
+            str(path), because=f"it holds several distributions ({names})", hint="name one, or use scan_all"
+        )
+    result = results[0]
+    if isinstance(result, ScanFailure):
+        raise result.error
+    return result
+
+
+def scan_all(
+    paths: Iterable[Path], options: ScanOptions, progress: Progress | None = None
+) -> Iterator[ScanReport | ScanFailure]:
+    """Scan several inputs one after the other; one that cannot be read does not stop the rest."""
+    index = open_roots(options)
+    for path in paths:
+        try:
+            yield from _scan_one(path, options, index, progress)
+        except WheelfixError as error:
+            yield ScanFailure(str(path), error)
+
+
+def _scan_one(
+    path: Path, options: ScanOptions, index: RootIndex | None, progress: Progress | None
+) -> Iterator[ScanReport]:
+    if not path.is_dir():
+        with Archive.open(path, options.limits) as archive:
+            yield examine_wheel(archive, options, index, progress).report
+    elif is_package_folder(path):
+        yield examine_folder(path, options, index, progress).report
+    else:
+        environment = open_environment(path)
+        for distribution in chosen_distributions(environment, options.packages):
+            yield examine_installed(environment, distribution, options, index, progress).report
+
+
+# --------------------------------------------------------------------------------------------- three kinds of input
+
+
+def examine_wheel(
+    archive: Archive, options: ScanOptions, index: RootIndex | None = None, progress: Progress | None = None
+) -> Examination:
+    """Scan an open wheel."""
+    info = WheelInfo.from_archive(archive)
+    view = view_of_wheel(archive, info)
+    if options.python is not None:
+        view = view.over(open_environment(options.python).view)
+    identity = Identity(str(archive.path), info.name, info.version, info.tags, info.metadata.requires_dist)
+    facts = archive_facts(archive, info, options)
+    return examine_view(view, identity, options, facts, index, progress)
+
+
+def examine_folder(
+    path: Path, options: ScanOptions, index: RootIndex | None = None, progress: Progress | None = None
+) -> Examination:
+    """Scan a package that lies in a folder, as if it were installed."""
+    return examine_view(
+        view_of_folder(path), Identity(str(path), path.name, ""), options, ArchiveFacts(), index, progress
+    )
+
+
+def examine_installed(
+    environment: Environment,
+    distribution: Distribution,
+    options: ScanOptions,
+    index: RootIndex | None = None,
+    progress: Progress | None = None,
+) -> Examination:
+    """Scan one distribution within its environment."""
+    where = environment.view.origin(f"{distribution.dist_info}/METADATA")
+    path = str(Path(where).parent) if where else str(environment.prefix)
+    identity = Identity(path, distribution.name, distribution.version, distribution.tags, distribution.requires)
+    view = environment.view.focused(distribution.paths)
+    return examine_view(view, identity, options, ArchiveFacts(), index, progress, python=environment.python)
+
+
+def is_package_folder(path: Path) -> bool:
+    """Whether a folder is a package (``torch/``) or an unpacked wheel and no environment."""
+    if (path / "__init__.py").exists():
+        return True
+    infos = list(path.glob("*.dist-info"))
+    return len(infos) == 1 and path.name.lower() != "site-packages"
+
+
+def chosen_distributions(environment: Environment, packages: tuple[str, ...]) -> list[Distribution]:
+    """The distributions of an environment that were asked for, or all that have DLLs."""
+    wanted = {canonical(name) for name in packages}
+    found = []
+    for distribution in environment.distributions:
+        name = canonical(distribution.name)
+        if name in wanted:
+            found.append(distribution)
+            wanted.discard(name)
+        elif not packages and any(path.lower().endswith((".dll", ".pyd")) for path in distribution.paths):
+            found.append(distribution)
+    if wanted:
+        raise InputError(
+            str(environment.prefix),
+            because=f"{', '.join(sorted(wanted))} is not installed there",
+            hint="without --package every distribution with DLLs is scanned",
+        )
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------- the story
+
+
+def examine_view(
+    view: FileView,
+    identity: Identity,
+    options: ScanOptions,
+    facts: ArchiveFacts,
+    index: RootIndex | None = None,
+    progress: Progress | None = None,
+    python: tuple[int, int] | None = None,
+) -> Examination:
+    """Read the images, resolve the loads, run the rules, and put the report together."""
+    view.read_images(options.jobs, progress)
+    machine = machine_of(identity.tags, view)
+    assume, cuda = assumptions(options.assume, options.no_assume)
+    profile = Profile(machine, python_of_tags(identity.tags) or python, assume, cuda)
+    resolution = resolve(view, profile, identity.requires)
+    versions = functools.cache(functools.partial(_version, view))
+    subject = Subject(
+        view=view,
+        profile=profile,
+        resolution=resolution,
+        machine=machine,
+        wheel=facts.info,
+        archive_faults=facts.faults,
+        record_faults=facts.record_faults,
+        torch=torch_facts(view),
+        gpu=options.gpu,
+        version=versions,
+    )
+    report = ScanReport(
+        path=identity.path,
+        name=identity.name,
+        version=identity.version,
+        tags=identity.tags,
+        machine=machine,
+        images=tuple(_scanned_images(subject, options)),
+        resolution=resolution,
+        missing=list_missing(subject, index),
+        first_failure=predict(view, resolution),
+        findings=run(subject, options.select, options.ignore),
+    )
+    return Examination(report, subject, identity, facts)
+
+
+def _scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedImage]:
+    for path, facts in subject.view.images().items():
+        version = subject.version(path) if options.versions and isinstance(facts, Image) else None
+        yield ScannedImage(subject.view.origin(path), facts, version)
+
+
+def _version(view: FileView, path: str) -> FileVersion | None:
+    return read_version(view.source(path))
+
+
+def archive_facts(archive: Archive, info: WheelInfo, options: ScanOptions) -> ArchiveFacts:
+    """What is irregular about a wheel as an archive, and between it and its RECORD."""
+    faults = (*archive.faults, *info.faults, *check_conformance(archive))
+    return ArchiveFacts(info, faults, check_record(archive, hashes=options.verify, jobs=options.jobs))
+
+
+def machine_of(tags: tuple[str, ...], view: FileView) -> Machine:
+    """The processor a wheel is for: from its platform tag, else the one most of its images are for."""
+    for tag in tags:
+        platform = tag.rpartition("-")[2]
+        if platform in _PLATFORMS:
+            return _PLATFORMS[platform]
+    counted = Counter(facts.machine for facts in view.images().values() if isinstance(facts, Image))
+    counted.pop(Machine.UNKNOWN, None)
+    return counted.most_common(1)[0][0] if counted else Machine.AMD64
+
+
+def python_of_tags(tags: tuple[str, ...]) -> tuple[int, int] | None:
+    """The one CPython that a wheel's tags name; None for abi3, pure and several."""
+    found = set()
+    for tag in tags:
+        python, abi = tag.split("-")[:2]
+        match = re.fullmatch(r"cp(\d)(\d+)", python)
+        if match and abi.startswith("cp"):
+            found.add((int(match[1]), int(match[2])))
+        else:
+            return None
+    return found.pop() if len(found) == 1 else None
+
+
+def open_roots(options: ScanOptions) -> RootIndex | None:
+    """The index of candidates, or None when no root is visible."""
+    from wheelfix.roots import open_index
+
+    return open_index(options.roots)
