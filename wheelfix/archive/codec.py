@@ -1,0 +1,133 @@
+"""The one door to deflate: zlib-ng where it is installed, the standard library's zlib elsewhere."""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, cast
+
+from wheelfix.errors import UsageError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+RAW = -15
+"""The ``wbits`` of a zip member: a deflate stream without header or checksum."""
+STORED, DEFLATED = 0, 8
+"""Compression methods of zip that wheels may use."""
+NAMES = ("zlib-ng", "zlib")
+"""Compressors by name, the preferred one first."""
+MAX_RATIO = 1032
+"""No deflate stream can expand further than this."""
+
+
+class Inflater(Protocol):
+    """What :func:`inflater` gives: the part of zlib's decompression object that is used here."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unconsumed_tail(self) -> bytes: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes: ...
+
+
+class Deflater(Protocol):
+    """What :meth:`Compressor.deflater` gives."""
+
+    def compress(self, data: bytes | memoryview, /) -> bytes: ...
+    def flush(self, mode: int = ..., /) -> bytes: ...
+
+
+@functools.cache
+def _module(name: str) -> ModuleType | None:
+    if name == "zlib":
+        return zlib
+    try:
+        from zlib_ng import zlib_ng
+    except ImportError:
+        return None
+    return zlib_ng
+
+
+@functools.cache
+def _fastest() -> ModuleType:
+    return _module("zlib-ng") or zlib
+
+
+def inflater() -> Inflater:
+    """Return a fresh object that inflates one raw deflate stream."""
+    return cast("Inflater", _fastest().decompressobj(RAW))
+
+
+def crc32(data: bytes | memoryview, start: int = 0) -> int:
+    """Return the CRC of ``data``, continuing from ``start``."""
+    return cast("int", _fastest().crc32(data, start))
+
+
+def inflate_error() -> tuple[type[Exception], ...]:
+    """Return the exceptions with which a damaged stream is reported."""
+    return (zlib.error, _fastest().error)
+
+
+@dataclass(frozen=True, slots=True)
+class Compressor:
+    """A deflate implementation at a level; the same one gives the same bytes on every machine."""
+
+    name: str
+    """``zlib-ng`` or ``zlib``."""
+    version: str
+    """The version of the library that does the work."""
+    level: int
+    """0 to 9; -1 means that members are stored."""
+
+    @classmethod
+    def choose(cls, name: str = "auto", level: int | str = 6) -> Compressor:
+        """Return the compressor of that name, or the best at hand for ``auto``; UsageError if there is none."""
+        if level == "store":
+            level = -1
+        if not isinstance(level, int):
+            if not level.isdecimal():
+                raise UsageError(f"no compression level {level!r}", hint="use 0 to 9, or store")
+            level = int(level)
+        if not -1 <= level <= 9:
+            raise UsageError(f"no compression level {level}", hint="use 0 to 9, or store")
+        wanted = NAMES if name == "auto" else (name,)
+        for candidate in wanted:
+            if candidate not in NAMES:
+                raise UsageError(f"no compressor named {candidate!r}", hint="use one of: auto, " + ", ".join(NAMES))
+            module = _module(candidate)
+            if module is not None:
+                version = module.ZLIBNG_RUNTIME_VERSION if candidate == "zlib-ng" else module.ZLIB_RUNTIME_VERSION
+                return cls(candidate, version, level)
+        raise UsageError(f"the compressor {name!r} is not installed", hint=f"pip install {name}")
+
+    @property
+    def method(self) -> int:
+        """The zip method of what this compressor makes."""
+        return STORED if self.level < 0 else DEFLATED
+
+    def deflater(self, dictionary: bytes | memoryview = b"") -> Deflater:
+        """Return a fresh object for one raw stream, which may refer back to the last 32 KiB of ``dictionary``."""
+        module = _module(self.name)
+        assert module is not None
+        make = module.compressobj
+        settings = (self.level, zlib.DEFLATED, RAW, 9, zlib.Z_DEFAULT_STRATEGY)
+        return cast("Deflater", make(*settings, dictionary) if dictionary else make(*settings))
+
+
+def inflate_whole(data: bytes, size: int) -> bytes | None:
+    """Return what a whole raw stream inflates to, or None if it is damaged or is not exactly ``size`` bytes."""
+    stream = inflater()
+    try:
+        plain = stream.decompress(data, size + 1)
+    except inflate_error():
+        return None
+    if not stream.eof and not stream.unconsumed_tail:
+        return None
+    # With exactly ``size`` bytes produced the end mark may still be waiting to be read.
+    if not stream.eof and stream.decompress(stream.unconsumed_tail, 1):
+        return None
+    return plain if stream.eof and len(plain) == size and not stream.unused_data else None

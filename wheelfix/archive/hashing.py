@@ -1,0 +1,147 @@
+"""Hashes and CRCs of many members at once, on all cores, in memory that does not grow with the wheel.
+
+zlib and hashlib let go of the interpreter lock, so threads are enough. Large members are streamed one by one,
+largest first; small ones are read together with their neighbours, since ten thousand reads cost more than their bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from wheelfix.archive import codec
+from wheelfix.archive.directory import LOCAL
+from wheelfix.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from wheelfix.archive.reader import Archive, Member
+
+_SMALL = 512 << 10
+_BATCH = 2 << 20
+STRONG = ("sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "blake2b", "blake2s")
+"""Algorithms that RECORD may use: sha256 or better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What a member's bytes really are, or why they could not be read."""
+
+    member: Member
+    algorithm: str = "sha256"
+    value: bytes = b""
+    error: str = ""
+    """Why there is no value: damaged data, a wrong CRC, a wrong size."""
+
+
+def default_jobs() -> int:
+    """Return how many threads to use: the processors this process may run on."""
+    try:
+        return max(1, len(os.sched_getaffinity(0)))
+    except AttributeError:
+        return max(1, os.cpu_count() or 1)
+
+
+def digests(
+    archive: Archive,
+    members: Iterable[Member],
+    *,
+    algorithms: Mapping[str, str] | None = None,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> dict[int, Digest]:
+    """Return the digest of each member by its ``entry``; a damaged member gives a digest with an error.
+
+    ``algorithms`` names the algorithm for a member's name where it is not sha256; ``progress`` is told unpacked bytes.
+    """
+    wanted = algorithms or {}
+    found: dict[int, Digest] = {}
+    work = iter(_plan(list(members)))
+    lock = threading.Lock()
+    trouble: list[BaseException] = []
+
+    def worker() -> None:
+        try:
+            while not trouble:
+                with lock:
+                    batch = next(work, None)
+                if batch is None:
+                    return
+                done = _digest_batch(archive, batch, wanted)
+                with lock:
+                    found.update((digest.member.entry, digest) for digest in done)
+                    if progress is not None:
+                        progress(sum(digest.member.usize for digest in done))
+        except BaseException as exc:
+            trouble.append(exc)
+
+    run_threads(worker, jobs or default_jobs())
+    if trouble:
+        raise trouble[0]
+    return found
+
+
+def run_threads(worker: Callable[[], None], jobs: int) -> None:
+    """Run ``worker`` in so many threads and wait for all of them; this thread stays free to be interrupted."""
+    if jobs <= 1:
+        worker()
+        return
+    threads = [threading.Thread(target=worker, daemon=True) for _ in range(jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _plan(members: Sequence[Member]) -> Iterator[list[Member]]:
+    """Give batches: large members alone and first, then small ones with their neighbours in the file."""
+    for member in sorted(members, key=attrgetter("usize"), reverse=True):
+        if member.usize <= _SMALL:
+            break
+        yield [member]
+    batch: list[Member] = []
+    small = (member for member in members if member.usize <= _SMALL)
+    for member in sorted(small, key=attrgetter("header_offset")):
+        if batch and member.header_offset + member.csize - batch[0].header_offset > _BATCH:
+            yield batch
+            batch = []
+        batch.append(member)
+    if batch:
+        yield batch
+
+
+def _digest_batch(archive: Archive, batch: list[Member], algorithms: Mapping[str, str]) -> list[Digest]:
+    if len(batch) == 1:
+        return [_digest_streaming(archive, batch[0], algorithms.get(batch[0].name, "sha256"))]
+    start = batch[0].header_offset
+    window = archive.read_at(start, batch[-1].header_offset + batch[-1].csize + 4096 - start)
+    return [_digest_small(archive, member, window, start, algorithms.get(member.name, "sha256")) for member in batch]
+
+
+def _digest_small(archive: Archive, member: Member, window: bytes, start: int, algorithm: str) -> Digest:
+    """Hash a small member out of a window of the file; anything unusual is left to the careful reader."""
+    at = member.header_offset - start
+    header = window[at : at + LOCAL.size]
+    if len(header) == LOCAL.size and header[:4] == b"PK\x03\x04" and not archive.why_refused(member):
+        *_, name_length, extra_length = LOCAL.unpack(header)
+        at += LOCAL.size + name_length + extra_length
+        data = window[at : at + member.csize]
+        plain = codec.inflate_whole(data, member.usize) if member.method == codec.DEFLATED else data
+        if plain is not None and len(plain) == member.usize and codec.crc32(plain) == member.crc:
+            return Digest(member, algorithm, hashlib.new(algorithm, plain).digest())
+    return _digest_streaming(archive, member, algorithm)
+
+
+def _digest_streaming(archive: Archive, member: Member, algorithm: str) -> Digest:
+    total = hashlib.new(algorithm)
+    try:
+        for chunk in archive.chunks(member):
+            total.update(chunk)
+    except InputError as exc:
+        return Digest(member, algorithm, error=exc.because or exc.what)
+    return Digest(member, algorithm, total.digest())

@@ -1,0 +1,182 @@
+"""What is irregular about the members of an archive, by what its directory alone tells.
+
+Each fault says who refuses such an archive, as observed with pip 26, uv 0.13 and in the sources of PyPI.
+"""
+
+from __future__ import annotations
+
+import operator
+import stat
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from wheelfix.archive import codec, names
+from wheelfix.archive.directory import CENTRAL, MAX16, MAX32
+from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
+from wheelfix.archive.members import (
+    DESCRIPTOR,
+    ENCRYPTED,
+    MASKED,
+    METHODS,
+    STRONG_ENCRYPTION,
+    UTF8,
+    Limits,
+    Member,
+    decode_name,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+_METHOD_NAMES = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 99: "AES"}
+MAX_FAULTS = 10_000
+"""Faults of one kind that are listed; the rest are counted."""
+
+
+@dataclass(slots=True)
+class Inspection:
+    """The faults found so far, and the members that must not be read because of them."""
+
+    directory: bytes
+    directory_at: int
+    size: int
+    limits: Limits
+    faults: list[ArchiveFault] = field(default_factory=list)
+    refused: dict[int, str] = field(default_factory=dict)
+    """The reason, by :attr:`Member.entry`."""
+    _counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, faults: Iterable[ArchiveFault]) -> None:
+        """Take up faults, as many of each kind as can be listed."""
+        for fault in faults:
+            self._counts[fault.kind] += 1
+            if self._counts[fault.kind] <= MAX_FAULTS:
+                self.faults.append(fault)
+
+    def result(self) -> tuple[ArchiveFault, ...]:
+        """Return all faults, with one more for each kind that had too many."""
+        more = [
+            ArchiveFault(kind, "", f"and {count - MAX_FAULTS} more members like this")
+            for kind, count in self._counts.items()
+            if count > MAX_FAULTS
+        ]
+        return (*self.faults, *more)
+
+    def examine(self, members: Sequence[Member], odd: Iterable[Member], index: Collection[str]) -> None:
+        """Look at the odd members one by one, and at all of them together."""
+        for member in odd:
+            self.add(self._member_faults(member))
+        self.add(self._bounds_faults(members))
+        self.add(_name_faults(members, index))
+
+    def _member_faults(self, member: Member) -> Iterator[ArchiveFault]:
+        """Give what is irregular in one entry by itself; remember if it must not be read."""
+        name, limits = member.name, self.limits
+
+        def fault(kind: str, message: str, by: tuple[str, ...] = (), *, refuse: bool = False) -> ArchiveFault:
+            if refuse:
+                self.refused.setdefault(member.entry, message)
+            return ArchiveFault(kind, name, message, by)
+
+        if member.flags & (ENCRYPTED | STRONG_ENCRYPTION | MASKED):
+            yield fault("encrypted", "the member is encrypted", (PIP, UV), refuse=True)
+        if member.flags & DESCRIPTOR:
+            yield fault("data-descriptor", "sizes and CRC follow the data instead of preceding it", (PYPI,))
+        if member.method not in METHODS:
+            what = _METHOD_NAMES.get(member.method, "unknown")
+            by = (UV, PYPI) if member.method in {12, 14, 93} else (PIP, UV, PYPI)
+            yield fault("unknown-method", f"compression method {member.method} ({what})", by, refuse=True)
+        elif member.method == codec.STORED and member.csize != member.usize:
+            message = f"stored, yet {member.csize} bytes are to become {member.usize}"
+            yield fault("size-lie", message, (PIP, UV, PYPI), refuse=True)
+        elif member.usize > member.csize * codec.MAX_RATIO:
+            message = f"{member.csize} bytes of deflate cannot become {member.usize}"
+            yield fault("size-lie", message, (PIP, UV), refuse=True)
+        elif member.usize > max(limits.ratio_from, member.csize * limits.max_ratio):
+            message = f"{member.csize} bytes would unpack to {member.usize}"
+            yield fault("zip-bomb", message, (PYPI,), refuse=True)
+        if member.usize > limits.max_member_size:
+            message = f"it would unpack to {member.usize} bytes"
+            yield fault("zip-bomb", message, (PYPI,), refuse=True)
+        kind = stat.S_IFMT(member.mode)
+        if kind == stat.S_IFLNK:
+            yield fault("symlink", "the member is a symbolic link")
+        elif kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
+            yield fault("special-file", f"the member is a special file (mode {member.mode:#o})")
+        if member.comment:
+            yield fault("comment", f"the member has a comment of {len(member.comment)} bytes", (PYPI,))
+        if CENTRAL.unpack_from(self.directory, member.entry)[12] not in {0, MAX16}:
+            yield fault("multi-disk", "the member claims to lie on another disk", (UV,))
+        if MAX32 in (member.csize, member.usize) or member.header_offset >= self.size:
+            yield fault("zip64-malformed", "a ZIP64 field is announced and missing", (PIP, UV, PYPI), refuse=True)
+        if member.spelled is not None and not member.spelled.isascii():
+            yield from _encoding_faults(member)
+
+    def _bounds_faults(self, members: Sequence[Member]) -> Iterator[ArchiveFault]:
+        """Give members that reach beyond the directory or into one another, by what the directory says."""
+        starts = [member.header_offset for member in members]
+        ends = [member.header_offset + 30 + len(member.name) + member.csize for member in members]
+        if all(map(operator.le, ends, [*starts[1:], self.directory_at])):
+            return
+        edge = self.directory_at
+        previous: Member | None = None
+        for member in sorted(members, key=lambda member: member.header_offset, reverse=True):
+            end = member.header_offset + 30 + len(member.name) + member.csize
+            if end > edge:
+                if previous is None or end > self.directory_at:
+                    message = f"its data would end at {end}, the directory begins at {self.directory_at}"
+                    self.refused[member.entry] = message
+                    yield ArchiveFault("out-of-bounds", member.name, message, (PIP, UV, PYPI))
+                else:
+                    message = f"its data run into those of {previous.name!r}"
+                    self.refused[member.entry] = message
+                    self.refused.setdefault(previous.entry, f"its data are shared with {member.name!r}")
+                    yield ArchiveFault("overlap", member.name, message, (PIP, UV, PYPI))
+            edge, previous = min(edge, member.header_offset), member
+
+
+def _encoding_faults(member: Member) -> Iterator[ArchiveFault]:
+    raw = member.raw_name
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        yield ArchiveFault("bad-utf8", member.name, f"the name {raw!r} is not UTF-8", (UV, PYPI))
+        return
+    if not member.flags & UTF8:
+        message = "the name is UTF-8 without the flag that says so; pip installs it under a garbled name"
+        yield ArchiveFault("utf8-flag-missing", member.name, message, (PYPI,))
+
+
+def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[ArchiveFault]:
+    """Give what is wrong with the names, alone and together."""
+    spelled = [member.name if member.spelled is None else decode_name(member.spelled) for member in members]
+    if not names.all_plain(spelled):
+        for member, name in zip(members, spelled, strict=True):
+            if "\\" in name:
+                message = "folders are separated by backslashes; elsewhere than on Windows they become part of the name"
+                yield ArchiveFault("backslash-name", member.name, message)
+            reason = names.why_unsafe(name)
+            if reason:
+                yield ArchiveFault("unsafe-path", member.name, reason, _unsafe_rejected_by(name))
+    if len(index) != len(members):
+        seen: set[str] = set()
+        for member in members:
+            if member.name in seen:
+                message = "the name occurs more than once; which one is installed depends on the installer"
+                yield ArchiveFault("duplicate-member", member.name, message, (UV, PYPI))
+            seen.add(member.name)
+    if len(set("\n".join(spelled).lower().split("\n"))) != len(members) or not all(map(str.isascii, index)):
+        for first, second in names.collisions(spelled):
+            if names.normalise(first) != names.normalise(second):
+                message = f"on Windows it is the same file as {first!r}"
+                yield ArchiveFault("case-collision", names.normalise(second), message)
+    for file, below in names.files_as_folders(index):
+        yield ArchiveFault("file-as-folder", file, f"it is a file, yet other members lie in {below!r}", (PIP, UV))
+
+
+def _unsafe_rejected_by(name: str) -> tuple[str, ...]:
+    """Return who refuses an unsafe name."""
+    if any(character < " " or character == "\x7f" for character in name):
+        return (PYPI,)
+    return (PIP,) if ".." in name.split("/") or name.startswith("/") else ()

@@ -1,0 +1,119 @@
+"""Which member names are safe to unpack on Windows and elsewhere, and which of them are one file there.
+
+A wheel is unpacked by many programs. A name is safe when all of them put it at the same place below the target
+folder: no way up, no root, no drive, no stream, no device, nothing that Windows silently trims or cannot hold.
+See "Naming Files, Paths, and Namespaces" in Microsoft's Win32 documentation.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.model import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+_DEVICE = r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$|clock\$)"
+_DEVICE_PART = re.compile(rf"{_DEVICE} *(?:\..*)?", re.IGNORECASE | re.DOTALL)
+_DEVICE_LINE = re.compile(rf"/{_DEVICE}[ ./\n]")
+_DRIVE = re.compile(r"[A-Za-z]:")
+_FORBIDDEN = '<>"|?*'
+_NEVER = bytes([*range(32), 127]) + b"\\:" + _FORBIDDEN.encode()
+# What no safe names hold when they are lines that begin with a slash; a folder's name may end in one.
+_TELLTALES = ("//", "./", " /", ".\n", " \n", "\n/\n")
+MAX_PART = 255
+"""NTFS holds no longer name."""
+MAX_NAME = 1024
+"""Far more than any wheel has; Windows without long paths stops at 260."""
+
+
+def normalise(spelled: str) -> str:
+    """Return the name with forward slashes."""
+    return spelled.replace("\\", "/") if "\\" in spelled else spelled
+
+
+def all_plain(names: Sequence[str]) -> bool:
+    """Whether a quick look at all names together finds nothing that could be unsafe; False means look closer."""
+    if not names:
+        return True
+    text = "\n/" + "\n/".join(names) + "\n"
+    encoded = text.encode("utf-8", "surrogatepass")
+    if len(encoded) - len(encoded.translate(None, _NEVER)) != len(names) + 1 or len(max(names, key=len)) > MAX_PART:
+        return False
+    if any(telltale in text for telltale in _TELLTALES):
+        return False
+    return _DEVICE_LINE.search(text.lower()) is None
+
+
+def why_unsafe(spelled: str) -> str:
+    """Return why unpacking this name would be unsafe, or nothing; ``spelled`` is as in the archive.
+
+    A backslash alone is not unsafe: it is judged as the separator that Windows takes it for.
+    """
+    name = normalise(spelled)
+    if not name:
+        return "the name is empty"
+    if "\0" in name:
+        return "the name holds a NUL, where some programs cut it off"
+    if name.startswith(("//?/", "//./", "/??/")):
+        return "the name is a Windows device path"
+    if name.startswith("//"):
+        return "the name is a network path"
+    if name.startswith("/"):
+        return "the name is absolute"
+    if _DRIVE.match(name):
+        return "the name begins with a drive letter"
+    if len(name) > MAX_NAME:
+        return f"the name has {len(name)} characters"
+    return next((reason for part in name.removesuffix("/").split("/") if (reason := _why_unsafe_part(part))), "")
+
+
+def _why_unsafe_part(part: str) -> str:
+    """Return what is wrong with one step of a path."""
+    if part == "..":
+        return "the name leads upwards with '..'"
+    if part == "":
+        return "the name has an empty step ('//')"
+    if part == ".":
+        return "the name has a '.' step"
+    if ":" in part:
+        return "the name holds a colon, which names an alternate data stream on Windows"
+    if _DEVICE_PART.fullmatch(part):
+        return f"{part!r} is a device on Windows"
+    if part[-1] in ". ":
+        return f"{part!r} ends in a dot or a space, which Windows drops"
+    if any(character < " " or character == "\x7f" for character in part):
+        return "the name holds control characters"
+    if any(character in _FORBIDDEN for character in part):
+        return "the name holds characters that Windows does not allow"
+    if len(part.encode("utf-16-le", "surrogatepass")) > 2 * MAX_PART:
+        return f"a step of the name has more than {MAX_PART} characters"
+    return ""
+
+
+def is_safe(spelled: str) -> bool:
+    """Whether every program unpacks this name to the same place below its target folder."""
+    return not why_unsafe(spelled)
+
+
+def collisions(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Give pairs of different names that are one file on Windows, in the order of the second."""
+    seen: dict[str, str] = {}
+    for name in names:
+        first = seen.setdefault(fold(name.removesuffix("/")), name)
+        if first != name:
+            yield first, name
+
+
+def files_as_folders(names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Give pairs of a file's name and a folder's name that are the same; ``names`` had better be a set or dict."""
+    folders = {name.rpartition("/")[0] for name in names}
+    seen: set[str] = set()
+    for folder in sorted(folders):
+        while folder and folder not in seen:
+            seen.add(folder)
+            if folder in names:
+                yield folder, folder + "/"
+            folder = folder.rpartition("/")[0]

@@ -1,0 +1,251 @@
+"""A wheel as a zip archive: its members, their bytes, and everything that is irregular about them.
+
+Nothing the archive claims is believed without a bound: what cannot be true is a fault, and a member with such a
+fault is not read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from typing import TYPE_CHECKING
+
+from wheelfix.archive import codec
+from wheelfix.archive.directory import LOCAL, locate
+from wheelfix.archive.faults import PYPI, UV, ArchiveFault
+from wheelfix.archive.inspection import Inspection
+from wheelfix.archive.members import Limits, Member, parse_directory, too_much
+from wheelfix.errors import EnvironmentFailure, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from types import TracebackType
+
+    from wheelfix.model import ByteSource
+
+__all__ = ["Archive", "ArchiveFault", "Limits", "Member"]
+
+_CHUNK = 1 << 18
+_DEFAULT_READ_LIMIT = 64 << 20
+
+
+class Archive:
+    """An open zip archive; reading from it is safe from several threads."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        self.path = path
+        self.limits = limits
+        self._lock = threading.Lock()
+        try:
+            self._file = path.open("rb", buffering=0)
+        except OSError as exc:
+            raise _cannot_open(path, exc) from exc
+        status = os.fstat(self._file.fileno())
+        self.size: int = status.st_size
+        self._identity = (status.st_size, status.st_mtime_ns)
+        self.members: tuple[Member, ...] = ()
+        self.faults: tuple[ArchiveFault, ...] = ()
+        self.directory = b""
+        """The bytes of the central directory."""
+        self.directory_at = 0
+        """Where the central directory begins in the file."""
+        self._index: dict[str, Member] = {}
+        self._refused: dict[int, str] = {}
+
+    @classmethod
+    def open(cls, path: Path, limits: Limits | None = None) -> Archive:
+        """Open a zip archive and read its directory; InputError if it is none, is cut short or asks too much."""
+        archive = cls(path, limits or Limits())
+        try:
+            archive._load()
+        except BaseException:
+            archive.close()
+            raise
+        return archive
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def fileno(self) -> int:
+        """The open file's descriptor, for copying within the kernel."""
+        return self._file.fileno()
+
+    # ------------------------------------------------------------------------------------------------ opening
+
+    def _load(self) -> None:
+        if not stat.S_ISREG(os.fstat(self.fileno()).st_mode):
+            raise InputError(f"{self.path} is not a file", hint="give the path of a .whl file")
+        layout = locate(self.read_at, self.size, self.path)
+        limits = self.limits
+        if layout.directory_size > limits.max_directory:
+            raise too_much(self.path, f"its directory has {layout.directory_size} bytes", "max_directory")
+        self.directory = self.read_at(layout.directory, layout.directory_size)
+        self.directory_at = layout.directory
+        members, odd = parse_directory(self.directory, layout.start, limits, self.path)
+        self.members = tuple(members)
+        self._index = {member.name: member for member in reversed(members)}
+        total = sum(member.usize for member in members)
+        if total > limits.ratio_from and total > self.size * limits.max_ratio:
+            raise too_much(self.path, f"its {self.size} bytes would unpack to {total}", "max_ratio")
+        inspection = Inspection(self.directory, self.directory_at, self.size, limits)
+        inspection.add(layout.faults)
+        if len(members) != layout.entries:
+            message = f"the end record says {layout.entries} members, the directory has {len(members)}"
+            inspection.add([ArchiveFault("entry-count", "", message, (UV, PYPI))])
+        inspection.examine(members, odd, self._index)
+        self.faults, self._refused = inspection.result(), inspection.refused
+
+    # ------------------------------------------------------------------------------------------------ reading
+
+    if hasattr(os, "pread"):
+
+        def read_at(self, offset: int, length: int) -> bytes:
+            """Return up to ``length`` bytes of the file from ``offset``."""
+            try:
+                data = os.pread(self._file.fileno(), length, offset)
+                while len(data) < length and (more := os.pread(self.fileno(), length - len(data), offset + len(data))):
+                    data += more
+            except (OSError, ValueError) as exc:
+                raise self._cannot_read(exc) from exc
+            return data
+
+    else:
+
+        def read_at(self, offset: int, length: int) -> bytes:
+            """Return up to ``length`` bytes of the file from ``offset``."""
+            parts = []
+            try:
+                with self._lock:
+                    self._file.seek(offset)
+                    while length and (part := self._file.read(length)):
+                        parts.append(part)
+                        length -= len(part)
+            except (OSError, ValueError) as exc:
+                raise self._cannot_read(exc) from exc
+            return b"".join(parts)
+
+    def find(self, name: str) -> Member | None:
+        """Return the first member of that very name."""
+        return self._index.get(name)
+
+    def data_span(self, member: Member) -> tuple[int, int]:
+        """Return where the member's packed bytes are in the file, and how many; InputError if it cannot be read."""
+        reason = self._refused.get(member.entry)
+        if reason:
+            raise self._unreadable(member, reason)
+        header = self.read_at(member.header_offset, LOCAL.size)
+        if len(header) < LOCAL.size or header[:4] != b"PK\x03\x04":
+            raise self._unreadable(member, f"there is no header at {member.header_offset}")
+        *_, name_length, extra_length = LOCAL.unpack(header)
+        offset = member.header_offset + LOCAL.size + name_length + extra_length
+        if offset + member.csize > self.directory_at:
+            raise self._unreadable(member, "its data run into the directory")
+        return offset, member.csize
+
+    def reader(self, member: Member) -> Callable[[int, int], bytes]:
+        """Return a function that reads the member's packed bytes by offset and length."""
+        start, length = self.data_span(member)
+
+        def read(offset: int, wanted: int) -> bytes:
+            return self.read_at(start + offset, max(0, min(wanted, length - offset)))
+
+        return read
+
+    def source(self, member: Member) -> ByteSource:
+        """Return the member's unpacked bytes for reading at any place, in bounded memory."""
+        from wheelfix.pe.stream import InflatedSource, StoredSource
+
+        read = self.reader(member)
+        if member.method == codec.STORED:
+            return StoredSource(read, member.usize)
+        return InflatedSource(read, member.csize, member.usize)
+
+    def chunks(self, member: Member) -> Iterator[bytes]:
+        """Give the member's unpacked bytes piece by piece; InputError at the end if size or CRC were lies."""
+        crc = total = 0
+        for piece in self.unchecked_chunks(member):
+            total += len(piece)
+            crc = codec.crc32(piece, crc)
+            yield piece
+        if total != member.usize:
+            raise self._unreadable(member, f"it unpacks to {total} bytes instead of {member.usize}")
+        if crc != member.crc:
+            raise self._unreadable(member, f"its CRC is {crc:08x} instead of {member.crc:08x}")
+
+    def unchecked_chunks(self, member: Member) -> Iterator[bytes]:
+        """Give the member's unpacked bytes without adding up their CRC; never more than its size and one piece."""
+        start, left = self.data_span(member)
+        if member.method == codec.STORED:
+            while left:
+                piece = self.read_at(start, min(left, _CHUNK))
+                if not piece:
+                    raise self._unreadable(member, "the file ends within its data")
+                start, left = start + len(piece), left - len(piece)
+                yield piece
+            return
+        inflater, produced, data = codec.inflater(), 0, b""
+        while not inflater.eof:
+            if not data and left:
+                data = self.read_at(start, min(left, _CHUNK))
+                start, left = start + len(data), left - len(data)
+            if not data and not left and produced >= member.usize:
+                break
+            try:
+                piece = inflater.decompress(data, _CHUNK * 2)
+            except codec.inflate_error() as exc:
+                raise self._unreadable(member, f"its deflate stream is damaged ({exc})") from exc
+            if not piece and not inflater.eof and not inflater.unconsumed_tail and not left:
+                raise self._unreadable(member, "its deflate stream is cut short")
+            data = inflater.unconsumed_tail
+            produced += len(piece)
+            if produced > member.usize:
+                raise self._unreadable(member, f"it unpacks to more than its {member.usize} bytes")
+            if piece:
+                yield piece
+        if not inflater.eof:
+            raise self._unreadable(member, "its deflate stream has no end")
+        if left or inflater.unused_data:
+            raise self._unreadable(member, "bytes follow the end of its deflate stream")
+
+    def read(self, member: Member, limit: int = _DEFAULT_READ_LIMIT) -> bytes:
+        """Return the member's unpacked bytes; InputError if there are more than ``limit`` or they are damaged."""
+        if member.usize > limit:
+            raise self._unreadable(member, f"it has {member.usize} bytes, more than the {limit} that are read at once")
+        return b"".join(self.chunks(member))
+
+    def check_unchanged(self) -> None:
+        """EnvironmentFailure if the file was written to since it was opened."""
+        status = os.fstat(self.fileno())
+        if (status.st_size, status.st_mtime_ns) != self._identity:
+            raise EnvironmentFailure(
+                f"{self.path} changed while it was read", hint="run again when nothing writes to it"
+            )
+
+    # ------------------------------------------------------------------------------------------------ errors
+
+    def why_refused(self, member: Member) -> str:
+        """Return why the member is not read, or nothing."""
+        return self._refused.get(member.entry, "")
+
+    def _unreadable(self, member: Member, because: str) -> InputError:
+        return InputError(f"{self.path}: cannot read {member.name!r}", because=because, hint="the wheel is damaged")
+
+    def _cannot_read(self, exc: Exception) -> EnvironmentFailure:
+        return EnvironmentFailure(f"cannot read {self.path}", because=str(exc))
+
+
+def _cannot_open(path: Path, exc: OSError) -> InputError | EnvironmentFailure:
+    if isinstance(exc, FileNotFoundError):
+        return InputError(f"{path} does not exist")
+    if isinstance(exc, IsADirectoryError) or path.is_dir():
+        return InputError(f"{path} is a folder, not a wheel")
+    return EnvironmentFailure(f"cannot open {path}", because=exc.strerror or str(exc))

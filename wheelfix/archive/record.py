@@ -1,0 +1,254 @@
+"""RECORD: its rows, how they are written, and whether they agree with the archive.
+
+Format: the binary distribution format and "Recording installed projects", packaging.python.org/specifications.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import csv
+import hashlib
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from wheelfix.archive import names
+from wheelfix.archive.faults import RecordFault
+from wheelfix.archive.hashing import STRONG, digests
+from wheelfix.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from wheelfix.archive.hashing import Digest
+    from wheelfix.archive.reader import Archive, Member
+
+__all__ = ["Record", "RecordFault", "Row", "check_record", "encode_digest", "hash_bytes", "render"]
+
+MAX_ROWS = 1_000_000
+_MAX_FAULTS = 1000
+_SIGNATURES = ("RECORD.jws", "RECORD.p7s")
+
+
+class Row(NamedTuple):
+    """One line of RECORD."""
+
+    path: str
+    """With forward slashes, however RECORD spells it."""
+    algorithm: str = ""
+    """``sha256``; empty where there is no hash."""
+    digest: str = ""
+    """URL-safe base64 without padding, as spelled."""
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The rows of a RECORD file, and what is wrong with its text."""
+
+    rows: tuple[Row, ...] = ()
+    faults: tuple[RecordFault, ...] = ()
+
+    @classmethod
+    def parse(cls, data: bytes) -> Record:
+        """Read RECORD's bytes; lines that make no sense become faults, and InputError stops an endless file."""
+        faults: list[RecordFault] = []
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as exc:
+            faults.append(RecordFault("row-malformed", "RECORD", f"it is not UTF-8 ({exc.reason} at byte {exc.start})"))
+            text = data.decode("utf-8", "replace")
+        rows: list[Row] = []
+        lines = csv.reader(io.StringIO(text, newline=""))
+        try:
+            for elements in lines:
+                if not elements:
+                    continue
+                row = _parse_row(elements, lines.line_num, faults)
+                if row is not None:
+                    rows.append(row)
+                if len(rows) > MAX_ROWS or len(faults) > _MAX_FAULTS:
+                    break
+        except csv.Error as exc:
+            faults.append(RecordFault("row-malformed", "RECORD", f"line {lines.line_num} cannot be read: {exc}"))
+        if len(rows) > MAX_ROWS:
+            raise InputError("RECORD asks for too much", because=f"it has more than {MAX_ROWS} rows")
+        if len(faults) > _MAX_FAULTS:
+            message = f"more than {_MAX_FAULTS} faults; the rest was not read"
+            faults.append(RecordFault("row-malformed", "RECORD", message))
+        return cls(tuple(rows), tuple(faults))
+
+    def row(self, path: str) -> Row | None:
+        """Return the first row of that path."""
+        return next((row for row in self.rows if row.path == path), None)
+
+
+def _parse_row(elements: list[str], line: int, faults: list[RecordFault]) -> Row | None:
+    def malformed(why: str) -> None:
+        faults.append(RecordFault("row-malformed", elements[0][:200], f"line {line}: {why}"))
+
+    if len(elements) != 3:
+        malformed(f"{len(elements)} fields instead of 3")
+        if len(elements) < 3:
+            return Row(names.normalise(elements[0])) if elements[0] else None
+    path, hashed, size = elements[:3]
+    if not path:
+        malformed("the path is empty")
+        return None
+    if "\\" in path:
+        path = names.normalise(path)
+        faults.append(RecordFault("row-backslash", path, f"line {line}: folders are separated by backslashes"))
+    algorithm, digest, count = "", "", None
+    if hashed:
+        algorithm, equals, digest = hashed.partition("=")
+        if not equals or not _is_digest(algorithm, digest):
+            malformed(f"{hashed[:100]!r} is no hash")
+            algorithm = digest = ""
+    if size:
+        if size.isascii() and size.isdecimal() and len(size) < 20:
+            count = int(size)
+        else:
+            malformed(f"{size[:100]!r} is no size")
+    return Row(path, algorithm, digest, count)
+
+
+def _is_digest(algorithm: str, digest: str) -> bool:
+    """Whether the text can be a digest of that algorithm."""
+    if algorithm == "sha256":  # nearly every row; decoding ten thousand of them would take longer than reading them
+        return len(digest.rstrip("=")) == 43
+    try:
+        size = hashlib.new(algorithm).digest_size
+        return len(decode_digest(digest)) == size
+    except (ValueError, binascii.Error):
+        return False
+
+
+def encode_digest(value: bytes) -> str:
+    """Return a digest as RECORD spells it."""
+    return base64.urlsafe_b64encode(value).rstrip(b"=").decode("ascii")
+
+
+def decode_digest(text: str) -> bytes:
+    """Return the bytes of a digest that RECORD spells; padding is tolerated."""
+    bare = text.rstrip("=")
+    return base64.b64decode(bare + "=" * (-len(bare) % 4), altchars=b"-_", validate=True)
+
+
+def hash_bytes(data: bytes) -> str:
+    """Return the sha256 of bytes as RECORD spells it."""
+    return encode_digest(hashlib.sha256(data).digest())
+
+
+def render(rows: Iterable[Row]) -> bytes:
+    """Return the bytes of a RECORD with these rows, in their order, with LF line ends."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    for row in rows:
+        hashed = f"{row.algorithm}={row.digest}" if row.algorithm else ""
+        writer.writerow((row.path, hashed, "" if row.size is None else str(row.size)))
+    return out.getvalue().encode("utf-8", "surrogatepass")
+
+
+def record_member(archive: Archive) -> Member | None:
+    """Return the member that is the wheel's RECORD: of the dist-info nearest to the top."""
+    found = [member for member in archive.members if member.name.endswith(".dist-info/RECORD")]
+    return min(found, key=lambda member: (member.name.count("/"), member.name), default=None)
+
+
+def check_record(
+    archive: Archive,
+    record: Record | None = None,
+    *,
+    hashes: bool = False,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[RecordFault, ...]:
+    """Return every disagreement between RECORD and the members: names and sizes, and with ``hashes`` their bytes.
+
+    Without ``record`` the archive's own is read. Paths are compared as the archive spells them, prefix included.
+    """
+    own = record_member(archive)
+    if own is None:
+        return (RecordFault("record-missing", "RECORD", "there is no RECORD"),)
+    if record is None:
+        record = Record.parse(archive.read(own))
+    prefix = own.name[: own.name.rfind("/", 0, -len("/RECORD")) + 1]
+    faults = list(record.faults)
+    rows: dict[str, Row] = {}
+    for row in record.rows:
+        if row.path in rows:
+            same = "the same" if rows[row.path] == row else "another"
+            faults.append(RecordFault("row-duplicate", row.path, f"the path has a second row with {same} content"))
+        rows.setdefault(row.path, row)
+    members = {member.name.removeprefix(prefix): member for member in archive.members if not member.is_dir}
+    own_path = own.name.removeprefix(prefix)
+    faults += _check_rows(rows, members, own_path)
+    if hashes:
+        faults += _check_hashes(archive, rows, members, own_path, jobs, progress)
+    return tuple(faults)
+
+
+def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> Iterator[RecordFault]:
+    folder = own.removesuffix("RECORD")
+    signatures = {folder + name for name in _SIGNATURES}
+    for path, member in members.items():
+        if path in signatures:
+            yield RecordFault("signature", path, "signs a RECORD; rewriting invalidates it and PEP 815 retires it")
+            continue
+        row = rows.get(path)
+        if row is None:
+            yield RecordFault("row-missing", path, "the member has no row in RECORD")
+        elif path == own:
+            if row.algorithm:
+                yield RecordFault("self-hash", path, "RECORD has a hash for itself, which cannot be true")
+        else:
+            yield from _check_row(row, member)
+    for path in rows:
+        if path not in members and path not in signatures:
+            if names.why_unsafe(path):
+                yield RecordFault("row-unsafe", path, names.why_unsafe(path))
+            if not path.endswith("/"):
+                yield RecordFault("row-orphan", path, "the row has no member")
+
+
+def _check_row(row: Row, member: Member) -> Iterator[RecordFault]:
+    path = row.path
+    if not row.algorithm:
+        yield RecordFault("hash-missing", path, "the row has no hash")
+    elif row.algorithm not in STRONG:
+        yield RecordFault("hash-weak", path, f"{row.algorithm} is weaker than sha256, which the format forbids")
+    if row.size is None:
+        yield RecordFault("size-missing", path, "the row has no size")
+    elif row.size != member.usize:
+        message = f"RECORD says {row.size} bytes, the member has {member.usize}"
+        yield RecordFault("size-stale", path, message, str(row.size), str(member.usize))
+
+
+def _check_hashes(
+    archive: Archive,
+    rows: dict[str, Row],
+    members: dict[str, Member],
+    own: str,
+    jobs: int | None,
+    progress: Callable[[int], None] | None,
+) -> Iterator[RecordFault]:
+    algorithms = {
+        member.name: rows[path].algorithm
+        for path, member in members.items()
+        if path in rows and rows[path].algorithm not in {"", "sha256"}
+    }
+    found = digests(archive, members.values(), algorithms=algorithms, jobs=jobs, progress=progress)
+    for path, member in members.items():
+        digest = found[member.entry]
+        if digest.error:
+            yield RecordFault("member-unreadable", path, digest.error)
+        elif path in rows and rows[path].algorithm and path != own:
+            yield from _compare(rows[path], digest)
+
+
+def _compare(row: Row, digest: Digest) -> Iterator[RecordFault]:
+    real = encode_digest(digest.value)
+    if row.digest.rstrip("=") != real:
+        message = f"the member's {row.algorithm} is not what RECORD says"
+        yield RecordFault("hash-stale", row.path, message, f"{row.algorithm}={row.digest}", f"{row.algorithm}={real}")

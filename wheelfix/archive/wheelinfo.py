@@ -1,0 +1,283 @@
+"""What a wheel says about itself: in its file name, its METADATA and its WHEEL file, and whether these agree."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
+from wheelfix.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from wheelfix.archive.reader import Archive
+
+_FILE_NAME = re.compile(
+    r"(?P<name>[^-\s]+)-(?P<version>[^-\s]+)(?:-(?P<build>\d[^-\s]*))?"
+    r"-(?P<python>[^-\s]+)-(?P<abi>[^-\s]+)-(?P<platform>[^-\s]+)\.whl",
+    re.IGNORECASE,
+)
+_HEADER_LIMIT = 16 << 20
+Headers = "Mapping[str, tuple[str, ...]]"
+
+WHEEL_KINDS: dict[str, str] = {
+    "too-deep": "everything lies one folder too deep",
+    "several-dist-info": "there are several dist-info folders",
+    "metadata-missing": "METADATA is missing or cannot be read",
+    "wheel-file-missing": "the WHEEL file is missing or cannot be read",
+    "name-mismatch": "name or version differ between file name, dist-info and METADATA",
+    "tag-mismatch": "tags or build number differ between file name and WHEEL",
+    "dist-info-not-last": "the dist-info folder is not at the end of the archive",
+    "wheel-version": "the wheel's format version is one that installers do not know",
+    "license-file-missing": "METADATA names a license file that is not there",
+    "version-invalid": "the version is not one that PEP 440 allows",
+}
+"""Every kind of fault that :class:`WheelInfo` has, with its meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileName:
+    """The parts of a wheel's file name."""
+
+    name: str
+    version: str
+    build: str
+    tags: tuple[str, ...]
+    """Expanded: ``py2.py3-none-any`` is two tags."""
+
+    @classmethod
+    def parse(cls, path: Path) -> FileName:
+        """Take a wheel's file name apart; InputError if it is none."""
+        match = _FILE_NAME.fullmatch(path.name)
+        if match is None:
+            raise InputError(
+                f"{path} has no wheel name",
+                because="the name is not of the form name-version-python-abi-platform.whl",
+                hint="give the wheel back the name it was built with",
+            )
+        sets = (match["python"].split("."), match["abi"].split("."), match["platform"].split("."))
+        tags = tuple("-".join(parts) for parts in itertools.product(*sets))
+        return cls(match["name"], match["version"], match["build"] or "", tags)
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What METADATA says, as far as we ask."""
+
+    name: str = ""
+    version: str = ""
+    requires_dist: tuple[str, ...] = ()
+    requires_python: str = ""
+    license_files: tuple[str, ...] = ()
+    headers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """All fields, by lower-case name."""
+
+
+@dataclass(frozen=True, slots=True)
+class WheelInfo:
+    """What a wheel says about itself."""
+
+    name: str
+    """As in the file name."""
+    version: str
+    """As in the file name."""
+    build: str
+    tags: tuple[str, ...]
+    """From the file name, expanded."""
+    dist_info: str
+    """The folder's name, such as ``torch-2.7.1.dist-info``, without prefix."""
+    metadata: Metadata
+    headers: Mapping[str, tuple[str, ...]]
+    """The fields of the WHEEL file, by lower-case name."""
+    prefix: str = ""
+    """The folder below which everything lies by mistake, with a slash at the end; usually empty."""
+    faults: tuple[ArchiveFault, ...] = ()
+
+    @property
+    def data(self) -> str:
+        """The folder whose contents installers spread over the environment, such as ``mkl-2025.3.0.data``."""
+        return self.dist_info.removesuffix(".dist-info") + ".data"
+
+    @property
+    def purelib(self) -> bool:
+        """Whether the wheel asks to be installed where pure Python goes."""
+        return self.headers.get("root-is-purelib", ("",))[0].strip().lower() == "true"
+
+    @classmethod
+    def from_archive(cls, archive: Archive) -> WheelInfo:
+        """Read a wheel's own words; InputError if its name is no wheel's or it has no dist-info."""
+        file_name = FileName.parse(archive.path)
+        prefix, dist_info, faults = _find_dist_info(archive, file_name)
+        where = f"{prefix}{dist_info}/"
+        metadata_headers = _read_headers(archive, where + "METADATA", "metadata-missing", faults)
+        wheel_headers = _read_headers(archive, where + "WHEEL", "wheel-file-missing", faults)
+        metadata = _metadata(metadata_headers or {})
+        faults += _check_names(file_name, dist_info, metadata)
+        if wheel_headers is not None:
+            faults += _check_tags(file_name, wheel_headers)
+        faults += _check_licenses(archive, where, metadata)
+        if not _is_last(archive, where):
+            message = "the dist-info folder is not at the end of the archive, where installers find it fastest"
+            faults.append(ArchiveFault("dist-info-not-last", dist_info, message))
+        return cls(
+            file_name.name, file_name.version, file_name.build, file_name.tags, dist_info, metadata,
+            wheel_headers or {}, prefix, tuple(faults),
+        )  # fmt: skip
+
+
+def parse_headers(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the fields of an e-mail-like header, by lower-case name, up to the first empty line."""
+    fields: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in text.splitlines():
+        if not line.strip():
+            break
+        if line[0] in " \t":
+            if current:
+                current[-1] += "\n" + line.strip()
+            continue
+        name, colon, value = line.partition(":")
+        if colon:
+            current = fields.setdefault(name.strip().lower(), [])
+            current.append(value.strip())
+    return {name: tuple(values) for name, values in fields.items()}
+
+
+def canonical(name: str) -> str:
+    """Return a distribution's name in the form in which names compare (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _find_dist_info(archive: Archive, file_name: FileName) -> tuple[str, str, list[ArchiveFault]]:
+    """Return prefix and name of the dist-info folder."""
+    found: dict[str, set[str]] = {}
+    for member in archive.members:
+        if ".dist-info/" in member.name:
+            above, _, _ = member.name.partition(".dist-info/")
+            prefix, slash, stem = above.rpartition("/")
+            found.setdefault(prefix + slash, set()).add(stem + ".dist-info")
+    faults: list[ArchiveFault] = []
+    prefix = ""
+    if "" not in found:
+        prefix = _common_prefix(archive)
+        while prefix and prefix not in found:
+            prefix = prefix[:-1].rpartition("/")[0]
+            prefix = prefix + "/" if prefix else ""
+        if not prefix:
+            hint = "check that this is a wheel, or build it again"
+            raise InputError(f"{archive.path} is not a wheel", because="it has no dist-info folder", hint=hint)
+        message = f"everything lies below {prefix!r}; nothing of it will be importable"
+        faults.append(ArchiveFault("too-deep", prefix, message, (PIP, UV, PYPI)))
+    folders = sorted(found[prefix])
+    wanted = canonical(file_name.name)
+    fitting = [folder for folder in folders if canonical(folder.partition("-")[0]) == wanted]
+    if len(folders) > 1:
+        message = "several dist-info folders: " + ", ".join(folders)
+        faults.append(ArchiveFault("several-dist-info", folders[1], message, (PIP, UV)))
+    return prefix, (fitting or folders)[0], faults
+
+
+def _common_prefix(archive: Archive) -> str:
+    """Return the folder that holds all members, with its slash, or nothing."""
+    listed = [member.name for member in archive.members]
+    low, high = min(listed, default=""), max(listed, default="")
+    same = next((index for index, pair in enumerate(zip(low, high, strict=False)) if pair[0] != pair[1]), len(low))
+    return low[: low.rfind("/", 0, same) + 1]
+
+
+def _read_headers(
+    archive: Archive, name: str, kind: str, faults: list[ArchiveFault]
+) -> dict[str, tuple[str, ...]] | None:
+    member = archive.find(name)
+    if member is None:
+        faults.append(ArchiveFault(kind, name, "the file is missing", (PIP, UV, PYPI)))
+        return None
+    try:
+        data = archive.read(member, _HEADER_LIMIT)
+    except InputError as exc:
+        faults.append(ArchiveFault(kind, name, exc.because or exc.what, (PIP, UV, PYPI)))
+        return None
+    return parse_headers(data.decode("utf-8", "replace"))
+
+
+def _metadata(headers: dict[str, tuple[str, ...]]) -> Metadata:
+    def first(name: str) -> str:
+        return headers.get(name, ("",))[0]
+
+    return Metadata(
+        first("name"),
+        first("version"),
+        headers.get("requires-dist", ()),
+        first("requires-python"),
+        headers.get("license-file", ()),
+        headers,
+    )
+
+
+def _same_version(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return Version(one.replace("_", "+", 1)) == Version(other.replace("_", "+", 1)) or Version(one) == Version(
+            other
+        )
+    except InvalidVersion:
+        return False
+
+
+def _check_names(file_name: FileName, dist_info: str, metadata: Metadata) -> Iterator[ArchiveFault]:
+    folder_name, _, folder_version = dist_info.removesuffix(".dist-info").partition("-")
+    told = [("dist-info folder", folder_name, folder_version)]
+    if metadata.headers:
+        told.append(("METADATA", metadata.name, metadata.version))
+    for place, name, version in told:
+        if canonical(name) != canonical(file_name.name):
+            message = f"the file name says {file_name.name!r}, the {place} says {name!r}"
+            yield ArchiveFault("name-mismatch", dist_info, message, (PIP, UV, PYPI))
+        elif not _same_version(version, file_name.version):
+            message = f"the file name says version {file_name.version!r}, the {place} says {version!r}"
+            yield ArchiveFault("name-mismatch", dist_info, message, (PIP, UV, PYPI))
+
+
+def _check_tags(file_name: FileName, headers: dict[str, tuple[str, ...]]) -> Iterator[ArchiveFault]:
+    version = headers.get("wheel-version", ("",))[0]
+    if not re.fullmatch(r"1\.\d+", version):
+        message = f"the format version is {version!r}; installers know 1.0"
+        yield ArchiveFault("wheel-version", "WHEEL", message, (PIP, UV))
+    told: set[str] = set()
+    for tag in headers.get("tag", ()):
+        parts = [part.split(".") for part in tag.split("-")]
+        told.update("-".join(choice) for choice in itertools.product(*parts))
+    if told != set(file_name.tags):
+        message = (
+            f"the file name says {', '.join(sorted(file_name.tags))}; WHEEL says {', '.join(sorted(told)) or 'none'}"
+        )
+        yield ArchiveFault("tag-mismatch", "WHEEL", message, (PYPI,))
+    build = headers.get("build", ("",))[0]
+    if build != file_name.build:
+        message = f"the file name says build {file_name.build!r}; WHEEL says {build!r}"
+        yield ArchiveFault("tag-mismatch", "WHEEL", message)
+
+
+def _check_licenses(archive: Archive, where: str, metadata: Metadata) -> Iterator[ArchiveFault]:
+    told = metadata.headers.get("metadata-version", ("",))[0]
+    major, _, minor = told.partition(".")
+    if not (major.isdecimal() and minor.isdecimal() and (int(major), int(minor)) >= (2, 4)):
+        return  # before 2.4 tools wrote License-File with paths of their own choice
+    for path in metadata.license_files:
+        if archive.find(f"{where}licenses/{path}") is None:
+            message = f"METADATA names the license file {path!r}, which is not in the wheel"
+            yield ArchiveFault("license-file-missing", f"{where}licenses/{path}", message, (PYPI,))
+
+
+def _is_last(archive: Archive, where: str) -> bool:
+    """Whether no member's data come after those of the dist-info folder."""
+    inside = [member.header_offset for member in archive.members if member.name.startswith(where)]
+    outside = max((member.header_offset for member in archive.members if not member.name.startswith(where)), default=-1)
+    return min(inside) > outside
