@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
 
 
+CHEAP_SIZE = 16 << 20
+"""Version resources lie near the end of a file; up to this size they are read without being asked for."""
+
+
 def _unknown(path: str) -> None:
     return None
 
@@ -55,6 +59,10 @@ class Subject:
     """The version resource of a file; None when it has none or reading it would cost more than was asked for."""
     archs: Callable[[str], tuple[str, ...] | None] = field(default=_unknown)
     """The GPU code inside a file, as ``sm_86``, ``sm_90a``, ``ptx_90``; None when nobody asked."""
+    signer: Callable[[str], str | None] = field(default=_unknown)
+    """Who signed a file, or ``unsigned``; None when nobody asked."""
+    thorough: bool = False
+    """Whether version resources of large files are worth their price: the whole file must be inflated for them."""
 
     @functools.cached_property
     def images(self) -> dict[str, Image]:
@@ -132,6 +140,13 @@ class Subject:
                     seen[edge.provider.path] = None
                     pending.append(edge.provider.path)
         return tuple(seen)
+
+    def version_of(self, path: str) -> FileVersion | None:
+        """Return the version resource of a file if it has one and reading it is cheap, or was asked for."""
+        image = self.images.get(path)
+        if image is None or (image.size > CHEAP_SIZE and not self.thorough):
+            return None
+        return self.version(path)
 
     def origin(self, path: str) -> str:
         """Return the name a file has in the wheel or on disk, which is what people know it by."""

@@ -1,0 +1,210 @@
+"""WF6xx: files that should not be in a wheel, whether or not it loads with them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.system import classify, driver_file
+from wheelfix.model import Edge, EdgeKind, Finding, Json, Missing, Repairable, Severity, dll_key
+from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.pe import is_debug_crt
+from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.wording import count, listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_LOADERS = frozenset({"opencl.dll", "vulkan-1.dll", "ze_loader.dll"})
+"""Only pass calls on to the driver that is there; some packages bring their own on purpose."""
+
+_TEST_ARTEFACTS = re.compile(
+    r"(?:aoti_custom_ops|backend_with_compiler|jitbackend_test|torchbind_test)\.dll"
+    r"|(?:test_\w+|\w+_test|\w+_benchmark)\.exe"
+)
+"""What BUILD_TEST=1 leaves in a torch build tree; official wheels have none of them."""
+
+_NOT_REDISTRIBUTABLE = re.compile(r"libomp140\.\w+\.dll")
+"""Visual Studio has it below debug_nonredist only (llama.cpp#13763); its licence keeps it on the build machine."""
+
+
+def _dlls(subject: Subject) -> Iterator[str]:
+    return (path for path, image in subject.images.items() if image.is_dll and path.lower().endswith(".dll"))
+
+
+def _strings(items: Iterable[str]) -> list[Json]:
+    return [*items]
+
+
+@rule(
+    "WF601",
+    "driver-dll-shipped",
+    Severity.WARNING,
+    Repairable.SOMETIMES,
+    "The wheel contains a DLL that belongs to a device driver.",
+)
+def driver_dll_shipped(subject: Subject) -> Iterator[Finding]:
+    """Find copies of driver DLLs, which hide those of the driver that is installed."""
+    for path in _dlls(subject):
+        driver = driver_file(base(path))
+        if driver is None:
+            continue
+        loader = dll_key(base(path)) in _LOADERS
+        yield finding(
+            "WF601",
+            subject.origin(path),
+            f"{base(path)} is {driver.what} and comes with the driver of {driver.vendor}; "
+            + (
+                "a copy in the wheel is used instead of the installed one"
+                if loader
+                else "a copy in the wheel is used instead of the installed one and fails where the driver is another"
+            ),
+            hint=f"`wheelfix repair --drop '*/{base(path)}'`",
+            evidence={"source": driver.source},
+            severity=Severity.INFO if loader else Severity.WARNING,
+        )
+
+
+@rule(
+    "WF602",
+    "system-dll-shipped",
+    Severity.INFO,
+    Repairable.SOMETIMES,
+    "The wheel contains DLLs that are part of Windows.",
+)
+def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
+    """Find copies of Windows' own DLLs."""
+    useless: list[str] = []
+    shadowing: list[str] = []
+    contracts: list[str] = []
+    for path in _dlls(subject):
+        kind = classify(base(path), subject.machine)
+        if kind.kind in ("api-set", "ucrt"):
+            contracts.append(path)
+        elif kind.kind == "system":
+            (useless if kind.known_dll else shadowing).append(path)
+    groups = (
+        (useless, Severity.WARNING, "Windows always takes its own and never loads the copy in the wheel"),
+        (shadowing, Severity.INFO, "the copy in the wheel may be loaded instead of the one that gets Windows' updates"),
+        (contracts, Severity.INFO, "Windows 10 and later have them and do not look at copies"),
+    )
+    for paths, severity, consequence in groups:
+        if paths:
+            names = sorted({base(path) for path in paths}, key=dll_key)
+            verb = "is" if len(names) == 1 else "are"
+            yield finding(
+                "WF602",
+                subject.origin(paths[0]),
+                f"{listing(names)} {verb} part of Windows; {consequence}",
+                hint=f"`wheelfix repair --drop '*/{names[0]}'`, unless the copy is there on purpose",
+                evidence={"paths": _strings(subject.origin(path) for path in paths)},
+                severity=severity,
+            )
+
+
+@rule(
+    "WF603",
+    "test-artifacts-shipped",
+    Severity.WARNING,
+    Repairable.ALWAYS,
+    "The torch wheel contains the DLLs and programs of its own test suite.",
+)
+def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
+    """Find what BUILD_TEST=1 left behind, and say whether dropping it would mend anything."""
+    if subject.torch is None:
+        return
+    root = folder(subject.torch.lib)
+    found = [
+        path
+        for path in subject.images
+        if path.startswith(root + "/") and _TEST_ARTEFACTS.fullmatch(dll_key(base(path)))
+    ]
+    if not found:
+        return
+    only, shared = _needs_of(subject, frozenset(found))
+    loaded = [base(path) for path in found if folder(path) == subject.torch.lib and path.lower().endswith(".dll")]
+    message = (
+        f"{count(len(found), 'file')} of torch's test suite in the wheel ({listing([base(path) for path in found])})"
+    )
+    if loaded:
+        message += f"; import torch loads {listing(loaded)} like every DLL of {subject.origin(subject.torch.lib)}"
+    yield finding(
+        "WF603",
+        subject.origin(found[0]),
+        message + _verdict(only, shared),
+        hint="`wheelfix repair --drop-test-artifacts`, and build with BUILD_TEST=0",
+        evidence={
+            "paths": _strings(subject.origin(path) for path in found),
+            "only_they_need": _strings(only),
+            "others_need_too": {name: _strings(needers) for name, needers in shared.items()},
+        },
+    )
+
+
+def _needs_of(subject: Subject, artefacts: frozenset[str]) -> tuple[list[str], dict[str, list[str]]]:
+    """Return missing DLLs that only the artefacts ask for, and those that others ask for too, with their names."""
+    unmet: dict[str, list[Edge]] = {}
+    for edge in subject.resolution.edges:
+        if edge.kind is EdgeKind.IMPORT and isinstance(edge.provider, Missing):
+            unmet.setdefault(dll_key(edge.name), []).append(edge)
+    only, shared = [], {}
+    for _, edges in sorted(unmet.items()):
+        others = sorted({base(edge.importer) for edge in edges if edge.importer not in artefacts})
+        if others:
+            shared[edges[0].name] = others
+        else:
+            only.append(edges[0].name)
+    return only, shared
+
+
+def _verdict(only: list[str], shared: dict[str, list[str]]) -> str:
+    parts = []
+    if only:
+        parts.append(f"; dropping them removes the need for {listing(only)}")
+    if shared:
+        name, needers = next(iter(shared.items()))
+        more = f" and {count(len(shared) - 1, 'other DLL')}" if len(shared) > 1 else ""
+        parts.append(f"; dropping them does not help with {name}{more}, which {listing(needers)} needs as well")
+    return "".join(parts)
+
+
+@rule(
+    "WF604",
+    "not-redistributable",
+    Severity.INFO,
+    Repairable.SOMETIMES,
+    "The wheel contains a DLL whose licence does not allow passing it on.",
+)
+def not_redistributable(subject: Subject) -> Iterator[Finding]:
+    """Find DLLs that Visual Studio keeps below debug_nonredist."""
+    for path in _dlls(subject):
+        name = base(path)
+        debug = is_debug_crt(name)
+        if not debug and not _NOT_REDISTRIBUTABLE.fullmatch(dll_key(name)):
+            continue
+        what = "a debug runtime" if debug else "Visual Studio's copy of LLVM's OpenMP runtime"
+        yield finding(
+            "WF604",
+            subject.origin(path),
+            f"{name} is {what}, which Microsoft's licence does not allow to pass on",
+            hint=(
+                "build in Release configuration"
+                if debug
+                else "build with /openmp or against libiomp5md.dll, which may be passed on"
+            ),
+        )
+
+
+@rule("WF605", "unsigned", Severity.INFO, Repairable.NEVER, "DLLs in the wheel carry no Authenticode signature.")
+def unsigned(subject: Subject) -> Iterator[Finding]:
+    """List the DLLs without a signature, when signatures were asked about."""
+    bare = [path for path in subject.images if subject.signer(path) == "unsigned"]
+    if bare:
+        yield finding(
+            "WF605",
+            subject.origin(bare[0]),
+            f"{count(len(bare), 'file')} without a signature: {listing([base(path) for path in bare])}; machines that "
+            "allow signed code only will not load them",
+            hint="sign them with `signtool sign /fd sha256 /tr URL /td sha256 FILE` before packing",
+            evidence={"paths": _strings(subject.origin(path) for path in bare)},
+        )
