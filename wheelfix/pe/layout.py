@@ -227,6 +227,8 @@ class Space:
             if gaps and max(gaps) > GAP:
                 del run[next(index for index, gap in enumerate(gaps) if gap > GAP) + 1 :]
             block = self.read(start, run[-1] - start + NAME_LIMIT).decode("latin-1")
+            # The block may end with its section; what lies behind it is for the next round.
+            del run[max(bisect_left(run, start + len(block)), 1) :]
             found.update(_adjacent(block, run, gaps[: len(run) - 1]) or self._scattered(block, run))
             at += len(run)
         return found
