@@ -1,0 +1,78 @@
+"""The report for machines: in the shape of its schema, and the same bytes every time."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import jsonschema
+import pytest
+
+from tests.report.samples import broken_torch, clean_wheel, risky_extension
+from wheelfix.errors import InputError
+from wheelfix.model import FileVersion
+from wheelfix.report.formats import Failure
+from wheelfix.report.json_ import render_scan
+from wheelfix.schemas import load_schema
+
+
+def check(document: dict) -> None:
+    schema = load_schema("scan-1")
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(document, schema, cls=jsonschema.Draft202012Validator)
+
+
+@pytest.mark.parametrize("sample", [broken_torch, clean_wheel, risky_extension], ids=lambda sample: sample.__name__)
+def test_fits_the_schema(sample):
+    check(json.loads(render_scan([sample()])))
+
+
+def test_no_wheel_at_all_fits_the_schema():
+    check(json.loads(render_scan([])))
+
+
+def test_the_shape_of_one_wheel():
+    document = json.loads(render_scan([broken_torch()]))
+    wheel = document["wheels"][0]
+    assert list(document) == ["schema", "tool", "wheels"]
+    assert document["schema"] == "wheelfix.scan/1"
+    assert wheel["verdict"] == "broken"
+    assert wheel["images"][3] == {
+        "path": "torch/lib/torch_cpu.dll",
+        "machine": "amd64",
+        "size": 252_000_000,
+        "imports": ["c10.dll", "libomp140.x86_64.dll"],
+        "delay_imports": ["nvcuda.dll"],
+    }
+    assert wheel["missing"][1]["candidates"] == [
+        {"path": r"C:\tools\zlibwapi.dll", "root": r"C:\tools", "version": "1.2.13", "reason": "the only one at hand"}
+    ]
+    assert wheel["first_failure"]["chain"] == ["fbgemm.dll", "torch_cpu.dll", "libomp140.x86_64.dll"]
+    assert list(wheel["findings"][0]["evidence"]) == ["dll", "searched"]
+
+
+def test_facts_that_were_asked_for_are_added():
+    report = clean_wheel()
+    image = dataclasses.replace(
+        report.images[0], version=FileVersion((1, 2, 3, 4)), archs=("sm_86", "ptx_86"), signer="unsigned"
+    )
+    document = json.loads(render_scan([dataclasses.replace(report, images=(image,))]))
+    check(document)
+    assert document["wheels"][0]["images"][0]["archs"] == ["sm_86", "ptx_86"]
+    assert document["wheels"][0]["images"][0]["version"] == "1.2.3.4"
+
+
+def test_inputs_that_could_not_be_read_are_named():
+    error = InputError("x.whl is no wheel", because="it is no ZIP archive", hint="build it again")
+    document = json.loads(render_scan([clean_wheel()], [Failure("x.whl", error)]))
+    check(document)
+    assert document["failures"] == [
+        {"path": "x.whl", "what": "x.whl is no wheel", "because": "it is no ZIP archive", "hint": "build it again"}
+    ]
+
+
+def test_same_input_same_bytes_and_ascii():
+    first, second = render_scan([risky_extension()]), render_scan([risky_extension()])
+    assert first == second
+    assert first.isascii()
+    assert first.endswith("}\n")

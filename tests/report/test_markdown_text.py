@@ -1,0 +1,73 @@
+"""Markdown pages on a terminal."""
+
+from __future__ import annotations
+
+from wheelfix.report.look import Look
+from wheelfix.report.text import render_page
+
+PAGE = """\
+# WF999 thing-is-wrong
+
+A `thing` that **matters** goes wrong, and this sentence is long enough to need
+a second line on a narrow terminal → see [the page](https://example.org/x).
+
+## What to do
+- first do this, which takes quite a few words to say in full on one line
+  and goes on here
+- then *that*
+
+1. one
+2. two
+```bat
+wheelfix repair dist\\*.whl   --root "C:\\Some Folder\\which is longer than the width"
+```
+| code | meaning |
+| ---- | :-----: |
+| 126 | The specified module could not be found, as everybody knows |
+| 1114 | `DllMain` said no |
+
+> quoted words
+"""
+
+EXPECTED = """\
+WF999 thing-is-wrong
+
+A thing that matters goes wrong, and this sentence is long
+enough to need a second line on a narrow terminal -> see the
+page (https://example.org/x).
+
+What to do
+
+  * first do this, which takes quite a few words to say in
+    full on one line and goes on here
+  * then that
+
+  1. one
+  2. two
+
+    wheelfix repair dist\\*.whl   --root "C:\\Some Folder\\which is longer than the width"
+
+  code  meaning
+  126   The specified module could not be found, as
+        everybody knows
+  1114  DllMain said no
+
+  quoted words
+"""
+
+
+def test_page_in_ascii():
+    assert render_page(PAGE, Look(60)) == EXPECTED
+
+
+def test_page_in_unicode_differs_by_its_glyphs():
+    expected = EXPECTED.replace("  * ", "  • ").replace("terminal -> see the\npage", "terminal → see the\npage")
+    assert render_page(PAGE, Look(60, unicode=True)) == expected
+
+
+def test_code_is_coloured_where_asked():
+    assert "\x1b[36mthing\x1b[0m" in render_page(PAGE, Look(60, colour=True))
+
+
+def test_an_unclosed_fence_ends_with_the_page():
+    assert render_page("```\nabc", Look(60)) == "    abc\n"

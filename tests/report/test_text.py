@@ -1,0 +1,73 @@
+"""The report for people: compared whole, at fixed width, in Unicode and in ASCII."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+from tests.report.golden import check_golden
+from tests.report.samples import broken_torch, clean_wheel, risky_extension
+from wheelfix.model import Edge, EdgeKind, InView, LoadEvent, LoadOutcome, Resolution
+from wheelfix.report.look import Look
+from wheelfix.report.text import render_scan, render_summary
+
+ASCII = Look(80, colour=False, unicode=False)
+UNICODE = Look(80, colour=False, unicode=True)
+
+
+@pytest.mark.parametrize(("style", "look"), [("ascii", ASCII), ("unicode", UNICODE)])
+@pytest.mark.parametrize("sample", [broken_torch, clean_wheel, risky_extension], ids=lambda sample: sample.__name__)
+@pytest.mark.parametrize("loud", ["", "quiet", "verbose"])
+def test_golden(sample, style, look, loud):
+    text = render_scan(sample(), look, verbose=loud == "verbose", quiet=loud == "quiet")
+    check_golden(f"{sample.__name__}{'-' if loud else ''}{loud}.{style}.txt", text)
+
+
+def test_ascii_report_has_only_ascii_where_its_names_have():
+    assert render_scan(broken_torch(), ASCII, verbose=True).isascii()
+
+
+def test_no_line_is_wider_than_the_look_but_those_that_must_stay_whole():
+    report = broken_torch()
+    for line in render_scan(report, ASCII).splitlines():
+        assert len(line) <= 80 or report.first_failure.message in line
+
+
+def test_the_predicted_line_stands_whole_on_one_line():
+    report = broken_torch()
+    assert f"\n  {report.first_failure.message}\n" in render_scan(report, Look(60))
+
+
+def test_control_characters_in_names_are_shown_not_obeyed():
+    assert "\x1b" not in render_scan(risky_extension(), UNICODE, verbose=True)
+
+
+def test_colour_changes_nothing_but_colour():
+    plain = render_scan(broken_torch(), UNICODE)
+    coloured = render_scan(broken_torch(), dataclasses.replace(UNICODE, colour=True))
+    assert "\x1b[1;31m" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+
+def test_the_process_environment_does_not_leak_in(monkeypatch):
+    plain = render_scan(broken_torch(), UNICODE)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "33")
+    assert render_scan(broken_torch(), UNICODE) == plain
+
+
+def test_a_chain_longer_than_pythons_stack_is_drawn():
+    names = [f"Lib/site-packages/x/{number:05}.dll" for number in range(3000)]
+    edges = tuple(
+        Edge(first, second.rsplit("/", 1)[1], EdgeKind.IMPORT, InView(second))
+        for first, second in zip(names, [*names[1:], names[0]], strict=True)
+    )
+    resolution = Resolution(edges, (LoadOutcome(LoadEvent(names[0], "extension", "x")),))
+    text = render_scan(dataclasses.replace(clean_wheel(), resolution=resolution), ASCII, verbose=True)
+    assert text.count(".dll -> x") == 3000
+
+
+def test_summary_of_many():
+    check_golden("summary.ascii.txt", render_summary([clean_wheel(), broken_torch()], 1, ASCII))

@@ -1,0 +1,177 @@
+"""What several commands share: their options, where results go, and the exit code of many reports."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wheelfix.errors import EnvironmentFailure, Exit, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wheelfix.cli.main import Subparsers
+    from wheelfix.cli.parser import Parser
+    from wheelfix.errors import WheelfixError
+    from wheelfix.model import Severity
+    from wheelfix.options import RootOptions
+
+
+def add_command(subparsers: Subparsers, name: str, summary: str, description: str, examples: str) -> Parser:
+    """Add a command's parser with its examples below the options."""
+    return subparsers.add_parser(name, help=summary, description=description, epilog=f"examples:\n{examples}")
+
+
+class CommaList(argparse.Action):
+    """Collects ``--ignore WF1,WF601 --ignore WF305`` into one list."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Append the words between the commas."""
+        words = [word.strip() for word in str(values).split(",") if word.strip()]
+        if not words:
+            raise argparse.ArgumentError(self, "needs at least one word")
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), *words])
+
+
+def positive(text: str) -> int:
+    """Return a whole number from 1 on."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
+    return int(text)
+
+
+def add_target_options(parser: Parser) -> None:
+    """Add the options that say what the machine has on which the wheel will be imported."""
+    group = parser.add_argument_group("the target machine")
+    group.add_argument(
+        "--assume", metavar="WHAT", action=CommaList, default=[],
+        help="it has this: vcredist, nvidia-driver (both assumed anyway), conda, cuda=11.7",
+    )  # fmt: skip
+    group.add_argument(
+        "--no-assume", metavar="WHAT", action=CommaList, default=[], help="it has not: vcredist, nvidia-driver"
+    )
+    group.add_argument(
+        "--python", metavar="PREFIX", type=Path, help="resolve against this real environment (a folder with python.exe)"
+    )
+
+
+def refuse_contradiction(assume: Iterable[str], no_assume: Iterable[str]) -> None:
+    """Refuse what is both assumed and not; the words themselves are checked where the profile is made."""
+    both = sorted({word.partition("=")[0] for word in assume} & {word.partition("=")[0] for word in no_assume})
+    if both:
+        raise UsageError(f"{both[0]} is both assumed and not assumed", hint="drop one of --assume and --no-assume")
+
+
+def add_root_options(parser: Parser) -> None:
+    """Add the options that say where DLLs may come from."""
+    group = parser.add_argument_group("where DLLs can come from")
+    group.add_argument(
+        "--root", metavar="PATH", action="append", default=[], type=Path,
+        help="a toolkit, an environment, a folder of DLLs, or a wheel or conda package that holds some; repeatable",
+    )  # fmt: skip
+    for option, what in (
+        ("cuda", "a CUDA toolkit"),
+        ("cudnn", "a cuDNN folder"),
+        ("oneapi", "a oneAPI folder"),
+        ("conda", "a conda environment"),
+    ):
+        group.add_argument(f"--{option}", metavar="PATH", action="append", default=[], type=Path, help=what)
+    group.add_argument("--no-discover", action="store_true", help="use only the roots named here")
+    group.add_argument("--search-path", action="store_true", help="also look in the folders of PATH")
+
+
+def add_filter_options(parser: Parser) -> None:
+    """Add the options that choose findings and say which of them fail."""
+    group = parser.add_argument_group("findings")
+    group.add_argument(
+        "--select", metavar="CODE", action=CommaList, default=[], help="only these codes, prefixes (WF3) or names"
+    )
+    group.add_argument("--ignore", metavar="CODE", action=CommaList, default=[], help="all but these")
+    group.add_argument(
+        "--fail-on", metavar="LEVEL", choices=("error", "warning", "info", "never"), default="error",
+        help="exit with 1 from this severity on: error (default), warning, info, never",
+    )  # fmt: skip
+
+
+def add_output_options(parser: Parser, formats: tuple[str, ...]) -> argparse._ArgumentGroup:
+    """Add the options that say what is printed and where it goes."""
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--format",
+        metavar="KIND",
+        choices=formats,
+        default=formats[0],
+        help=f"{', '.join(formats)} (default {formats[0]})",
+    )
+    group.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the result to this file, as UTF-8")
+    loudness = group.add_mutually_exclusive_group()
+    loudness.add_argument("-v", "--verbose", action="store_true", help="show everything, with every resolved edge")
+    loudness.add_argument("-q", "--quiet", action="store_true", help="print the verdict only")
+    return group
+
+
+def add_jobs_option(parser: Parser) -> None:
+    """Add ``-j``."""
+    parser.add_argument("-j", "--jobs", metavar="N", type=positive, help="how many cores to use (default: all)")
+
+
+def root_options(args: argparse.Namespace) -> RootOptions:
+    """Return where DLLs may come from, as the command line says."""
+    from wheelfix.options import RootOptions
+
+    return RootOptions(
+        roots=tuple(args.root),
+        cuda=tuple(args.cuda),
+        cudnn=tuple(args.cudnn),
+        oneapi=tuple(args.oneapi),
+        conda=tuple(args.conda),
+        discover=not args.no_discover,
+        search_path=args.search_path,
+    )
+
+
+LEVELS = {"error": 3, "warning": 2, "info": 1}
+
+
+def exit_code(severities: Iterable[Severity], errors: Iterable[WheelfixError], fail_on: str) -> int:
+    """Return the worst of all: 1 for a finding that counts, and the code of each input that could not be read."""
+    threshold = LEVELS.get(fail_on, 4)
+    failed = any(LEVELS[severity.value] >= threshold for severity in severities)
+    return max([Exit.FINDINGS if failed else Exit.OK, *(error.exit_code for error in errors)])
+
+
+def write_result(text: str, output: Path | None) -> None:
+    """Print a result, or put it whole into a file: a reader never meets half of it."""
+    if output is None or str(output) == "-":
+        sys.stdout.write(text)
+        return
+    if output.exists() and not output.is_file():
+        if output.is_dir():
+            raise UsageError(f"{output} is a folder", hint="-o names the file to write")
+        output.write_text(text, encoding="utf-8", errors="replace")  # a device or a pipe cannot be replaced
+        return
+    if not output.parent.is_dir():
+        raise EnvironmentFailure(f"cannot write {output}", because=f"there is no folder {output.parent}")
+    handle, name = tempfile.mkstemp(prefix=f".{output.name}.", suffix=".tmp", dir=output.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
+            file.write(text)
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(output)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    """Return the umask; mkstemp makes files private, a report is meant to be read."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,91 @@
+"""``wheelfix explain``: the page of a finding, or the list of all of them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from wheelfix.cli.common import add_command, add_output_options, write_result
+from wheelfix.errors import Exit, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from wheelfix.cli.main import Subparsers
+    from wheelfix.report.look import Look
+    from wheelfix.rules.registry import Rule
+
+EXAMPLES = """\
+  wheelfix explain                     every finding in one line each
+  wheelfix explain WF301               the page of one
+  wheelfix explain missing-dependency  the same, by name
+  wheelfix explain WF3                 those whose code begins so
+"""
+
+
+def configure_parser(subparsers: Subparsers) -> None:
+    """Add the command's parser."""
+    parser = add_command(
+        subparsers,
+        "explain",
+        "show the page of a finding, or list all findings",
+        "Show what a finding means, why it hurts and what to do; without a code, list them all.",
+        EXAMPLES,
+    )
+    parser.add_argument("code", metavar="CODE", nargs="*", help="a code (WF301), a name (missing-dependency), or WF3")
+    add_output_options(parser, ("text", "markdown", "json"))
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Print the pages or the list."""
+    from wheelfix.rules.registry import all_rules, find_rule, nearest, page
+
+    rules: list[Rule] = []
+    pages = bool(args.code)
+    for word in args.code:
+        rule = find_rule(word)
+        begun = [known for known in all_rules() if known.code.startswith(word.upper())] if rule is None else []
+        if rule is None and not begun:
+            close = " or ".join(nearest(word))
+            hint = f"did you mean {close}?" if close else "'wheelfix explain' lists them all"
+            raise UsageError(f"there is no finding {word!r}", hint=hint)
+        pages = pages and not begun
+        rules += [rule] if rule is not None else begun
+    if args.format == "json":
+        from wheelfix.report.json_ import render_rules
+
+        write_result(render_rules(rules or all_rules()), args.output)
+        return Exit.OK
+    if not pages:
+        write_result(_listing(rules or list(all_rules()), args.format, plain=args.output is not None), args.output)
+        return Exit.OK
+    texts = [page(rule.code) for rule in rules]
+    write_result(_pages(texts, args.format, plain=args.output is not None), args.output)
+    return Exit.OK
+
+
+def _listing(rules: list[Rule], style: str, *, plain: bool) -> str:
+    if style == "markdown":
+        rows = [
+            f"| {rule.code} | {rule.name} | {rule.severity} | {rule.repairable} | {rule.summary} |" for rule in rules
+        ]
+        return "\n".join(
+            ["| code | name | severity | repairable | summary |", "| --- | --- | --- | --- | --- |", *rows, ""]
+        )
+    from wheelfix.report.text import render_rules
+
+    return render_rules(rules, _look(plain))
+
+
+def _pages(texts: list[str], style: str, *, plain: bool) -> str:
+    if style == "markdown":
+        return "\n".join(texts)
+    from wheelfix.report.text import render_page
+
+    return "\n".join(render_page(text, _look(plain)) for text in texts)
+
+
+def _look(plain: bool) -> Look:
+    from wheelfix.report.look import Look, look_of
+
+    return Look(unicode=True) if plain else look_of(sys.stdout)

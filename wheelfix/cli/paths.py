@@ -1,0 +1,94 @@
+"""From what was typed to the things to look at: patterns expanded, folders opened, each once, in a fixed order."""
+
+from __future__ import annotations
+
+import glob
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The inputs of a command."""
+
+    paths: tuple[Path, ...]
+    """Wheels, and folders that are not folders of wheels (an environment, a package)."""
+    failures: tuple[InputError, ...]
+    """What was typed and stands for nothing; the others are still worth a look."""
+
+
+def expand_inputs(words: Iterable[str], *, folders: bool = True) -> Inputs:
+    """Expand patterns (cmd.exe and PowerShell pass them through) and folders of wheels.
+
+    ``folders`` says whether a folder without wheels makes sense to the command, as an environment or a package.
+    """
+    paths: dict[str, Path] = {}
+    failures = []
+    for word in words:
+        try:
+            for path in _expand(word, folders=folders):
+                paths.setdefault(_identity(path), path)
+        except InputError as error:
+            failures.append(error)
+    if not paths and not failures:
+        raise UsageError("nothing to look at", hint="name a wheel, a folder, or a pattern such as dist/*.whl")
+    return Inputs(tuple(paths.values()), tuple(failures))
+
+
+def _expand(word: str, *, folders: bool) -> list[Path]:
+    if not word:
+        raise InputError("an empty path was given", hint="check the variable that should hold it")
+    path = Path(word)
+    if path.is_dir():
+        return _open_folder(path, folders=folders)
+    if path.exists() or not glob.has_magic(word):
+        if not os.path.lexists(path):
+            raise InputError(f"{word} does not exist", because=_nearest(path), hint="")
+        return [path]
+    # Path.glob takes no absolute pattern. sorted() makes the order ours: the file system's differs from disk to disk.
+    matches = sorted(Path(match) for match in glob.glob(word, recursive=True))  # noqa: PTH207
+    if not matches:
+        raise InputError(
+            f"the pattern {word} matches nothing",
+            because=_nearest(Path(word)),
+            hint="was the wheel built, and is this the right folder?",
+        )
+    found: list[Path] = []
+    for match in matches:
+        found += _open_folder(match, folders=folders) if match.is_dir() else [match]
+    return found
+
+
+def _open_folder(folder: Path, *, folders: bool) -> list[Path]:
+    wheels = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".whl" and path.is_file())
+    if wheels:
+        return wheels
+    if folders:
+        return [folder]
+    raise InputError(f"the folder {folder} holds no wheel", hint="name the wheel itself, or the folder that holds it")
+
+
+def _nearest(path: Path) -> str:
+    """Say how far the path leads, which is where a slip sits."""
+    for parent in path.parents:
+        if glob.has_magic(str(parent)):
+            continue
+        if parent.is_dir():
+            wheels = sum(1 for item in parent.iterdir() if item.suffix.lower() == ".whl")
+            where = "this folder" if str(parent) == "." else str(parent)
+            return f"{where} holds {wheels or 'no'} wheel{'' if wheels == 1 else 's'}"
+        if str(parent) not in (".", parent.anchor):
+            return f"there is no folder {parent}"
+    return ""
+
+
+def _identity(path: Path) -> str:
+    """Two spellings of one file are one input."""
+    return os.path.normcase(os.path.realpath(path))

@@ -1,0 +1,109 @@
+"""``wheelfix scan``: what a wheel lacks, and what its import will do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.cli.common import (
+    CommaList,
+    add_command,
+    add_filter_options,
+    add_jobs_option,
+    add_output_options,
+    add_root_options,
+    add_target_options,
+    exit_code,
+    refuse_contradiction,
+    root_options,
+)
+from wheelfix.cli.output import Output, add_report_option
+from wheelfix.cli.paths import expand_inputs
+from wheelfix.report.formats import SCAN_KINDS, Failure
+
+if TYPE_CHECKING:
+    import argparse
+
+    from wheelfix.cli.main import Subparsers
+    from wheelfix.options import ScanOptions
+
+EXAMPLES = """\
+  wheelfix scan dist\\*.whl                     one wheel or many; patterns may stay quoted
+  wheelfix scan dist --fail-on warning         a folder of wheels, stricter
+  wheelfix scan C:\\envs\\build --package torch  an installed environment
+  wheelfix scan torch.whl --root C:\\CUDA\\v11.7 say what could be vendored from there
+  wheelfix scan torch.whl --format json -o scan.json
+"""
+
+
+def configure_parser(subparsers: Subparsers) -> None:
+    """Add the command's parser."""
+    parser = add_command(
+        subparsers,
+        "scan",
+        "say what a Windows wheel lacks, and what its import will do",
+        "Say what is missing, wrong or risky in Windows wheels, who needs it, which error the\n"
+        "import will raise, and where the missing DLLs could come from. Nothing is changed.",
+        EXAMPLES,
+    )
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        help="a wheel, a pattern, a folder of wheels, an environment, a package folder",
+    )
+    parser.add_argument(
+        "--package", metavar="NAME", action=CommaList, default=[], help="in an environment: only this distribution"
+    )
+    parser.add_argument("--verify", action="store_true", help="also check RECORD's hashes, which takes every byte")
+    parser.add_argument(
+        "--gpu", metavar="CARD", help="is there code for this card? sm_86, 8.6, 'RTX 3060', native (reads whole DLLs)"
+    )
+    parser.add_argument("--archs", action="store_true", help="list the GPU code in each DLL (reads whole DLLs)")
+    add_jobs_option(parser)
+    add_target_options(parser)
+    add_root_options(parser)
+    add_filter_options(parser)
+    add_report_option(add_output_options(parser, SCAN_KINDS))
+
+
+def scan_options(args: argparse.Namespace) -> ScanOptions:
+    """Return what the command line asks for, checked."""
+    from wheelfix.options import ScanOptions, all_cores
+    from wheelfix.rules.registry import check_patterns
+
+    refuse_contradiction(args.assume, args.no_assume)
+    return ScanOptions(
+        assume=tuple(args.assume),
+        no_assume=tuple(args.no_assume),
+        python=args.python,
+        packages=tuple(args.package),
+        select=check_patterns(args.select, "--select"),
+        ignore=check_patterns(args.ignore, "--ignore"),
+        verify=args.verify,
+        jobs=args.jobs or all_cores(),
+        gpu=args.gpu,
+        archs=args.archs or args.verbose,
+        versions=args.verbose,
+        signatures=args.verbose,
+        roots=root_options(args),
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Scan every input, tell each as it comes, and return the worst exit code."""
+    from wheelfix.scan import ScanFailure, scan_all
+
+    output = Output.from_args(args)
+    options = scan_options(args)
+    inputs = expand_inputs(args.paths)
+    for error in inputs.failures:
+        output.fail(Failure(error.what, error))
+    with output.progress(len(inputs.paths)) as progress:
+        for result in scan_all(inputs.paths, options, progress.part):
+            if isinstance(result, ScanFailure):
+                output.fail(Failure(result.path, result.error))
+            else:
+                output.add(result)
+            progress.step()
+    output.finish()
+    return exit_code(output.severities, [failure.error for failure in output.failures], args.fail_on)

@@ -1,0 +1,75 @@
+"""The kinds of report by name, each imported only when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from wheelfix.model import Exports, Image, Import, ScannedImage, ScanReport
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wheelfix.errors import WheelfixError
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An input that could not be looked at, and why."""
+
+    path: str
+    error: WheelfixError
+
+
+class Renderer(Protocol):
+    """What ``report/<kind>.py`` has as ``render_scan``."""
+
+    def __call__(self, reports: Sequence[ScanReport], failures: Sequence[Failure] = ()) -> str:
+        """Return the whole document."""
+
+
+MACHINE_KINDS = {
+    "json": "wheelfix.report.json_",
+}
+"""Kinds that are one document over all inputs; ``text`` is written as the scan goes."""
+
+SCAN_KINDS = ("text", *MACHINE_KINDS)
+
+
+def render(kind: str, reports: Sequence[ScanReport], failures: Sequence[Failure] = ()) -> str:
+    """Return the document of one kind over some reports."""
+    if kind == "text":
+        return _render_text(reports, failures)
+    renderer: Renderer = importlib.import_module(MACHINE_KINDS[kind]).render_scan
+    return renderer(reports, failures)
+
+
+def _render_text(reports: Sequence[ScanReport], failures: Sequence[Failure]) -> str:
+    """Return the report for people as a file keeps it: Unicode, without colour."""
+    from wheelfix.report.look import Look
+    from wheelfix.report.text import render_scan, render_summary
+
+    look = Look(unicode=True)
+    parts = [render_scan(report, look) for report in reports]
+    if len(reports) + len(failures) > 1:
+        parts.append(render_summary(reports, len(failures), look))
+    return "\n".join(parts)
+
+
+def slim(report: ScanReport) -> ScanReport:
+    """Return a report without symbol tables: what every renderer needs, small enough to keep a thousand of."""
+    return replace(report, images=tuple(_slim_image(image) for image in report.images))
+
+
+def _slim_image(image: ScannedImage) -> ScannedImage:
+    facts = image.facts
+    if not isinstance(facts, Image):
+        return image
+    facts = replace(
+        facts,
+        imports=tuple(Import(item.dll) for item in facts.imports),
+        delay_imports=tuple(Import(item.dll) for item in facts.delay_imports),
+        exports=Exports(),
+    )
+    return replace(image, facts=facts)

@@ -1,0 +1,156 @@
+"""Reports for machines: plain values in the shape of ``schemas/*.json``, and the same bytes for the same input."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import wheelfix
+from wheelfix.model import Candidate, Finding, Malformed, MissingDll, Prediction, ScannedImage, ScanReport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from wheelfix.model import Json
+    from wheelfix.report.formats import Failure
+    from wheelfix.rules.registry import Rule
+
+SCAN_SCHEMA = "wheelfix.scan/1"
+RULES_SCHEMA = "wheelfix.rules/1"
+
+
+def dump(value: Json) -> str:
+    """Return JSON text: indented, in ASCII, so that no console or pipe between us and the reader can spoil it."""
+    return json.dumps(value, indent=2, ensure_ascii=True) + "\n"
+
+
+def tool() -> dict[str, Json]:
+    """Return who wrote the document."""
+    return {"name": "wheelfix", "version": wheelfix.__version__}
+
+
+def render_scan(reports: Iterable[ScanReport], failures: Sequence[Failure] = ()) -> str:
+    """Return the ``wheelfix.scan/1`` document of some reports.
+
+    ``failures`` are the inputs that could not be scanned, with the reason; the key is there only when some are.
+    """
+    document: dict[str, Json] = {
+        "schema": SCAN_SCHEMA,
+        "tool": tool(),
+        "wheels": [scan_value(report) for report in reports],
+    }
+    if failures:
+        document["failures"] = [failure_value(failure) for failure in failures]
+    return dump(document)
+
+
+def failure_value(failure: Failure) -> Json:
+    """Return an input that could not be scanned."""
+    error = failure.error
+    return {"path": failure.path, "what": error.what, "because": error.because, "hint": error.hint}
+
+
+def scan_value(report: ScanReport) -> dict[str, Json]:
+    """Return the report on one wheel as plain values."""
+    return {
+        "path": report.path,
+        "name": report.name,
+        "version": report.version,
+        "tags": list(report.tags),
+        "machine": report.machine.value,
+        "verdict": report.verdict.value,
+        "images": [image_value(image) for image in report.images],
+        "missing": [missing_value(item) for item in report.missing],
+        "first_failure": prediction_value(report.first_failure) if report.first_failure else None,
+        "findings": [finding_value(finding) for finding in report.findings],
+    }
+
+
+def image_value(image: ScannedImage) -> dict[str, Json]:
+    """Return one PE image; facts that nobody asked for are left out."""
+    facts = image.facts
+    value: dict[str, Json] = {"path": image.path}
+    if isinstance(facts, Malformed):
+        value |= {"machine": "unknown", "size": facts.size, "imports": [], "delay_imports": []}
+        value["malformed"] = facts.reason
+        return value
+    value |= {
+        "machine": facts.machine.value,
+        "size": facts.size,
+        "imports": [item.dll for item in facts.imports],
+        "delay_imports": [item.dll for item in facts.delay_imports],
+    }
+    if image.version is not None:
+        value["version"] = str(image.version)
+    if image.archs is not None:
+        value["archs"] = list(image.archs)
+    if image.signer is not None:
+        value["signer"] = image.signer
+    return value
+
+
+def missing_value(item: MissingDll) -> dict[str, Json]:
+    """Return a DLL that nobody provides."""
+    return {
+        "name": item.name,
+        "kind": item.kind.value,
+        "required": item.required,
+        "needed_by": list(item.needed_by),
+        "chain": list(item.chain),
+        "candidates": [candidate_value(candidate) for candidate in item.candidates],
+        "providers": list(item.providers),
+    }
+
+
+def candidate_value(candidate: Candidate) -> dict[str, Json]:
+    """Return a file that could be vendored."""
+    return {
+        "path": candidate.path,
+        "root": candidate.root,
+        "version": candidate.version,
+        "reason": candidate.reason,
+    }
+
+
+def prediction_value(prediction: Prediction) -> dict[str, Json]:
+    """Return the error that the import will raise."""
+    return {
+        "path": prediction.path,
+        "code": prediction.code,
+        "message": prediction.message,
+        "chain": list(prediction.chain),
+    }
+
+
+def finding_value(finding: Finding) -> dict[str, Json]:
+    """Return one finding; evidence is ordered by its keys."""
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity.value,
+        "subject": finding.subject,
+        "message": finding.message,
+        "hint": finding.hint,
+        "evidence": {key: finding.evidence[key] for key in sorted(finding.evidence)},
+        "repairable": finding.repairable.value,
+    }
+
+
+def render_rules(rules: Iterable[Rule]) -> str:
+    """Return the list of findings as ``wheelfix.rules/1``."""
+    return dump(
+        {
+            "schema": RULES_SCHEMA,
+            "tool": tool(),
+            "rules": [
+                {
+                    "code": rule.code,
+                    "name": rule.name,
+                    "severity": rule.severity.value,
+                    "repairable": rule.repairable.value,
+                    "summary": rule.summary,
+                }
+                for rule in rules
+            ],
+        }
+    )

@@ -1,0 +1,60 @@
+"""How a report should look on a given stream: width, colour, and whether arrows may be arrows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+GLYPHS = "→└├│─✓✗•…×▸"
+"""Every character beyond ASCII that a report draws with."""
+
+PIPE_WIDTH = 80
+MAX_WIDTH = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The parameters of the text renderer; the default is what a pipe gets."""
+
+    width: int = PIPE_WIDTH
+    colour: bool = False
+    unicode: bool = False
+
+
+def look_of(stream: TextIO, environ: Mapping[str, str] | None = None) -> Look:
+    """Return how to write on a stream: a terminal gets colour and its own width, a pipe gets plain ASCII.
+
+    ``NO_COLOR`` and ``FORCE_COLOR`` (any non-empty value) override, ``NO_COLOR`` first, as no-color.org asks.
+    """
+    environ = os.environ if environ is None else environ
+    terminal = is_terminal(stream)
+    forced = bool(environ.get("FORCE_COLOR"))
+    colour = (terminal and environ.get("TERM") != "dumb") or forced
+    if environ.get("NO_COLOR"):
+        colour = False
+    width = PIPE_WIDTH
+    if terminal:
+        width = max(40, min(MAX_WIDTH, shutil.get_terminal_size((PIPE_WIDTH, 24)).columns))
+    return Look(width=width, colour=colour, unicode=(terminal or forced) and can_draw(stream))
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a person looks at the stream; a closed or odd stream is none."""
+    try:
+        return stream.isatty()
+    except (AttributeError, ValueError, OSError):
+        return False
+
+
+def can_draw(stream: TextIO) -> bool:
+    """Whether the stream's encoding has our arrows and lines (cp1252 has not)."""
+    try:
+        GLYPHS.encode(getattr(stream, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,136 @@
+"""A sheet to write lines, paragraphs and tables on: the one module that imports rich."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, TypeAlias
+
+from rich.console import Console
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from wheelfix.report.look import Look
+
+Span: TypeAlias = "str | tuple[str, str]"
+"""A piece of text, with the name of a style or without."""
+
+STYLES = {
+    "bad": "bold red",
+    "warn": "bold yellow",
+    "good": "bold green",
+    "note": "cyan",
+    "dim": "dim",
+    "name": "bold",
+    "head": "bold underline",
+    "code": "magenta",
+}
+
+_ASCII = str.maketrans(
+    {
+        "→": "->", "←": "<-", "…": "...", "–": "-", "—": "-", "•": "*", "·": "|", "×": "x", "✓": "ok", "✗": "x",
+        "‘": "'", "’": "'", "“": '"', "”": '"', "≥": ">=", "≤": "<=", "≠": "!=", "−": "-",
+        "├": "|", "└": "`", "│": "|", "─": "-", "▸": ">", "\u00a0": " ",
+    }
+)  # fmt: skip
+
+
+class _Sheet(io.StringIO):
+    """Tells rich which characters it may draw with."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__()
+        self._encoding = encoding
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # StringIO has none
+        return self._encoding
+
+
+class Canvas:
+    """Lines in the order they are written; :meth:`text` gives them all."""
+
+    def __init__(self, look: Look) -> None:
+        self.look = look
+        self._sheet = _Sheet("utf-8" if look.unicode else "ascii")
+        self._console = Console(
+            file=self._sheet,
+            width=look.width,
+            force_terminal=look.colour,
+            color_system="standard" if look.colour else None,
+            no_color=not look.colour,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+            _environ={},  # the look decides, not the process
+        )
+
+    def text(self) -> str:
+        """Return what was written, without blanks at line ends."""
+        lines = self._sheet.getvalue().split("\n")
+        return "\n".join(line.rstrip() for line in lines)
+
+    def blank(self) -> None:
+        """Write an empty line."""
+        self._sheet.write("\n")
+
+    def line(self, *spans: Span, indent: int = 0) -> None:
+        """Write one line that is never broken: names, paths and error lines must stay searchable."""
+        self._console.print(self._styled((" " * indent, *spans)), soft_wrap=True)
+
+    def paragraph(self, *spans: Span, indent: int = 0, lead: Span = "") -> None:
+        """Write text wrapped to the width, indented; ``lead`` stands before the first line, as in ``hint: …``."""
+        first = self._styled((" " * indent, lead))
+        hang = first.cell_len
+        room = max(20, self.look.width - hang)
+        for number, row in enumerate(self._styled(spans).wrap(self._console, room, overflow="fold")):
+            row.rstrip()
+            start = first if number == 0 else Text(" " * hang)
+            self._console.print(start + row, soft_wrap=True)
+
+    def ends(self, left: Span, right: Span) -> None:
+        """Write two texts at both ends of one line; on two lines where they do not fit."""
+        start, end = self._styled((left,)), self._styled((right,))
+        gap = self.look.width - start.cell_len - end.cell_len
+        if gap < 1:
+            self.line(left)
+            start, gap = Text(), self.look.width - end.cell_len
+        self._console.print(start + Text(" " * gap) + end, soft_wrap=True)
+
+    def table(self, rows: Sequence[Sequence[Span]], *, indent: int = 0, gap: int = 2) -> None:
+        """Write rows in columns; the last column is wrapped in the room that is left."""
+        if not rows:
+            return
+        cells = [[self._styled((cell,)) for cell in row] for row in rows]
+        widths = [max(row[column].cell_len for row in cells) for column in range(len(cells[0]) - 1)]
+        before = indent + sum(width + gap for width in widths)
+        room = max(20, self.look.width - before)
+        for row in cells:
+            head = Text(" " * indent)
+            for cell, width in zip(row, widths, strict=False):
+                head = head + cell + Text(" " * (width - cell.cell_len + gap))
+            wrapped = list(row[-1].wrap(self._console, room, overflow="fold")) or [Text()]
+            for number, part in enumerate(wrapped):
+                part.rstrip()
+                self._console.print((head if number == 0 else Text(" " * before)) + part, soft_wrap=True)
+
+    def plain(self, text: str) -> str:
+        """Return the text as this canvas can show it: one line's worth of control characters made visible."""
+        visible = "".join(char if char.isprintable() or char in "\n" else _escape(char) for char in text)
+        return visible if self.look.unicode else visible.translate(_ASCII)
+
+    def _styled(self, spans: Iterable[Span]) -> Text:
+        text = Text()
+        for span in spans:
+            content, style = span if isinstance(span, tuple) else (span, "")
+            text.append(self.plain(content), STYLES.get(style, style) or None)
+        return text
+
+
+def _escape(char: str) -> str:
+    """Show a control character instead of obeying it: a file name must not move the cursor."""
+    if char in "\t\u00a0":
+        return " "
+    return "?" if 0xD800 <= ord(char) <= 0xDFFF else char.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,193 @@
+"""What a scan found, told to a person: the verdict, the error that will come, what lacks, and what else is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.model import EdgeKind, Finding, Malformed, MissingDll, ScanReport, Severity, Verdict
+from wheelfix.report.text.canvas import Canvas, Span
+from wheelfix.report.text.tree import draw_tree
+from wheelfix.report.words import count, import_statement, label, short_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from wheelfix.report.look import Look
+
+VERDICT_STYLES = {Verdict.OK: "good", Verdict.RISKY: "warn", Verdict.BROKEN: "bad"}
+HEADINGS = {
+    Severity.ERROR: ("Errors", "bad"),
+    Severity.WARNING: ("Warnings", "warn"),
+    Severity.INFO: ("Worth knowing", "note"),
+}
+SHOWN = 5
+"""Findings of one code that are told in full without ``-v``."""
+
+
+def render_scan(report: ScanReport, look: Look, *, verbose: bool = False, quiet: bool = False) -> str:
+    """Return the report on one wheel; ``quiet`` leaves the verdict, ``verbose`` adds every resolved edge."""
+    canvas = Canvas(look)
+    verdict: Span = (report.verdict.value.upper(), VERDICT_STYLES[report.verdict])
+    if quiet:
+        canvas.line(verdict, f"  {label(report)}")
+        return canvas.text()
+    canvas.ends((label(report), "name"), verdict)
+    canvas.paragraph((_facts(report), "dim"))
+    _prediction(canvas, report)
+    _missing(canvas, report.missing)
+    _findings(canvas, report.findings, verbose=verbose)
+    if verbose:
+        canvas.blank()
+        canvas.line(("Who loads what", "head"))
+        draw_tree(canvas, report)
+    canvas.blank()
+    _totals(canvas, report)
+    return canvas.text()
+
+
+def render_summary(reports: Sequence[ScanReport], failures: int, look: Look) -> str:
+    """Return one table over many wheels, worst first among equals in the order scanned, and the totals."""
+    canvas = Canvas(look)
+    rows: list[list[Span]] = [
+        [
+            (report.verdict.value.upper(), VERDICT_STYLES[report.verdict]),
+            _numbers(report.findings),
+            label(report),
+        ]
+        for report in reports
+    ]
+    canvas.line(("Summary", "head"))
+    canvas.table(rows, indent=2)
+    verdicts = [report.verdict for report in reports]
+    parts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
+    if failures:
+        parts.append(f"{failures} not readable")
+    canvas.line(f"{count(len(reports) + failures, 'input')}: {', '.join(parts)}")
+    return canvas.text()
+
+
+def _facts(report: ScanReport) -> str:
+    images = [item for item in report.images if not isinstance(item.facts, Malformed)]
+    modules = sum(1 for item in images if item.path.lower().endswith(".pyd"))
+    tags = (
+        report.tags[0]
+        if len(report.tags) == 1
+        else f"{report.tags[0]} and {len(report.tags) - 1} more"
+        if report.tags
+        else ""
+    )
+    known = [
+        f"{report.name} {report.version}".strip(),
+        tags,
+        report.machine.value,
+        f"{count(len(images) - modules, 'DLL')}, {count(modules, 'extension module')}",
+    ]
+    return ", ".join(part for part in known if part)
+
+
+def _prediction(canvas: Canvas, report: ScanReport) -> None:
+    failure = report.first_failure
+    if failure is None:
+        return
+    canvas.blank()
+    canvas.line((import_statement(report), "name"), " will raise:")
+    canvas.line((failure.message, "bad"), indent=2)
+    if len(failure.chain) > 1:
+        canvas.paragraph(*_chain(failure.chain), indent=2, lead=("because: ", "dim"))
+    if failure.explanation:
+        canvas.paragraph(failure.explanation, indent=2)
+
+
+def _chain(chain: Sequence[str]) -> list[Span]:
+    spans: list[Span] = []
+    for number, name in enumerate(chain):
+        last = number == len(chain) - 1
+        spans += [" → "] if number else []
+        spans.append((name, "bad" if last else "name"))
+    return spans
+
+
+KIND_WORDS = {
+    EdgeKind.IMPORT: "imported",
+    EdgeKind.DELAY: "delay-loaded",
+    EdgeKind.COMPANION: "loaded by name at run time",
+    EdgeKind.FORWARDER: "target of a forwarder",
+}
+
+
+def _missing(canvas: Canvas, missing: Sequence[MissingDll]) -> None:
+    if not missing:
+        return
+    canvas.blank()
+    canvas.line((f"Missing ({len(missing)})", "head"))
+    for item in missing:
+        need = "required" if item.required else "optional"
+        canvas.line(
+            (item.name, "bad" if item.required else "warn"), (f"  {KIND_WORDS[item.kind]}, {need}", "dim"), indent=2
+        )
+        canvas.paragraph(_some(item.needed_by), indent=4, lead=("needed by  ", "dim"))
+        for number, candidate in enumerate(item.candidates):
+            lead = "found at   " if number == 0 else "           "
+            version = f" {candidate.version}" if candidate.version else ""
+            canvas.line((lead, "dim"), f"{candidate.path}{version}", indent=4)
+            if candidate.reason:
+                canvas.paragraph((candidate.reason, "dim"), indent=15)
+        if item.providers and not item.candidates:
+            canvas.paragraph("; ".join(item.providers), indent=4, lead=("comes with ", "dim"))
+
+
+def _some(paths: Sequence[str], most: int = 4) -> str:
+    shown = [short_path(path) for path in paths[:most]]
+    rest = len(paths) - most
+    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _findings(canvas: Canvas, findings: Sequence[Finding], *, verbose: bool) -> None:
+    for severity, (heading, style) in HEADINGS.items():
+        chosen = [finding for finding in findings if finding.severity is severity]
+        if not chosen:
+            continue
+        canvas.blank()
+        canvas.line((f"{heading} ({len(chosen)})", "head"))
+        groups: dict[str, list[Finding]] = {}
+        for finding in chosen:
+            groups.setdefault(finding.code, []).append(finding)
+        for members in groups.values():
+            _group(canvas, members, style, verbose=verbose)
+
+
+def _group(canvas: Canvas, findings: Sequence[Finding], style: str, *, verbose: bool) -> None:
+    """Tell the findings of one code; a hint that they share is said once."""
+    first = findings[0]
+    canvas.line((first.code, style), " ", (first.name, "name"), indent=2)
+    shown = findings if verbose else findings[:SHOWN]
+    hints = list(dict.fromkeys(finding.hint for finding in shown if finding.hint))
+    for finding in shown:
+        subject = short_path(finding.subject)
+        spans: list[Span] = (
+            [finding.message] if subject in finding.message else [(subject, "name"), f": {finding.message}"]
+        )
+        canvas.paragraph(*(spans if subject else [finding.message]), indent=4)
+        if len(hints) > 1 and finding.hint:
+            canvas.paragraph(finding.hint, indent=6, lead=("hint: ", "dim"))
+    if len(findings) > len(shown):
+        canvas.line((f"… and {len(findings) - len(shown)} more (-v shows all)", "dim"), indent=4)
+    if len(hints) == 1:
+        canvas.paragraph(hints[0], indent=4, lead=("hint: ", "dim"))
+
+
+def _totals(canvas: Canvas, report: ScanReport) -> None:
+    verdict: Span = (report.verdict.value, VERDICT_STYLES[report.verdict])
+    canvas.line("Verdict: ", verdict, f" ({_numbers(report.findings)})")
+    worst = next((finding for finding in report.findings if finding.severity is not Severity.INFO), None)
+    if worst is not None:
+        canvas.line((f"'wheelfix explain {worst.code}' tells more.", "dim"))
+
+
+def _numbers(findings: Iterable[Finding]) -> str:
+    severities = [finding.severity for finding in findings]
+    return ", ".join(
+        count(severities.count(severity), word)
+        for severity, word in ((Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.INFO, "note"))
+        if severity is not Severity.INFO or severity in severities
+    )

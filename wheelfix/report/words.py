@@ -1,0 +1,78 @@
+"""Small phrases that several renderers use, so that they say the same thing in the same words."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING
+
+from wheelfix.model import (
+    Assumed,
+    Driver,
+    InView,
+    Missing,
+    OwnedBy,
+    Provider,
+    PythonRuntime,
+    ScanReport,
+    System,
+    VcRedist,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SITE_PACKAGES = "Lib/site-packages/"
+
+
+def count(number: int, word: str) -> str:
+    """Return ``1 error``, ``3 errors``."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def short_path(path: str) -> str:
+    """Return a path in the installed layout as people know it: without ``Lib/site-packages``."""
+    return path[len(SITE_PACKAGES) :] if path.startswith(SITE_PACKAGES) else path
+
+
+def label(report: ScanReport) -> str:
+    """Return what a report is about in one word: the wheel's file name, or the folder with the package."""
+    normal = report.path.replace("\\", "/").rstrip("/")
+    base = posixpath.basename(normal)
+    if base.lower().endswith(".whl"):
+        return base
+    return f"{report.name} in {report.path}" if report.name else report.path
+
+
+def import_statement(report: ScanReport) -> str:
+    """Return the statement that meets the predicted error: ``import torch``."""
+    outcome = report.resolution.first_failure
+    if outcome is None or outcome.event.cause == "torch-glob":
+        return f"import {report.name.replace('-', '_') or 'torch'}"
+    if outcome.event.module:
+        return f"import {outcome.event.module}"
+    return f"loading {posixpath.basename(outcome.event.path)}"
+
+
+def provider_phrase(provider: Provider) -> str:
+    """Return who meets a need, in a few words."""
+    match provider:
+        case InView(path):
+            return short_path(path)
+        case System():
+            return "Windows"
+        case PythonRuntime():
+            return "Python"
+        case Driver():
+            return "a device driver"
+        case VcRedist():
+            return "the VC++ runtime"
+        case Assumed(by=by):
+            return f"assumed: {by}"
+        case OwnedBy(distribution=distribution, reachable=reachable):
+            return f"{distribution}" if reachable else f"{distribution}, out of reach"
+        case Missing(present_at=present):
+            return f"MISSING (lies at {_first(present)})" if present else "MISSING"
+
+
+def _first(paths: Sequence[str]) -> str:
+    return short_path(paths[0]) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
