@@ -1,0 +1,80 @@
+"""Reading DLL folders and loads out of Python source without running it."""
+
+from __future__ import annotations
+
+import pytest
+
+from wheelfix.loader.pathcode import read_path_code
+
+HERE = "Lib/site-packages/pkg/__init__.py"
+
+
+@pytest.mark.parametrize(
+    ("source", "added"),
+    [
+        pytest.param(
+            "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'lib'))",
+            ("Lib/site-packages/pkg/lib",),
+            id="join-dirname",
+        ),
+        pytest.param(
+            "libs = os.path.abspath(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))\n"
+            "if os.path.isdir(libs):\n    os.add_dll_directory(libs)",
+            ("Lib/site-packages/pkg.libs",),
+            id="delvewheel",
+        ),
+        pytest.param(
+            "def f():\n if os.path.isdir(d := os.path.abspath(os.path.join(os.path.dirname(__file__), os.pardir,"
+            " 'pkg.libs'))):\n  os.add_dll_directory(d)",
+            ("Lib/site-packages/pkg.libs",),
+            id="delvewheel-walrus",
+        ),
+        pytest.param(
+            "os.add_dll_directory(str(Path(__file__).resolve().parent / 'bin'))",
+            ("Lib/site-packages/pkg/bin",),
+            id="pathlib",
+        ),
+        pytest.param(
+            "os.add_dll_directory(str(Path(__file__).parents[1] / f'{\"x\"}.libs'))",
+            ("Lib/site-packages/x.libs",),
+            id="parents-and-f-string",
+        ),
+        pytest.param(
+            "for name in ('a', 'b'):\n    os.add_dll_directory(os.path.join(__path__[0], name))",
+            ("Lib/site-packages/pkg/a", "Lib/site-packages/pkg/b"),
+            id="loop",
+        ),
+        pytest.param(
+            "import other\nfor p in other.__path__:\n    os.add_dll_directory(p)",
+            ("Lib/site-packages/other",),
+            id="another-package",
+        ),
+        pytest.param("os.add_dll_directory(os.path.join(sys.prefix, 'Library', 'bin'))", ("Library/bin",), id="prefix"),
+        pytest.param("os.add_dll_directory(os.environ['CUDA_PATH'] + r'\\bin')", (), id="unknown-is-left-out"),
+        pytest.param("os.add_dll_directory(';'.join(['a', 'b']))", (), id="text-join-is-no-path"),
+        pytest.param("def broken(:", (), id="no-python"),
+    ],
+)
+def test_added_folders(source, added):
+    assert read_path_code(source, HERE).added == added
+
+
+@pytest.mark.parametrize(
+    ("source", "loaded"),
+    [
+        pytest.param(
+            "ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'a.dll'))",
+            ("Lib/site-packages/pkg/a.dll",),
+            id="full-path",
+        ),
+        pytest.param("ctypes.WinDLL('kernel32.dll')", ("kernel32.dll",), id="bare-name"),
+        pytest.param(
+            "for f in glob.glob(os.path.join(os.path.dirname(__file__), 'lib', '*.dll')):\n    ctypes.CDLL(f)",
+            ("Lib/site-packages/pkg/lib/*.dll",),
+            id="glob",
+        ),
+        pytest.param("cdll.LoadLibrary(NAME)", (), id="unknown"),
+    ],
+)
+def test_loads(source, loaded):
+    assert read_path_code(source, HERE).loaded == loaded

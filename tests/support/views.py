@@ -1,0 +1,38 @@
+"""Small views for tests: a dictionary of paths and DLLs becomes a :class:`FileView`."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.view import FileView, Layer, ViewFile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from wheelfix.model import ByteSource
+
+
+class BytesSource:
+    """Bytes in memory as a :class:`ByteSource`."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.size = len(data)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return a slice."""
+        return self.data[offset : offset + length]
+
+
+def _source(data: bytes) -> ByteSource:
+    return BytesSource(data)
+
+
+def make_view(files: Mapping[str, bytes | str], layer: Layer = Layer.SUBJECT) -> FileView:
+    """A view of the given files, by their paths in the prefix."""
+    encoded = {path: data.encode() if isinstance(data, str) else data for path, data in files.items()}
+    return FileView(
+        ViewFile(path, path.removeprefix("Lib/site-packages/"), len(data), functools.partial(_source, data), layer)
+        for path, data in encoded.items()
+    )
