@@ -58,3 +58,35 @@ class ScanOptions:
     """Check who signed the images."""
     roots: RootOptions = field(default_factory=RootOptions)
     limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class RepairOptions:
+    """How to make a wheel whole."""
+
+    wheel_dir: Path | None = None
+    """Where the repaired wheel goes; None means in place."""
+    include: tuple[str, ...] = ()
+    """DLLs to vendor although nothing is known to need them."""
+    exclude: tuple[str, ...] = ()
+    """Globs of DLL names never to vendor."""
+    drop: tuple[str, ...] = ()
+    """Globs of members to remove."""
+    drop_test_artifacts: bool = False
+    companions: str = "required"
+    """``required``, ``all`` or ``none``."""
+    with_vcredist: bool = False
+    dest: str | None = None
+    """Folder in the wheel for new DLLs, instead of beside whoever needs them."""
+    layout: str = "auto"
+    """``auto``, ``beside`` or ``libs``."""
+    allow_missing: tuple[str, ...] = ()
+    build_tag: str | None = None
+    compression: str = "6"
+    """``0`` to ``9`` or ``store``."""
+    compressor: str | None = None
+    trust_record: bool = False
+    """Believe RECORD's hashes of unchanged members instead of checking every byte."""
+    sbom: bool = True
+    require_signed: bool = False
+    scan: ScanOptions = field(default_factory=ScanOptions)

@@ -1,0 +1,1 @@
+"""What a repair will do, decided before anything is written: printable, dumpable, replayable."""

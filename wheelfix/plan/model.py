@@ -1,0 +1,213 @@
+"""The plan of a repair as values, and as JSON (``wheelfix.plan/1``) and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+
+from wheelfix.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from wheelfix.model import Json
+
+SCHEMA = "wheelfix.plan/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the bytes of an addition are."""
+
+    kind: str
+    """``file``, ``wheel`` (a member of another wheel), ``conda-package`` or ``own`` (a member of this wheel)."""
+    path: str
+    """The file, or the package that holds the member."""
+    member: str = ""
+    root: str = ""
+    """The root it was found in."""
+    origin: str = ""
+    """Whose it is, without any path of this machine: ``CUDA 11.7``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A candidate that was considered and not taken."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """A DLL that will be in the wheel."""
+
+    target: str
+    """The member it becomes."""
+    name: str
+    kind: str
+    """``import``, ``forwarder``, ``delay``, ``companion``, ``family`` or ``include``."""
+    source: Source
+    size: int
+    sha256: str
+    version: str
+    because: str
+    """Why it is needed."""
+    serves: tuple[str, ...]
+    """Members, or other additions, that need it."""
+    chosen: str
+    """Why this candidate."""
+    rejected: tuple[Rejected, ...] = ()
+    signer: str = ""
+    """Who signed it; ``unsigned``, or empty when nobody looked."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A member that will not be in the wheel any more."""
+
+    path: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """A member that gets the name it should have had."""
+
+    old: str
+    new: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """A fault of the archive or of RECORD that writing it anew puts right."""
+
+    code: str
+    subject: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A DLL that is needed or was asked for and that will not be vendored, and why."""
+
+    name: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """A DLL that is still missing after the plan."""
+
+    name: str
+    required: bool
+    needed_by: tuple[str, ...]
+    because: str
+    providers: tuple[str, ...] = ()
+    allowed: bool = False
+    """The user said that it may be missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class WheelRef:
+    """The wheel that a plan was made for."""
+
+    path: str
+    name: str
+    version: str
+    size: int
+    directory_sha256: str
+    """Digest of the central directory, which has size and CRC of every member."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that a repair will do to one wheel."""
+
+    wheel: WheelRef
+    output: str
+    """File name of the wheel that comes out."""
+    layout: str
+    """``beside`` or ``libs``."""
+    additions: tuple[Addition, ...] = ()
+    drops: tuple[Drop, ...] = ()
+    renames: tuple[Rename, ...] = ()
+    mends: tuple[Mend, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    remaining: tuple[Remaining, ...] = ()
+    kept: int = 0
+    """How many members stay as they are."""
+    compressor: str = ""
+    """Name and version of what compresses new members."""
+    compression: str = "6"
+    sbom: bool = True
+    notes: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> bool:
+        """Whether the wheel that comes out differs from the one that goes in."""
+        same_name = self.output == self.wheel.path.replace("\\", "/").rpartition("/")[2]
+        return bool(self.additions or self.drops or self.renames or self.mends) or not same_name
+
+    def to_json(self) -> dict[str, Json]:
+        """The plan as JSON values."""
+        tree: dict[str, Json] = {"schema": SCHEMA}
+        tree.update(_plain(dataclasses.asdict(self)))
+        return tree
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def plan_from_json(tree: object, where: str) -> Plan:
+    """Read a plan back; InputError names the field that does not fit."""
+    if not isinstance(tree, dict) or tree.get("schema") != SCHEMA:
+        raise InputError(
+            f"{where} is no plan",
+            because=f"its schema is not {SCHEMA}",
+            hint="write one with `wheelfix repair --lock FILE`",
+        )
+    return _build(Plan, {key: value for key, value in tree.items() if key != "schema"}, where, "")
+
+
+T = TypeVar("T")
+
+
+def _build(kind: type[T], tree: object, where: str, path: str) -> T:
+    """Turn a JSON object into a dataclass, checking names and types on the way."""
+    if not isinstance(tree, dict):
+        raise _misfit(where, path, "an object")
+    hints: Mapping[str, Any] = get_type_hints(kind)
+    unknown = sorted(set(tree) - set(hints))
+    if unknown:
+        raise InputError(
+            f"{where} is no valid plan", because=f"{path or 'the plan'} has the unknown field {unknown[0]}"
+        )
+    values = {name: _value(hints[name], item, where, f"{path}.{name}".lstrip(".")) for name, item in tree.items()}
+    try:
+        return kind(**values)
+    except TypeError as exc:
+        raise InputError(f"{where} is no valid plan", because=f"{path or 'the plan'} is incomplete: {exc}") from exc
+
+
+def _value(hint: Any, item: object, where: str, path: str) -> Any:
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        return _build(hint, item, where, path)
+    arguments = get_args(hint)
+    if arguments:  # every generic here is tuple[X, ...]
+        if not isinstance(item, list):
+            raise _misfit(where, path, "a list")
+        return tuple(_value(arguments[0], entry, where, f"{path}[{n}]") for n, entry in enumerate(item))
+    if not isinstance(item, hint) or (hint is int and isinstance(item, bool)):
+        raise _misfit(where, path, {str: "text", int: "a number", bool: "true or false"}[hint])
+    return item
+
+
+def _misfit(where: str, path: str, wanted: str) -> InputError:
+    return InputError(f"{where} is no valid plan", because=f"{path or 'it'} should be {wanted}")
