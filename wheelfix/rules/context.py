@@ -16,6 +16,7 @@ from wheelfix.model import (
     LoadOutcome,
     Machine,
     Malformed,
+    Missing,
     Resolution,
     dll_key,
 )
@@ -101,6 +102,15 @@ class Subject:
         return tuple(outcome for outcome in self.resolution.outcomes if outcome.code)
 
     @functools.cached_property
+    def wanted(self) -> frozenset[str]:
+        """The folded names of the missing DLLs that something the package loads needs."""
+        return frozenset(
+            dll_key(edge.name)
+            for edge in self.resolution.edges
+            if isinstance(edge.provider, Missing) and edge.required and self.reached(edge.importer)
+        )
+
+    @functools.cached_property
     def loaded_through(self) -> dict[str, str]:
         """For each file that a load event reaches through imports, the importer that is nearest to the event.
 
@@ -140,6 +150,15 @@ class Subject:
                     seen[edge.provider.path] = None
                     pending.append(edge.provider.path)
         return tuple(seen)
+
+    @functools.cached_property
+    def processes(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of files that live in one process for sure: all that torch loads, or the closure of one load."""
+        events = list(dict.fromkeys(outcome.event.path for outcome in self.resolution.outcomes))
+        closures = [self.closure(path) for path in events]
+        if self.torch is None:
+            return tuple(closures)
+        return (tuple(dict.fromkeys(path for closure in closures for path in closure)),)
 
     def version_of(self, path: str) -> FileVersion | None:
         """Return the version resource of a file if it has one and reading it is cheap, or was asked for."""

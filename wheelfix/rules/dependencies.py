@@ -54,16 +54,28 @@ class Need:
 
 
 def needs(subject: Subject, edges: Iterable[Edge]) -> tuple[Need, ...]:
-    """Gather edges of the subject's own files by the DLL they ask for."""
+    """Gather edges of the subject's own files, and of DLLs that lack, by the DLL they ask for."""
     grouped: dict[str, list[Edge]] = {}
     for edge in edges:
-        if edge.importer in subject.images:
+        if edge.importer in subject.images or is_absent(edge.importer):
             grouped.setdefault(dll_key(edge.name), []).append(edge)
     gathered = []
     for _, group in sorted(grouped.items()):
-        group.sort(key=lambda edge: (not subject.reached(edge.importer), edge.importer))
-        gathered.append(Need(group[0].name, tuple(group), subject.reached(group[0].importer)))
+        group.sort(key=lambda edge: (not _counts(subject, edge), edge.importer))
+        gathered.append(Need(group[0].name, tuple(group), _counts(subject, group[0])))
     return tuple(gathered)
+
+
+def is_absent(importer: str) -> bool:
+    """Whether an edge starts at a DLL that is itself missing: it has a name then, and no place in the view."""
+    return "/" not in importer
+
+
+def _counts(subject: Subject, edge: Edge) -> bool:
+    """Whether the package itself gets to the need: its importer is loaded, or would be if it were there."""
+    if not is_absent(edge.importer):
+        return subject.reached(edge.importer)
+    return dll_key(edge.importer) in subject.wanted
 
 
 def missing(subject: Subject, kind: EdgeKind, *, required: bool | None = None) -> tuple[Need, ...]:
@@ -145,13 +157,13 @@ def missing_companions(subject: Subject) -> Iterator[Finding]:
     for need in missing(subject, EdgeKind.COMPANION):
         wanted = [edge for edge in need.edges if edge.required]
         reason = (wanted or [*need.edges])[0].because
-        by = listing(tuple(dict.fromkeys(base(edge.importer) for edge in wanted or need.edges)))
+        by = listing(tuple(dict.fromkeys(_parent(edge) for edge in wanted or need.edges)))
         evidence = {**_evidence(subject, need), "source": need.first.source, "reason": reason}
         where = (
             f"; a copy lies at {subject.origin(need.present_at[0])}, where it is not found" if need.present_at else ""
         )
         if wanted:
-            loaded = any(subject.reached(edge.importer) for edge in wanted)
+            loaded = any(_counts(subject, edge) for edge in wanted)
             yield finding(
                 "WF302",
                 need.name,
@@ -168,6 +180,10 @@ def missing_companions(subject: Subject) -> Iterator[Finding]:
                 hint=f"`wheelfix repair --companions all` brings it along; {where_from(need.name, subject)}",
                 evidence=evidence,
             )
+
+
+def _parent(edge: Edge) -> str:
+    return f"{edge.importer} (itself missing)" if is_absent(edge.importer) else base(edge.importer)
 
 
 @rule(

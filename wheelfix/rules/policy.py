@@ -127,7 +127,7 @@ def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
         f"{count(len(found), 'file')} of torch's test suite in the wheel ({listing([base(path) for path in found])})"
     )
     if loaded:
-        message += f"; import torch loads {listing(loaded)} like every DLL of {subject.origin(subject.torch.lib)}"
+        message += f"; import torch loads {listing(loaded)} like every DLL of torch/lib"
     yield finding(
         "WF603",
         subject.origin(found[0]),
