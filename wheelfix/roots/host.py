@@ -1,0 +1,153 @@
+"""The machine as discovery sees it: a value that tests can make up and :func:`this_machine` reads for real."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryKey:
+    """What one key of the Windows registry holds."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    """Text values by name."""
+    subkeys: tuple[str, ...] = ()
+    """Names of the keys below it."""
+
+
+def no_registry(_path: str) -> RegistryKey | None:
+    """Return nothing, as a machine without a registry does."""
+    return None
+
+
+def no_descriptor(_path: Path) -> str:
+    """Return nothing, as a machine without security descriptors does."""
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Where a machine keeps what discovery asks for; nothing in it is looked up again."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    """The environment variables."""
+    os_name: str = "posix"
+    """``nt`` or ``posix``, as :data:`os.name` has it."""
+    program_files: tuple[Path, ...] = ()
+    """``Program Files`` and ``Program Files (x86)``, in this order."""
+    program_data: Path | None = None
+    """``C:\\ProgramData``."""
+    home: Path | None = None
+    """The user's own folder."""
+    prefixes: tuple[tuple[Path, str], ...] = ()
+    """Python environments at hand, each with how it was learned."""
+    registry: Callable[[str], RegistryKey | None] = no_registry
+    """Reads a key such as ``HKLM\\SOFTWARE\\NVIDIA Corporation``."""
+    descriptor: Callable[[Path], str] = no_descriptor
+    """Reads the access list of a folder as SDDL text; empty where there is none."""
+
+    def variable(self, name: str) -> str:
+        """Return an environment variable without quotes and spaces around it; empty when it is not set."""
+        value = self.env.get(name)
+        if value is None:
+            wanted = name.upper()
+            value = next((text for key, text in self.env.items() if key.upper() == wanted), "")
+        return value.strip().strip('"').strip()
+
+    def variables(self, prefix: str) -> Iterator[tuple[str, str]]:
+        """Yield the variables whose name begins with ``prefix``, by name."""
+        start = prefix.upper()
+        for name in sorted(self.env):
+            if name.upper().startswith(start):
+                yield name, self.variable(name)
+
+
+def this_machine() -> Host:
+    """Return the machine we run on."""
+    env = dict(os.environ)
+    host = Host(env=env, os_name=os.name, home=_home(), prefixes=tuple(_prefixes(env)))
+    if os.name != "nt":
+        return host
+    # The variable W6432 names the 64-bit folder even for a 32-bit Python.
+    names = ("ProgramW6432", "ProgramFiles", "ProgramFiles(x86)")
+    folders = dict.fromkeys(Path(text) for text in map(host.variable, names) if text)
+    data = host.variable("ProgramData")
+    return Host(
+        env=env,
+        os_name=os.name,
+        program_files=tuple(folders),
+        program_data=Path(data) if data else None,
+        home=host.home,
+        prefixes=host.prefixes,
+        registry=_read_registry,
+        descriptor=_read_descriptor,
+    )
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
+
+
+def _prefixes(env: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+    if venv := env.get("VIRTUAL_ENV", ""):
+        yield Path(venv), "environment variable VIRTUAL_ENV"
+    yield Path(sys.prefix), "the running Python"
+    if sys.base_prefix != sys.prefix:
+        yield Path(sys.base_prefix), "the base of the running Python"
+    if userbase := sysconfig.get_config_var("userbase"):
+        yield Path(userbase), "the user's site-packages"
+
+
+def _read_registry(path: str) -> RegistryKey | None:
+    """Return a key of the real registry, from its 64-bit view; None when it is absent or closed to us."""
+    import importlib
+
+    # Imported by name, because the module exists on Windows alone and type checkers look at every platform.
+    winreg = importlib.import_module("winreg")
+    hive_name, _, below = path.partition("\\")
+    hives = {"HKLM": winreg.HKEY_LOCAL_MACHINE, "HKCU": winreg.HKEY_CURRENT_USER}
+    try:
+        key = winreg.OpenKey(hives[hive_name], below, 0, winreg.KEY_READ | winreg.KEY_WOW64_64KEY)
+    except OSError:
+        return None
+    with key:
+        count_subkeys, count_values, _ = winreg.QueryInfoKey(key)
+        subkeys = tuple(str(winreg.EnumKey(key, index)) for index in range(count_subkeys))
+        rows = [winreg.EnumValue(key, index) for index in range(count_values)]
+    return RegistryKey({name: text for name, text, _ in rows if isinstance(text, str)}, subkeys)
+
+
+def _read_descriptor(path: Path) -> str:
+    """Return the access list of a folder as Windows writes it down; empty when it does not tell."""
+    import ctypes
+
+    library = getattr(ctypes, "WinDLL", None)
+    if library is None:
+        return ""
+    advapi, kernel = library("advapi32"), library("kernel32")
+    access_list = 4  # DACL_SECURITY_INFORMATION
+    needed = ctypes.c_uint32(0)
+    advapi.GetFileSecurityW(str(path), access_list, None, 0, ctypes.byref(needed))
+    if not needed.value:
+        return ""
+    buffer = ctypes.create_string_buffer(needed.value)
+    if not advapi.GetFileSecurityW(str(path), access_list, buffer, needed, ctypes.byref(needed)):
+        return ""
+    text = ctypes.c_wchar_p()
+    convert = advapi.ConvertSecurityDescriptorToStringSecurityDescriptorW
+    if not convert(buffer, 1, access_list, ctypes.byref(text), None):
+        return ""
+    sddl = text.value or ""
+    kernel.LocalFree(text)
+    return sddl

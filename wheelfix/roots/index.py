@@ -1,0 +1,328 @@
+"""The index of candidates: which DLLs the roots hold, by name, and their bytes and facts on request.
+
+Making an index reads nothing; a root is listed when the first name is looked up, a DLL is opened when somebody asks
+for its facts. Links are followed only as long as they stay inside the root.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import os
+import posixpath
+import stat
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.reader import Archive, Member
+from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.model import Malformed, dll_key, fold
+from wheelfix.pe.image import read_image
+from wheelfix.pe.stream import FileSource, chunks
+from wheelfix.pe.version import read_version
+from wheelfix.roots import conda, condafile, pyenv, tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from wheelfix.model import ByteSource, FileVersion, ImageFacts
+    from wheelfix.roots.root import Root, RootFolder
+
+
+@dataclass(frozen=True, slots=True)
+class RootFile:
+    """A DLL in a root."""
+
+    name: str
+    """As spelled on disk or in the package."""
+    root: Root = field(hash=False)
+    folder: RootFolder = field(hash=False)
+    path: str
+    """POSIX, relative to the root; for a package the member's name."""
+    size: int
+    package: str = ""
+    """The wheel or conda package it came in, where that is told."""
+    version_hint: str = ""
+    """Version of the package, component or root; the file's own may say more."""
+
+    @property
+    def key(self) -> str:
+        """The form in which the name compares."""
+        return dll_key(self.name)
+
+    @property
+    def location(self) -> str:
+        """Where it is, for people: a path, or a package and the path inside it."""
+        return f"{self.root.path}!{self.path}" if self.root.is_file else str(self.root.path / self.path)
+
+    @property
+    def origin(self) -> str:
+        """Whose it is, without any path of this machine: ``CUDA 11.7``, ``wheel intel-openmp 2023.2.0``."""
+        if self.package:
+            kind = {"wheel": "wheel", "pip": "wheel"}.get(self.root.kind, "conda package")
+            return f"{kind} {self.package} {self.version_hint}".strip()
+        return self.root.label
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file or folder of a root that is not used, and why."""
+
+    path: str
+    reason: str
+
+
+class RootIndex:
+    """All DLLs of the given roots, in the order of the roots and of their folders."""
+
+    def __init__(self, roots: Iterable[Root]) -> None:
+        self.roots = tuple(roots)
+        self._by_key: dict[str, list[RootFile]] | None = None
+        self._by_folder: dict[tuple[str, str], list[RootFile]] = {}
+        self._skipped: list[Skipped] = []
+        self._owners: dict[str, dict[str, tuple[str, str]]] = {}
+        self._archives: dict[Path, Archive] = {}
+        self._sources: dict[tuple[Path, str], FileSource] = {}
+        self._images: dict[tuple[Path, str], ImageFacts] = {}
+        self._versions: dict[tuple[Path, str], FileVersion | None] = {}
+        self._digests: dict[tuple[Path, str], str] = {}
+
+    def __enter__(self) -> RootIndex:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of every open file."""
+        for source in self._sources.values():
+            source.close()
+        for archive in self._archives.values():
+            archive.close()
+        self._sources.clear()
+        self._archives.clear()
+
+    # ---------------------------------------------------------------------------------------------- looking up
+
+    def candidates(self, name: str) -> tuple[RootFile, ...]:
+        """Return every file of that name, whatever its case."""
+        return tuple(map(self._owned, self._listing().get(dll_key(name), ())))
+
+    def siblings(self, file: RootFile) -> tuple[RootFile, ...]:
+        """Return the DLLs of the folder in which a file lies, itself among them."""
+        self._listing()
+        return tuple(map(self._owned, self._by_folder.get((os.fspath(file.root.path), file.folder.path), ())))
+
+    def beside(self, file: RootFile, name: str) -> RootFile | None:
+        """Return the DLL of that name in the folder of a file, or None."""
+        key = dll_key(name)
+        return next((other for other in self.siblings(file) if other.key == key), None)
+
+    def files(self) -> Iterator[RootFile]:
+        """Yield every DLL, by name."""
+        return map(self._owned, self.listed())
+
+    def listed(self) -> Iterator[RootFile]:
+        """Yield every DLL, by name, without asking environments for its package."""
+        listing = self._listing()
+        for key in sorted(listing):
+            yield from listing[key]
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What was left out while the roots were listed."""
+        self._listing()
+        return tuple(self._skipped)
+
+    # ------------------------------------------------------------------------------------------ bytes and facts
+
+    def open(self, file: RootFile) -> ByteSource:
+        """Return the bytes of a file; they stay open until the index is closed."""
+        if file.root.kind == "wheel":
+            archive, member = self._member(file)
+            return archive.source(member)
+        source = self._sources.get(_ident(file))
+        if source is None:
+            source = self._sources[_ident(file)] = FileSource(self._disk(file))
+        return source
+
+    def image(self, file: RootFile) -> ImageFacts:
+        """Return the PE facts of a file; bytes that cannot be read are :class:`Malformed` too."""
+        if _ident(file) not in self._images:
+            try:
+                with self._opened(file) as source:
+                    facts = read_image(source)
+            except InputError as exc:
+                facts = Malformed("truncated", str(exc), file.size)
+            self._images[_ident(file)] = facts
+        return self._images[_ident(file)]
+
+    def version(self, file: RootFile) -> FileVersion | None:
+        """Return what the version resource of a file says, or None when it has none."""
+        if _ident(file) not in self._versions:
+            try:
+                with self._opened(file) as source:
+                    found = read_version(source)
+            except InputError:
+                found = None
+            self._versions[_ident(file)] = found
+        return self._versions[_ident(file)]
+
+    def sha256(self, file: RootFile) -> str:
+        """Return the digest of a file's bytes, in hexadecimal; read once."""
+        if _ident(file) not in self._digests:
+            digest = hashlib.sha256()
+            for piece in self.chunks(file):
+                digest.update(piece)
+            self._digests[_ident(file)] = digest.hexdigest()
+        return self._digests[_ident(file)]
+
+    def chunks(self, file: RootFile) -> Iterator[bytes]:
+        """Yield the bytes of a file from front to back; a wheel's member is checked against its CRC."""
+        if file.root.kind == "wheel":
+            archive, member = self._member(file)
+            yield from archive.chunks(member)
+            return
+        with self._opened(file) as source:
+            yield from chunks(source)
+
+    def packed(self, file: RootFile) -> tuple[Archive, Member] | None:
+        """Return archive and member of a file in a wheel, so that its packed bytes can be copied; None for others."""
+        return self._member(file) if file.root.kind == "wheel" else None
+
+    def disk_path(self, file: RootFile) -> Path | None:
+        """Return where a file's bytes lie by themselves, or None for a member of a wheel."""
+        return None if file.root.kind == "wheel" else self._disk(file)
+
+    @contextlib.contextmanager
+    def _opened(self, file: RootFile) -> Iterator[ByteSource]:
+        if file.root.kind == "wheel":
+            yield self.open(file)
+            return
+        with FileSource(self._disk(file)) as source:
+            yield source
+
+    def _disk(self, file: RootFile) -> Path:
+        if file.root.kind == "conda-package":
+            return condafile.open_package(file.root.path).dlls[file.path].disk
+        path = file.root.path / file.path
+        # Looked at again: between listing and opening somebody may have put a link in its place.
+        if not tree.inside(path, file.root.path):
+            raise EnvironmentFailure(f"{path} now leads out of {file.root.path}", hint="see who changes this folder")
+        return path
+
+    def _member(self, file: RootFile) -> tuple[Archive, Member]:
+        archive = self._archive(file.root)
+        member = archive.find(file.path)
+        if member is None:
+            raise EnvironmentFailure(f"{file.root.path} changed while it was read", hint="run again")
+        return archive, member
+
+    def _archive(self, root: Root) -> Archive:
+        if root.path not in self._archives:
+            self._archives[root.path] = Archive.open(root.path)
+        return self._archives[root.path]
+
+    # -------------------------------------------------------------------------------------------------- listing
+
+    def _listing(self) -> dict[str, list[RootFile]]:
+        if self._by_key is None:
+            listing: dict[str, list[RootFile]] = {}
+            seen: set[Path] = set()
+            for root in self.roots:
+                for file in self._list_root(root, seen):
+                    listing.setdefault(file.key, []).append(file)
+                    place = (os.fspath(root.path), file.folder.path)
+                    self._by_folder.setdefault(place, []).append(file)
+            self._by_key = listing
+        return self._by_key
+
+    def _list_root(self, root: Root, seen: set[Path]) -> Iterator[RootFile]:
+        if root.is_file:
+            if tree.real(root.path) not in seen:
+                seen.add(tree.real(root.path))
+                yield from self._list_package(root)
+            return
+        for entry in root.folders:
+            folder = root.path / entry.path
+            if not tree.inside(folder, root.path):
+                self._skipped.append(Skipped(str(folder), f"leads out of {root.path}"))
+                continue
+            # The same folder through two roots (CUDA_PATH and --cuda, say) counts once, for the first of them.
+            if tree.real(folder) not in seen:
+                seen.add(tree.real(folder))
+                yield from self._list_folder(root, entry, folder)
+
+    def _list_folder(self, root: Root, entry: RootFolder, folder: Path) -> Iterator[RootFile]:
+        try:
+            with os.scandir(folder) as listing:
+                found = sorted(
+                    (item for item in listing if fold(item.name).endswith(".dll")), key=lambda i: fold(i.name)
+                )
+        except OSError as exc:
+            self._skipped.append(Skipped(str(folder), exc.strerror or str(exc)))
+            return
+        for item in found:
+            reason, size = _inspect(item, folder, root)
+            if reason:
+                self._skipped.append(Skipped(str(folder / item.name), reason))
+                continue
+            path = item.name if entry.path == "." else f"{entry.path}/{item.name}"
+            yield RootFile(item.name, root, entry, path, size, entry.package, entry.version or root.version)
+
+    def _list_package(self, root: Root) -> Iterator[RootFile]:
+        by_path = {entry.path: entry for entry in root.folders}
+        for member, size in self._package_members(root):
+            folder, name = posixpath.split(member)
+            entry = by_path.get(folder or ".")
+            if entry is not None and fold(name).endswith(".dll"):
+                yield RootFile(name, root, entry, member, size, entry.package, entry.version)
+
+    def _package_members(self, root: Root) -> Iterator[tuple[str, int]]:
+        if root.kind == "conda-package":
+            for dll in condafile.open_package(root.path).dlls.values():
+                yield dll.member, dll.size
+            return
+        archive = self._archive(root)
+        for member in archive.members:
+            if not member.is_dir and fold(member.name).endswith(".dll"):
+                if reason := archive.why_refused(member):
+                    self._skipped.append(Skipped(f"{root.path}!{member.name}", reason))
+                elif stat.S_ISLNK(member.mode):
+                    self._skipped.append(Skipped(f"{root.path}!{member.name}", "a symbolic link"))
+                else:
+                    yield member.name, member.usize
+
+    def _owned(self, file: RootFile) -> RootFile:
+        """Return the file with its package, where the environment knows it.
+
+        Asked for the few files that somebody looks up, because a large environment has hundreds of lists to read.
+        """
+        readers: dict[str, Callable[[Path], dict[str, tuple[str, str]]]] = {"conda": conda.owners, "pip": pyenv.owners}
+        reader = readers.get(file.root.kind)
+        if reader is None or file.package:
+            return file
+        where = os.fspath(file.root.path)
+        if where not in self._owners:
+            self._owners[where] = reader(file.root.path)
+        package, version = self._owners[where].get(fold(file.path), ("", ""))
+        return dataclasses.replace(file, package=package, version_hint=version) if package else file
+
+
+def _ident(file: RootFile) -> tuple[Path, str]:
+    return file.root.path, file.path
+
+
+def _inspect(item: os.DirEntry[str], folder: Path, root: Root) -> tuple[str, int]:
+    """Return why a directory entry is not used (empty: it is) and its size."""
+    try:
+        if item.is_symlink() and not tree.inside(folder / item.name, root.path):
+            return f"a link that leads out of {root.path}", 0
+        status = item.stat()
+    except OSError as exc:
+        return exc.strerror or str(exc), 0
+    if not stat.S_ISREG(status.st_mode):
+        return "not a file", 0
+    return "", status.st_size

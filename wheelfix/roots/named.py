@@ -1,0 +1,154 @@
+"""Roots that the user names: a folder of any kind, a plain folder of DLLs, a wheel or a conda package file."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import posixpath
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.reader import Archive
+from wheelfix.errors import EnvironmentFailure, UsageError
+from wheelfix.model import fold
+from wheelfix.roots import condafile, tree
+from wheelfix.roots.discover import recognise, vendors_by_kind
+from wheelfix.roots.fit import cuda_of_package
+from wheelfix.roots.root import LABELS, Root, RootFolder
+from wheelfix.roots.safety import with_warnings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wheelfix.roots.host import Host
+    from wheelfix.roots.root import Kind
+
+PLAIN_FOLDERS = (".", "bin/x64", "bin", "lib/x64", "lib", "Library/bin")
+"""Where a plain folder is searched; it is not walked, so that nothing gets in from where nobody looked."""
+
+
+def named_root(path: str | Path, host: Host, *, kind: Kind | None = None, option: str = "--root") -> Root:
+    """Return the root at a path that the user gave; UsageError when it is not there or not of the wanted kind."""
+    text = os.fspath(path).strip().strip('"')
+    where = Path(text).expanduser()
+    # Names of folders tell versions, and ".." tells none; links elsewhere stay as they were named.
+    where = where.resolve() if ".." in where.parts else where.absolute()
+    if not text or not where.exists():
+        raise UsageError(f"{option} {text}: there is no such file or folder", hint="check the path for a misspelling")
+    root = _folder_root(where, option, kind) if where.is_dir() else _file_root(where, option, kind)
+    return with_warnings(dataclasses.replace(root, learned=option, explicit=True), host)
+
+
+def _folder_root(folder: Path, option: str, kind: Kind | None) -> Root:
+    try:
+        next(folder.iterdir(), None)
+    except OSError as exc:
+        raise EnvironmentFailure(f"{option} {folder}: cannot be read", because=exc.strerror or str(exc)) from exc
+    if kind is not None:
+        return _of_kind(folder, option, kind)
+    root = recognise(folder)
+    if root is not None and root.folders:
+        return root
+    folders = tuple(
+        RootFolder(tree.relative(found, folder))
+        for below in PLAIN_FOLDERS
+        if (found := tree.locate_folder(folder, below)) is not None and tree.dll_names(found)
+    )
+    if folders:
+        return Root("folder", folder, folders=folders)
+    raise UsageError(
+        f"{option} {folder}: there are no DLLs in it",
+        because="it is no CUDA, cuDNN, oneAPI, conda, Python or Visual C++ folder, nor does it hold DLLs itself",
+        hint=_where_dlls_are(folder),
+    )
+
+
+def _of_kind(folder: Path, option: str, kind: Kind) -> Root:
+    vendor = vendors_by_kind()[kind]
+    # People name the folder that holds the DLLs, or the one that holds the versions; both are easily understood.
+    tries = [folder, *([folder.parent] if fold(folder.name) in ("bin", "x64") else [])]
+    if fold(folder.name) == "x64":
+        tries.append(folder.parent.parent)
+    for candidate in tries:
+        root = vendor.recognise(candidate)
+        if root is not None and root.folders:
+            return root if candidate == folder else root.with_notes(f"{folder} is part of it")
+    below = [child for child in tree.subfolders(folder) if vendor.recognise(child) is not None]
+    if len(below) == 1 and (root := vendor.recognise(below[0])) is not None:
+        return root.with_notes(f"the only one in {folder}")
+    if below:
+        hint = "name one of them: " + ", ".join(str(child) for child in below)
+    else:
+        other = recognise(folder)
+        hint = f"it looks like {LABELS[other.kind]}; --root takes any kind" if other else "--root takes any folder"
+    raise UsageError(f"{option} {folder}: not what was expected", because=f"expected {vendor.EXPECTED}", hint=hint)
+
+
+def _where_dlls_are(folder: Path, limit: int = 2000) -> str:
+    """Return a hint with folders further down that do hold DLLs, found in a short walk."""
+    found: list[Path] = []
+    for count, (here, _, files) in enumerate(os.walk(folder)):
+        if any(fold(name).endswith(".dll") for name in files):
+            found.append(Path(here))
+        if len(found) == 3 or count > limit:
+            break
+    if found:
+        return "DLLs lie in " + ", ".join(map(str, found)) + "; name such a folder"
+    return "name the folder in which the DLLs lie"
+
+
+def _file_root(path: Path, option: str, kind: Kind | None) -> Root:
+    name = fold(path.name)
+    if kind == "conda" and name.endswith(condafile.SUFFIXES):
+        kind = None
+    if kind is not None:
+        expected = vendors_by_kind()[kind].EXPECTED
+        raise UsageError(
+            f"{option} {path}: not what was expected",
+            because=f"it is a file; expected {expected}",
+            hint="--root takes wheels and conda packages",
+        )
+    if name.endswith(".whl"):
+        return _wheel_root(path)
+    if name.endswith(condafile.SUFFIXES):
+        return _conda_package_root(path)
+    if name.endswith(".dll"):
+        hint = f"name its folder: --root {path.parent}"
+    else:
+        hint = "name a folder, a wheel (.whl) or a conda package (.conda, .tar.bz2)"
+    raise UsageError(f"{option} {path}: not a root", because="it is neither a folder nor a package", hint=hint)
+
+
+def _wheel_root(path: Path) -> Root:
+    with Archive.open(path) as archive:
+        members = [member.name for member in archive.members if not member.is_dir]
+    package, version = wheel_identity(path.name, members)
+    cuda = cuda_of_package(package, version)
+    folders = _member_folders(members, version, package, cuda)
+    notes = () if folders else ("there are no DLLs in it",)
+    return Root("wheel", path, version, folders=folders, notes=notes)
+
+
+def _conda_package_root(path: Path) -> Root:
+    package = condafile.open_package(path)
+    cuda = cuda_of_package(package.name, package.version)
+    folders = _member_folders(package.dlls, package.version, package.name, cuda)
+    notes = [] if folders else ["there are no DLLs in it"]
+    if package.subdir and not package.subdir.startswith("win-"):
+        notes.append(f"it is a package for {package.subdir}")
+    return Root("conda-package", path, package.version, folders=folders, notes=tuple(notes))
+
+
+def _member_folders(members: Iterable[str], version: str, package: str, cuda: str) -> tuple[RootFolder, ...]:
+    names = dict.fromkeys(posixpath.dirname(name) or "." for name in members if fold(name).endswith(".dll"))
+    return tuple(RootFolder(name, version=version, cuda=cuda, package=package) for name in names)
+
+
+def wheel_identity(filename: str, members: Iterable[str]) -> tuple[str, str]:
+    """Return distribution and version of a wheel, by its own dist-info, else by the file's name."""
+    for name in members:
+        if found := re.match(r"(?P<name>[^/]+?)-(?P<version>[^/-]+)\.dist-info/", name):
+            return found["name"].replace("_", "-"), found["version"]
+    parts = filename.removesuffix(".whl").split("-")
+    return (parts[0].replace("_", "-"), parts[1]) if len(parts) >= 5 else (parts[0], "")

@@ -1,0 +1,96 @@
+"""Folders looked up the way Windows does it, without regard to case, on any disk."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.model import fold
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def names(folder: Path) -> tuple[str, ...]:
+    """Return what is in a folder, sorted without case; nothing when it cannot be read."""
+    try:
+        with os.scandir(folder) as listing:
+            found = [entry.name for entry in listing]
+    except OSError:
+        return ()
+    return tuple(sorted(found, key=lambda name: (fold(name), name)))
+
+
+def locate(folder: Path, below: str) -> Path | None:
+    """Return the path as spelled on disk of ``below`` (POSIX, any case), or None when there is no such thing."""
+    here = folder
+    for part in below.split("/"):
+        if part in ("", "."):
+            continue
+        step = here / part
+        # On a case-sensitive disk the exact spelling wins over a folder that differs in case alone.
+        listing = names(here)
+        if part not in listing:
+            wanted = fold(part)
+            spelled = next((name for name in listing if fold(name) == wanted), None)
+            if spelled is None:
+                return None
+            step = here / spelled
+        here = step
+    return here
+
+
+def locate_folder(folder: Path, below: str) -> Path | None:
+    """Return the folder ``below`` as spelled on disk, or None."""
+    found = locate(folder, below)
+    return found if found is not None and found.is_dir() else None
+
+
+def subfolders(folder: Path, pattern: str = "") -> tuple[Path, ...]:
+    """Return the folders in a folder, those whose folded name matches the pattern as a whole."""
+    wanted = re.compile(pattern) if pattern else None
+    return tuple(
+        folder / name
+        for name in names(folder)
+        if (wanted is None or wanted.fullmatch(fold(name))) and (folder / name).is_dir()
+    )
+
+
+def dll_names(folder: Path, pattern: str = "") -> tuple[str, ...]:
+    """Return the names of the DLLs in a folder, those whose folded name matches the pattern as a whole."""
+    wanted = re.compile(pattern) if pattern else None
+    return tuple(
+        name
+        for name in names(folder)
+        if (key := fold(name)).endswith(".dll") and (wanted is None or wanted.fullmatch(key))
+    )
+
+
+def relative(folder: Path, root: Path) -> str:
+    """Return a folder below a root as a POSIX string; ``.`` is the root itself."""
+    return folder.relative_to(root).as_posix()
+
+
+def real(path: Path) -> Path:
+    """Return where a path leads, links and junctions followed; the path itself when that cannot be told."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path.absolute()
+
+
+def inside(path: Path, root: Path) -> bool:
+    """Whether a path, links followed, lies in a root or is the root."""
+    return real(path).is_relative_to(real(root))
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """Return the leading dotted numbers of a version, so that versions compare: ``v12.4.1-rc1`` gives 12, 4, 1."""
+    found = re.match(r"v?(\d+(?:\.\d+)*)", version.strip().lower())
+    return tuple(int(part) for part in found[1].split(".")) if found else ()
+
+
+def newest_first(folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return folders named for versions, the highest version first."""
+    return tuple(sorted(folders, key=lambda folder: (numbers(folder.name), fold(folder.name)), reverse=True))
