@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cuda import cuda_majors_for, cuda_versions_for, release, release_of_local_version
+from wheelfix.knowledge.families import family_of, is_openmp
 from wheelfix.model import EdgeKind, Finding, Image, InView, Json, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.dependencies import missing
@@ -18,20 +19,8 @@ from wheelfix.rules.wording import arrow, listing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_MANGLED = re.compile(r"-[0-9a-f]{8,64}(?=\.dll$)")
-"""The hash that delvewheel puts into the names of DLLs it vendors."""
-
-_OPENMP = {
-    "llvm": re.compile(r"libiomp5md\.dll|libomp(?:140\.\w+)?\.dll"),
-    "microsoft": re.compile(r"vcomp\d*\.dll"),
-    "gnu": re.compile(r"libgomp(?:-\d+)?\.dll"),
-}
-"""OpenMP runtimes by their maker; Intel's and LLVM's are the same code and refuse to live side by side."""
-
-
-def plain_key(name: str) -> str:
-    """Return the folded name of a DLL without the hash of a vendoring tool."""
-    return _MANGLED.sub("", dll_key(name))
+_LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})
+"""Families of OpenMP runtimes that are the same code at heart and refuse to live side by side."""
 
 
 def _strings(items: Iterable[str]) -> list[Json]:
@@ -198,7 +187,7 @@ def several_openmp(subject: Subject) -> Iterator[Finding]:
         if len(found) < 2 or frozenset(found) in told:
             continue
         told.add(frozenset(found))
-        llvm = [runtime for runtime, (maker, _) in found.items() if maker == "llvm"]
+        llvm = [runtime for runtime, (family, _) in found.items() if family in _LLVM]
         clash = len(llvm) > 1
         shown = llvm if clash else sorted(found)
         yield finding(
@@ -220,35 +209,23 @@ def several_openmp(subject: Subject) -> Iterator[Finding]:
 
 
 def _openmp_runtimes(subject: Subject, process: Iterable[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Return the runtimes of a process: path or name to maker and who asks for it."""
+    """Return the runtimes of a process: path or name to family and who asks for it."""
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     for importer in process:
         for edge in subject.edges_from.get(importer, ()):
-            if edge.kind is EdgeKind.FORWARDER or not edge.required:
+            member = family_of(edge.name)
+            if member is None or not is_openmp(edge.name) or not edge.required:
                 continue
-            key = plain_key(edge.name)
-            maker = next((name for name, pattern in _OPENMP.items() if pattern.fullmatch(key)), "")
             target = edge.provider.path if isinstance(edge.provider, InView) else edge.name.lower()
-            if maker and not (isinstance(edge.provider, InView) and _is_stub(subject, target)):
-                found.setdefault(target, (maker, (base(importer), edge.name)))
-    for stub, target in _stubs(subject, process):
-        if target not in found:
-            found[target] = ("llvm", (base(stub), base(target)))
+            if not _is_stub(subject, target):
+                found.setdefault(target, (member.family.id, (base(importer), edge.name)))
     return found
 
 
 def _is_stub(subject: Subject, path: str) -> bool:
     """Whether a DLL only passes calls on: conda's libiomp5md.dll is libomp.dll by another name."""
     image = subject.images.get(path)
-    return image is not None and len(image.exports.forwarders) > len(image.exports.names) // 2 > 0
-
-
-def _stubs(subject: Subject, process: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for path in process:
-        if _OPENMP["llvm"].fullmatch(plain_key(base(path))) and _is_stub(subject, path):
-            for edge in subject.edges_from.get(path, ()):
-                if edge.kind is EdgeKind.FORWARDER and isinstance(edge.provider, InView):
-                    yield path, edge.provider.path
+    return image is not None and 2 * len(image.exports.forwarders) > len(image.exports.names) > 0
 
 
 # -------------------------------------------------------------------------------------------------------- same name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.families import family_of, is_test_artifact
 from wheelfix.knowledge.system import classify, driver_file
 from wheelfix.model import Edge, EdgeKind, Finding, Json, Missing, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
@@ -18,14 +19,8 @@ if TYPE_CHECKING:
 _LOADERS = frozenset({"opencl.dll", "vulkan-1.dll", "ze_loader.dll"})
 """Only pass calls on to the driver that is there; some packages bring their own on purpose."""
 
-_TEST_ARTEFACTS = re.compile(
-    r"(?:aoti_custom_ops|backend_with_compiler|jitbackend_test|torchbind_test)\.dll"
-    r"|(?:test_\w+|\w+_test|\w+_benchmark)\.exe"
-)
-"""What BUILD_TEST=1 leaves in a torch build tree; official wheels have none of them."""
-
-_NOT_REDISTRIBUTABLE = re.compile(r"libomp140\.\w+\.dll")
-"""Visual Studio has it below debug_nonredist only (llama.cpp#13763); its licence keeps it on the build machine."""
+_TEST_PROGRAM = re.compile(r"(?:test_\w+|\w+_test|\w+_benchmark)\.exe")
+"""What BUILD_TEST=1 leaves in torch's folders besides test DLLs; official wheels have none of them."""
 
 
 def _dlls(subject: Subject) -> Iterator[str]:
@@ -117,7 +112,7 @@ def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
     found = [
         path
         for path in subject.images
-        if path.startswith(root + "/") and _TEST_ARTEFACTS.fullmatch(dll_key(base(path)))
+        if path.startswith(root + "/") and (is_test_artifact(base(path)) or _TEST_PROGRAM.fullmatch(base(path).lower()))
     ]
     if not found:
         return
@@ -176,23 +171,23 @@ def _verdict(only: list[str], shared: dict[str, list[str]]) -> str:
     "The wheel contains a DLL whose licence does not allow passing it on.",
 )
 def not_redistributable(subject: Subject) -> Iterator[Finding]:
-    """Find DLLs that Visual Studio keeps below debug_nonredist."""
+    """Find DLLs that must not leave the machine they were installed on."""
     for path in _dlls(subject):
         name = base(path)
-        debug = is_debug_crt(name)
-        if not debug and not _NOT_REDISTRIBUTABLE.fullmatch(dll_key(name)):
+        member = family_of(name)
+        if is_debug_crt(name):
+            what, remedy = (
+                "a debug runtime, which Microsoft does not allow to pass on",
+                "build in Release configuration",
+            )
+        elif member is not None and not member.family.redistribute:
+            what, remedy = (
+                f"{member.family.title}: {member.family.note}",
+                "link against a runtime that may be passed on",
+            )
+        else:
             continue
-        what = "a debug runtime" if debug else "Visual Studio's copy of LLVM's OpenMP runtime"
-        yield finding(
-            "WF604",
-            subject.origin(path),
-            f"{name} is {what}, which Microsoft's licence does not allow to pass on",
-            hint=(
-                "build in Release configuration"
-                if debug
-                else "build with /openmp or against libiomp5md.dll, which may be passed on"
-            ),
-        )
+        yield finding("WF604", subject.origin(path), f"{name} is {what}", hint=remedy)
 
 
 @rule("WF605", "unsigned", Severity.INFO, Repairable.NEVER, "DLLs in the wheel carry no Authenticode signature.")
