@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of
-from wheelfix.model import Finding, Repairable, Severity
+from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
@@ -86,14 +86,14 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
         if not archs:
             continue
         fits = fit(archs, subject.gpu)
-        evidence = {"archs": [*archs], "gpu": subject.gpu, "fit": fits.value}
+        evidence: dict[str, Json] = {"archs": [*archs], "gpu": subject.gpu, "fit": fits.value}
         if fits is Fit.NONE:
             loaded = subject.reached(path)
             yield finding(
                 "WF501",
                 subject.origin(path),
-                f"{base(path)} has code for {listing(archs, 12)}, none of which runs on {subject.gpu}; its kernels fail "
-                "with 'no kernel image is available for execution on the device'",
+                f"{base(path)} has code for {listing(archs, 12)}, none of which runs on {subject.gpu}; its kernels "
+                "fail with 'no kernel image is available for execution on the device'",
                 hint=_remedy(path, subject.gpu),
                 evidence=evidence,
                 severity=Severity.ERROR if loaded else Severity.WARNING,

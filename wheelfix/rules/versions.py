@@ -117,8 +117,8 @@ def mixed_mkl(subject: Subject) -> Iterator[Finding]:
             yield finding(
                 "WF408",
                 subject.origin(odd[0]),
-                f"{listing([base(path) for path in odd])} will not be used: mkl_core in {folder(subject.origin(odd[0]))} "
-                f"is .{listing(sorted(layers))}, and loads parts with its own number only",
+                f"{listing([base(path) for path in odd])} will not be used: mkl_core beside "
+                f"{'it' if len(odd) == 1 else 'them'} is .{listing(sorted(layers))} and loads parts of that number only",
                 hint="take every mkl_*.dll from one release: `wheelfix repair --oneapi FOLDER`",
                 evidence={"paths": [*map(subject.origin, odd)]},
             )
