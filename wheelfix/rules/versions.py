@@ -118,7 +118,7 @@ def mixed_mkl(subject: Subject) -> Iterator[Finding]:
                 "WF408",
                 subject.origin(odd[0]),
                 f"{listing([base(path) for path in odd])} will not be used: mkl_core beside "
-                f"{'it' if len(odd) == 1 else 'them'} is .{listing(sorted(layers))} and loads parts of that number only",
+                f"{'it' if len(odd) == 1 else 'them'} is .{listing(sorted(layers))} and loads its own parts only",
                 hint="take every mkl_*.dll from one release: `wheelfix repair --oneapi FOLDER`",
                 evidence={"paths": [*map(subject.origin, odd)]},
             )
