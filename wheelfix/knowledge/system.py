@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.tables import Checker, parse_toml, read_names, read_text
 from wheelfix.model import Machine, dll_key
 
@@ -245,6 +246,9 @@ def classify(name: str, machine: Machine = Machine.AMD64) -> DllClass:
         absent = absent_on(key)
         detail = "part of Windows" + (f"; absent on {absent}" if absent else "")
         return DllClass("system", key, detail, known_dll=key in known_dlls())
+    if member := family_of(key):
+        detail = f"{member.family.title}, by {member.family.vendor}"
+        return DllClass("vendor", key, detail, member.family.source, family=member.family.id)
     return DllClass("unknown", key)
 
 

@@ -1,0 +1,173 @@
+"""What DLLs load by name at run time."""
+
+from __future__ import annotations
+
+import pytest
+
+from wheelfix.knowledge.companions import (
+    CompanionNeed,
+    companion_rules,
+    companions_of,
+    needs_in_practice,
+    parents_of,
+    parse_companions,
+)
+from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.system import classify
+from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.model import Machine, Severity
+
+
+def required(name: str, **kind: str) -> set[str]:
+    return {need.name for need in companions_of(name, **kind) if need.required}
+
+
+CUDNN_8 = {f"cudnn_{part}_{half}64_8.dll" for part in ("ops", "cnn", "adv") for half in ("infer", "train")}
+
+
+def test_cudnn_8_needs_its_six_parts() -> None:
+    assert required("cudnn64_8.dll") == CUDNN_8
+
+
+@pytest.mark.parametrize(
+    ("version", "strength"),
+    [
+        pytest.param(None, "expected", id="unknown release"),
+        pytest.param("not a version", "expected", id="unreadable release"),
+        pytest.param("8.2.1.32", None, id="before 8.3"),
+        pytest.param("8.9.4.25", "required", id="after 8.3"),
+    ],
+)
+def test_zlibwapi_depends_on_cudnns_release(version: str | None, strength: str | None) -> None:
+    needs = [need for need in companions_of("cudnn64_8.dll", version=version) if need.name == "zlibwapi.dll"]
+    assert [need.strength for need in needs] == ([strength] if strength else [])
+
+
+def test_cudnn_9_links_zlib_itself_from_9_2_on() -> None:
+    assert "zlibwapi.dll" in required("cudnn64_9.dll", version="9.1.0.70")
+    assert not any(need.matches("zlibwapi.dll") for need in companions_of("cudnn64_9.dll", version="9.5.0"))
+
+
+def test_cudnn_9_brings_later_parts_along() -> None:
+    beside = [need for need in companions_of("cudnn64_9.dll") if need.strength == "beside"]
+    assert [need.matches("cudnn_engines_tensor_ir64_9.dll") for need in beside] == [True]
+    assert beside[0].severity is None
+    assert beside[0].vendored_by_default
+
+
+def test_cudnn_7_is_one_file() -> None:
+    assert companions_of("cudnn64_7.dll") == ()
+
+
+@pytest.mark.parametrize("v", ["1", "2", "3"])
+def test_mkl(v: str) -> None:
+    assert required(f"mkl_rt.{v}.dll") == {f"mkl_core.{v}.dll", f"mkl_intel_thread.{v}.dll"}
+    assert required(f"mkl_intel_thread.{v}.dll") == {f"mkl_core.{v}.dll", "libiomp5md.dll"}
+    assert required(f"mkl_tbb_thread.{v}.dll") == {f"mkl_core.{v}.dll", "tbb12.dll"}
+    assert required(f"mkl_sequential.{v}.dll") == {f"mkl_core.{v}.dll"}
+    assert required(f"mkl_core.{v}.dll") == {f"mkl_def.{v}.dll", f"mkl_vml_def.{v}.dll"}
+
+
+def test_mkl_rt_is_content_with_any_threading_layer() -> None:
+    layer = next(need for need in companions_of("mkl_rt.2.dll") if len(need.names) > 1)
+    assert layer.met_by(["mkl_core.2.dll", "MKL_SEQUENTIAL.2.dll"]) == "MKL_SEQUENTIAL.2.dll"
+    assert layer.met_by(["mkl_core.2.dll", "mkl_sequential.1.dll"]) is None
+
+
+def test_fast_kernels_are_worth_a_warning_and_come_along() -> None:
+    needs = {need.name: need for need in companions_of("mkl_core.2.dll")}
+    assert needs["mkl_avx2.2.dll"].severity is Severity.WARNING
+    assert needs["mkl_avx2.2.dll"].vendored_by_default
+    assert not needs["libimalloc.dll"].vendored_by_default
+
+
+def test_statically_linked_mkl_asks_for_nothing() -> None:
+    """torch_cpu.dll has the names of MKL's kernels as strings although MKL is linked into it."""
+    assert companions_of("torch_cpu.dll") == ()
+
+
+@pytest.mark.parametrize(
+    ("cuda", "first"),
+    [("11.7", "nvrtc-builtins64_117.dll"), (None, "nvrtc-builtins64_118.dll"), ("12.1", "nvrtc-builtins64_118.dll")],
+)
+def test_the_wheels_toolkit_decides_which_built_ins_come_first(cuda: str | None, first: str) -> None:
+    need = companions_of("nvrtc64_112_0.dll", cuda=cuda)[0]
+    assert need.required
+    assert need.names[0] == first
+    assert need.met_by(["nvrtc-builtins64_114.dll"]) == "nvrtc-builtins64_114.dll"
+
+
+def test_a_toolkit_that_the_table_does_not_know_yet_still_has_built_ins() -> None:
+    need = companions_of("nvrtc64_140_0.dll")[0]
+    assert need.met_by(["nvrtc-builtins64_141.dll"]) == "nvrtc-builtins64_141.dll"
+    assert need.met_by(["nvrtc64_140_0.dll"]) is None
+
+
+def test_the_delay_imports_that_matter() -> None:
+    assert needs_in_practice("mkl_intel_thread.2.dll", "libiomp5md.dll") is not None
+    assert needs_in_practice("MKL_INTEL_THREAD.2.DLL", "MKL_CORE.2.dll") is not None
+    assert needs_in_practice("caffe2_nvrtc.dll", "nvcuda.dll") is None
+
+
+def test_cupti_traces_without_nvperf_host() -> None:
+    assert required("cupti64_2022.2.1.dll") == set()
+
+
+def test_who_loads_a_dll() -> None:
+    assert parents_of("zlibwapi.dll") == ("cudnn64_8.dll", "cudnn64_9.dll")
+    assert parents_of("mkl_def.2.dll") == ("mkl_core.*.dll",)
+    assert parents_of("kernel32.dll") == ()
+
+
+def test_the_text_of_what_happens_names_the_file() -> None:
+    need = companions_of("cudnn64_8.dll")[0]
+    assert "Could not locate cudnn_ops_infer64_8.dll." in need.without
+
+
+def every_need() -> list[CompanionNeed]:
+    parents = [
+        *(f"cudnn64_{v}.dll" for v in (8, 9)),
+        *(f"mkl_{part}.{v}.dll" for part in ("rt", "core", "intel_thread", "tbb_thread") for v in (1, 2, 3)),
+        *(f"nvrtc64_{v}_0.dll" for v in (102, 110, 111, 112, 120, 130)),
+        "cupti64_2022.2.1.dll",
+        "tbb12.dll",
+        "libiomp5md.dll",
+    ]
+    return [need for parent in parents for need in companions_of(parent)]
+
+
+def test_no_companion_is_something_that_may_not_be_vendored() -> None:
+    for need in every_need():
+        for name in need.names:
+            assert classify(name, Machine.AMD64).kind == "vendor", name
+            member = family_of(name)
+            assert member is not None
+            assert member.family.redistribute
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        pytest.param('strength = "beside"', 'strength = "maybe"', "strength 'maybe'", id="strength"),
+        pytest.param('versions = ">=8.3"', 'versions = "eight"', "Invalid specifier", id="versions"),
+        pytest.param('each = ["mkl_core.{v}.dll"]', 'each = ["mkl_core.{w}.dll"]', "no group for", id="group"),
+        pytest.param('each = ["mkl_core.{v}.dll"]', 'each = ["mkl_rt.{v}.dll"]', "its own companion", id="itself"),
+        pytest.param(
+            'each = ["zlibwapi.dll"]', 'each = ["cudnn_ops_infer64_8.dll"]', "as required and as", id="two strengths"
+        ),
+        pytest.param('globs = ["cudnn*64_9.dll"]\n', "", "names no companion", id="nothing"),
+        pytest.param('globs = ["cudnn*64_9.dll"]', 'each = ["cudnn_ext64_9.dll"]', "told by globs", id="beside"),
+    ],
+)
+def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
+    text = read_text("companions.toml")
+    assert old in text
+    with pytest.raises(TableFault, match=fault):
+        parse_companions("companions.toml", text.replace(old, new, 1))
+
+
+def test_every_rule_tells_why_what_and_where_from() -> None:
+    for rule in companion_rules():
+        assert rule.because
+        assert rule.without
+        assert rule.source

@@ -1,0 +1,121 @@
+"""CUDA versions and file names."""
+
+from __future__ import annotations
+
+import pytest
+
+from wheelfix.knowledge.cuda import (
+    cuda_majors_for,
+    cuda_table,
+    cuda_versions_for,
+    cupti_names,
+    expected_name,
+    is_versioned_by_patch,
+    parse_cuda,
+    release,
+    release_of_local_version,
+)
+from wheelfix.knowledge.tables import TableFault, read_text
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("cudart64_110.dll", {f"11.{minor}" for minor in range(9)}, id="one runtime for all of 11"),
+        pytest.param("NVRTC64_112_0.DLL", {f"11.{minor}" for minor in range(2, 9)}, id="nvrtc from 11.2 to 11.8"),
+        pytest.param("cusolver64_10.dll", {"10.1", "10.2", "11.0"}, id="cusolver lags behind"),
+        pytest.param("cupti64_2022.2.1.dll", {"11.7"}, id="cupti by patch"),
+        pytest.param("nvrtc-builtins64_118.dll", {"11.8"}, id="built-ins by minor"),
+        pytest.param("zlib1.dll", set(), id="not of CUDA"),
+    ],
+)
+def test_toolkits_that_have_a_name(name: str, expected: set[str]) -> None:
+    assert cuda_versions_for(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("library", "cuda", "expected"),
+    [
+        ("cudart", "11.7", "cudart64_110.dll"),
+        ("cufft", "11.8", "cufft64_10.dll"),
+        ("cufft", "12.1", "cufft64_11.dll"),
+        ("cusparse", "13.0", "cusparse64_12.dll"),
+        ("cublaslt", "12.8", "cublasLt64_12.dll"),
+        ("nvrtc-builtins", "11.7.1", "nvrtc-builtins64_117.dll"),
+        ("nvJitLink", "11.8", None),
+        ("cupti", "11.7.0", "cupti64_2022.2.0.dll"),
+        ("cupti", "11.7", "cupti64_2022.2.1.dll"),
+        ("cupti", "12.6.3", "cupti64_2024.3.2.dll"),
+        ("cupti", "11.4.0", "cupti64_2021.2.2.dll"),
+        ("no-such-library", "11.7", None),
+    ],
+)
+def test_the_name_in_a_toolkit(library: str, cuda: str, expected: str | None) -> None:
+    assert expected_name(library, cuda) == expected
+
+
+def test_cupti_has_a_name_per_patch() -> None:
+    assert cupti_names("11.7") == ("cupti64_2022.2.0.dll", "cupti64_2022.2.1.dll")
+    assert cupti_names("11.7.1") == ("cupti64_2022.2.1.dll",)
+
+
+def test_a_name_can_belong_to_several_majors() -> None:
+    assert cuda_majors_for("curand64_10.dll") == {10, 11, 12, 13}
+    assert cuda_majors_for("cublas64_12.dll") == {12}
+
+
+@pytest.mark.parametrize(("text", "expected"), [("11.7", (11, 7)), ("v12.1", (12, 1)), ("11.8.20220929", (11, 8))])
+def test_release_takes_the_first_two_numbers(text: str, expected: tuple[int, int]) -> None:
+    assert release(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "cuda", "11"])
+def test_release_refuses_what_is_no_version(text: str) -> None:
+    with pytest.raises(ValueError, match="no CUDA version"):
+        release(text)
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("2.7.1+cu117", (11, 7)),
+        ("2.8.0+cu128", (12, 8)),
+        ("1.12.0+cu102.local", (10, 2)),
+        ("2.7.1+cpu", None),
+        ("2.7.1", None),
+    ],
+)
+def test_the_toolkit_in_a_local_version(version: str, expected: tuple[int, int] | None) -> None:
+    assert release_of_local_version(version) == expected
+
+
+def test_only_cupti_and_the_built_ins_must_fit_to_the_patch() -> None:
+    assert is_versioned_by_patch("cupti64_2022.2.1.dll")
+    assert is_versioned_by_patch("nvrtc-builtins64_117.dll")
+    assert not is_versioned_by_patch("cudart64_110.dll")
+
+
+def test_every_release_from_11_on_has_a_runtime_and_a_cupti() -> None:
+    table = cuda_table()
+    for major, minor in table.releases:
+        assert expected_name("cudart", f"{major}.{minor}")
+        assert major < 11 or cupti_names(f"{major}.{minor}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        pytest.param(
+            '"12.0-12.9" = "cudart64_12.dll"', '"11.8-12.9" = "cudart64_12.dll"', "two names for 11.8", id="overlap"
+        ),
+        pytest.param('"11.0-11.8" = "cublas64_11.dll"', '"11.0-11.9" = "cublas64_11.dll"', "unknown span", id="span"),
+        pytest.param('cuda = "11.7.0"', 'cuda = "11.7.1"', "twice", id="patch twice"),
+        pytest.param("cupti64_2022.3.0.dll", "cupti64_2022.2.1.dll", "belongs to two toolkits", id="two toolkits"),
+        pytest.param('"10.0", "10.1"', '"10.1", "10.0"', "not in order", id="order"),
+    ],
+)
+def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
+    text = read_text("cuda.toml")
+    assert old in text
+    with pytest.raises(TableFault, match=fault):
+        parse_cuda("cuda.toml", text.replace(old, new, 1))

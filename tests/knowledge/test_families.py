@@ -1,0 +1,127 @@
+"""DLLs known by their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from wheelfix.knowledge.families import (
+    demangle,
+    families,
+    family_of,
+    is_openmp,
+    is_test_artifact,
+    members_of,
+    parse_families,
+)
+from wheelfix.knowledge.system import classify
+from wheelfix.knowledge.tables import TableFault, read_text
+
+
+@pytest.mark.parametrize(
+    ("name", "family", "version"),
+    [
+        ("cudart64_110.dll", "cudart", "110"),
+        ("cublasLt64_11.dll", "cublas", "11"),
+        ("cudnn64_8.dll", "cudnn", "8"),
+        ("cudnn_engines_runtime_compiled64_9.dll", "cudnn", "9"),
+        ("nvrtc64_112_0.dll", "nvrtc", "112"),
+        ("nvrtc64_120_0.alt.dll", "nvrtc", "120"),
+        ("nvrtc-builtins64_117.dll", "nvrtc", ""),
+        ("cupti64_2022.2.1.dll", "cupti", "2022.2.1"),
+        ("nvToolsExt64_1.dll", "nvtx", "1"),
+        ("mkl_core.2.dll", "mkl", "2"),
+        ("mkl_vml_avx512.3.dll", "mkl", "3"),
+        ("mkl_rt.dll", "mkl-legacy", ""),
+        ("libiomp5md.dll", "openmp-intel", ""),
+        ("libomp140.x86_64.dll", "openmp-msvc-llvm", ""),
+        ("vcomp140.dll", "openmp-msvc", "140"),
+        ("tbb12.dll", "tbb", "12"),
+        ("torch_cpu.dll", "torch", ""),
+        ("aoti_custom_ops.dll", "torch-tests", ""),
+        ("uv.dll", "uv", ""),
+        ("zlibwapi.dll", "zlibwapi", ""),
+    ],
+)
+def test_family_and_version_are_read_from_the_name(name: str, family: str, version: str) -> None:
+    member = family_of(name)
+    assert member is not None
+    assert (member.family.id, member.version) == (family, version)
+
+
+@pytest.mark.parametrize("name", ["kernel32.dll", "zlib1.dll", "mkl.dll", "cudnn.dll", "mytorch.dll"])
+def test_other_names_have_no_family(name: str) -> None:
+    assert family_of(name) is None
+
+
+def test_a_mangled_name_is_recognised() -> None:
+    name = "vcomp140-0f2ea95580b32bcfc81c235d5751ce78.dll"
+    member = family_of(name)
+    assert demangle(name) == "vcomp140.dll"
+    assert member is not None
+    assert (member.family.id, member.mangled) == ("openmp-msvc", True)
+
+
+def test_parts_of_one_release_belong_together() -> None:
+    cudnn = family_of("cudnn64_8.dll")
+    assert cudnn is not None
+    assert cudnn.together() == ("cudnn*64_8.dll",)
+    assert cudnn.belongs_with("cudnn_ops_infer64_8.dll")
+    assert not cudnn.belongs_with("cudnn64_8.dll")
+    assert not cudnn.belongs_with("cudnn_ops64_9.dll")
+
+
+def test_visual_studios_llvm_openmp_may_not_be_passed_on() -> None:
+    member = family_of("libomp140.x86_64.dll")
+    assert member is not None
+    assert not member.family.redistribute
+    assert "debug_nonredist" in member.family.note
+
+
+def test_no_vendor_family_may_be_renamed() -> None:
+    assert [family.id for family in families() if family.rename] == []
+
+
+def test_openmp_runtimes_are_counted_without_stubs() -> None:
+    names = ["libiomp5md.dll", "libiompstubs5md.dll", "VCOMP140.DLL", "libomp.dll", "omptarget.dll", "libgomp-1.dll"]
+    assert [name for name in names if is_openmp(name)] == [
+        "libiomp5md.dll",
+        "VCOMP140.DLL",
+        "libomp.dll",
+        "libgomp-1.dll",
+    ]
+
+
+def test_test_artifacts() -> None:
+    assert is_test_artifact("backend_with_compiler.dll")
+    assert not is_test_artifact("c10.dll")
+
+
+def test_members_of_a_group_keep_their_order() -> None:
+    found = members_of("cuda", ["x.dll", "cufft64_10.dll", "cudart64_110.dll", "cudnn64_8.dll"])
+    assert [member.name for member in found] == ["cufft64_10.dll", "cudart64_110.dll"]
+
+
+def test_classify_names_the_family_of_a_vendors_dll() -> None:
+    answer = classify("cudnn64_8.dll")
+    assert (answer.kind, answer.family, answer.detail) == ("vendor", "cudnn", "cuDNN, by NVIDIA")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        pytest.param('id = "cufft"', 'id = "curand"', "family 'curand' twice", id="id twice"),
+        pytest.param('together = ["tbb*.dll"]', 'together = ["TBB*.dll"]', "not folded", id="glob not folded"),
+        pytest.param(
+            'together = ["nvrtc64_*.dll", ',
+            'rename = true\nsize = 1\ntogether = ["nvrtc64_*.dll", ',
+            "unknown field size",
+            id="field",
+        ),
+        pytest.param('note = "it lies under debug_nonredist', 'source2 = "', "unknown field", id="no reason"),
+    ],
+)
+def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
+    text = read_text("families.toml")
+    assert old in text
+    with pytest.raises(TableFault, match=fault):
+        parse_families("families.toml", text.replace(old, new, 1))

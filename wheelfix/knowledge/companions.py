@@ -1,0 +1,232 @@
+"""Tells what a DLL loads by name at run time, which no import table shows."""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from wheelfix.knowledge.cuda import cuda_versions_for, expected_name, release
+from wheelfix.knowledge.tables import Checker, Row, parse_toml, read_text
+from wheelfix.model import Severity, dll_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+STRENGTHS = ("required", "expected", "beside", "optional")
+
+
+@dataclass(frozen=True, slots=True)
+class CompanionRule:
+    """One entry of ``companions.toml``: what every parent that matches the pattern asks for."""
+
+    parent: re.Pattern[str]
+    strength: str
+    because: str
+    without: str
+    source: str
+    each: tuple[str, ...] = ()
+    any_of: tuple[str, ...] = ()
+    globs: tuple[str, ...] = ()
+    versions: SpecifierSet | None = None
+    builtins: bool = False
+    """The names are those of NVRTC's built-ins in the toolkits that have the parent."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompanionNeed:
+    """Something that a DLL will look for by name."""
+
+    names: tuple[str, ...]
+    """Any of them meets the need; the best first. Empty for ``beside`` needs, which are globs only."""
+    strength: str
+    because: str
+    without: str
+    """What happens without it."""
+    source: str
+    globs: tuple[str, ...] = ()
+    """Folded globs of further names that meet the need, or of what to bring along."""
+
+    @property
+    def required(self) -> bool:
+        """Whether what the parent is for fails without it."""
+        return self.strength == "required"
+
+    @property
+    def severity(self) -> Severity | None:
+        """How much its absence matters; None when it says nothing."""
+        grades = {"required": Severity.ERROR, "expected": Severity.WARNING, "optional": Severity.INFO}
+        return grades.get(self.strength)
+
+    @property
+    def vendored_by_default(self) -> bool:
+        """Whether ``--companions required`` brings it along: everything but what the parent merely looks for."""
+        return self.strength != "optional"
+
+    @property
+    def name(self) -> str:
+        """The name to show: the best one, or the glob."""
+        return self.names[0] if self.names else self.globs[0]
+
+    def matches(self, name: str) -> bool:
+        """Whether a file of that name meets the need."""
+        key = dll_key(name)
+        return any(dll_key(own) == key for own in self.names) or any(
+            fnmatch.fnmatchcase(key, glob) for glob in self.globs
+        )
+
+    def met_by(self, present: Iterable[str]) -> str | None:
+        """Return the best of the names that are there, or None."""
+        by_key = {dll_key(name): name for name in present}
+        for name in self.names:
+            if dll_key(name) in by_key:
+                return by_key[dll_key(name)]
+        return next((by_key[key] for key in sorted(by_key) if self.matches(key)), None)
+
+
+def parse_companions(table: str, text: str) -> tuple[CompanionRule, ...]:
+    """Turn the table's text into values; every fault is told at once."""
+    tree = parse_toml(table, text)
+    check = Checker(table)
+    rows = check.rows(
+        tree,
+        "companion",
+        ["parent", "strength", "because", "without"],
+        ["each", "any_of", "globs", "versions", "builtins"],
+    )
+    rules = tuple(_rule(check, row) for row in rows)
+    seen: dict[tuple[str, str], str] = {}
+    for rule in rules:
+        for name in (*rule.each, *rule.any_of):
+            key = (rule.parent.pattern, name)
+            if key in seen:
+                check.faults.append(f"{rule.parent.pattern!r} has {name!r} as {seen[key]} and as {rule.strength}")
+            seen[key] = rule.strength
+    check.finish()
+    return rules
+
+
+def _rule(check: Checker, row: Row) -> CompanionRule:
+    parent = check.pattern(row["parent"])
+    check.one_of("strength", row["strength"], STRENGTHS)
+    fields: dict[str, Any] = {key: tuple(row.get(key, ())) for key in ("each", "any_of", "globs")}
+    if not any(fields.values()):
+        check.faults.append(f"{row['parent']!r} names no companion")
+    if row["strength"] == "beside" and (fields["each"] or fields["any_of"]):
+        check.faults.append(f"{row['parent']!r}: what comes along is told by globs")
+    groups = dict.fromkeys(parent.groupindex, "0")
+    for template in (*fields["each"], *fields["any_of"], *fields["globs"]):
+        try:
+            name = template.format(**groups)
+        except (KeyError, IndexError, ValueError):
+            check.faults.append(f"{row['parent']!r} has no group for {template!r}")
+            continue
+        if parent.fullmatch(dll_key(name)):
+            check.faults.append(f"{row['parent']!r} is its own companion {template!r}")
+    try:
+        versions = SpecifierSet(row["versions"]) if "versions" in row else None
+    except InvalidSpecifier as exc:
+        check.faults.append(f"{row['parent']!r}: {exc}")
+        versions = None
+    return CompanionRule(
+        parent,
+        row["strength"],
+        row["because"],
+        row["without"],
+        row["source"],
+        versions=versions,
+        builtins=row.get("builtins", False),
+        **fields,
+    )
+
+
+@functools.cache
+def companion_rules() -> tuple[CompanionRule, ...]:
+    """Return every rule, in the order of the table."""
+    return parse_companions("companions.toml", read_text("companions.toml"))
+
+
+def companions_of(name: str, *, cuda: str | None = None, version: str | None = None) -> tuple[CompanionNeed, ...]:
+    """Return what a DLL of that name will look for at run time, in the order of the table.
+
+    ``cuda`` is the toolkit the wheel is for, which decides the order of NVRTC's built-ins; ``version`` the file version
+    of the DLL itself, where it was read.
+    """
+    return _companions_of(dll_key(name), cuda, version)
+
+
+@functools.lru_cache(maxsize=2048)
+def _companions_of(key: str, cuda: str | None, version: str | None) -> tuple[CompanionNeed, ...]:
+    return tuple(need for rule in companion_rules() for need in _needs(rule, key, cuda, version))
+
+
+def _needs(rule: CompanionRule, key: str, cuda: str | None, version: str | None) -> Iterator[CompanionNeed]:
+    match = rule.parent.fullmatch(key)
+    strength = _strength(rule, version) if match else None
+    if not match or not strength:
+        return
+    groups = match.groupdict()
+
+    def fill(templates: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(template.format(**groups) for template in templates)
+
+    globs = fill(rule.globs)
+    choices: list[tuple[str, ...]] = [(name,) for name in fill(rule.each)]
+    if rule.any_of:
+        choices.append(fill(rule.any_of))
+    if rule.builtins:
+        choices.append(_builtins(key, cuda))
+    for names in choices or [()]:
+        shown = {**groups, "name": names[0] if names else globs[0]}
+        without = rule.without.format(**shown)
+        yield CompanionNeed(names, strength, rule.because, without, rule.source, globs)
+
+
+def _strength(rule: CompanionRule, version: str | None) -> str | None:
+    """Return the rule's strength for that release of the parent; None when it is not about it."""
+    if rule.versions is None:
+        return rule.strength
+    try:
+        known = Version(version) if version else None
+    except InvalidVersion:
+        known = None
+    if known is None:
+        return "expected" if rule.strength == "required" else rule.strength
+    return rule.strength if rule.versions.contains(known, prereleases=True) else None
+
+
+def _builtins(nvrtc: str, cuda: str | None) -> tuple[str, ...]:
+    """Return the built-ins of the toolkits that have this NVRTC: the wheel's own first, then the newest."""
+    toolkits = sorted(cuda_versions_for(nvrtc), key=release, reverse=True)
+    if cuda and (own := "{}.{}".format(*release(cuda))) in toolkits:
+        toolkits = [own, *(toolkit for toolkit in toolkits if toolkit != own)]
+    names = (expected_name("nvrtc-builtins", toolkit) for toolkit in toolkits)
+    return tuple(name for name in names if name)
+
+
+def needs_in_practice(importer: str, imported: str) -> CompanionNeed | None:
+    """Return the need that makes a delay import required in practice, or None for one that may stay unmet."""
+    needs = companions_of(importer)
+    return next((need for need in needs if need.required and need.matches(imported)), None)
+
+
+def parents_of(name: str) -> tuple[str, ...]:
+    """Return globs of the DLLs that load a DLL of that name at run time, for words to a user."""
+    key = dll_key(name)
+    found = []
+    for rule in companion_rules():
+        groups = dict.fromkeys(rule.parent.groupindex, "*")
+        globs = [dll_key(template.format(**groups)) for template in (*rule.each, *rule.any_of, *rule.globs)]
+        if any(fnmatch.fnmatchcase(key, glob) for glob in globs):
+            found.append(_readable(rule.parent.pattern))
+    return tuple(dict.fromkeys(found))
+
+
+def _readable(pattern: str) -> str:
+    """Return a parent's pattern as a glob that a person can read."""
+    return re.sub(r"\(\?[P:][^()]*\)|\[[^]]*\]\+", "*", pattern).replace("\\", "")

@@ -1,0 +1,142 @@
+"""Knows vendors' DLLs by their names: which family, which release, what has to come along, what may be passed on."""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.tables import Checker, parse_toml, read_text
+from wheelfix.model import dll_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# delvewheel puts 32 hexadecimal digits before the first dot: msvcp140-0f2ea95580b32bcfc81c235d5751ce78.dll
+_MANGLED = re.compile(r"-[0-9a-f]{32}(?=\.)")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """DLLs of one vendor that belong together."""
+
+    id: str
+    group: str
+    """Families of one group are alternatives or parts of one thing: ``openmp``, ``cuda``, ``mkl``, …"""
+    title: str
+    vendor: str
+    pattern: re.Pattern[str]
+    source: str
+    together: tuple[str, ...] = ()
+    """Globs, with ``{version}`` to be filled in, of files that must not be mixed from several folders."""
+    rename: bool = False
+    """Whether the file may get another name."""
+    redistribute: bool = True
+    """Whether a wheel may carry it."""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A DLL name recognised as part of a family."""
+
+    name: str
+    """As spelled."""
+    family: Family
+    version: str
+    """What the name says about the release: ``8`` for cudnn64_8.dll, ``2022.2.1`` for CUPTI; may be empty."""
+    mangled: bool = False
+    """The name carries delvewheel's hash, although the family may not be renamed."""
+
+    @property
+    def major(self) -> int | None:
+        """The first number of the version, or None."""
+        match = re.match(r"\d+", self.version)
+        return int(match[0]) if match else None
+
+    def together(self) -> tuple[str, ...]:
+        """Return folded globs of the files that, where used, must come from the same folder as this one."""
+        return tuple(glob.replace("{version}", self.version) for glob in self.family.together)
+
+    def belongs_with(self, name: str) -> bool:
+        """Whether another file of that name must come from the same folder as this one."""
+        key = dll_key(name)
+        return key != dll_key(self.name) and any(fnmatch.fnmatchcase(key, glob) for glob in self.together())
+
+
+def parse_families(table: str, text: str) -> tuple[Family, ...]:
+    """Turn the table's text into values; every fault is told at once."""
+    tree = parse_toml(table, text)
+    check = Checker(table)
+    required = ["id", "group", "title", "vendor", "pattern"]
+    rows = check.rows(tree, "family", required, ["together", "rename", "redistribute", "note"])
+    check.unique("family", (row["id"] for row in rows))
+    families = tuple(
+        Family(
+            **{
+                **row,
+                "pattern": check.pattern(row["pattern"]),
+                "together": tuple(row.get("together", ())),
+            }
+        )
+        for row in rows
+    )
+    for family in families:
+        for glob in family.together:
+            if "{version}" in glob and "version" not in family.pattern.groupindex:
+                check.faults.append(f"family {family.id!r} fills {glob!r} but reads no version")
+            if glob != glob.lower():
+                check.faults.append(f"family {family.id!r}: {glob!r} is not folded")
+        if not family.redistribute and not family.note:
+            check.faults.append(f"family {family.id!r} may not be passed on and does not say why")
+    check.finish()
+    return families
+
+
+@functools.cache
+def families() -> tuple[Family, ...]:
+    """Return every family, in the order of the table."""
+    return parse_families("families.toml", read_text("families.toml"))
+
+
+def demangle(name: str) -> str:
+    """Return the name without the hash that delvewheel puts into it."""
+    return _MANGLED.sub("", name, count=1)
+
+
+@functools.lru_cache(maxsize=4096)
+def family_of(name: str) -> Member | None:
+    """Return the family that a DLL name belongs to, or None for a name that nobody here knows."""
+    key = dll_key(name)
+    plain = demangle(key)
+    for family in families():
+        if match := family.pattern.fullmatch(plain):
+            return Member(name, family, match.groupdict().get("version") or "", mangled=plain != key)
+    return None
+
+
+def members_of(group: str, names: Iterable[str]) -> tuple[Member, ...]:
+    """Return the names that belong to a group of families (``openmp``, ``cuda``), in their order."""
+    found = (family_of(name) for name in names)
+    return tuple(member for member in found if member and member.family.group == group)
+
+
+def is_test_artifact(name: str) -> bool:
+    """Whether the DLL is one that only ``BUILD_TEST=1`` makes."""
+    member = family_of(name)
+    return member is not None and member.family.group == "torch-tests"
+
+
+def is_openmp(name: str) -> bool:
+    """Whether the DLL is an OpenMP runtime that clashes with another one in the same process.
+
+    Stubs and the offload libraries of Intel's family start no threads of their own.
+    """
+    member = family_of(name)
+    return (
+        member is not None
+        and member.family.group == "openmp"
+        and not demangle(dll_key(name)).startswith(("libiompstubs", "libomptarget", "omptarget"))
+    )
