@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from wheelfix.cli.main import Subparsers
     from wheelfix.cli.parser import Parser
     from wheelfix.errors import WheelfixError
-    from wheelfix.model import Severity
     from wheelfix.options import RootOptions
 
 
@@ -136,13 +135,8 @@ def root_options(args: argparse.Namespace) -> RootOptions:
     )
 
 
-LEVELS = {"error": 3, "warning": 2, "info": 1}
-
-
-def exit_code(severities: Iterable[Severity], errors: Iterable[WheelfixError], fail_on: str) -> int:
+def exit_code(failed: bool, errors: Iterable[WheelfixError]) -> int:
     """Return the worst of all: 1 for a finding that counts, and the code of each input that could not be read."""
-    threshold = LEVELS.get(fail_on, 4)
-    failed = any(LEVELS[severity.value] >= threshold for severity in severities)
     return max([Exit.FINDINGS if failed else Exit.OK, *(error.exit_code for error in errors)])
 
 

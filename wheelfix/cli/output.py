@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.common import write_result
+from wheelfix.cli.common import exit_code, write_result
 from wheelfix.cli.parser import did_you_mean
-from wheelfix.report.formats import SCAN_KINDS, Failure, render, slim
+from wheelfix.report.formats import DEFAULT, SCAN_KINDS, Context, Failure, render, slim
 from wheelfix.report.look import Look, look_of
 from wheelfix.report.progress import Progress
 
 if TYPE_CHECKING:
-    from wheelfix.model import ScanReport, Severity
+    from wheelfix.model import ScanReport
 
 
 def report_request(text: str) -> tuple[str, Path]:
@@ -49,6 +49,7 @@ class Output:
     verbose: bool = False
     quiet: bool = False
     look: Look = field(default_factory=Look)
+    context: Context = DEFAULT
     reports: list[ScanReport] = field(default_factory=list)
     """Without symbol tables, so that a folder of wheels fits into memory."""
     failures: list[Failure] = field(default_factory=list)
@@ -59,12 +60,17 @@ class Output:
     def from_args(cls, args: argparse.Namespace) -> Output:
         """Return the output that a command line asks for."""
         look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
-        return cls(args.format, args.output, tuple(args.report), args.verbose, args.quiet, look)
+        return cls(args.format, args.output, tuple(args.report), args.verbose, args.quiet, look, Context(args.fail_on))
 
     @property
-    def severities(self) -> list[Severity]:
-        """How much each finding of all reports matters."""
-        return [finding.severity for report in self.reports for finding in report.findings]
+    def failed(self) -> bool:
+        """Whether some finding counts against the build."""
+        return any(self.context.fails(report, finding) for report in self.reports for finding in report.findings)
+
+    @property
+    def exit_code(self) -> int:
+        """The worst of all inputs."""
+        return exit_code(self.failed, [failure.error for failure in self.failures])
 
     def progress(self, total: int) -> Progress:
         """Return a progress line on stderr that makes room for what is printed here."""
@@ -93,7 +99,7 @@ class Output:
     def finish(self) -> None:
         """Write the summary of many, the document, and the reports to files."""
         if self.kind != "text":
-            write_result(render(self.kind, self.reports, self.failures), self.file)
+            write_result(render(self.kind, self.reports, self.failures, self.context), self.file)
         else:
             if not self.quiet and len(self.reports) > 1:
                 from wheelfix.report.text import render_summary
@@ -102,7 +108,7 @@ class Output:
             if self.file is not None:
                 write_result("".join(self._told), self.file)
         for kind, file in self.requests:
-            write_result(render(kind, self.reports, self.failures), file)
+            write_result(render(kind, self.reports, self.failures, self.context), file)
 
     def _tell(self, text: str) -> None:
         if self.file is not None:

@@ -12,7 +12,6 @@ from wheelfix.cli.common import (
     add_output_options,
     add_root_options,
     add_target_options,
-    exit_code,
     refuse_contradiction,
     root_options,
 )
@@ -106,4 +105,4 @@ def execute(args: argparse.Namespace) -> int:
                 output.add(result)
             progress.step()
     output.finish()
-    return exit_code(output.severities, [failure.error for failure in output.failures], args.fail_on)
+    return output.exit_code

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 from wheelfix.model import Exports, Image, Import, ScannedImage, ScanReport
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from wheelfix.errors import WheelfixError
+    from wheelfix.model import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,27 +23,58 @@ class Failure:
     error: WheelfixError
 
 
+LEVELS = {"error": 3, "warning": 2, "info": 1, "never": 4}
+"""From which severity on a finding fails the build: ``LEVELS[severity] >= LEVELS[fail_on]``."""
+
+
+def nothing_known(report: ScanReport, finding: Finding) -> bool:
+    """There is no baseline."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a document should know beyond the reports: which findings count."""
+
+    fail_on: str = "error"
+    known: Callable[[ScanReport, Finding], bool] = nothing_known
+    """Whether a finding is in the baseline."""
+
+    def fails(self, report: ScanReport, finding: Finding) -> bool:
+        """Whether the finding makes the build fail."""
+        return LEVELS[finding.severity.value] >= LEVELS[self.fail_on] and not self.known(report, finding)
+
+
+DEFAULT = Context()
+
+
 class Renderer(Protocol):
     """What ``report/<kind>.py`` has as ``render_scan``."""
 
-    def __call__(self, reports: Sequence[ScanReport], failures: Sequence[Failure] = ()) -> str:
+    def __call__(self, reports: Sequence[ScanReport], failures: Sequence[Failure], context: Context) -> str:
         """Return the whole document."""
 
 
 MACHINE_KINDS = {
     "json": "wheelfix.report.json_",
+    "sarif": "wheelfix.report.sarif",
+    "github": "wheelfix.report.github",
+    "junit": "wheelfix.report.junit",
+    "markdown": "wheelfix.report.markdown",
 }
 """Kinds that are one document over all inputs; ``text`` is written as the scan goes."""
 
 SCAN_KINDS = ("text", *MACHINE_KINDS)
 
 
-def render(kind: str, reports: Sequence[ScanReport], failures: Sequence[Failure] = ()) -> str:
+def render(
+    kind: str, reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT
+) -> str:
     """Return the document of one kind over some reports."""
     if kind == "text":
         return _render_text(reports, failures)
     renderer: Renderer = importlib.import_module(MACHINE_KINDS[kind]).render_scan
-    return renderer(reports, failures)
+    return renderer(reports, failures, context)
 
 
 def _render_text(reports: Sequence[ScanReport], failures: Sequence[Failure]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.model import Candidate, Finding, Malformed, MissingDll, Prediction, ScannedImage, ScanReport
+from wheelfix.report.formats import DEFAULT, Context
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,7 +30,7 @@ def tool() -> dict[str, Json]:
     return {"name": "wheelfix", "version": wheelfix.__version__}
 
 
-def render_scan(reports: Iterable[ScanReport], failures: Sequence[Failure] = ()) -> str:
+def render_scan(reports: Iterable[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
     """Return the ``wheelfix.scan/1`` document of some reports.
 
     ``failures`` are the inputs that could not be scanned, with the reason; the key is there only when some are.
@@ -37,7 +38,7 @@ def render_scan(reports: Iterable[ScanReport], failures: Sequence[Failure] = ())
     document: dict[str, Json] = {
         "schema": SCAN_SCHEMA,
         "tool": tool(),
-        "wheels": [scan_value(report) for report in reports],
+        "wheels": [scan_value(report, context) for report in reports],
     }
     if failures:
         document["failures"] = [failure_value(failure) for failure in failures]
@@ -50,7 +51,7 @@ def failure_value(failure: Failure) -> Json:
     return {"path": failure.path, "what": error.what, "because": error.because, "hint": error.hint}
 
 
-def scan_value(report: ScanReport) -> dict[str, Json]:
+def scan_value(report: ScanReport, context: Context = DEFAULT) -> dict[str, Json]:
     """Return the report on one wheel as plain values."""
     return {
         "path": report.path,
@@ -62,7 +63,7 @@ def scan_value(report: ScanReport) -> dict[str, Json]:
         "images": [image_value(image) for image in report.images],
         "missing": [missing_value(item) for item in report.missing],
         "first_failure": prediction_value(report.first_failure) if report.first_failure else None,
-        "findings": [finding_value(finding) for finding in report.findings],
+        "findings": [finding_value(finding, known=context.known(report, finding)) for finding in report.findings],
     }
 
 
@@ -122,9 +123,9 @@ def prediction_value(prediction: Prediction) -> dict[str, Json]:
     }
 
 
-def finding_value(finding: Finding) -> dict[str, Json]:
-    """Return one finding; evidence is ordered by its keys."""
-    return {
+def finding_value(finding: Finding, *, known: bool = False) -> dict[str, Json]:
+    """Return one finding; evidence is ordered by its keys, ``known`` is there when the baseline has it."""
+    value: dict[str, Json] = {
         "code": finding.code,
         "name": finding.name,
         "severity": finding.severity.value,
@@ -134,6 +135,9 @@ def finding_value(finding: Finding) -> dict[str, Json]:
         "evidence": {key: finding.evidence[key] for key in sorted(finding.evidence)},
         "repairable": finding.repairable.value,
     }
+    if known:
+        value["known"] = True
+    return value
 
 
 def render_rules(rules: Iterable[Rule]) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from typing import TYPE_CHECKING
 
 from wheelfix.model import (
     Assumed,
     Driver,
+    Finding,
     InView,
     Missing,
     OwnedBy,
@@ -34,13 +36,32 @@ def short_path(path: str) -> str:
     return path[len(SITE_PACKAGES) :] if path.startswith(SITE_PACKAGES) else path
 
 
+def plain_name(name: str) -> str:
+    """Return a distribution's name as it compares: lower case, runs of ``-_.`` as one dash."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def sentence(finding: Finding) -> str:
+    """Return a finding's message with the whole path of what it is about, said once."""
+    subject = short_path(finding.subject)
+    base = posixpath.basename(subject)
+    if not subject or subject in finding.message:
+        return finding.message
+    if base and re.match(rf"{re.escape(base)}(?![\w.-])", finding.message):
+        return subject + finding.message[len(base) :]
+    return finding.message if base and base in finding.message else f"{subject}: {finding.message}"
+
+
 def label(report: ScanReport) -> str:
     """Return what a report is about in one word: the wheel's file name, or the folder with the package."""
     normal = report.path.replace("\\", "/").rstrip("/")
     base = posixpath.basename(normal)
     if base.lower().endswith(".whl"):
         return base
-    return f"{report.name} in {report.path}" if report.name else report.path
+    folder = report.path
+    if base.lower().endswith((".dist-info", ".egg-info")):
+        folder = folder.rstrip("/\\")[: -len(base)].rstrip("/\\") or "."
+    return f"{report.name} in {folder}" if report.name and report.name != base else folder
 
 
 def import_statement(report: ScanReport) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from wheelfix.model import EdgeKind, Finding, Malformed, MissingDll, ScanReport, Severity, Verdict
 from wheelfix.report.text.canvas import Canvas, Span
 from wheelfix.report.text.tree import draw_tree
-from wheelfix.report.words import count, import_statement, label, short_path
+from wheelfix.report.words import count, import_statement, label, sentence, short_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -163,11 +163,7 @@ def _group(canvas: Canvas, findings: Sequence[Finding], style: str, *, verbose: 
     shown = findings if verbose else findings[:SHOWN]
     hints = list(dict.fromkeys(finding.hint for finding in shown if finding.hint))
     for finding in shown:
-        subject = short_path(finding.subject)
-        spans: list[Span] = (
-            [finding.message] if subject in finding.message else [(subject, "name"), f": {finding.message}"]
-        )
-        canvas.paragraph(*(spans if subject else [finding.message]), indent=4)
+        canvas.paragraph(sentence(finding), indent=4)
         if len(hints) > 1 and finding.hint:
             canvas.paragraph(finding.hint, indent=6, lead=("hint: ", "dim"))
     if len(findings) > len(shown):

@@ -1,0 +1,87 @@
+"""What CI systems read: GitHub's annotations, JUnit XML, Markdown."""
+
+from __future__ import annotations
+
+import dataclasses
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from tests.report.golden import check_golden
+from tests.report.samples import broken_torch, clean_wheel, risky_extension
+from wheelfix.errors import InputError
+from wheelfix.model import Finding, Severity
+from wheelfix.report import github, junit, markdown
+from wheelfix.report.formats import Context, Failure
+
+FAILURE = Failure(
+    "dist/x.whl", InputError("dist/x.whl is no wheel", because="it is no ZIP archive", hint="build again")
+)
+ALL = [broken_torch(), clean_wheel(), risky_extension()]
+KNOWN = Context(known=lambda report, finding: finding.code == "WF301")
+
+
+@pytest.mark.parametrize(("module", "suffix"), [(github, "txt"), (junit, "xml"), (markdown, "md")])
+def test_golden(module, suffix):
+    name = module.__name__.rpartition(".")[2]
+    check_golden(f"{name}.{suffix}", module.render_scan(ALL, [FAILURE]))
+
+
+def with_finding(**settings) -> object:
+    finding = Finding(
+        **({"code": "WF999", "name": "odd", "severity": Severity.ERROR, "subject": "", "message": "x"} | settings)
+    )
+    return dataclasses.replace(clean_wheel(), findings=(finding,))
+
+
+class TestGithub:
+    def test_nothing_in_a_name_becomes_a_command(self):
+        text = github.render_scan([with_finding(message="a\n::stop-commands::x\r\n100%", hint="b\n::add-mask::c")])
+        assert text.splitlines()[0].endswith("::a%0A::stop-commands::x%0D%0A100%25%0Ahint: b%0A::add-mask::c")
+        assert len(text.splitlines()) == 2
+
+    def test_a_path_with_commas_and_colons_stays_one_property(self):
+        report = dataclasses.replace(with_finding(), path="C:\\a,b\\c.whl")
+        assert github.render_scan([report]).startswith("::error file=C%3A\\a%2Cb\\c.whl,title=")
+
+    def test_many_of_one_code_are_one_annotation(self):
+        lines = [line for line in github.render_scan([broken_torch()]).splitlines() if line.startswith("::notice")]
+        assert len(lines) == 1
+        assert "(7 times)" in lines[0]
+        assert lines[0].endswith("and 2 more")
+
+    def test_what_the_baseline_knows_is_not_annotated(self):
+        assert "::error" not in github.render_scan([broken_torch()], (), KNOWN)
+
+
+class TestJunit:
+    @pytest.mark.parametrize(("fail_on", "failures"), [("never", 0), ("error", 1), ("warning", 2), ("info", 9)])
+    def test_what_fails_the_build_fails_the_case(self, fail_on, failures):
+        root = ET.fromstring(junit.render_scan([broken_torch()], (), Context(fail_on)))
+        assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("9", str(failures), "0")
+        assert len(root.findall(".//failure")) == failures
+
+    def test_what_the_baseline_knows_passes(self):
+        assert ET.fromstring(junit.render_scan([broken_torch()], (), KNOWN)).get("failures") == "0"
+
+    def test_characters_that_xml_cannot_hold(self):
+        text = junit.render_scan([with_finding(message="a\x00\x1b\ud800<&>\u4e2d", subject="\x07")])
+        (failure,) = ET.fromstring(text).findall(".//failure")
+        assert failure.get("message") == "a\ufffd\ufffd\ufffd<&>\u4e2d"
+
+
+class TestMarkdown:
+    def test_nothing_in_a_name_becomes_markup(self):
+        text = markdown.render_scan([with_finding(message="<img src=x> | [a](b) `c` \n# d")])
+        assert r"\<img src=x\> \| \[a\](b) \`c\` \# d" in text
+
+    def test_the_fence_is_longer_than_any_inside(self):
+        assert list(markdown.fence("a ```` b")) == ["`````text", "a ```` b", "`````"]
+
+    def test_what_the_baseline_knows_is_counted_only(self):
+        text = markdown.render_scan([broken_torch()], (), KNOWN)
+        assert "| WF301 " not in text
+        assert "1 known finding in the baseline." in text
+
+    def test_nothing_scanned(self):
+        assert markdown.render_scan([]) == "## wheelfix\n\n"

@@ -1,0 +1,93 @@
+"""SARIF: held against the standard's own schema where it is at hand, always against the part of it that we use."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.report.samples import broken_torch, clean_wheel, risky_extension
+from wheelfix.errors import InputError
+from wheelfix.report.formats import Context, Failure
+from wheelfix.report.sarif import file_uri, fingerprint, render_scan
+from wheelfix.rules.registry import all_rules
+
+SUBSET = json.loads(Path(__file__).with_name("sarif-subset.json").read_text(encoding="utf-8"))
+STANDARD = Path(os.environ.get("WHEELFIX_SARIF_SCHEMA", "~/.cache/wheelfix/sarif-schema-2.1.0.json")).expanduser()
+FAILURE = Failure("x.whl", InputError("x.whl is no wheel", because="[it](1) is no ZIP archive"))
+
+LOGS = {
+    "findings": lambda: render_scan([broken_torch(), risky_extension()]),
+    "nothing": lambda: render_scan([]),
+    "clean": lambda: render_scan([clean_wheel()]),
+    "failure": lambda: render_scan([clean_wheel()], [FAILURE]),
+    "baseline": lambda: render_scan([broken_torch()], (), Context(known=lambda report, finding: True)),
+}
+
+
+@pytest.fixture(params=sorted(LOGS))
+def log(request):
+    return json.loads(LOGS[request.param]())
+
+
+def test_is_the_part_of_sarif_that_we_use(log):
+    jsonschema.validate(log, SUBSET, cls=jsonschema.Draft202012Validator)
+
+
+@pytest.mark.skipif(not STANDARD.exists(), reason=f"the standard's schema is not at {STANDARD}")
+def test_is_sarif_by_the_standards_own_schema(log):
+    jsonschema.validate(log, json.loads(STANDARD.read_text(encoding="utf-8")))
+
+
+def test_every_result_points_at_its_rule_with_help(log):
+    rules = log["runs"][0]["tool"]["driver"]["rules"]
+    for result in log["runs"][0]["results"]:
+        rule = rules[result["ruleIndex"]]
+        assert rule["id"] == result["ruleId"]
+        assert rule["help"]["markdown"].startswith("#")
+
+
+def test_levels_places_and_names():
+    result = json.loads(render_scan([broken_torch()]))["runs"][0]["results"][0]
+    assert result["level"] == "error"
+    place = result["locations"][0]
+    assert place["physicalLocation"]["artifactLocation"]["uri"] == "dist/torch-2.4.0-cp311-cp311-win_amd64.whl"
+    assert place["logicalLocations"][0]["fullyQualifiedName"] == "torch/lib/torch_cpu.dll"
+
+
+def test_a_failure_is_a_notification_without_a_link():
+    (invocation,) = json.loads(render_scan([], [FAILURE]))["runs"][0]["invocations"]
+    assert invocation["executionSuccessful"] is False
+    assert "[it] (1)" in invocation["toolExecutionNotifications"][0]["message"]["text"]
+
+
+def test_every_rule_can_be_shown():
+    """A rule without a page, or a name that is no identifier, would only be met when the finding is."""
+    from wheelfix.report.sarif import _rule
+
+    names = [_rule(rule)["name"] for rule in all_rules()]
+    assert len(set(names)) == len(names)
+
+
+def test_a_finding_is_known_again_in_the_next_version():
+    old, new = broken_torch(), broken_torch()
+    object.__setattr__(new, "version", "2.4.1")
+    assert fingerprint(old, old.findings[0]) == fingerprint(new, new.findings[0])
+    assert fingerprint(old, old.findings[0]) != fingerprint(old, old.findings[1])
+
+
+@pytest.mark.parametrize(
+    ("path", "uri"),
+    [
+        ("dist/a b.whl", "dist/a%20b.whl"),
+        (r"dist\a.whl", "dist/a.whl"),
+        ("./dist/../dist/ü.whl", "dist/%C3%BC.whl"),
+        ("/build/a.whl", "file:///build/a.whl"),
+        (r"C:\build\a b.whl", "file:///C:/build/a%20b.whl"),
+    ],
+)
+def test_paths_as_uris(path, uri):
+    assert file_uri(path) == uri

@@ -1,0 +1,65 @@
+"""Workflow commands that GitHub Actions turns into annotations of a run.
+
+GitHub keeps ten errors, ten warnings and ten notices of a step, so findings of one code in one wheel share one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.model import Finding, ScanReport, Severity
+from wheelfix.report.formats import DEFAULT, Context, Failure
+from wheelfix.report.words import count, label, sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+SHOWN = 5
+
+
+def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
+    """Return one annotation per wheel and code, worst first, and a plain line with each verdict."""
+    lines: list[str] = []
+    for severity in Severity:
+        for report in reports:
+            lines += _annotations(report, severity, context)
+        if severity is Severity.ERROR:
+            lines += [_command("error", failure.path, "cannot be read", str(failure.error)) for failure in failures]
+    # A line that begins with two colons is a command, whoever wrote it: ours begin with a word.
+    lines += [f"wheelfix: {report.verdict}: {_one_line(label(report))}" for report in reports]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _annotations(report: ScanReport, severity: Severity, context: Context) -> list[str]:
+    groups: dict[str, list[Finding]] = {}
+    for finding in report.findings:
+        if finding.severity is severity and not context.known(report, finding):
+            groups.setdefault(finding.code, []).append(finding)
+    lines: list[str] = []
+    for code, members in groups.items():
+        texts = [sentence(member) for member in members[:SHOWN]]
+        if len(members) > SHOWN:
+            texts.append(f"and {len(members) - SHOWN} more")
+        texts += list(dict.fromkeys(f"hint: {member.hint}" for member in members[:SHOWN] if member.hint))
+        if report.first_failure is not None and severity is Severity.ERROR and not lines:
+            texts.insert(0, report.first_failure.message)
+        title = f"{code} {members[0].name}" + (f" ({count(len(members), 'time')})" if len(members) > 1 else "")
+        lines.append(_command(COMMANDS[severity], report.path, f"{title} in {label(report)}", "\n".join(texts)))
+    return lines
+
+
+def _command(name: str, file: str, title: str, message: str) -> str:
+    return f"::{name} file={_property(file)},title={_property(title)}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

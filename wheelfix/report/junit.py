@@ -1,0 +1,72 @@
+"""JUnit XML, which Jenkins, GitLab and Azure Pipelines show as tests: a suite per wheel, a case per finding."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING
+
+from wheelfix.report.formats import DEFAULT, Context, Failure
+from wheelfix.report.words import label, sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wheelfix.model import Finding, ScanReport
+
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot hold."""
+
+
+def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
+    """Return the document; what fails the build is a failure, what does not is a passed case with its text."""
+    root = ET.Element("testsuites", name="wheelfix")
+    for report in reports:
+        _suite(root, report, context)
+    for failure in failures:
+        suite = ET.SubElement(root, "testsuite", name=_clean(failure.path), tests="1", failures="0", errors="1")
+        case = ET.SubElement(suite, "testcase", classname=_clean(failure.path), name="can be read", time="0")
+        error = ET.SubElement(case, "error", message=_clean(failure.error.what), type=type(failure.error).__name__)
+        error.text = _clean("\n".join(part for part in (failure.error.because, failure.error.hint) if part))
+    for total in ("tests", "failures", "errors"):
+        root.set(total, str(sum(int(suite.get(total, "0")) for suite in root)))
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(root: ET.Element, report: ScanReport, context: Context) -> None:
+    name = _clean(label(report))
+    suite = ET.SubElement(root, "testsuite", name=name)
+    failed = 0
+    for finding in report.findings:
+        case = ET.SubElement(
+            suite,
+            "testcase",
+            classname=name,
+            name=_clean(f"{finding.code} {finding.name}: {finding.subject}"),
+            time="0",
+        )
+        if context.fails(report, finding):
+            failed += 1
+            failure = ET.SubElement(case, "failure", message=_clean(finding.message), type=finding.severity.value)
+            failure.text = _clean(_text(finding, report))
+        else:
+            ET.SubElement(case, "system-out").text = _clean(f"{finding.severity}: {_text(finding, report)}")
+    if not len(suite):
+        ET.SubElement(suite, "testcase", classname=name, name="no findings", time="0")
+    suite.set("tests", str(len(suite)))
+    suite.set("failures", str(failed))
+    suite.set("errors", "0")
+
+
+def _text(finding: Finding, report: ScanReport) -> str:
+    parts = [sentence(finding)]
+    if finding.hint:
+        parts.append(f"hint: {finding.hint}")
+    if report.first_failure is not None and finding.severity == "error":
+        parts.append(f"the import will raise: {report.first_failure.message}")
+    return "\n".join(parts)
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\ufffd", text)

@@ -1,0 +1,146 @@
+"""SARIF 2.1.0, as GitHub code scanning and other viewers read it; each rule with its page as help."""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+import urllib.parse
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING
+
+import wheelfix
+from wheelfix.model import Finding, Json, ScanReport, Severity
+from wheelfix.report.formats import DEFAULT, Context, Failure
+from wheelfix.report.json_ import dump
+from wheelfix.report.words import label, plain_name, sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wheelfix.rules.registry import Rule
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+
+def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
+    """Return a SARIF log with one run over all reports."""
+    from wheelfix.rules.registry import all_rules
+
+    used = {finding.code for report in reports for finding in report.findings}
+    rules = [rule for rule in all_rules() if rule.code in used]
+    places = {rule.code: number for number, rule in enumerate(rules)}
+    results: list[Json] = [
+        _result(report, finding, places, context) for report in reports for finding in report.findings
+    ]
+    run: dict[str, Json] = {
+        "tool": {
+            "driver": {
+                "name": "wheelfix",
+                "version": wheelfix.__version__,
+                "semanticVersion": wheelfix.__version__,
+                "rules": [_rule(rule) for rule in rules],
+            }
+        },
+        "invocations": [_invocation(failures)],
+        "columnKind": "utf16CodeUnits",
+        "results": results,
+        "properties": {"predictions": [value for report in reports for value in _prediction(report)]},
+    }
+    return dump({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def _rule(rule: Rule) -> dict[str, Json]:
+    from wheelfix.rules.registry import page
+
+    text = page(rule.code)
+    return {
+        "id": rule.code,
+        "name": "".join(word.capitalize() for word in rule.name.split("-")),
+        "shortDescription": {"text": rule.name.replace("-", " ").capitalize()},
+        "fullDescription": {"text": rule.summary},
+        "help": {"text": _without_marks(text), "markdown": text},
+        "defaultConfiguration": {"level": LEVELS[rule.severity]},
+        "properties": {
+            "tags": ["wheel", "windows"],
+            "precision": "high",
+            "problem.severity": {"info": "recommendation"}.get(rule.severity.value, rule.severity.value),
+            "repairable": rule.repairable.value,
+        },
+    }
+
+
+def _without_marks(markdown: str) -> str:
+    return re.sub(r"`+|\*\*|^#+ ", "", markdown, flags=re.MULTILINE)
+
+
+def _result(report: ScanReport, finding: Finding, places: dict[str, int], context: Context) -> dict[str, Json]:
+    text = f"{sentence(finding)}\n{finding.hint}" if finding.hint else sentence(finding)
+    result: dict[str, Json] = {
+        "ruleId": finding.code,
+        "level": LEVELS[finding.severity],
+        "message": {"text": _escape_links(f"{label(report)}: {text}")},
+        "locations": [_location(report, finding)],
+        "partialFingerprints": {"wheelfix/v1": fingerprint(report, finding)},
+        "properties": {
+            "repairable": finding.repairable.value,
+            "evidence": {key: finding.evidence[key] for key in sorted(finding.evidence)},
+        },
+    }
+    if finding.code in places:
+        result["ruleIndex"] = places[finding.code]
+    if context.known(report, finding):
+        result["suppressions"] = [{"kind": "external", "justification": "in the baseline"}]
+        result["baselineState"] = "unchanged"
+    return result
+
+
+def _escape_links(text: str) -> str:
+    """SARIF takes ``[text](1)`` in a message for a link; a name that looks so is none."""
+    return text.replace("](", "] (")
+
+
+def _location(report: ScanReport, finding: Finding) -> dict[str, Json]:
+    """GitHub shows a result at a line of a file; a wheel has no lines, so it is the first."""
+    location: dict[str, Json] = {
+        "physicalLocation": {"artifactLocation": {"uri": file_uri(report.path)}, "region": {"startLine": 1}}
+    }
+    if finding.subject:
+        name = posixpath.basename(finding.subject) or finding.subject
+        location["logicalLocations"] = [{"name": name, "fullyQualifiedName": finding.subject, "kind": "member"}]
+    return location
+
+
+def file_uri(path: str) -> str:
+    """Return a path as SARIF wants it: relative ones relative, absolute ones as ``file:``."""
+    windows = PureWindowsPath(path)
+    if windows.drive:
+        return windows.as_uri() if windows.is_absolute() else urllib.parse.quote(windows.as_posix())
+    if path.startswith("/"):
+        return PurePosixPath(path).as_uri()
+    normal = posixpath.normpath(path.replace("\\", "/"))
+    return urllib.parse.quote(normal.encode("utf-8", "replace"))
+
+
+def fingerprint(report: ScanReport, finding: Finding) -> str:
+    """Return what stays the same from build to build, so that a viewer knows a finding again."""
+    text = "\0".join((plain_name(report.name), finding.code, finding.subject))
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _invocation(failures: Sequence[Failure]) -> dict[str, Json]:
+    invocation: dict[str, Json] = {"executionSuccessful": not failures}
+    if failures:
+        invocation["toolExecutionNotifications"] = [
+            {"level": "error", "message": {"text": _escape_links(str(failure.error))}} for failure in failures
+        ]
+    return invocation
+
+
+def _prediction(report: ScanReport) -> list[Json]:
+    if report.first_failure is None:
+        return []
+    return [
+        {"wheel": label(report), "message": report.first_failure.message, "chain": list(report.first_failure.chain)}
+    ]
