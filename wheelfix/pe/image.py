@@ -39,7 +39,7 @@ MACHINES = {
 }
 MAX_DLLS = 4096
 """Imported DLLs that are read; real images have some dozens."""
-MAX_SYMBOLS = 1_000_000
+MAX_SYMBOLS = 300_000
 """Imported or exported symbols that are read of one image; a DLL can export 65 536."""
 MAX_ODDITIES = 16
 

@@ -252,7 +252,10 @@ class Space:
 
 def _adjacent(block: str, run: list[int], gaps: list[int]) -> dict[int, str] | None:
     """Cut the names as one, if they follow one another without a break, as linkers write exports; else None."""
-    block = block[: block.find("\0", run[-1] - run[0])]
+    end = block.find("\0", run[-1] - run[0])
+    if end < 0:
+        return None
+    block = block[:end]
     parts = block.split("\0")
     lengths = list(map(len, parts))
     if len(parts) != len(run) or list(map((-1).__add__, gaps)) != lengths[:-1]:

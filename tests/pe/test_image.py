@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import struct
+import zlib
+
+import pytest
+
+from tests.pe.raw import RVA, Counting, raw_pe
+from wheelfix.model import Image, Import, Machine, Malformed, Symbol
+from wheelfix.pe.forge import forge_dll
+from wheelfix.pe.image import read_image
+from wheelfix.pe.stream import InflatedSource, MemorySource
+
+EXPORTS, IMPORTS, CERTIFICATES, LOAD_CONFIG, DELAY, DOTNET = 0, 1, 4, 10, 13, 14
+BASE = 0x10000000
+
+
+def image(file: bytes) -> Image:
+    facts = read_image(MemorySource(file))
+    assert isinstance(facts, Image), facts
+    return facts
+
+
+class Body:
+    """A section that grows; every ``add`` tells the address of what was added."""
+
+    def __init__(self, wide: bool = True) -> None:
+        self.data = bytearray()
+        self.wide = wide
+
+    def add(self, data: bytes) -> int:
+        rva = RVA + len(self.data)
+        self.data += data + bytes(-len(data) % 8)
+        return rva
+
+    def name(self, name: str) -> int:
+        return self.add(name.encode() + b"\0")
+
+    def thunks(self, symbols: list[Symbol], shift: int = 0) -> int:
+        flag = 1 << 63 if self.wide else 1 << 31
+        values = [
+            flag | symbol if isinstance(symbol, int) else self.add(b"\x07\x00" + symbol.encode() + b"\0") + shift
+            for symbol in symbols
+        ]
+        return self.add(struct.pack(f"<{len(values) + 1}{'Q' if self.wide else 'I'}", *values, 0))
+
+    def import_table(self, wanted: dict[str, list[Symbol]], *, lookup: bool = True, stamp: int = 0) -> int:
+        rows = b""
+        for dll, symbols in wanted.items():
+            thunks = self.thunks(symbols)
+            rows += struct.pack("<IIIII", thunks if lookup else 0, stamp, 0, self.name(dll), thunks)
+        return self.add(rows + bytes(20))
+
+    def delay_table(self, wanted: dict[str, list[Symbol]], *, attributes: int = 1, base: int = 0) -> int:
+        rows = b""
+        for dll, symbols in wanted.items():
+            lookup = self.thunks(symbols, base) + base
+            rows += struct.pack("<8I", attributes, self.name(dll) + base, 0, base + RVA, lookup, 0, 0, 0)
+        return self.add(rows + bytes(32))
+
+    def file(self, directories: dict[int, tuple[int, int]], **options: int) -> bytes:
+        return raw_pe(bytes(self.data), directories, wide=self.wide, **options)
+
+
+WANTED: dict[str, list[Symbol]] = {
+    "KERNEL32.dll": ["LoadLibraryW", "GetProcAddress", 17],
+    "Spelled.DLL": [],
+    "zlib1": [1, 65535],
+}
+TWO_WIDTHS = pytest.mark.parametrize("wide", [True, False], ids=["pe32+", "pe32"])
+
+
+def as_imports(wanted: dict[str, list[Symbol]]) -> tuple[Import, ...]:
+    return tuple(Import(dll, tuple(symbols)) for dll, symbols in wanted.items())
+
+
+class TestImports:
+    @TWO_WIDTHS
+    def test_names_and_ordinals_in_table_order(self, wide: bool) -> None:
+        body = Body(wide)
+        found = image(body.file({IMPORTS: (body.import_table(WANTED), 0)}))
+        assert found.imports == as_imports(WANTED)
+        assert found.oddities == ()
+
+    @TWO_WIDTHS
+    def test_without_a_lookup_table_the_address_table_tells(self, wide: bool) -> None:
+        body = Body(wide)
+        found = image(body.file({IMPORTS: (body.import_table({"A.dll": ["f", 3]}, lookup=False), 0)}))
+        assert found.imports == (Import("A.dll", ("f", 3)),)
+
+    def test_bound_in_advance_and_no_lookup_table(self) -> None:
+        body = Body()
+        found = image(body.file({IMPORTS: (body.import_table({"A.dll": ["f"]}, lookup=False, stamp=0x5F000000), 0)}))
+        assert found.imports == (Import("A.dll"),)
+        assert "bound imports" in found.oddities[0]
+
+    def test_bound_with_a_lookup_table_is_ordinary(self) -> None:
+        body = Body()
+        found = image(body.file({IMPORTS: (body.import_table({"A.dll": ["f"]}, stamp=0xFFFFFFFF), 0)}))
+        assert found.imports == (Import("A.dll", ("f",)),)
+        assert not found.oddities
+
+    def test_one_dll_twice(self) -> None:
+        facts = image(forge_dll("a.dll", imports=[("b.dll", ["x"]), ("b.dll", ["y"])]))
+        assert facts.imports == (Import("b.dll", ("x",)), Import("b.dll", ("y",)))
+
+    def test_no_imports_at_all(self) -> None:
+        assert image(raw_pe(bytes(64))).imports == ()
+
+    @pytest.mark.parametrize("kind", ["imports", "delay_imports"])
+    def test_behind_many_symbols(self, kind: str) -> None:
+        """pefile stops after 8192 symbols: of MKL's threading layer it shows KERNEL32 alone."""
+        many: list[Symbol] = [f"function_{number}" for number in range(20_000)]
+        wanted = {"first.dll": many, "second.dll": ["f"], "third.dll": [2]}
+        body = Body()
+        table = body.import_table(wanted) if kind == "imports" else body.delay_table(wanted)
+        found = image(body.file({IMPORTS if kind == "imports" else DELAY: (table, 0)}))
+        assert getattr(found, kind) == as_imports(wanted)
+
+    def test_names_that_are_not_ascii(self) -> None:
+        body = Body()
+        name = body.add("größe.dll".encode() + b"\0")
+        other = body.add(b"gr\xf6\xdfe.dll\0")
+        thunks = body.thunks(["функция"])
+        rows = b"".join(struct.pack("<IIIII", thunks, 0, 0, dll, thunks) for dll in (name, other))
+        found = image(body.file({IMPORTS: (body.add(rows + bytes(20)), 0)}))
+        assert [row.dll for row in found.imports] == ["größe.dll", "größe.dll"]
+        assert found.imports[0].symbols == ("функция",)
+
+    def test_an_unreadable_dll_name_is_odd_and_the_others_remain(self) -> None:
+        body = Body()
+        thunks = body.thunks(["f"])
+        rows = [(thunks, 0, 0, name, thunks) for name in (body.name("a.dll"), 0x7F000000, body.name("b.dll"))]
+        table = body.add(b"".join(struct.pack("<IIIII", *row) for row in rows) + bytes(20))
+        found = image(body.file({IMPORTS: (table, 0)}))
+        assert [row.dll for row in found.imports] == ["a.dll", "b.dll"]
+        assert found.oddities == ("1 imports have no readable DLL name",)
+
+    def test_an_unreadable_symbol_is_odd_and_the_others_remain(self) -> None:
+        body = Body()
+        good = body.add(b"\0\0good\0")
+        thunks = body.add(struct.pack("<QQQQ", 0x7F000000, good, 0x7FFFFFFFFFFFFFFF, 0))
+        table = body.add(struct.pack("<IIIII", thunks, 0, 0, body.name("a.dll"), thunks) + bytes(20))
+        found = image(body.file({IMPORTS: (table, 0)}))
+        assert found.imports == (Import("a.dll", ("good",)),)
+        assert found.oddities == ("2 symbols in the import table have no readable name",)
+
+
+class TestDelayImports:
+    @TWO_WIDTHS
+    def test_relative_addresses(self, wide: bool) -> None:
+        body = Body(wide)
+        found = image(body.file({DELAY: (body.delay_table(WANTED), 0)}))
+        assert found.delay_imports == as_imports(WANTED)
+        assert found.imports == ()
+
+    def test_virtual_addresses_of_old_linkers(self) -> None:
+        body = Body(wide=False)
+        table = body.delay_table({"OLE32.dll": ["CoInit", 9]}, attributes=0, base=BASE)
+        found = image(body.file({DELAY: (table, 0)}, image_base=BASE))
+        assert found.delay_imports == (Import("OLE32.dll", ("CoInit", 9)),)
+
+    def test_relative_but_not_marked_so(self) -> None:
+        body = Body()
+        found = image(body.file({DELAY: (body.delay_table({"A.dll": ["f"]}, attributes=0), 0)}, image_base=BASE))
+        assert found.delay_imports == (Import("A.dll", ("f",)),)
+        assert found.oddities
+
+
+class TestExports:
+    def test_names_ordinals_and_forwarders(self) -> None:
+        found = image(
+            forge_dll(
+                "a.dll", exports=["beta", "alpha", 7], forwarders={"gone": "libomp.dll.KMP_CALLOC", 9: "NTDLL.#12"}
+            )
+        ).exports
+        assert found.names == {"alpha", "beta", "gone"}
+        assert found.offers("alpha")
+        assert found.offers(7)
+        assert found.offers(9)
+        assert not found.offers("delta")
+        assert found.forwarders["gone"] == "libomp.dll.KMP_CALLOC"
+        assert found.forwarders[9] == "NTDLL.#12"
+
+    def test_a_named_forwarder_is_found_by_ordinal_too(self) -> None:
+        found = image(forge_dll("a.dll", forwarders={"only": "b.only"})).exports
+        (ordinal,) = found.ordinals
+        assert found.forwarders == {"only": "b.only", ordinal: "b.only"}
+
+    def test_gaps_are_no_exports(self) -> None:
+        body = Body()
+        functions = body.add(struct.pack("<4I", 0x1000, 0, 0, 0x1010))
+        table = body.add(struct.pack("<IIHHIIIIIII", 0, 0, 0, 0, 0, 100, 4, 0, functions, 0, 0))
+        assert image(body.file({EXPORTS: (table, 40)})).exports.ordinals == {100, 103}
+
+    def test_sixty_thousand(self) -> None:
+        names = [f"?symbol@{number:05}@@YAXXZ" for number in range(60_000)]
+        assert image(forge_dll("a.dll", exports=names)).exports.names == set(names)
+
+
+@pytest.mark.parametrize(
+    ("wide", "machine", "size", "expected", "odd"),
+    [
+        pytest.param(True, 0x8664, 0x118, Machine.ARM64EC, False, id="arm64ec"),
+        pytest.param(True, 0xAA64, 0x118, Machine.ARM64, True, id="arm64x"),
+        pytest.param(False, 0x014C, 0xC0, Machine.X86, True, id="chpe"),
+        pytest.param(True, 0x8664, 0x70, Machine.AMD64, False, id="old-and-short"),
+    ],
+)
+def test_hybrid_images(wide: bool, machine: int, size: int, expected: Machine, odd: bool) -> None:
+    config = bytearray(0x140)
+    struct.pack_into("<I", config, 0, size)
+    struct.pack_into("<H", config, 78 if wide else 54, 0x800)
+    struct.pack_into("<I", config, 200 if wide else 124, 0x1234)
+    body = Body(wide)
+    found = image(body.file({LOAD_CONFIG: (body.add(bytes(config)), 0x40)}, machine=machine))
+    assert found.machine is expected
+    assert bool(found.oddities) is odd
+    assert found.dependent_load_flags == 0x800
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (0x8664, Machine.AMD64),
+        (0x014C, Machine.X86),
+        (0xAA64, Machine.ARM64),
+        (0xA641, Machine.ARM64EC),
+        (0x01C4, Machine.ARM),
+        (0x5064, Machine.UNKNOWN),
+    ],
+)
+def test_machines(code: int, expected: Machine) -> None:
+    assert image(raw_pe(bytes(8), machine=code)).machine is expected
+
+
+def test_small_facts() -> None:
+    found = image(raw_pe(bytes(8), {DOTNET: (RVA, 72), CERTIFICATES: (0x100, 0x80)}))
+    assert (found.managed, found.signed, found.is_dll, found.linker) == (True, True, True, (14, 44))
+    assert found.sections == (".rdata",)
+    assert found.size == 0x408
+    plain = image(raw_pe(bytes(8), characteristics=0x0022))
+    assert (plain.managed, plain.signed, plain.is_dll) == (False, False, False)
+
+
+def test_a_certificate_table_outside_the_file_is_odd() -> None:
+    assert image(raw_pe(bytes(8), {CERTIFICATES: (0x10000, 8)})).oddities
+
+
+def test_sections_that_overlap_are_odd() -> None:
+    assert "overlaps" in image(raw_pe(bytes(64), sections=3)).oddities[0]
+
+
+def test_only_the_needed_part_is_inflated() -> None:
+    """GPU code lies behind the tables, and most of a CUDA DLL is GPU code."""
+    file = forge_dll("a.dll", imports={"b.dll": ["f"]}, exports=["g"]) + bytes(40 << 20)
+    packer = zlib.compressobj(6, zlib.DEFLATED, -15)
+    packed = packer.compress(file) + packer.flush()
+    source = InflatedSource(lambda at, length: packed[at : at + length], len(packed), len(file))
+    facts = read_image(source)
+    assert isinstance(facts, Image)
+    assert facts.imports == (Import("b.dll", ("f",)),)
+    assert source.inflated < 1 << 20
+
+
+def test_a_damaged_stream_is_malformed() -> None:
+    facts = read_image(InflatedSource(lambda at, length: b"\xff" * length, 1000, 50_000))
+    assert isinstance(facts, Malformed)
+    assert facts.kind == "malformed"
+    assert "damaged" in facts.reason
+
+
+def test_few_reads_suffice() -> None:
+    source = Counting(forge_dll("a.dll", imports={f"d{number}.dll": ["f", "g"] for number in range(30)}, exports=["x"]))
+    read_image(source)
+    assert source.calls < 60

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from tests.pe.raw import RVA, raw_pe
+from wheelfix.model import FileVersion
+from wheelfix.pe.forge import forge_dll
+from wheelfix.pe.stream import InflatedSource, MemorySource
+from wheelfix.pe.version import parse_version, read_version
+
+WORDS = {"CompanyName": "Größe & Söhne", "FileVersion": "8.9.4.25", "ProductName": ""}
+
+
+def block(
+    key: str, value: bytes = b"", children: bytes = b"", *, length: int | None = None, text: bool = True
+) -> bytes:
+    body = key.encode("utf-16-le") + b"\0\0"
+    body += bytes(-(6 + len(body)) % 4) + value
+    body += bytes(-len(body) - 6 & 3) * bool(children) + children
+    counted = len(value) // 2 if text else len(value)
+    return struct.pack("<HHH", 6 + len(body), counted if length is None else length, text) + body
+
+
+def padded(*blocks: bytes) -> bytes:
+    return b"".join(part + bytes(-len(part) % 4) for part in blocks)
+
+
+def string(key: str, value: str, length: int | None = None) -> bytes:
+    return block(key, value.encode("utf-16-le") + b"\0\0", length=length)
+
+
+def fixed(file: tuple[int, int, int, int], product: tuple[int, int, int, int]) -> bytes:
+    words = [number for four in (file, product) for number in (four[1], four[0], four[3], four[2])]
+    return struct.pack("<II8H", 0xFEEF04BD, 0x10000, *words) + bytes(28)
+
+
+def leaf(*tables: bytes, value: bytes = fixed((1, 2, 3, 4), (5, 6, 7, 8))) -> bytes:
+    info = block("StringFileInfo", children=padded(*tables))
+    return block("VS_VERSION_INFO", value, padded(block("VarFileInfo"), info), text=False)
+
+
+def test_a_forged_dll() -> None:
+    file = forge_dll("a.dll", version=(8, 9, 4, 25), product_version=(11, 7, 0, 0), version_strings=WORDS)
+    found = read_version(MemorySource(file))
+    assert found is not None
+    assert found.file == (8, 9, 4, 25)
+    assert found.product == (11, 7, 0, 0)
+    assert {key: found.strings[key] for key in WORDS} == WORDS
+    assert str(found) == "8.9.4.25"
+
+
+def test_numbers_and_strings() -> None:
+    table = block("040904b0", children=padded(string("A", "one"), string("B", " two \0rest")))
+    assert parse_version(leaf(table)) == FileVersion((1, 2, 3, 4), (5, 6, 7, 8), {"A": "one", "B": "two"})
+
+
+def test_the_first_of_two_languages_wins() -> None:
+    english, german = (block(code, children=padded(string("A", word))) for code, word in (("0409", "x"), ("0407", "y")))
+    found = parse_version(leaf(english, german))
+    assert found is not None
+    assert found.strings == {"A": "x"}
+
+
+@pytest.mark.parametrize("length", [0, 3, 4, 200], ids=["zero", "without-end", "in-words", "nonsense"])
+def test_the_stated_length_of_a_string_is_not_believed(length: int) -> None:
+    """Some compilers count bytes, some words, some leave the zero out."""
+    found = parse_version(leaf(block("0409", children=padded(string("A", "one", length=length), string("B", "two")))))
+    assert found is not None
+    assert found.strings == {"A": "one", "B": "two"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(bytes(64), id="zeros"),
+        pytest.param(b"\xff" * 64, id="ones"),
+        pytest.param(block("SOMETHING_ELSE", bytes(52)), id="another-block"),
+    ],
+)
+def test_no_version_block(data: bytes) -> None:
+    assert parse_version(data) is None
+
+
+def test_a_block_without_numbers() -> None:
+    assert parse_version(leaf(value=b"")) == FileVersion()
+    assert parse_version(leaf(value=bytes(52))) == FileVersion()
+
+
+def test_cut_anywhere_is_never_a_traceback() -> None:
+    whole = leaf(block("0409", children=padded(string("A", "one"))))
+    for length in range(len(whole)):
+        parse_version(whole[:length])
+
+
+def resources(languages: dict[int, bytes]) -> bytes:
+    """A tree with one version resource in several languages."""
+
+    def directory(entries: list[tuple[int, int]]) -> bytes:
+        head = struct.pack("<IIHHHH", 0, 0, 0, 0, 0, len(entries))
+        return head + b"".join(struct.pack("<II", *entry) for entry in entries)
+
+    at = 48 + 16 + 8 * len(languages)
+    data_at = at + 16 * len(languages)
+    rows, leaves, data = [], b"", b""
+    for language, content in languages.items():
+        rows.append((language, at + len(leaves)))
+        leaves += struct.pack("<IIII", RVA + data_at + len(data), len(content), 0, 0)
+        data += content
+    tree = directory([(16, 0x80000000 | 24)]) + directory([(1, 0x80000000 | 48)]) + directory(rows)
+    return tree + leaves + data
+
+
+@pytest.mark.parametrize(
+    ("languages", "expected"), [((0x407, 0x409), 2), ((0x409, 0x407), 1), ((0x407, 0x411), 1)], ids=str
+)
+def test_english_before_others(languages: tuple[int, int], expected: int) -> None:
+    leaves = [leaf(value=fixed((number, 0, 0, 0), (0, 0, 0, 0))) for number in (1, 2)]
+    file = raw_pe(resources(dict(zip(languages, leaves, strict=True))), {2: (RVA, 0)})
+    found = read_version(MemorySource(file))
+    assert found is not None
+    assert found.file[0] == expected
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"MZ" + bytes(100), id="no-pe"),
+        pytest.param(raw_pe(bytes(16)), id="no-resources"),
+        pytest.param(raw_pe(bytes(16), {2: (0x7F000000, 9)}), id="resources-outside"),
+    ],
+)
+def test_none_without_a_resource(file: bytes) -> None:
+    assert read_version(MemorySource(file)) is None
+
+
+def test_none_from_a_damaged_stream() -> None:
+    assert read_version(InflatedSource(lambda at, length: b"\xff" * length, 1000, 50_000)) is None

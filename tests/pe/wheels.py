@@ -1,0 +1,48 @@
+"""The real wheels that the tests of this room read, and their PE members as byte sources.
+
+Opened with zipfile and not with our own archive reader: what is compared here is the PE reader alone.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from wheelfix.pe.stream import FileSource, InflatedSource, StoredSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FOLDER = Path(os.environ.get("WHEELFIX_WHEELS", Path.home() / ".cache" / "wheelfix" / "wheels"))
+WHEELS = sorted(FOLDER.glob("*.whl"))
+
+
+def wheel(beginning: str) -> Path:
+    """Return the wheel whose name begins so; skips the test when it is not at hand."""
+    found = [path for path in WHEELS if path.name.startswith(beginning)]
+    if not found:
+        pytest.skip(f"no {beginning}*.whl in {FOLDER}")
+    return found[0]
+
+
+def members(path: Path, ending: str = "") -> Iterator[tuple[str, InflatedSource | StoredSource]]:
+    """Yield every .dll, .pyd and .exe of a wheel whose name ends so."""
+    with zipfile.ZipFile(path) as archive, FileSource(path) as file:
+        for info in archive.infolist():
+            if not info.filename.lower().endswith((".dll", ".pyd", ".exe")) or not info.filename.endswith(ending):
+                continue
+            lengths = struct.unpack("<HH", file.read_at(info.header_offset + 26, 4))
+            begin = info.header_offset + 30 + sum(lengths)
+
+            def read(at: int, length: int, begin: int = begin) -> bytes:
+                return file.read_at(begin + at, length)
+
+            if info.compress_type == zipfile.ZIP_STORED:
+                yield info.filename, StoredSource(read, info.file_size)
+            else:
+                yield info.filename, InflatedSource(read, info.compress_size, info.file_size)
