@@ -43,6 +43,7 @@ class CommandModule(Protocol):
 
 COMMANDS = {
     "scan": Command("wheelfix.cli.scan", "say what a Windows wheel lacks, and what its import will do"),
+    "roots": Command("wheelfix.cli.roots", "list the places that DLLs could come from"),
     "explain": Command("wheelfix.cli.explain", "show the page of a finding, or list all findings"),
 }
 
@@ -61,6 +62,7 @@ exit codes:
 EXAMPLES = """\
 examples:
   wheelfix scan dist/*.whl            what is missing, and what the import will say
+  wheelfix roots                      where DLLs could come from
   wheelfix explain WF301              what a finding means and what to do
 """
 
