@@ -54,48 +54,56 @@ def digests(
     algorithms: Mapping[str, str] | None = None,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
+    stop: threading.Event | None = None,
 ) -> dict[int, Digest]:
     """Return the digest of each member by its ``entry``; a damaged member gives a digest with an error.
 
-    ``algorithms`` names the algorithm for a member's name where it is not sha256; ``progress`` is told unpacked bytes.
+    ``algorithms`` names the algorithm for a member's name where it is not sha256; ``progress`` is told unpacked bytes;
+    ``stop`` ends the work early, without the digests that are not there yet.
     """
     wanted = algorithms or {}
     found: dict[int, Digest] = {}
     work = iter(_plan(list(members)))
     lock = threading.Lock()
+    stop = stop or threading.Event()
     trouble: list[BaseException] = []
 
     def worker() -> None:
         try:
-            while not trouble:
+            while not stop.is_set():
                 with lock:
                     batch = next(work, None)
                 if batch is None:
                     return
-                done = _digest_batch(archive, batch, wanted)
+                done = _digest_batch(archive, batch, wanted, stop)
                 with lock:
                     found.update((digest.member.entry, digest) for digest in done)
                     if progress is not None:
                         progress(sum(digest.member.usize for digest in done))
         except BaseException as exc:
             trouble.append(exc)
+            stop.set()
 
-    run_threads(worker, jobs or default_jobs())
+    _run_threads(worker, jobs or default_jobs(), stop)
     if trouble:
         raise trouble[0]
     return found
 
 
-def run_threads(worker: Callable[[], None], jobs: int) -> None:
-    """Run ``worker`` in so many threads and wait for all of them; this thread stays free to be interrupted."""
+def _run_threads(worker: Callable[[], None], jobs: int, stop: threading.Event) -> None:
+    """Run ``worker`` in so many threads; an interrupt of this thread stops them."""
     if jobs <= 1:
         worker()
         return
     threads = [threading.Thread(target=worker, daemon=True) for _ in range(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        stop.set()
+        raise
 
 
 def _plan(members: Sequence[Member]) -> Iterator[list[Member]]:
@@ -115,9 +123,11 @@ def _plan(members: Sequence[Member]) -> Iterator[list[Member]]:
         yield batch
 
 
-def _digest_batch(archive: Archive, batch: list[Member], algorithms: Mapping[str, str]) -> list[Digest]:
+def _digest_batch(
+    archive: Archive, batch: list[Member], algorithms: Mapping[str, str], stop: threading.Event
+) -> list[Digest]:
     if len(batch) == 1:
-        return [_digest_streaming(archive, batch[0], algorithms.get(batch[0].name, "sha256"))]
+        return [_digest_streaming(archive, batch[0], algorithms.get(batch[0].name, "sha256"), stop)]
     start = batch[0].header_offset
     window = archive.read_at(start, batch[-1].header_offset + batch[-1].csize + 4096 - start)
     return [_digest_small(archive, member, window, start, algorithms.get(member.name, "sha256")) for member in batch]
@@ -137,11 +147,13 @@ def _digest_small(archive: Archive, member: Member, window: bytes, start: int, a
     return _digest_streaming(archive, member, algorithm)
 
 
-def _digest_streaming(archive: Archive, member: Member, algorithm: str) -> Digest:
+def _digest_streaming(archive: Archive, member: Member, algorithm: str, stop: threading.Event | None = None) -> Digest:
     total = hashlib.new(algorithm)
     try:
         for chunk in archive.chunks(member):
             total.update(chunk)
+            if stop is not None and stop.is_set():
+                return Digest(member, algorithm, error="interrupted")
     except InputError as exc:
         return Digest(member, algorithm, error=exc.because or exc.what)
     return Digest(member, algorithm, total.digest())

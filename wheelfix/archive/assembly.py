@@ -1,0 +1,157 @@
+"""An archive under construction: members are appended one after the other, and its directory grows with them.
+
+Old members whose headers are in order are copied in runs, header and data together, so that ten thousand unchanged
+members cost one call to the kernel. Only a header that must change is written anew.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from wheelfix.archive import codec
+from wheelfix.archive.directory import MAX32
+from wheelfix.archive.headers import Header, end_of_archive, without_sizes
+from wheelfix.archive.local import Local, read_locals
+from wheelfix.archive.members import DESCRIPTOR
+from wheelfix.errors import CannotRepair, EnvironmentFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from wheelfix.archive.deflate import Deflating, Packed
+    from wheelfix.archive.members import Member
+    from wheelfix.archive.output import AtomicFile
+    from wheelfix.archive.reader import Archive
+    from wheelfix.model import ByteSource
+
+_LEVEL_FLAGS = 0x0006
+
+
+class Assembly:
+    """Appends members to a file and keeps the directory that will close it."""
+
+    def __init__(self, out: AtomicFile, progress: Callable[[int], None] | None = None) -> None:
+        self._out = out
+        self._progress = progress
+        self._directory = bytearray()
+        self._entries = 0
+        self.copied = 0
+        """Bytes that were copied as they were."""
+
+    def copy_members(self, source: Archive, members: Iterable[Member], rename: Mapping[str, str]) -> None:
+        """Append old members under their new names, as the bytes they are."""
+        run_start = run_end = 0
+        for local in read_locals(source, members):
+            member = local.member
+            reason = source.why_refused(member) or ("" if local.data else "there is no header before its data")
+            if reason:
+                raise CannotRepair(f"{source.path}: cannot copy {member.name!r}", because=reason)
+            if not _in_order(local, rename):
+                self._copy(source, run_start, run_end)
+                run_start = run_end = 0
+                self.copy_packed(source, member, local.data, _header(local, rename.get(member.name, member.name)))
+                continue
+            if member.header_offset != run_end:
+                self._copy(source, run_start, run_end)
+                run_start = member.header_offset
+            offset = self._out.position + member.header_offset - run_start
+            run_end = local.end
+            if offset >= MAX32:
+                self._directory += _header(local, member.name).central(offset)
+            else:
+                self._enter(source, member, offset)
+            self._entries += 1
+        self._copy(source, run_start, run_end)
+
+    def _enter(self, source: Archive, member: Member, offset: int) -> None:
+        """Take over the old directory entry with a new offset."""
+        at = len(self._directory)
+        entry = source.directory
+        end = member.entry + 46 + (entry[member.entry + 28] | entry[member.entry + 29] << 8) + len(member.extra)
+        self._directory += entry[member.entry : end]
+        struct.pack_into("<I", self._directory, at + 42, offset)
+        if member.comment:
+            struct.pack_into("<H", self._directory, at + 32, 0)
+
+    def copy_packed(self, archive: Archive, member: Member, data: int, header: Header) -> None:
+        """Append a member's packed bytes, which begin at ``data``, under a header of its own."""
+        self._directory += header.central(self._out.position)
+        self._entries += 1
+        self._out.write(header.local())
+        self._copy(archive, data, data + member.csize)
+
+    def _copy(self, archive: Archive, start: int, end: int) -> None:
+        if end > start:
+            self._out.copy_from(archive, start, end - start, self._progress)
+            self.copied += end - start
+
+    def add(self, header: Header, source: ByteSource, deflating: Deflating, what: str) -> Packed:
+        """Append new bytes, compressed unless that would not make them smaller."""
+        start = self._out.position
+        # The header is written twice: now for its length, and again when sizes and CRC are known.
+        draft = header.with_data(method=codec.DEFLATED, crc=0, csize=0, usize=source.size)
+        stored = deflating.compressor.method == codec.STORED
+        self._out.write(draft.local())
+        data = self._out.position
+        pack = deflating.store if stored else deflating.pack
+        packed = pack(source, self._write, what)
+        if not stored and packed.method == codec.DEFLATED and packed.csize >= packed.usize:
+            self._out.rewind(data)
+            again = deflating.store(source, self._write, what)
+            if again.sha256 != packed.sha256:
+                raise EnvironmentFailure(f"{what} changed while it was read")
+            packed = again
+        final = header.with_data(method=packed.method, crc=packed.crc, csize=packed.csize, usize=packed.usize)
+        self._out.patch(start, final.local())
+        self._directory += final.central(start)
+        self._entries += 1
+        return packed
+
+    def _write(self, data: bytes) -> None:
+        self._out.write(data)
+        if self._progress is not None:
+            self._progress(len(data))
+
+    def close(self) -> int:
+        """Append directory and end; return the size of the archive."""
+        at = self._out.position
+        self._out.write(self._directory)
+        self._out.write(end_of_archive(self._entries, len(self._directory), at))
+        return self._out.position
+
+
+def _in_order(local: Local, rename: Mapping[str, str]) -> bool:
+    """Whether the member can be copied with its header as it is."""
+    member = local.member
+    return not (
+        local.differences
+        or member.spelled is not None
+        or local.flags & DESCRIPTOR
+        or (local.extra and not _harmless(local.extra))
+        or (member.extra and not _harmless(member.extra))
+        or rename.get(member.name, member.name) != member.name
+    )
+
+
+def _harmless(extra: bytes) -> bool:
+    """Whether extra fields say nothing about sizes and names."""
+    return without_sizes(extra) == extra
+
+
+def _header(local: Local, name: str) -> Header:
+    """Return a new header for an old member."""
+    member = local.member
+    return Header(
+        name.encode("utf-8"),
+        member.method,
+        member.crc,
+        member.csize,
+        member.usize,
+        member.dos_stamp,
+        member.external_attr,
+        member.create_system,
+        level_flags=member.flags & _LEVEL_FLAGS,
+        local_extra=without_sizes(local.extra),
+        central_extra=without_sizes(member.extra),
+    )

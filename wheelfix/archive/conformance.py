@@ -1,0 +1,131 @@
+"""What PyPI, pip and uv accept: the whole archive, local headers included, read as strictly as they do.
+
+Sources: PyPI's ``warehouse/utils/zipfiles.py`` and ``forklift/legacy.py``; uv's streaming reader since 0.8.6
+(CVE-2025-54368); pip's ``operations/install/wheel.py``. The tests hold the verdicts against the real pip and uv.
+"""
+
+from __future__ import annotations
+
+import struct
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.directory import MAX32
+from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
+from wheelfix.archive.local import UNICODE_PATH, ZIP64, Local, extra_fields, read_locals
+from wheelfix.archive.members import DESCRIPTOR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.archive.reader import Archive
+
+_PYPI_RATIO, _PYPI_RATIO_FROM = 50, 64 << 20
+
+
+def check_archive(archive: Archive) -> tuple[ArchiveFault, ...]:
+    """Return all faults of the archive: those its directory tells, and those that only its headers show."""
+    return (*archive.faults, *header_faults(archive))
+
+
+def header_faults(archive: Archive) -> tuple[ArchiveFault, ...]:
+    """Return the faults that need the local headers: mismatches, hidden data, odd extra fields, ratios."""
+    faults: list[ArchiveFault] = []
+    at = 0
+    shifted = any(fault.kind == "prefix-data" for fault in archive.faults)
+    refused = {fault.subject for fault in archive.faults if fault.kind in {"overlap", "out-of-bounds"}}
+    ordered = sorted(archive.members, key=attrgetter("header_offset"))
+    for local in read_locals(archive, ordered):
+        member = local.member
+        if local.differences or local.extra or member.extra or local.flags & DESCRIPTOR or member.is_dir:
+            faults += _member_faults(local)
+        if member.header_offset > at and not (at == 0 and shifted) and member.name not in refused:
+            faults.append(_hidden(at, member.header_offset, member.name))
+        at = max(at, _end_of(archive, local))
+    if at < archive.directory_at and not refused:
+        faults.append(_hidden(at, archive.directory_at, ""))
+    total = sum(map(attrgetter("usize"), archive.members))
+    if total > _PYPI_RATIO_FROM and total > archive.size * _PYPI_RATIO:
+        message = f"{archive.size} bytes unpack to {total}, more than {_PYPI_RATIO} times as much"
+        faults.append(ArchiveFault("zip-bomb", "", message, (PYPI,)))
+    return tuple(faults)
+
+
+def _hidden(start: int, end: int, before: str) -> ArchiveFault:
+    where = f"before {before!r}" if before else "before the directory"
+    message = f"{end - start} bytes at {start}, {where}, belong to no member"
+    return ArchiveFault("hidden-data", before, message, (UV, PYPI))
+
+
+def _end_of(archive: Archive, local: Local) -> int:
+    """Return where a member ends in the file, data descriptor included."""
+    if not local.flags & DESCRIPTOR or not local.data:
+        return local.end
+    member = local.member
+    raw = archive.read_at(local.end, 24)
+    for signature in (b"PK\x07\x08", b""):
+        for sizes in ("<III", "<IQQ"):
+            shape = struct.Struct(sizes)
+            body = raw[len(signature) : len(signature) + shape.size]
+            fits = raw.startswith(signature) and len(body) == shape.size
+            if fits and shape.unpack(body) == (member.crc, member.csize, member.usize):
+                return local.end + len(signature) + shape.size
+    return local.end
+
+
+def _member_faults(local: Local) -> Iterator[ArchiveFault]:
+    name = local.member.name
+    if local.flags & DESCRIPTOR and not local.member.flags & DESCRIPTOR:
+        message = "sizes and CRC follow the data, which only the local header says"
+        yield ArchiveFault("data-descriptor", name, message, (PYPI,))
+    for difference in local.differences:
+        field = difference.partition(":")[0]
+        yield ArchiveFault("local-mismatch", name, difference, _mismatch_rejected_by(field))
+    if local.member.is_dir and local.member.usize:
+        yield ArchiveFault("directory-data", name, f"a folder's entry holds {local.member.usize} bytes", (UV,))
+    for place, extra in (("local", local.extra), ("central", local.member.extra)):
+        if extra:
+            yield from _extra_faults(name, place, extra, local)
+
+
+def _mismatch_rejected_by(field: str) -> tuple[str, ...]:
+    return {
+        "signature": (PIP, UV, PYPI),
+        "name": (PIP, UV, PYPI),
+        "packed size": (UV, PYPI),
+        "size": (UV, PYPI),
+        "CRC": (UV,),
+        "method": (UV,),
+    }.get(field, ())
+
+
+def _extra_faults(name: str, place: str, extra: bytes, local: Local) -> Iterator[ArchiveFault]:
+    seen: set[int] = set()
+    for tag, body in extra_fields(extra):
+        if tag == -1:
+            message = f"the {place} header's extra fields are cut short"
+            yield ArchiveFault("extra-malformed", name, message, (PYPI,))
+        if tag in seen and tag in {ZIP64, UNICODE_PATH}:
+            message = f"the {place} header has the extra field {tag:#06x} twice"
+            yield ArchiveFault("extra-malformed", name, message, (UV, PYPI))
+        seen.add(tag)
+        if tag == ZIP64:
+            yield from _zip64_faults(name, place, body, local)
+        elif tag == UNICODE_PATH and body[5:] != local.member.raw_name:
+            shown = body[5:].decode("utf-8", "backslashreplace")
+            message = f"an extra field of the {place} header calls the member {shown!r}"
+            yield ArchiveFault("unicode-path", name, message, (UV,))
+
+
+def _zip64_faults(name: str, place: str, body: bytes, local: Local) -> Iterator[ArchiveFault]:
+    """Give what is odd about a ZIP64 field: sizes that PyPI refuses, or values for fields that need none."""
+    if len(body) not in {0, 8, 16, 24, 28}:
+        message = f"the {place} header's ZIP64 field has {len(body)} bytes"
+        yield ArchiveFault("zip64-malformed", name, message, (PYPI,) if place == "local" else ())
+    elif place == "local" and len(body) >= 16:
+        usize, csize = struct.unpack_from("<QQ", body)
+        if (usize, csize) not in {(local.member.usize, local.member.csize), (0, 0)}:
+            message = f"the local header's ZIP64 field says {csize} bytes packed and {usize} unpacked"
+            yield ArchiveFault("zip64-mismatch", name, message, (UV, PYPI))
+    elif place == "local" and len(body) == 8 and local.member.method and local.member.usize >= MAX32:
+        yield ArchiveFault("zip64-malformed", name, "the local header's ZIP64 field lacks a size", (PYPI,))

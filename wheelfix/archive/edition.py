@@ -1,0 +1,162 @@
+"""How a new wheel shall differ from the one it is made of, checked and put in order before a byte is written."""
+
+from __future__ import annotations
+
+import calendar
+import os
+import time
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from wheelfix.archive import names
+from wheelfix.archive.headers import NO_DATE
+from wheelfix.errors import CannotRepair, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from wheelfix.archive.members import Member
+    from wheelfix.archive.reader import Archive
+    from wheelfix.archive.record import Row
+    from wheelfix.model import ByteSource
+
+SIGNATURES = ("RECORD.jws", "RECORD.p7s")
+"""Files beside RECORD that sign it; a new RECORD makes them void, and PEP 815 retires them."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMember:
+    """A file to put into a wheel; exactly one of path, data, source and packed says where its bytes come from."""
+
+    name: str
+    """Its place in the wheel."""
+    path: Path | None = None
+    """A file on disk."""
+    data: bytes | None = None
+    """The bytes themselves."""
+    source: ByteSource | None = None
+    """Anything that can be read at any place."""
+    packed: tuple[Archive, Member] | None = None
+    """A member of another archive, whose packed bytes are copied as they are."""
+    sha256: str = ""
+    """What the plan saw, in hexadecimal; other bytes are refused. Empty: anything."""
+    mode: int = 0
+    """Unix type and permissions; 0 means those of the member it replaces, else a plain file with 0644."""
+
+    def __post_init__(self) -> None:
+        given = [value for value in (self.path, self.data, self.source, self.packed) if value is not None]
+        if len(given) != 1:
+            raise UsageError(f"{self.name!r} needs one place its bytes come from, not {len(given)}")
+
+    @property
+    def origin(self) -> str:
+        """Where the bytes come from, for messages."""
+        if self.path is not None:
+            return str(self.path)
+        return f"{self.packed[0].path}: {self.packed[1].name}" if self.packed is not None else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """How a new wheel differs from the one it is made of."""
+
+    dist_info: str
+    """The dist-info folder in the new wheel, without a slash."""
+    drop: frozenset[Member] = frozenset()
+    """Members that are left out; RECORD and its signatures need not be named."""
+    rename: Mapping[str, str] = field(default_factory=dict)
+    """Old to new names, an empty one leaves the member out. Backslashes are written as slashes without an entry."""
+    add: tuple[NewMember, ...] = ()
+    """New members; one with an old name replaces the old member."""
+    rows: tuple[Row, ...] = ()
+    """Rows of kept members under their new names, in the order RECORD shall have; rows that are missing are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """The members of the new wheel, in the order in which they are written; RECORD follows them."""
+
+    kept_first: tuple[Member, ...]
+    """Old members outside dist-info, in the order of the file."""
+    new_first: tuple[NewMember, ...]
+    kept_last: tuple[Member, ...]
+    """Old members in dist-info."""
+    new_last: tuple[NewMember, ...]
+    replaced: Mapping[str, Member]
+    """Old members that a new one (or the new RECORD) takes the place of, by new name."""
+
+
+def arrange(source: Archive, edition: Edition) -> Arrangement:
+    """Put an edition in order; CannotRepair if what comes out would be no valid wheel."""
+    folder = edition.dist_info + "/"
+    gone = {member.entry for member in edition.drop}
+    ours = {folder + "RECORD", *(folder + name for name in SIGNATURES)}
+    taken = ours | {new.name for new in edition.add}
+    kept: list[Member] = []
+    final: list[str] = []
+    replaced: dict[str, Member] = {}
+    rename = edition.rename.get
+    for member in sorted(source.members, key=attrgetter("header_offset")):
+        name = rename(member.name, member.name)
+        if member.entry in gone or not name:
+            continue
+        if name in taken:
+            replaced.setdefault(name, member)
+        else:
+            kept.append(member)
+            final.append(name)
+    new = sorted(edition.add, key=attrgetter("name"))
+    if any(member.name in ours for member in new):
+        raise UsageError("RECORD is written by the writer itself")
+    _check_names(source.path, final, [member.name for member in new])
+    inside = [name.startswith(folder) for name in final]
+    return Arrangement(
+        tuple(member for member, within in zip(kept, inside, strict=True) if not within),
+        tuple(member for member in new if not member.name.startswith(folder)),
+        tuple(member for member, within in zip(kept, inside, strict=True) if within),
+        tuple(member for member in new if member.name.startswith(folder)),
+        replaced,
+    )
+
+
+def _check_names(path: Path, kept: Sequence[str], new: Sequence[str]) -> None:
+    """CannotRepair if the new wheel would have two members of a name, or a name that nobody should unpack."""
+    final = [*kept, *new]
+    if not names.all_plain(final):
+        for name in final:
+            reason = names.why_unsafe(name) or ("folders must be separated by slashes" if "\\" in name else "")
+            if reason:
+                raise CannotRepair(f"{path}: refusing to write {name!r}", because=reason)
+    if len(set(final)) != len(final):
+        twice = sorted(name for name in set(final) if final.count(name) > 1)[0]
+        raise CannotRepair(f"{path}: {twice!r} would be in the wheel twice", hint="drop one of them")
+    fresh = set(new)
+    for first, second in names.collisions(final) if fresh else ():
+        if second in fresh or first in fresh:
+            because = "on Windows they are one file"
+            raise CannotRepair(f"{path}: {first!r} and {second!r} clash", because=because)
+
+
+def new_stamp(members: Iterable[Member]) -> int:
+    """Return the DOS stamp of new members: SOURCE_DATE_EPOCH, else that of the newest member."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
+    if not epoch:
+        return max((stamp for stamp in {member.dos_stamp for member in members} if _is_date(stamp)), default=NO_DATE)
+    try:
+        year, month, day, hour, minute, second, *_ = time.gmtime(int(epoch))
+    except (OverflowError, ValueError, OSError) as exc:
+        raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r}", because="it must be a number of seconds") from exc
+    if year < 1980:
+        return NO_DATE
+    if year > 2107:
+        year, month, day, hour, minute, second = 2107, 12, 31, 23, 59, 58
+    return (year - 1980) << 25 | month << 21 | day << 16 | hour << 11 | minute << 5 | second // 2
+
+
+def _is_date(stamp: int) -> bool:
+    year, month, day = 1980 + (stamp >> 25), stamp >> 21 & 15, stamp >> 16 & 31
+    if not 1 <= month <= 12 or not 1 <= day <= calendar.monthrange(year, month)[1]:
+        return False
+    return (stamp >> 11 & 31) < 24 and (stamp >> 5 & 63) < 60 and (stamp & 31) < 30

@@ -1,0 +1,127 @@
+"""The headers that stand before the members' data, and how they differ from the central directory.
+
+A reader that streams (uv, PyPI's check) believes these; one that seeks (pip) believes the directory. Where the two
+disagree, an attacker can show each reader another wheel.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from wheelfix.archive.directory import LOCAL, MAX32
+from wheelfix.archive.members import DESCRIPTOR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from wheelfix.archive.members import Member
+    from wheelfix.archive.reader import Archive
+
+ZIP64, UNICODE_PATH = 0x0001, 0x7075
+_USUAL_EXTRA = 64
+
+
+class Local(NamedTuple):
+    """Where a member's data are, and what its local header says otherwise than the directory."""
+
+    member: Member
+    data: int
+    """Where the packed bytes begin in the file; 0 if there is no header."""
+    flags: int
+    extra: bytes
+    differences: tuple[str, ...] = ()
+    """Field and both values, such as ``size: 10 in the directory, 12 in the header``."""
+
+    @property
+    def end(self) -> int:
+        """Where the packed bytes end in the file."""
+        return self.data + self.member.csize
+
+
+def read_locals(archive: Archive, members: Iterable[Member]) -> Iterator[Local]:
+    """Give the local header of each member, in the order asked."""
+    directory, read_at = archive.directory, archive.read_at
+    for member in members:
+        at, entry = member.header_offset, member.entry
+        name_end = int.from_bytes(directory[entry + 28 : entry + 30], "little") + 30
+        header = read_at(at, name_end + _USUAL_EXTRA)
+        # The same fields in the same order, so most headers compare as a whole.
+        if (
+            header[4:28] == directory[entry + 6 : entry + 30]
+            and header[:4] == b"PK\x03\x04"
+            and header[30:name_end] == directory[entry + 46 : entry + 16 + name_end]
+            and not member.flags & DESCRIPTOR
+            and member.csize != MAX32 != member.usize
+        ):
+            extra_length = header[28] | header[29] << 8
+            if not extra_length:
+                yield Local(member, at + name_end, member.flags, b"")
+                continue
+            extra = header[name_end : name_end + extra_length]
+            if len(extra) == extra_length and member.csize < MAX32 and member.usize < MAX32:
+                yield Local(member, at + name_end + extra_length, member.flags, extra)
+                continue
+        yield _compare(archive, member)
+
+
+def _compare(archive: Archive, member: Member) -> Local:
+    """Read one header with care and list every field in which it differs."""
+    at = member.header_offset
+    header = archive.read_at(at, LOCAL.size)
+    if len(header) < LOCAL.size or header[:4] != b"PK\x03\x04":
+        return Local(member, 0, 0, b"", (f"signature: there is no header at {at}",))
+    _, _, flags, method, stamp, crc, csize, usize, name_length, extra_length = LOCAL.unpack(header)
+    tail = archive.read_at(at + LOCAL.size, name_length + extra_length)
+    name, extra = tail[:name_length], tail[name_length:]
+    data = at + LOCAL.size + name_length + extra_length
+    usize, csize = widen_local(extra, usize, csize)
+    told = {"flags": flags, "method": method, "date": stamp, "CRC": crc, "packed size": csize, "size": usize}
+    known = {
+        "flags": member.flags,
+        "method": member.method,
+        "date": member.dos_stamp,
+        "CRC": member.crc,
+        "packed size": member.csize,
+        "size": member.usize,
+    }
+    if flags & DESCRIPTOR:  # then zeros are no lie
+        for field in ("CRC", "packed size", "size"):
+            if not told[field]:
+                told[field] = known[field]
+    differences = [
+        f"{field}: {known[field]} in the directory, {value} in the header"
+        for field, value in told.items()
+        if value != known[field]
+    ]
+    if name != member.raw_name:
+        shown = name[:200].decode("utf-8", "backslashreplace")
+        differences.append(f"name: {member.name!r} in the directory, {shown!r} in the header")
+    if len(tail) < name_length + extra_length:
+        differences.append("extra: the header reaches beyond the end of the file")
+    return Local(member, data, flags, extra, tuple(differences))
+
+
+def widen_local(extra: bytes, usize: int, csize: int) -> tuple[int, int]:
+    """Return a local header's sizes, taken from the ZIP64 field where they are too big for 32 bits."""
+    if MAX32 in (usize, csize):
+        for tag, body in extra_fields(extra):
+            if tag == ZIP64 and len(body) >= 16:
+                wide = struct.unpack_from("<QQ", body)
+                return (wide[0] if usize == MAX32 else usize), (wide[1] if csize == MAX32 else csize)
+    return usize, csize
+
+
+def extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
+    """Give tag and body of each extra field; what does not fit is given with tag -1."""
+    at = 0
+    while at < len(extra):
+        if at + 4 > len(extra):
+            yield -1, extra[at:]
+            return
+        tag, length = struct.unpack_from("<HH", extra, at)
+        if at + 4 + length > len(extra):
+            yield -1, extra[at:]
+            return
+        yield tag, extra[at + 4 : at + 4 + length]
+        at += 4 + length

@@ -1,0 +1,235 @@
+"""A file that appears under its name only when it is whole, and copying of spans into it within the kernel.
+
+The temporary file lies in the target folder, is locked while it is written, and is removed on any failure. What a
+killed process left behind has no lock, so the next run knows it and removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import sys
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from wheelfix.errors import EnvironmentFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from types import TracebackType
+
+try:
+    import fcntl
+except ImportError:  # Windows: an open file cannot be removed there, which is lock enough
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX, SUFFIX = ".wheelfix-", ".tmp"
+_QUIET = 60.0 if os.name == "nt" else 3600.0
+"""Seconds without a write after which a file that cannot be locked counts as left behind."""
+_STEP = 32 << 20
+_BUFFER = 1 << 20
+_NOT_SUPPORTED = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF, errno.ENOTSUP}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} if hasattr(errno, "EDQUOT") else {errno.ENOSPC, errno.EFBIG}
+
+
+class Origin(Protocol):
+    """An open file that spans are copied from."""
+
+    path: Path
+
+    def fileno(self) -> int: ...
+    def read_at(self, offset: int, length: int, /) -> bytes: ...
+
+
+class AtomicFile:
+    """A file under a temporary name; :meth:`commit` gives it its own, and without that it is gone after the block."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.position = 0
+        """Where the next bytes go."""
+        self._buffer = bytearray()
+        self._committed = False
+        self._copiers = list(_COPIERS)
+        with _environment(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            remove_stale(target.parent)
+            self._open()
+
+    def _open(self) -> None:
+        while True:
+            self.path = self.target.parent / f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+            self._descriptor = os.open(self.path, flags, 0o666)
+            if _lock(self._descriptor) is not False and self.path.exists():
+                return
+            os.close(self._descriptor)  # another run took it for a leftover in this very moment
+
+    def __enter__(self) -> AtomicFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        if self._committed:
+            return
+        with contextlib.suppress(OSError):
+            os.close(self._descriptor)
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+
+    def fileno(self) -> int:
+        """The descriptor of the file."""
+        return self._descriptor
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Append bytes; small ones are gathered first."""
+        self.position += len(data)
+        self._buffer += data
+        if len(self._buffer) >= _BUFFER:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand gathered bytes to the system."""
+        if self._buffer:
+            view = memoryview(self._buffer)
+            with _environment(self.target):
+                os.lseek(self._descriptor, self.position - len(view), os.SEEK_SET)
+                while view:
+                    view = view[os.write(self._descriptor, view) :]
+            self._buffer = bytearray()
+
+    def patch(self, offset: int, data: bytes) -> None:
+        """Overwrite bytes that were written before."""
+        self.flush()
+        with _environment(self.target):
+            os.lseek(self._descriptor, offset, os.SEEK_SET)
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+
+    def rewind(self, offset: int) -> None:
+        """Forget everything from ``offset`` on."""
+        self.flush()
+        with _environment(self.target):
+            os.ftruncate(self._descriptor, offset)
+        self.position = offset
+
+    def copy_from(
+        self, origin: Origin, offset: int, length: int, progress: Callable[[int], None] | None = None
+    ) -> None:
+        """Append a span of another open file, within the kernel where that is possible."""
+        self.flush()
+        while length:
+            with _environment(self.target):
+                done = self._copy_some(origin, offset, min(length, _STEP))
+            if not done:
+                raise EnvironmentFailure(f"{origin.path} changed while it was copied", because="it became shorter")
+            offset, length, self.position = offset + done, length - done, self.position + done
+            if progress is not None:
+                progress(done)
+
+    def _copy_some(self, origin: Origin, offset: int, length: int) -> int:
+        """Copy up to ``length`` bytes to where we are, in the best way that works here; 0 if there are no more."""
+        while self._copiers:
+            try:
+                return self._copiers[0](origin.fileno(), self._descriptor, offset, self.position, length)
+            except OSError as exc:
+                if exc.errno not in _NOT_SUPPORTED:
+                    raise
+                del self._copiers[0]
+        data = origin.read_at(offset, min(length, _BUFFER))
+        os.lseek(self._descriptor, self.position, os.SEEK_SET)
+        return os.write(self._descriptor, data) if data else 0
+
+    def commit(self) -> None:
+        """Make the file whole on the disk, then give it its name."""
+        self.flush()
+        with _environment(self.target):
+            os.fsync(self._descriptor)
+            if os.name == "posix":  # renamed first, so that it is locked as long as it has its temporary name
+                self.path.replace(self.target)
+                os.close(self._descriptor)
+            else:
+                os.close(self._descriptor)
+                self.path.replace(self.target)
+            self._committed = True
+        _sync_folder(self.target.parent)
+
+
+def remove_stale(folder: Path) -> tuple[Path, ...]:
+    """Remove temporary files that dead processes left in the folder; return which."""
+    removed = []
+    for path in sorted(folder.glob(f"{PREFIX}*{SUFFIX}")):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+            try:
+                ours, age = _lock(descriptor), time.time() - os.fstat(descriptor).st_mtime
+                stale = age > _QUIET if ours is None else ours
+                if stale and os.name == "posix":
+                    path.unlink()
+                    removed.append(path)
+            finally:
+                os.close(descriptor)
+            if stale and os.name != "posix":
+                path.unlink()  # Windows refuses while somebody has it open
+                removed.append(path)
+    return tuple(removed)
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Try to lock a file: True if it is ours now, False if it is another's, None where there are no locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return None
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last; a file system that cannot do this keeps the file all the same."""
+    if os.name != "posix":
+        return
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _environment(target: Path) -> Iterator[None]:
+    """Turn what the system refuses into a failure that says what to do."""
+    try:
+        yield
+    except OSError as exc:
+        because = exc.strerror or str(exc)
+        if exc.errno in _FULL:
+            hint = "free some room, or choose another folder with --wheel-dir"
+        elif isinstance(exc, PermissionError) or exc.errno == errno.EROFS:
+            hint = "choose a folder that can be written to, or close the program that has the file open"
+        else:
+            hint = "check the folder and the disk"
+        raise EnvironmentFailure(f"cannot write {target}", because=because, hint=hint) from exc
+
+
+def _by_range(source: int, target: int, offset: int, position: int, length: int) -> int:
+    return os.copy_file_range(source, target, length, offset, position)
+
+
+def _by_sendfile(source: int, target: int, offset: int, position: int, length: int) -> int:
+    os.lseek(target, position, os.SEEK_SET)
+    return os.sendfile(target, source, offset, length)
+
+
+_COPIERS = [
+    copier
+    for copier, needs in ((_by_range, "copy_file_range"), (_by_sendfile, "sendfile"))
+    if hasattr(os, needs) and sys.platform == "linux"  # elsewhere sendfile wants a socket
+]

@@ -1,0 +1,62 @@
+"""Read a wheel back after writing it: nothing is believed because we wrote it ourselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.conformance import check_archive
+from wheelfix.archive.hashing import digests
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.record import Record, check_record, encode_digest, record_member
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from wheelfix.archive.faults import ArchiveFault, RecordFault
+    from wheelfix.archive.members import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """What is wrong with a wheel that was just written; all empty when it is right."""
+
+    archive: tuple[ArchiveFault, ...]
+    """Directory against local headers, names, hidden bytes."""
+    record: tuple[RecordFault, ...]
+    """RECORD against the members: names, sizes, nothing twice."""
+    damaged: tuple[str, ...]
+    """New members whose bytes do not fit their CRC, size or RECORD row, with the reason."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Everything that is wrong, as lines."""
+        return (
+            *(f"{fault.subject or 'the archive'}: {fault.message}" for fault in self.archive),
+            *(f"{fault.path}: {fault.message}" for fault in self.record),
+            *self.damaged,
+        )
+
+
+def read_back(
+    path: Path, new: Iterable[str] = (), *, jobs: int | None = None, limits: Limits | None = None
+) -> ReadBack:
+    """Return what is wrong with the wheel at ``path``; the members named in ``new`` are unpacked and hashed again."""
+    with Archive.open(path, limits) as archive:
+        own = record_member(archive)
+        record = Record.parse(archive.read(own)) if own is not None else Record()
+        faults = check_record(archive, record)
+        damaged = []
+        rows = {row.path: row for row in record.rows}
+        members = [member for name in sorted(set(new)) if (member := archive.find(name)) is not None]
+        damaged += [f"{name}: it is not in the wheel" for name in sorted(set(new)) if archive.find(name) is None]
+        for member in [own] if own is not None else []:
+            members.append(member)
+        for digest in digests(archive, members, jobs=jobs).values():
+            row = rows.get(digest.member.name)
+            if digest.error:
+                damaged.append(f"{digest.member.name}: {digest.error}")
+            elif digest.member is not own and (row is None or row.digest != encode_digest(digest.value)):
+                damaged.append(f"{digest.member.name}: its sha256 is not what RECORD says")
+        return ReadBack(check_archive(archive), faults, tuple(damaged))

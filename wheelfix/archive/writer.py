@@ -1,0 +1,227 @@
+"""Write a wheel anew: old members as the bytes they are, new ones compressed on all cores, RECORD last.
+
+An :class:`Edition` says what shall be different; :func:`write_wheel` makes it so, or leaves nothing behind. The same
+edition gives the same bytes on every machine with the same compressor.
+"""
+
+from __future__ import annotations
+
+import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wheelfix.archive import codec
+from wheelfix.archive.assembly import Assembly
+from wheelfix.archive.deflate import Deflating
+from wheelfix.archive.edition import Arrangement, Edition, NewMember, arrange, new_stamp
+from wheelfix.archive.hashing import default_jobs, digests
+from wheelfix.archive.headers import UNIX, Header
+from wheelfix.archive.output import AtomicFile
+from wheelfix.archive.record import Row, encode_digest, render
+from wheelfix.errors import CannotRepair, EnvironmentFailure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from wheelfix.archive.members import Member
+    from wheelfix.archive.reader import Archive
+
+__all__ = ["Added", "Edition", "NewMember", "Written", "write_wheel"]
+
+_DEFAULT_MODE = stat.S_IFREG | 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A new member as it was written."""
+
+    name: str
+    sha256: str
+    """In hexadecimal."""
+    size: int
+    packed_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A wheel that was written."""
+
+    path: Path
+    size: int
+    added: tuple[Added, ...]
+    rows: tuple[Row, ...]
+    """The rows of its RECORD."""
+    copied: int
+    """Bytes that were copied as they were."""
+
+
+def write_wheel(
+    source: Archive,
+    target: Path,
+    edition: Edition,
+    *,
+    compressor: codec.Compressor | None = None,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Written:
+    """Write the new edition of a wheel to ``target``, whole or not at all.
+
+    CannotRepair if the edition makes no valid wheel; EnvironmentFailure if the disk, or an input that changed, stops
+    us. ``progress`` is told how many bytes were written.
+    """
+    jobs = jobs or default_jobs()
+    arrangement = arrange(source, edition)
+    made = _missing_rows(source, arrangement, edition, jobs)
+    stamp = new_stamp(source.members)
+    with (
+        AtomicFile(target) as out,
+        Deflating(compressor or codec.Compressor.choose(), jobs) as deflating,
+        _Hashing(edition.add, jobs) as hashing,
+    ):
+        assembly = Assembly(out, progress)
+        adding = _Adding(assembly, deflating, stamp, arrangement.replaced)
+        assembly.copy_members(source, arrangement.kept_first, edition.rename)
+        added = [adding.add(new) for new in arrangement.new_first]
+        assembly.copy_members(source, arrangement.kept_last, edition.rename)
+        added += [adding.add(new) for new in arrangement.new_last]
+        added = hashing.complete(added)
+        rows = _rows(edition, arrangement, made, added)
+        adding.add(NewMember(f"{edition.dist_info}/RECORD", data=render(rows)))
+        size = assembly.close()
+        for archive in (source, *(new.packed[0] for new in edition.add if new.packed is not None)):
+            archive.check_unchanged()
+        out.commit()
+    return Written(target, size, tuple(added), rows, assembly.copied)
+
+
+def _missing_rows(source: Archive, arrangement: Arrangement, edition: Edition, jobs: int) -> dict[str, Row]:
+    """Return rows for kept members that have none, from their bytes."""
+    told = {row.path for row in edition.rows}
+    rename = edition.rename.get
+    kept = (*arrangement.kept_first, *arrangement.kept_last)
+    lacking = [member for member in kept if not member.is_dir and rename(member.name, member.name) not in told]
+    made: dict[str, Row] = {}
+    for digest in digests(source, lacking, jobs=jobs).values() if lacking else ():
+        if digest.error:
+            raise CannotRepair(f"{source.path}: cannot read {digest.member.name!r}", because=digest.error)
+        name = rename(digest.member.name, digest.member.name)
+        made[name] = Row(name, "sha256", encode_digest(digest.value), digest.member.usize)
+    return made
+
+
+def _rows(
+    edition: Edition, arrangement: Arrangement, made: Mapping[str, Row], added: Iterable[Added]
+) -> tuple[Row, ...]:
+    """Return RECORD's rows: told ones in their order, made and new ones by name, RECORD itself last."""
+    rename = edition.rename.get
+    kept = {
+        rename(member.name, member.name)
+        for member in (*arrangement.kept_first, *arrangement.kept_last)
+        if not member.is_dir
+    }
+    told: dict[str, Row] = {}
+    for row in edition.rows:
+        if row.path in kept:
+            told.setdefault(row.path, row)
+    fresh = dict(made)
+    for new in added:
+        fresh[new.name] = Row(new.name, "sha256", encode_digest(bytes.fromhex(new.sha256)), new.size)
+    return (*told.values(), *(fresh[name] for name in sorted(fresh)), Row(f"{edition.dist_info}/RECORD"))
+
+
+class _Adding:
+    """Turns new members into headers and bytes of the archive."""
+
+    def __init__(self, assembly: Assembly, deflating: Deflating, stamp: int, replaced: Mapping[str, Member]) -> None:
+        self._assembly = assembly
+        self._deflating = deflating
+        self._stamp = stamp
+        self._replaced = replaced
+
+    def add(self, new: NewMember) -> Added:
+        """Append one new member; the hash of a packed one is still empty."""
+        header = self._header(new)
+        if new.packed is not None and new.packed[1].method == codec.DEFLATED:
+            archive, member = new.packed
+            data, _ = archive.data_span(member)
+            about = {"crc": member.crc, "csize": member.csize, "usize": member.usize}
+            self._assembly.copy_packed(archive, member, data, header.with_data(method=codec.DEFLATED, **about))
+            return Added(new.name, "", member.usize, member.csize)
+        from wheelfix.pe.stream import FileSource, MemorySource
+
+        if new.path is not None:
+            with FileSource(new.path) as file:
+                packed = self._assembly.add(header, file, self._deflating, new.origin)
+        elif new.packed is not None:
+            packed = self._assembly.add(header, new.packed[0].source(new.packed[1]), self._deflating, new.origin)
+        else:
+            bytes_source = new.source if new.source is not None else MemorySource(new.data or b"")
+            packed = self._assembly.add(header, bytes_source, self._deflating, new.origin)
+        _check_hash(new, packed.sha256.hex())
+        return Added(new.name, packed.sha256.hex(), packed.usize, packed.csize)
+
+    def _header(self, new: NewMember) -> Header:
+        old = self._replaced.get(new.name)
+        system, attributes = UNIX, (new.mode or _DEFAULT_MODE) << 16
+        if old is not None and not new.mode:
+            system, attributes = old.create_system, old.external_attr
+        return Header(new.name.encode("utf-8"), codec.DEFLATED, 0, 0, 0, self._stamp, attributes, system)
+
+
+class _Hashing:
+    """Hashes packed members in threads of their own while their bytes are copied; used in a ``with`` block."""
+
+    def __init__(self, members: Sequence[NewMember], jobs: int) -> None:
+        self._packed = {
+            new.name: (new, *new.packed)
+            for new in members
+            if new.packed is not None and new.packed[1].method == codec.DEFLATED
+        }
+        self._jobs = jobs
+        self._stop = threading.Event()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="wheelfix-hash")
+
+    def __enter__(self) -> _Hashing:
+        self._future = self._pool.submit(self._hash) if self._packed else None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _hash(self) -> dict[str, str]:
+        """Return the sha256 of each packed member by its new name."""
+        archives = {id(archive): archive for _, archive, _ in self._packed.values()}
+        found: dict[str, str] = {}
+        for archive in archives.values():
+            mine = [(new, member) for new, other, member in self._packed.values() if other is archive]
+            results = digests(archive, [member for _, member in mine], jobs=self._jobs, stop=self._stop)
+            for new, member in mine:
+                digest = results.get(member.entry)
+                if digest is not None:
+                    if digest.error:
+                        raise CannotRepair(f"cannot vendor {new.origin}", because=digest.error)
+                    found[new.name] = digest.value.hex()
+        return found
+
+    def complete(self, added: list[Added]) -> list[Added]:
+        """Return what was added with the hashes that were still missing."""
+        if self._future is None:
+            return added
+        found = self._future.result()
+        for name, (new, _, _) in self._packed.items():
+            _check_hash(new, found[name])
+        return [Added(one.name, found.get(one.name, one.sha256), one.size, one.packed_size) for one in added]
+
+
+def _check_hash(new: NewMember, found: str) -> None:
+    """EnvironmentFailure if the bytes are not those of the plan."""
+    if new.sha256 and new.sha256.lower() != found:
+        raise EnvironmentFailure(
+            f"{new.origin} is not the file that was planned",
+            because=f"its sha256 is {found}, the plan says {new.sha256}",
+            hint="plan again; something changed the file meanwhile",
+        )
