@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,7 +116,7 @@ def search_path_roots(host: Host) -> tuple[Root, ...]:
     seen: set[Path] = set()
     roots: list[Root] = []
     for text in host.variable("PATH").split(separator):
-        path = Path(os.path.expandvars(text.strip().strip('"'))) if text.strip() else None
+        path = Path(text.strip().strip('"')) if text.strip() else None
         # A relative entry means the current folder of whoever runs us, which is nobody's installation.
         if path is None or not path.is_absolute() or tree.real(path) in seen:
             continue
@@ -131,7 +130,8 @@ def search_path_roots(host: Host) -> tuple[Root, ...]:
 
 
 def _is_windows_folder(path: Path, windows: Path) -> bool:
-    return fold(str(tree.real(path))).startswith(fold(str(tree.real(windows))))
+    mine, theirs = ([fold(part) for part in tree.real(where).parts] for where in (path, windows))
+    return mine[: len(theirs)] == theirs
 
 
 def vendors_by_kind() -> dict[str, Vendor]:

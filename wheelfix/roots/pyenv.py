@@ -45,7 +45,8 @@ NVIDIA_FOLDERS = (
 )
 """Where NVIDIA's packages keep DLLs, newest layout first."""
 
-RUNTIME_DLL = r"(msvcp|vcruntime|concrt|vcomp|vccorlib|vcamp)140\w*\.dll"
+RUNTIME_DLL = r"(msvcp140\w*|vcruntime140_threads|concrt140|vcomp140|vccorlib140|vcamp140)\.dll"
+"""What msvc-runtime brings; vcruntime140.dll and vcruntime140_1.dll are in every Python."""
 
 
 def places(host: Host) -> Iterator[Place]:

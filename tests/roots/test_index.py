@@ -1,0 +1,166 @@
+"""The index finds candidates without reading them, stays inside the roots, and gives bytes and facts on request."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.roots.trees import dll, grow, link
+from tests.support.wheels import build_wheel
+from wheelfix.errors import EnvironmentFailure
+from wheelfix.model import Image, Malformed
+from wheelfix.roots.family import family_files
+from wheelfix.roots.host import Host
+from wheelfix.roots.index import RootIndex
+from wheelfix.roots.named import named_root
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOST = Host()
+
+
+def test_names_compare_without_case_and_keep_their_spelling(tmp_path: Path) -> None:
+    grow(tmp_path, ["cublasLt64_11.DLL", "notes.txt", "x.pyd"])
+    index = RootIndex([named_root(tmp_path, HOST)])
+    assert [file.name for file in index.candidates("CUBLASLT64_11.dll")] == ["cublasLt64_11.DLL"]
+    assert [file.name for file in index.candidates("cublaslt64_11")] == ["cublasLt64_11.DLL"]
+    assert [file.name for file in index.files()] == ["cublasLt64_11.DLL"]
+    assert index.candidates("x.dll") == ()
+
+
+def test_roots_and_their_folders_keep_their_order(tmp_path: Path) -> None:
+    first = grow(tmp_path / "first", ["bin/x64/a.dll", "bin/a.dll"])
+    second = grow(tmp_path / "second", ["a.dll"])
+    index = RootIndex([named_root(second, HOST), named_root(first, HOST)])
+    found = [file.location for file in index.candidates("a.dll")]
+    assert found == [str(second / "a.dll"), str(first / "bin/x64/a.dll"), str(first / "bin/a.dll")]
+
+
+def test_a_folder_that_two_roots_have_counts_once(tmp_path: Path) -> None:
+    toolkit = grow(tmp_path / "v11.7", ["bin/cudart64_110.dll"])
+    roots = [named_root(toolkit, HOST, kind="cuda", option="--cuda"), named_root(toolkit / "bin", HOST)]
+    (file,) = RootIndex(roots).candidates("cudart64_110.dll")
+    assert file.root.kind == "cuda"
+
+
+def test_links_are_followed_inside_the_root_only(tmp_path: Path) -> None:
+    outside = grow(tmp_path / "outside", ["secret.dll", "more/other.dll"])
+    root = grow(tmp_path / "root", ["bin/real.dll"])
+    link(root / "bin" / "inner.dll", root / "bin" / "real.dll")
+    link(root / "bin" / "outer.dll", outside / "secret.dll")
+    link(root / "bin" / "dangling.dll", root / "bin" / "gone.dll")
+    link(root / "lib", outside / "more")
+    index = RootIndex([named_root(root, HOST)])
+    assert [file.name for file in index.files()] == ["inner.dll", "real.dll"]
+    reasons = {skipped.path: skipped.reason for skipped in index.skipped}
+    assert reasons[str(root / "bin" / "outer.dll")] == f"a link that leads out of {root}"
+    assert reasons[str(root / "lib")] == f"leads out of {root}"
+    assert str(root / "bin" / "dangling.dll") in reasons
+
+
+def test_a_link_put_there_after_listing_is_refused(tmp_path: Path) -> None:
+    outside = grow(tmp_path / "outside", ["secret.dll"])
+    root = grow(tmp_path / "root", ["a.dll"])
+    index = RootIndex([named_root(root, HOST)])
+    (file,) = index.candidates("a.dll")
+    (root / "a.dll").unlink()
+    link(root / "a.dll", outside / "secret.dll")
+    with pytest.raises(EnvironmentFailure, match="now leads out of"):
+        index.sha256(file)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs on this system")
+def test_what_is_no_file_is_skipped(tmp_path: Path) -> None:
+    grow(tmp_path, ["real.dll", "folder.dll/readme.txt"])
+    os.mkfifo(tmp_path / "pipe.dll")
+    index = RootIndex([named_root(tmp_path, HOST)])
+    assert [file.name for file in index.files()] == ["real.dll"]
+    assert [skipped.reason for skipped in index.skipped] == ["not a file", "not a file"]
+
+
+def test_bytes_and_facts_of_a_file_on_disk(tmp_path: Path) -> None:
+    data = dll("a.dll", "hello", version=(1, 2, 3, 4))
+    grow(tmp_path, {"a.dll": data, "bad.dll": b"version https://git-lfs.github.com/spec/v1\n"})
+    with RootIndex([named_root(tmp_path, HOST)]) as index:
+        (file,) = index.candidates("a.dll")
+        image, version = index.image(file), index.version(file)
+        assert isinstance(image, Image)
+        assert image.exports.names == {"hello"}
+        assert version is not None
+        assert version.file == (1, 2, 3, 4)
+        assert index.sha256(file) == hashlib.sha256(data).hexdigest()
+        assert index.open(file).read_at(0, 2) == b"MZ"
+        assert index.packed(file) is None
+        assert index.disk_path(file) == tmp_path / "a.dll"
+        bad = index.image(index.candidates("bad.dll")[0])
+        assert isinstance(bad, Malformed)
+        assert bad.kind == "lfs-pointer"
+
+
+def test_bytes_and_facts_of_a_member_of_a_wheel(tmp_path: Path) -> None:
+    data = dll("libiomp5md.dll", "omp_get_num_threads", version=(5, 0, 2023, 0))
+    member = "intel_openmp-2023.2.0.data/data/Library/bin/libiomp5md.dll"
+    path = build_wheel(tmp_path, "intel-openmp", "2023.2.0", "py3-none-win_amd64", {member: data})
+    with RootIndex([named_root(path, HOST)]) as index:
+        (file,) = index.candidates("LIBIOMP5MD.dll")
+        assert (file.path, file.size, file.origin) == (member, len(data), "wheel intel-openmp 2023.2.0")
+        assert file.location == f"{path}!{member}"
+        image, version = index.image(file), index.version(file)
+        assert isinstance(image, Image)
+        assert version is not None
+        assert (image.exports.names, str(version)) == ({"omp_get_num_threads"}, "5.0.2023.0")
+        assert index.sha256(file) == hashlib.sha256(data).hexdigest()
+        assert index.open(file).read_at(0, 2) == b"MZ"
+        packed = index.packed(file)
+        assert packed is not None
+        archive, entry = packed
+        offset, length = archive.data_span(entry)
+        assert (entry.name, length < len(data)) == (member, True)
+        assert offset > 0
+        assert index.disk_path(file) is None
+
+
+def test_a_damaged_member_is_a_fact_not_an_error(tmp_path: Path) -> None:
+    path = build_wheel(tmp_path, "x", "1", "py3-none-any", {"x/a.dll": dll("a.dll", "hello", size=50_000)})
+    index = RootIndex([named_root(path, HOST)])
+    (file,) = index.candidates("a.dll")
+    packed = index.packed(file)
+    assert packed is not None
+    offset, length = packed[0].data_span(packed[1])
+    index.close()
+    data = bytearray(path.read_bytes())
+    data[offset : offset + length] = b"\xff" * length
+    path.write_bytes(data)
+    with RootIndex([named_root(path, HOST)]) as again:
+        facts = again.image(again.candidates("a.dll")[0])
+    assert isinstance(facts, Malformed)
+
+
+def test_the_family_of_a_file_lies_beside_it(tmp_path: Path) -> None:
+    names = ["cudnn64_8.dll", "cudnn_ops_infer64_8.dll", "cudnn_cnn_infer64_8.dll", "cudnn64_9.dll", "zlibwapi.dll"]
+    grow(tmp_path / "one", [f"bin/{name}" for name in names])
+    grow(tmp_path / "two", ["bin/cudnn_adv_infer64_8.dll", "bin/cudnn64_8.dll"])
+    index = RootIndex([named_root(tmp_path / "one", HOST), named_root(tmp_path / "two", HOST)])
+    first = index.candidates("cudnn64_8.dll")[0]
+    assert [file.name for file in family_files(index, first)] == ["cudnn_cnn_infer64_8.dll", "cudnn_ops_infer64_8.dll"]
+    assert index.beside(first, "CUDNN_ADV_INFER64_8.dll") is None
+    zlib = index.beside(first, "zlibwapi")
+    assert zlib is not None
+    assert zlib.name == "zlibwapi.dll"
+    assert family_files(index, zlib) == ()
+
+
+def test_the_content_of_a_root_is_not_read_to_list_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grow(tmp_path, ["a.dll"])
+    root = named_root(tmp_path, HOST)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a DLL was opened")
+
+    monkeypatch.setattr("wheelfix.roots.index.FileSource", refuse)
+    (file,) = RootIndex([root]).candidates("a.dll")
+    assert file.size == 2

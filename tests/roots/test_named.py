@@ -1,0 +1,146 @@
+"""Roots that the user names: recognised, or refused with what was expected."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.roots.trees import dll, folders, grow
+from tests.support.wheels import build_wheel
+from wheelfix.errors import InputError, UsageError
+from wheelfix.roots.host import Host
+from wheelfix.roots.named import named_root, wheel_identity
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wheelfix.roots.root import Kind
+
+HOST = Host()
+
+
+def test_a_folder_of_a_known_kind(tmp_path: Path) -> None:
+    root = named_root(grow(tmp_path / "v11.7", ["bin/cudart64_110.dll"]), HOST)
+    assert (root.kind, root.version, root.learned, root.explicit) == ("cuda", "11.7", "--root", True)
+
+
+def test_a_plain_folder(tmp_path: Path) -> None:
+    root = named_root(str(grow(tmp_path, ["zlibwapi.dll", "bin/uv.dll", "deep/er/x.dll"])), HOST)
+    assert (root.kind, folders(root)) == ("folder", [".", "bin"])
+
+
+def test_quotes_home_and_dots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grow(tmp_path / "v11.7", ["bin/cudart64_110.dll"])
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.chdir(tmp_path / "v11.7" / "bin")
+    assert named_root('"~/v11.7"', HOST).path == tmp_path / "v11.7"
+    assert named_root("..", HOST).version == "11.7"
+
+
+def test_the_bin_folder_or_the_one_above_the_versions_will_do_for_a_kind(tmp_path: Path) -> None:
+    toolkit = grow(tmp_path / "CUDA" / "v11.7", ["bin/cudart64_110.dll"])
+    assert named_root(toolkit / "bin", HOST, kind="cuda", option="--cuda").path == toolkit
+    assert named_root(tmp_path / "CUDA", HOST, kind="cuda", option="--cuda").path == toolkit
+    grow(tmp_path / "CUDA" / "v12.4", ["bin/cudart64_12.dll"])
+    with pytest.raises(UsageError) as caught:
+        named_root(tmp_path / "CUDA", HOST, kind="cuda", option="--cuda")
+    assert caught.value.hint.startswith("name one of them: ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "option", "because", "hint"),
+    [
+        (
+            "cuda",
+            "--cuda",
+            "expected a CUDA toolkit: a folder with version.json",
+            "it looks like cuDNN; --root takes any kind",
+        ),
+        (
+            "oneapi",
+            "--oneapi",
+            "expected oneAPI: its installation folder",
+            "it looks like cuDNN; --root takes any kind",
+        ),
+        ("conda", "--conda", "expected a conda environment", "it looks like cuDNN; --root takes any kind"),
+    ],
+)
+def test_not_of_the_wanted_kind(tmp_path: Path, kind: Kind, option: str, because: str, hint: str) -> None:
+    folder = grow(tmp_path / "cudnn", ["bin/cudnn64_8.dll"])
+    with pytest.raises(UsageError) as caught:
+        named_root(folder, HOST, kind=kind, option=option)
+    assert caught.value.what == f"{option} {folder}: not what was expected"
+    assert caught.value.because.startswith(because)
+    assert caught.value.hint == hint
+
+
+def test_a_path_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no such file or folder"):
+        named_root(tmp_path / "gone", HOST)
+    with pytest.raises(UsageError, match="there is no such file or folder"):
+        named_root("", HOST)
+
+
+def test_a_folder_without_dlls_tells_where_some_are(tmp_path: Path) -> None:
+    grow(tmp_path, ["a/b/c/x.dll"])
+    with pytest.raises(UsageError) as caught:
+        named_root(tmp_path, HOST)
+    assert caught.value.hint == f"DLLs lie in {tmp_path / 'a' / 'b' / 'c'}; name such a folder"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("x.dll", "name its folder: --root "), ("x.zip", "name a folder, a wheel (.whl) or a conda package")],
+)
+def test_a_file_that_is_no_package(tmp_path: Path, name: str, hint: str) -> None:
+    grow(tmp_path, [name])
+    with pytest.raises(UsageError) as caught:
+        named_root(tmp_path / name, HOST)
+    assert caught.value.hint.startswith(hint)
+
+
+def test_a_wheel(tmp_path: Path) -> None:
+    path = build_wheel(
+        tmp_path,
+        "nvidia-cuda-cupti-cu11",
+        "11.7.101",
+        "py3-none-win_amd64",
+        {"nvidia/cuda_cupti/extras/CUPTI/lib64/cupti64_2022.2.1.dll": dll("cupti64_2022.2.1.dll"), "nvidia/x.py": ""},
+    )
+    root = named_root(path, HOST)
+    assert (root.kind, root.version, root.explicit) == ("wheel", "11.7.101", True)
+    (entry,) = root.folders
+    assert entry.path == "nvidia/cuda_cupti/extras/CUPTI/lib64"
+    assert (entry.package, entry.cuda) == ("nvidia-cuda-cupti-cu11", "11.7")
+
+
+def test_a_wheel_without_dlls_is_noted(tmp_path: Path) -> None:
+    root = named_root(build_wheel(tmp_path, "pure", "1", "py3-none-any", {"pure.py": ""}), HOST)
+    assert (root.folders, root.notes) == ((), ("there are no DLLs in it",))
+
+
+def test_a_wheel_that_is_none(tmp_path: Path) -> None:
+    grow(tmp_path, {"x-1-py3-none-any.whl": b"no zip"})
+    with pytest.raises(InputError, match=re.escape("x-1-py3-none-any.whl")):
+        named_root(tmp_path / "x-1-py3-none-any.whl", HOST)
+
+
+def test_a_wheel_is_not_a_toolkit(tmp_path: Path) -> None:
+    path = build_wheel(tmp_path, "x", "1", "py3-none-any", {})
+    with pytest.raises(UsageError, match="it is a file; expected a CUDA toolkit"):
+        named_root(path, HOST, kind="cuda", option="--cuda")
+
+
+@pytest.mark.parametrize(
+    ("filename", "members", "expected"),
+    [
+        ("mkl-1-py3-none-any.whl", ["mkl-2023.2.0.dist-info/RECORD"], ("mkl", "2023.2.0")),
+        ("intel_openmp-2023.2.0-py2.py3-none-win_amd64.whl", [], ("intel-openmp", "2023.2.0")),
+        ("odd.whl", [], ("odd", "")),
+    ],
+)
+def test_whose_a_wheel_is(filename: str, members: list[str], expected: tuple[str, str]) -> None:
+    assert wheel_identity(filename, members) == expected
