@@ -1,0 +1,84 @@
+"""What error codes of Windows mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.winerrors import (
+    code_of_sentence,
+    is_missing_file,
+    message_text,
+    parse_winerrors,
+    sentences,
+    winerror,
+    winerror_table,
+)
+
+CODES = [126, 127, 182, 193, 216, 225, 487, 998, 1114, 1157, 1260, 1455, 14001]
+STATUS = [0xC0000135, 0xC0000139, 0xC06D007E, 0xC06D007F, 0xC000007B, 0xC0000142]
+
+
+@pytest.mark.parametrize("code", CODES + STATUS)
+def test_every_code_is_explained(code: int) -> None:
+    error = winerror(code)
+    assert error is not None
+    assert error.meaning
+    assert error.remedies
+    assert error.source
+
+
+def test_few_codes_are_about_a_missing_file() -> None:
+    missing = {code for code in winerror_table().errors if is_missing_file(code)}
+    assert missing == {126, 1157, 0xC0000135, 0xC06D007E}
+
+
+def test_exit_codes_may_be_negative() -> None:
+    assert winerror(-1073741515) is winerror(0xC0000135)
+    assert str(winerror(-1073741515)) == "0xC0000135"
+    assert str(winerror(126)) == "126"
+
+
+def test_message_text() -> None:
+    assert message_text(126) == "The specified module could not be found."
+    assert message_text(99999) == "Windows error 99999."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            "ImportError: DLL load failed while importing _C: 找不到指定的模块。", (126, "zh-CN"), id="Chinese"
+        ),
+        pytest.param("DLL load failed: Das angegebene Modul\r\nwurde nicht gefunden", (126, "de"), id="wrapped German"),
+        pytest.param("Не найдена указанная процедура.", (127, "ru"), id="Russian"),
+        pytest.param("%1 n’est pas une application Win32 valide", (193, "fr"), id="French with a curly apostrophe"),
+        pytest.param("C:\\x.dll is not a valid Win32 application.", (193, "en"), id="placeholder filled in"),
+        pytest.param("The specified module could not be found", (126, "en"), id="English"),
+        pytest.param("No module named torch", None, id="something else"),
+    ],
+)
+def test_the_code_of_a_sentence(text: str, expected: tuple[int, str] | None) -> None:
+    assert code_of_sentence(text) == expected
+
+
+@pytest.mark.parametrize("code", [126, 127, 193, 1114])
+def test_the_common_display_languages_are_there(code: int) -> None:
+    languages = {language for own, language, _ in sentences() if own == code}
+    assert {"en", "de", "fr", "es", "it", "pt-BR", "ru", "pl", "cs", "tr", "ja", "ko", "zh-CN", "zh-TW"} <= languages
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        pytest.param("code = 127\nname", "code = 126\nname", "code 126 twice", id="code twice"),
+        pytest.param("code = 1455\nlanguage", "code = 1456\nlanguage", "unknown code 1456", id="unknown code"),
+        pytest.param("Die angegebene Prozedur", "Das angegebene Modul", "belongs to two codes", id="two codes"),
+        pytest.param("missing_file = true\n", "", "lacks missing_file", id="field"),
+    ],
+)
+def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
+    text = read_text("winerrors.toml")
+    assert old in text
+    with pytest.raises(TableFault, match=fault):
+        parse_winerrors("winerrors.toml", text.replace(old, new, 1))

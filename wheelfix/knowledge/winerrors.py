@@ -1,0 +1,119 @@
+"""Tells what an error code of Windows means, and which code a sentence in another language belongs to."""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from wheelfix.knowledge.tables import Checker, parse_toml, read_text
+
+_NOISE = re.compile(r"%\w+|[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class WinError:
+    """An error code of Windows that a load can end with."""
+
+    code: int
+    """As unsigned number."""
+    name: str
+    text: str
+    """The English message, with its placeholders."""
+    meaning: str
+    missing_file: bool
+    """Whether a file lacks; so for very few codes."""
+    remedies: tuple[str, ...]
+    """What to try, best first."""
+    source: str
+
+    def __str__(self) -> str:
+        return f"0x{self.code:08X}" if self.code > 0xFFFF else str(self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A message of Windows in one display language."""
+
+    code: int
+    language: str
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class WinErrorTable:
+    """The content of ``winerrors.toml``."""
+
+    errors: dict[int, WinError]
+    sentences: tuple[Sentence, ...]
+
+
+def parse_winerrors(table: str, text: str) -> WinErrorTable:
+    """Turn the table's text into values; every fault is told at once."""
+    tree = parse_toml(table, text)
+    check = Checker(table)
+    rows = check.rows(tree, "error", ["code", "name", "text", "meaning", "missing_file", "remedies"])
+    check.unique("code", (row["code"] for row in rows))
+    check.unique("name", (row["name"] for row in rows))
+    errors = {row["code"]: WinError(**{**row, "remedies": tuple(row["remedies"])}) for row in rows}
+    for error in errors.values():
+        if not error.remedies:
+            check.faults.append(f"{error} has no remedy")
+    found = tuple(Sentence(**row) for row in check.rows(tree, "sentence", ["code", "language", "text"]))
+    check.unique("sentence", ((sentence.language, sentence.text) for sentence in found))
+    owners: dict[str, int] = {}
+    for sentence in found:
+        if sentence.code not in errors:
+            check.faults.append(f"a sentence belongs to the unknown code {sentence.code}")
+        if owners.setdefault(squeeze(sentence.text), sentence.code) != sentence.code:
+            check.faults.append(f"{sentence.text!r} belongs to two codes")
+    check.finish()
+    english = tuple(Sentence(error.code, "en", error.text, error.source) for error in errors.values())
+    return WinErrorTable(errors, english + found)
+
+
+def squeeze(text: str) -> str:
+    """Return the sentence without case, white space, punctuation and placeholders, to compare by."""
+    return _NOISE.sub("", unicodedata.normalize("NFC", text)).casefold()
+
+
+@functools.cache
+def winerror_table() -> WinErrorTable:
+    """Return everything that is known about error codes."""
+    return parse_winerrors("winerrors.toml", read_text("winerrors.toml"))
+
+
+def winerror(code: int) -> WinError | None:
+    """Return what is known about a code; negative exit codes are read as the unsigned ones they stand for."""
+    return winerror_table().errors.get(code & 0xFFFFFFFF)
+
+
+def message_text(code: int) -> str:
+    """Return the English message of a code as FormatMessage gives it, with ``%1`` where Windows leaves it."""
+    error = winerror(code)
+    return error.text if error else f"Windows error {code}."
+
+
+def is_missing_file(code: int) -> bool:
+    """Whether the code says that a file lacks, so that vendoring one can help."""
+    error = winerror(code)
+    return error is not None and error.missing_file
+
+
+def sentences() -> tuple[tuple[int, str, str], ...]:
+    """Return code, language and text of every message that is known, English first."""
+    return tuple((sentence.code, sentence.language, sentence.text) for sentence in winerror_table().sentences)
+
+
+@functools.cache
+def _by_sentence() -> tuple[tuple[str, int, str], ...]:
+    rows = {(squeeze(text), code, language) for code, language, text in sentences()}
+    return tuple(sorted(rows, key=lambda row: (-len(row[0]), row)))
+
+
+def code_of_sentence(text: str) -> tuple[int, str] | None:
+    """Return the code and the language of the longest known message inside the text, or None."""
+    squeezed = squeeze(text)
+    return next(((code, language) for known, code, language in _by_sentence() if known and known in squeezed), None)
