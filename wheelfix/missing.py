@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.view import base_name
 from wheelfix.model import Candidate, Edge, EdgeKind, Missing, MissingDll, dll_key
+from wheelfix.sources import list_candidates
 
 if TYPE_CHECKING:
     from wheelfix.roots.index import RootIndex
@@ -50,6 +51,4 @@ def _chain(subject: Subject, edge: Edge) -> tuple[str, ...]:
 
 
 def _candidates(name: str, index: RootIndex | None) -> tuple[Candidate, ...]:
-    if index is None:
-        return ()
-    return tuple(index.candidates(name))
+    return () if index is None else list_candidates(index, name)

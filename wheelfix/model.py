@@ -252,8 +252,10 @@ class Edge:
     provider: Provider
     required: bool = True
     """False for optional companions and for delay loads that no family needs in practice."""
+    strength: str = ""
+    """For companions: ``required``, ``expected`` or ``optional``, as the table has it."""
     because: str = ""
-    """For companions: the table's reason."""
+    """For companions: what happens without it."""
     source: str = ""
     """For companions: where the table has it from."""
     lacks: tuple[Symbol, ...] = ()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.archive.conformance import check_conformance
+from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.archive.wheelinfo import WheelInfo, canonical
@@ -26,6 +26,7 @@ from wheelfix.options import ScanOptions
 from wheelfix.pe.version import read_version
 from wheelfix.rules.context import Subject
 from wheelfix.rules.registry import run
+from wheelfix.sources import open_index
 
 if TYPE_CHECKING:
     from wheelfix.archive.faults import ArchiveFault
@@ -101,7 +102,7 @@ def scan_all(
     paths: Iterable[Path], options: ScanOptions, progress: Progress | None = None
 ) -> Iterator[ScanReport | ScanFailure]:
     """Scan several inputs one after the other; one that cannot be read does not stop the rest."""
-    index = open_roots(options)
+    index = open_index(options.roots)
     for path in paths:
         try:
             yield from _scan_one(path, options, index, progress)
@@ -249,7 +250,7 @@ def _version(view: FileView, path: str) -> FileVersion | None:
 
 def archive_facts(archive: Archive, info: WheelInfo, options: ScanOptions) -> ArchiveFacts:
     """What is irregular about a wheel as an archive, and between it and its RECORD."""
-    faults = (*archive.faults, *info.faults, *check_conformance(archive))
+    faults = (*check_archive(archive), *info.faults)
     return ArchiveFacts(info, faults, check_record(archive, hashes=options.verify, jobs=options.jobs))
 
 
@@ -275,10 +276,3 @@ def python_of_tags(tags: tuple[str, ...]) -> tuple[int, int] | None:
         else:
             return None
     return found.pop() if len(found) == 1 else None
-
-
-def open_roots(options: ScanOptions) -> RootIndex | None:
-    """The index of candidates, or None when no root is visible."""
-    from wheelfix.roots import open_index
-
-    return open_index(options.roots)

@@ -66,11 +66,13 @@ def write_wheel(
     compressor: codec.Compressor | None = None,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
+    check: Callable[[Path], None] | None = None,
 ) -> Written:
     """Write the new edition of a wheel to ``target``, whole or not at all.
 
     CannotRepair if the edition makes no valid wheel; EnvironmentFailure if the disk, or an input that changed, stops
-    us. ``progress`` is told how many bytes were written.
+    us. ``progress`` is told how many bytes were written. ``check`` gets the whole wheel under its temporary name; what
+    it raises keeps the wheel from getting its own.
     """
     jobs = jobs or default_jobs()
     arrangement = arrange(source, edition)
@@ -93,6 +95,9 @@ def write_wheel(
         size = assembly.close()
         for archive in (source, *(new.packed[0] for new in edition.add if new.packed is not None)):
             archive.check_unchanged()
+        if check is not None:
+            out.flush()
+            check(out.path)
         out.commit()
     return Written(target, size, tuple(added), rows, assembly.copied)
 

@@ -74,7 +74,7 @@ def explain(outcome: LoadOutcome, resolution: Resolution) -> str:
     else:
         first = f"{named} is whole; the error names it because it was asked for"
     others = also_needing(resolution, cause) - {dll_key(needer), dll_key(named)}
-    more = f" So do {_listing(sorted(others))}." if others and outcome.code == MOD_NOT_FOUND else ""
+    more = f" Also in need of it: {_listing(sorted(others))}." if others and outcome.code == MOD_NOT_FOUND else ""
     return f"{first}: {what}.{more}"
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import fnmatch
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.companions import companions_of
+from wheelfix.knowledge.companions import companions_of, needs_in_practice
 from wheelfix.loader import torch
 from wheelfix.loader.others import Provisions
 from wheelfix.loader.packages import extension_modules, module_name, package_loads
@@ -23,7 +22,6 @@ from wheelfix.model import (
     Missing,
     Resolution,
     dll_key,
-    fold,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) ->
     reached = dict(loader.touched)
     _survey(loader, view)
     companions = _Companions(loader, facts.cuda if facts else profile.cuda)
-    edges = [*_upgraded(loader, companions), *companions.edges()]
+    edges = [*_upgraded(loader), *companions.edges()]
     return Resolution(
         edges=tuple(sorted(edges, key=lambda edge: (edge.importer, edge.kind.value, dll_key(edge.name)))),
         outcomes=tuple(outcomes),
@@ -73,7 +71,13 @@ def _import_package(loader: Loader, profile: Profile) -> list[LoadOutcome]:
     loader.user_dirs = list(loads.added)
     for name in loads.names:
         loader.load_by_name(name, DEFAULT_DIRS)
-    return [_outcome(event, loader.load(event.path, AS_PYTHON_DOES)) for event in loads.events]
+    failures = {event: loader.load(event.path, AS_PYTHON_DOES) for event in loads.events}
+    # The order of a package's own imports is not known: what loads once its siblings are loaded is taken to load.
+    while True:
+        again = [event for event, failure in failures.items() if failure]
+        failures.update({event: loader.load(event.path, AS_PYTHON_DOES) for event in again})
+        if sum(map(bool, failures.values())) == len(again):
+            return [_outcome(event, failure) for event, failure in failures.items()]
 
 
 def _outcome(event: LoadEvent, failure: Failure | None) -> LoadOutcome:
@@ -111,14 +115,11 @@ def _survey(loader: Loader, view: FileView) -> None:
 # ----------------------------------------------------------------------------------------------- the companions
 
 
-def _upgraded(loader: Loader, companions: _Companions) -> Iterator[Edge]:
+def _upgraded(loader: Loader) -> Iterator[Edge]:
     """The loader's edges; a delay load that the DLL's family needs in practice is marked as required."""
     for edge in loader.edges.values():
-        need = companions.wants(edge.importer, edge.name) if edge.kind is EdgeKind.DELAY else None
-        if need is not None and need.required:
-            yield replace(edge, required=True, because=need.because, source=need.source)
-        else:
-            yield edge
+        need = needs_in_practice(base_name(edge.importer), edge.name) if edge.kind is EdgeKind.DELAY else None
+        yield edge if need is None else replace(edge, required=True, because=need.without, source=need.source)
 
 
 class _Companions:
@@ -128,59 +129,54 @@ class _Companions:
         self.loader = loader
         self.cuda = cuda
 
-    def needs(self, name: str) -> tuple[CompanionNeed, ...]:
-        """The table's entries for a DLL name."""
-        return companions_of(name, cuda=self.cuda)
-
-    def wants(self, importer: str, name: str) -> CompanionNeed | None:
-        """The entry by which a DLL needs another one, if there is one."""
-        key = dll_key(name)
-        for need in self.needs(base_name(importer)):
-            if any(fnmatch.fnmatchcase(key, fold(wanted)) for wanted in need.names):
-                return need
-        return None
+    def needs(self, name: str) -> list[CompanionNeed]:
+        """The table's entries for a DLL name; what merely has to come along is no need of a load."""
+        return [need for need in companions_of(name, cuda=self.cuda) if need.strength != "beside"]
 
     def edges(self) -> Iterator[Edge]:
         """One edge for each companion of each image of the subject, and of each DLL that is missing."""
-        delayed = {(edge.importer, dll_key(edge.name)) for edge in self.loader.edges.values()}
+        asked: dict[str, list[str]] = {}
+        for edge in self.loader.edges.values():
+            asked.setdefault(edge.importer, []).append(edge.name)
         for path, image in self.loader.view.images().items():
             if isinstance(image, Image):
                 for need in self.needs(base_name(path)):
-                    if not any((path, dll_key(name)) in delayed for name in need.names):
+                    if not any(need.matches(name) for name in asked.get(path, ())):
                         yield self._edge(path, need)
         missing = {dll_key(e.name): e.name for e in self.loader.edges.values() if isinstance(e.provider, Missing)}
         for name in sorted(missing.values()):
             for need in self.needs(name):
-                if dll_key(need.names[0]) not in missing:
+                if need.met_by(missing) is None:
                     yield self._edge(name, need)
 
-    def _edge(self, parent_path: str, need: CompanionNeed) -> Edge:
-        provider = next(filter(None, (self._find(parent_path, name) for name in need.names)), None) or Missing(
-            searched=tuple(dict.fromkeys([parent(parent_path), *self.loader.user_dirs])),
-            present_at=tuple(path for name in need.names for path in self._anywhere(name)),
-        )
-        spelled = base_name(provider.path) if isinstance(provider, InView) else need.names[0]
+    def _edge(self, path: str, need: CompanionNeed) -> Edge:
+        provider = self._find(path, need)
+        spelled = base_name(provider.path) if isinstance(provider, InView) else need.name
         return Edge(
-            parent_path, spelled, EdgeKind.COMPANION, provider, need.required, because=need.because, source=need.source
+            importer=path,
+            name=spelled,
+            kind=EdgeKind.COMPANION,
+            provider=provider,
+            required=need.required,
+            strength=need.strength,
+            because=need.without,
+            source=need.source,
         )
 
-    def _find(self, parent_path: str, pattern: str) -> Provider | None:
-        """A companion counts as found when it is loaded, beside its parent, in an added folder, or somebody else's."""
-        key = fold(pattern)
-        for loaded, path in self.loader.loaded.items():
-            if fnmatch.fnmatchcase(loaded, key):
-                return InView(path)
-        for folder in dict.fromkeys([parent(parent_path), *self.loader.user_dirs]):
-            for path in self.loader.view.in_folder(folder):
-                if fnmatch.fnmatchcase(fold(base_name(path)), key):
-                    return InView(path)
-        if "*" in pattern:
-            return None
-        other = self.loader.find(pattern, self.loader.search_steps(parent_path, DEFAULT_DIRS))
-        return None if isinstance(other, Missing) else other
-
-    def _anywhere(self, pattern: str) -> Iterator[str]:
-        key = fold(pattern)
-        for file in self.loader.view.files:
-            if fnmatch.fnmatchcase(fold(base_name(file.path)), key):
-                yield file.path
+    def _find(self, path: str, need: CompanionNeed) -> Provider:
+        """A companion is found when it is loaded, beside its parent, in an added folder, or when somebody brings it."""
+        loaded = need.met_by(self.loader.loaded)
+        if loaded is not None:
+            return InView(self.loader.loaded[dll_key(loaded)])
+        folders = tuple(dict.fromkeys([parent(path), *self.loader.user_dirs]))
+        for folder in folders:
+            names = {base_name(found): found for found in self.loader.view.in_folder(folder)}
+            met = need.met_by(names)
+            if met is not None:
+                return InView(names[met])
+        for name in need.names:
+            other = self.loader.find(name, self.loader.search_steps(path, DEFAULT_DIRS))
+            if not isinstance(other, Missing):
+                return other
+        present = tuple(file.path for file in self.loader.view.files if need.matches(base_name(file.path)))
+        return Missing(searched=folders, present_at=present)

@@ -327,9 +327,11 @@ class Loader:
             attempt.fail(Failure(PROC_NOT_FOUND, (where, path), f"{base_name(path)} has no {_spell(wanted)}"))
 
     def _note(self, edge: Edge) -> None:
-        """Keep the first answer to each need, and what later binding learned about its symbols."""
+        """Keep the first positive answer to each need, and what later binding learned about its symbols."""
         key = (edge.importer, dll_key(edge.name), edge.kind)
-        if key not in self.edges or edge.lacks:
+        known = self.edges.get(key)
+        # A later load may find what an earlier one missed, because it is in the process by then.
+        if known is None or edge.lacks or (isinstance(known.provider, Missing) and not known.lacks):
             self.edges[key] = edge
 
 

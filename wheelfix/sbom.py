@@ -1,0 +1,96 @@
+"""The bill of materials of what was vendored: CycloneDX 1.6 JSON in ``.dist-info/sboms`` (PEP 770).
+
+It names each DLL with version, hash, vendor and the kind of place it came from, and no path of the build machine. It
+carries no time of day unless SOURCE_DATE_EPOCH gives one, so that the same repair makes the same bytes.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import uuid
+from typing import TYPE_CHECKING
+
+from wheelfix import __version__
+from wheelfix.archive.wheelinfo import canonical
+from wheelfix.knowledge.families import family_of
+
+if TYPE_CHECKING:
+    from wheelfix.model import Json
+    from wheelfix.plan.model import Addition, Plan
+
+FILE_NAME = "wheelfix.cdx.json"
+
+
+def make_sbom(plan: Plan) -> bytes:
+    """The document for one plan, as bytes that depend on nothing but the plan."""
+    package = _package(plan)
+    components = [_component(addition) for addition in plan.additions if addition.source.kind != "own"]
+    refs: list[Json] = [component["bom-ref"] for component in components]
+    document: dict[str, Json] = {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": "urn:uuid:" + str(_identity(plan)),
+        "version": 1,
+        "metadata": _metadata(plan, package),
+        "components": list(components),
+        "dependencies": [
+            {"ref": package["bom-ref"], "dependsOn": refs},
+            *({"ref": ref, "dependsOn": []} for ref in refs),
+        ],
+    }
+    return (json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def _metadata(plan: Plan, package: dict[str, Json]) -> dict[str, Json]:
+    tool: dict[str, Json] = {"type": "application", "name": "wheelfix", "version": __version__}
+    settings: Json = [
+        {"name": "wheelfix:compressor", "value": plan.compressor},
+        {"name": "wheelfix:compression", "value": plan.compression},
+    ]
+    metadata: dict[str, Json] = {"tools": {"components": [tool]}, "component": package, "properties": settings}
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
+    if epoch.isdigit():
+        moment = datetime.datetime.fromtimestamp(int(epoch), datetime.timezone.utc)
+        metadata["timestamp"] = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return metadata
+
+
+def _package(plan: Plan) -> dict[str, Json]:
+    name = canonical(plan.wheel.name)
+    purl = f"pkg:pypi/{name}@{plan.wheel.version}"
+    return {"type": "library", "bom-ref": purl, "name": name, "version": plan.wheel.version, "purl": purl}
+
+
+def _component(addition: Addition) -> dict[str, Json]:
+    member = family_of(addition.name)
+    properties: list[Json] = [
+        {"name": "wheelfix:path", "value": addition.target},
+        {"name": "wheelfix:origin", "value": addition.source.origin},
+        {"name": "wheelfix:kind", "value": addition.kind},
+    ]
+    if addition.signer:
+        properties.append({"name": "wheelfix:signature", "value": addition.signer})
+    component: dict[str, Json] = {
+        "type": "library",
+        "bom-ref": f"file:{addition.target}#{addition.sha256[:16]}",
+        "name": addition.name,
+        "hashes": [{"alg": "SHA-256", "content": addition.sha256}],
+        "properties": properties,
+    }
+    if addition.version:
+        component["version"] = addition.version
+    if member is not None:
+        component["supplier"] = {"name": member.family.vendor}
+        component["description"] = member.family.title
+    return component
+
+
+def _identity(plan: Plan) -> uuid.UUID:
+    """A UUID that is the same for the same wheel and the same additions."""
+    digest = hashlib.sha256(plan.wheel.directory_sha256.encode())
+    for addition in plan.additions:
+        digest.update(f"{addition.target}\0{addition.sha256}\0".encode())
+    return uuid.UUID(bytes=digest.digest()[:16], version=4)

@@ -1,0 +1,39 @@
+"""The roots that the options ask for, gathered into one index of candidates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.model import Candidate
+from wheelfix.roots.discover import discover, search_path_roots
+from wheelfix.roots.host import this_machine
+from wheelfix.roots.index import RootIndex
+from wheelfix.roots.named import named_root
+
+if TYPE_CHECKING:
+    from wheelfix.options import RootOptions
+    from wheelfix.roots.host import Host
+    from wheelfix.roots.root import Root
+
+
+def open_index(options: RootOptions, host: Host | None = None) -> RootIndex:
+    """The index of everything that may be vendored; nothing is read before somebody asks for a name."""
+    return RootIndex(gather_roots(options, host or this_machine()))
+
+
+def gather_roots(options: RootOptions, host: Host) -> tuple[Root, ...]:
+    """Named roots first, then discovered ones, then PATH if asked for."""
+    named = [named_root(path, host) for path in options.roots]
+    for kind in ("cuda", "cudnn", "oneapi", "conda"):
+        named += [named_root(path, host, kind=kind, option=f"--{kind}") for path in getattr(options, kind)]
+    discovered = discover(host) if options.discover else ()
+    path = search_path_roots(host) if options.search_path else ()
+    return (*named, *discovered, *path)
+
+
+def list_candidates(index: RootIndex, name: str) -> tuple[Candidate, ...]:
+    """The files of that name in the roots, as a report shows them."""
+    return tuple(
+        Candidate(file.location, str(file.root.path), file.version_hint, f"{file.origin}, {file.root.learned}")
+        for file in index.candidates(name)
+    )
