@@ -77,7 +77,10 @@ def _cache(folder: Path) -> Iterator[RootFolder]:
     if tree.locate(folder, "urls.txt") is None and fold(folder.name) != "pkgs":
         return
     for entry in tree.subfolders(folder, r".+-[^-]+-[^-]+"):
-        # The folder's name is all we need here; reading every index.json of a large cache takes seconds.
+        # A cache has thousands of packages, most of them without DLLs: one listing tells, and the folder's own name
+        # tells the package, so that no index.json has to be read.
+        if not any(fold(name) == "library" or fold(name).endswith(".dll") for name in tree.names(entry)):
+            continue
         name, version, _build = entry.name.rsplit("-", 2)
         yield from _dll_folders(entry, folder, name, version)
 

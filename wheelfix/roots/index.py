@@ -80,9 +80,9 @@ class RootIndex:
     def __init__(self, roots: Iterable[Root]) -> None:
         self.roots = tuple(roots)
         self._by_key: dict[str, list[RootFile]] | None = None
-        self._by_folder: dict[tuple[str, str], list[RootFile]] = {}
+        self._by_folder: dict[tuple[Path, str], dict[str, RootFile]] = {}
         self._skipped: list[Skipped] = []
-        self._owners: dict[str, dict[str, tuple[str, str]]] = {}
+        self._owners: dict[Path, dict[str, tuple[str, str]]] = {}
         self._archives: dict[Path, Archive] = {}
         self._sources: dict[tuple[Path, str], FileSource] = {}
         self._images: dict[tuple[Path, str], ImageFacts] = {}
@@ -113,12 +113,13 @@ class RootIndex:
     def siblings(self, file: RootFile) -> tuple[RootFile, ...]:
         """Return the DLLs of the folder in which a file lies, itself among them."""
         self._listing()
-        return tuple(map(self._owned, self._by_folder.get((os.fspath(file.root.path), file.folder.path), ())))
+        return tuple(map(self._owned, self._by_folder.get(_place(file), {}).values()))
 
     def beside(self, file: RootFile, name: str) -> RootFile | None:
         """Return the DLL of that name in the folder of a file, or None."""
-        key = dll_key(name)
-        return next((other for other in self.siblings(file) if other.key == key), None)
+        self._listing()
+        found = self._by_folder.get(_place(file), {}).get(dll_key(name))
+        return self._owned(found) if found is not None else None
 
     def files(self) -> Iterator[RootFile]:
         """Yield every DLL, by name."""
@@ -234,8 +235,7 @@ class RootIndex:
             for root in self.roots:
                 for file in self._list_root(root, seen):
                     listing.setdefault(file.key, []).append(file)
-                    place = (os.fspath(root.path), file.folder.path)
-                    self._by_folder.setdefault(place, []).append(file)
+                    self._by_folder.setdefault(_place(file), {}).setdefault(file.key, file)
             self._by_key = listing
         return self._by_key
 
@@ -304,11 +304,15 @@ class RootIndex:
         reader = readers.get(file.root.kind)
         if reader is None or file.package:
             return file
-        where = os.fspath(file.root.path)
+        where = file.root.path
         if where not in self._owners:
-            self._owners[where] = reader(file.root.path)
+            self._owners[where] = reader(where)
         package, version = self._owners[where].get(fold(file.path), ("", ""))
         return dataclasses.replace(file, package=package, version_hint=version) if package else file
+
+
+def _place(file: RootFile) -> tuple[Path, str]:
+    return file.root.path, file.folder.path
 
 
 def _ident(file: RootFile) -> tuple[Path, str]:

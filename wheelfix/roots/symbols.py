@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import classify
+from wheelfix.loader.search import split_forwarder
 from wheelfix.model import Image, Malformed, dll_key
 
 if TYPE_CHECKING:
@@ -27,13 +28,6 @@ class Serves:
     """DLLs beside it to which it forwards, and which must come along."""
 
 
-def forwarder_target(text: str) -> tuple[str, Symbol]:
-    """Return DLL and symbol of a forwarder as spelled: ``mkl_rt.3.dll.caxpy_``, ``NTDLL.#12``."""
-    dll, _, symbol = text.rpartition(".")
-    name = dll if dll.lower().endswith(".dll") else f"{dll}.dll"
-    return name, int(symbol[1:]) if symbol[:1] == "#" and symbol[1:].isdigit() else symbol
-
-
 def serves(
     file: RootFile,
     machine: Machine,
@@ -52,15 +46,15 @@ def serves(
     ]
     if lacking:
         return _lacks(lacking)
-    brings: dict[str, str] = {}
     wanted = {symbol for needer in needers for symbol in needer.symbols}
-    for symbol, target in image.exports.forwarders.items():
-        # When nobody names a symbol (a DLL that is loaded by name), any of them may be asked for later.
-        if wanted and symbol not in wanted:
-            continue
-        fault = _follow(file, symbol, target, facts, provided, brings)
-        if fault:
-            return fault
+    forwarders = image.exports.forwarders
+    used = [symbol for symbol in forwarders if symbol in wanted]
+    # Of a DLL that is loaded by name we do not know what will be asked; every name may be.
+    names = used if wanted else [symbol for symbol in forwarders if isinstance(symbol, str)]
+    brings: dict[str, str] = {}
+    faults = [fault for name in names if (fault := _follow(file, name, forwarders[name], facts, provided, brings))]
+    if faults and (wanted or len(faults) == len(image.exports.names)):
+        return faults[0]
     return Serves(tuple(brings.values()))
 
 
@@ -82,7 +76,7 @@ def _follow(
     """Return what is wrong with a forwarder, or nothing; note the DLLs that it brings."""
     first = target
     for _ in range(MAX_HOPS):
-        name, wanted = forwarder_target(target)
+        name, wanted = split_forwarder(target)
         if classify(name).on_every_machine:
             return ""
         neighbour = facts.beside(file, name)

@@ -23,21 +23,22 @@ def names(folder: Path) -> tuple[str, ...]:
 
 
 def locate(folder: Path, below: str) -> Path | None:
-    """Return the path as spelled on disk of ``below`` (POSIX, any case), or None when there is no such thing."""
+    """Return the path of ``below`` (POSIX, any case), as spelled on a disk that tells cases apart; None if absent."""
+    exact = folder / below
+    # One question settles it nearly always, and on Windows always: there the disk itself ignores case.
+    if os.path.lexists(exact):
+        return exact
+    if os.name == "nt":
+        return None
     here = folder
     for part in below.split("/"):
-        if part in ("", "."):
-            continue
-        step = here / part
-        # On a case-sensitive disk the exact spelling wins over a folder that differs in case alone.
-        listing = names(here)
-        if part not in listing:
+        if not os.path.lexists(here / part):
             wanted = fold(part)
-            spelled = next((name for name in listing if fold(name) == wanted), None)
+            spelled = next((name for name in names(here) if fold(name) == wanted), None)
             if spelled is None:
                 return None
-            step = here / spelled
-        here = step
+            part = spelled
+        here = here / part
     return here
 
 

@@ -1,0 +1,116 @@
+"""Real wheels from PyPI as roots, and as the trees that toolkits make of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from wheelfix.model import Image, Machine
+from wheelfix.roots.choose import choose
+from wheelfix.roots.family import family_files
+from wheelfix.roots.fit import cuda_of
+from wheelfix.roots.host import Host
+from wheelfix.roots.index import RootIndex
+from wheelfix.roots.named import named_root
+from wheelfix.roots.outcome import Choice, Conflict, Need, Needer, NoCandidate
+
+pytestmark = pytest.mark.real
+
+HOST = Host()
+CACHE = Path(os.environ.get("WHEELFIX_WHEELS", Path.home() / ".cache" / "wheelfix" / "wheels"))
+
+
+def wheel(name: str) -> Path:
+    """A wheel of the cache; the test is skipped when it is not there."""
+    path = CACHE / name
+    if not path.is_file():
+        pytest.skip(f"{name} is not in the cache of wheels")
+    return path
+
+
+CUPTI = "nvidia_cuda_cupti_cu11-11.7.101-py3-none-win_amd64.whl"
+RUNTIME = "nvidia_cuda_runtime_cu11-11.7.99-py3-none-win_amd64.whl"
+CUDNN8 = "nvidia_cudnn_cu11-8.9.4.25-py3-none-win_amd64.whl"
+MKL23 = "mkl-2023.2.0-py2.py3-none-win_amd64.whl"
+MKL25 = "mkl-2025.3.0-py2.py3-none-win_amd64.whl"
+OPENMP = "intel_openmp-2023.2.0-py2.py3-none-win_amd64.whl"
+
+
+def test_cupti_straight_out_of_its_wheel() -> None:
+    root = named_root(wheel(CUPTI), HOST)
+    needer = Needer("torch/lib/torch_cpu.dll", ("cuptiActivityEnable", "cuptiGetVersion"))
+    with RootIndex([root]) as index:
+        outcome = choose(
+            Need("cupti64_2022.2.1.dll", needers=(needer,), cuda="11.7"),
+            index.candidates("cupti64_2022.2.1.dll"),
+            index,
+        )
+        assert isinstance(outcome, Choice)
+        assert cuda_of(outcome.winner) == "11.7"
+        assert outcome.winner.origin == "wheel nvidia-cuda-cupti-cu11 11.7.101"
+        packed = index.packed(outcome.winner)
+        assert packed is not None
+        assert packed[0].data_span(packed[1])[1] == packed[1].csize
+
+
+def test_the_32_bit_runtime_in_the_64_bit_wheel_is_not_taken() -> None:
+    with RootIndex([named_root(wheel(RUNTIME), HOST)]) as index:
+        outcome = choose(Need("cudart32_110.dll"), index.candidates("cudart32_110.dll"), index)
+        assert isinstance(outcome, NoCandidate)
+        assert "for x86, not for amd64" in outcome.reason
+        good = choose(Need("cudart64_110.dll", cuda="11.7"), index.candidates("cudart64_110.dll"), index)
+        assert isinstance(good, Choice)
+
+
+def test_all_of_cudnn_comes_from_one_folder() -> None:
+    with RootIndex([named_root(wheel(CUDNN8), HOST)]) as index:
+        (head,) = index.candidates("cudnn64_8.dll")
+        assert [file.name for file in family_files(index, head)] == [
+            f"cudnn_{part}_{use}64_8.dll" for part in ("adv", "cnn", "ops") for use in ("infer", "train")
+        ]
+
+
+def test_mkl_newest_unless_the_wheel_wants_another_release() -> None:
+    roots = [named_root(wheel(name), HOST) for name in (MKL23, MKL25)]
+    with RootIndex(roots) as index:
+        files = index.candidates("mkl_def.2.dll")
+        newest = choose(Need("mkl_def.2.dll"), files, index)
+        fitting = choose(Need("mkl_def.2.dll", release="2023.2"), files, index)
+        assert isinstance(newest, Choice)
+        assert isinstance(fitting, Choice)
+        assert (newest.winner.version_hint, fitting.winner.version_hint) == ("2025.3.0", "2023.2.0")
+
+
+def test_openmp_from_two_vendors(tmp_path: Path) -> None:
+    torch = wheel("torch-2.7.1-cp311-cp311-win_amd64.whl")
+    with RootIndex([named_root(torch, HOST), named_root(wheel(OPENMP), HOST)]) as index:
+        files = index.candidates("libiomp5md.dll")
+        assert len(files) == 2
+        image = index.image(files[0])
+        assert isinstance(image, Image)
+        assert image.machine is Machine.AMD64
+        outcome = choose(Need("libiomp5md.dll", needers=(Needer("x.dll", ("omp_get_num_threads",)),)), files, index)
+        assert isinstance(outcome, (Choice, Conflict))
+        newest = max(str(index.version(file)) for file in files)
+        if isinstance(outcome, Choice):
+            assert str(index.version(outcome.winner)) == newest
+
+
+def test_the_wheel_laid_out_as_a_toolkit(tmp_path: Path) -> None:
+    """The same bytes once from a tree that looks like CUDA 11.7 and once from the wheel are no conflict."""
+    source = named_root(wheel(CUPTI), HOST)
+    target = tmp_path / "v11.7" / "extras" / "CUPTI" / "lib64"
+    target.mkdir(parents=True)
+    (tmp_path / "v11.7" / "version.json").write_text('{"cuda": {"name": "CUDA SDK", "version": "11.7.1"}}')
+    with RootIndex([source]) as index:
+        for file in index.files():
+            (target / file.name).write_bytes(b"".join(index.chunks(file)))
+    toolkit = named_root(tmp_path / "v11.7", HOST, kind="cuda", option="--cuda")
+    with RootIndex([toolkit, source]) as index:
+        files = index.candidates("cupti64_2022.2.1.dll")
+        outcome = choose(Need("cupti64_2022.2.1.dll", cuda="11.7"), files, index)
+        assert isinstance(outcome, Choice)
+        assert outcome.winner.root.kind == "cuda"
+        assert [entry.verdict for entry in outcome.considered] == ["chosen", "identical"]
