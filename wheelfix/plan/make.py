@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.reader import Archive
     from wheelfix.loader.view import FileView
-    from wheelfix.model import ImageFacts
+    from wheelfix.model import ImageFacts, Resolution
     from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootFile, RootIndex
     from wheelfix.scan import Examination
@@ -279,6 +279,7 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
     planner = _Planner(before, index, options, before.subject.view)
     planner.run()
     chosen = tuple(planner.chosen[path] for path in sorted(planner.chosen))
+    mangled = to_mangle(planner, chosen)
     facts = replace(before.facts, faults=(), record_faults=())
     scan = replace(options.scan, select=(), ignore=())
     after = examine_view(planner.view, before.identity, scan, facts, None)
@@ -287,8 +288,8 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
     plan = Plan(
         wheel=reference(archive, before),
         output=output_name(archive.path.name, options.build_tag),
-        layout="beside",
-        additions=tuple(_addition(entry, planner) for entry in chosen),
+        layout="libs" if mangled else "beside",
+        additions=tuple(_addition(entry, planner, entry.path in mangled) for entry in chosen),
         drops=tuple(sorted(planner.drops, key=lambda drop: drop.path)),
         renames=(Rename(info.prefix, "", "everything lay one folder too deep"),) if info and info.prefix else (),
         mends=tuple(_mends(before)),
@@ -319,8 +320,37 @@ def output_name(name: str, build_tag: str | None) -> str:
     return "-".join([*parts[:2], build_tag, *parts[-3:]]) + ".whl"
 
 
-def _addition(entry: Chosen, planner: _Planner) -> Addition:
+def to_mangle(planner: _Planner, chosen: tuple[Chosen, ...]) -> frozenset[str]:
+    """The additions that go to ``<distribution>.libs`` under names of their own.
+
+    Two packages with an unmangled ``zlib1.dll`` collide, so DLLs of no known family are renamed in ordinary extension
+    packages. Vendors' families break when renamed, and torch or a package with a DLL folder of its own needs no help.
+    """
+    subject, layout = planner.before.subject, planner.options.layout
+    if layout == "libs" and subject.torch is not None:
+        raise UsageError(
+            "--layout libs", because="torch loads torch/lib by itself, and only there", hint="leave --layout out"
+        )
+    if layout == "beside" or subject.torch is not None or planner.options.dest is not None:
+        return frozenset()
+    if layout == "auto" and (subject.resolution.search_dirs or not _has_extensions(subject.resolution)):
+        return frozenset()
+    return frozenset(entry.path for entry in chosen if entry.file is not None and _may_be_renamed(entry.path))
+
+
+def _has_extensions(resolution: Resolution) -> bool:
+    return any(outcome.event.cause == "extension" for outcome in resolution.outcomes)
+
+
+def _may_be_renamed(path: str) -> bool:
+    member = family_of(base_name(path))
+    return member is None or member.family.rename
+
+
+def _addition(entry: Chosen, planner: _Planner, mangle: bool) -> Addition:
     target = planner.view.origin(entry.path)
+    if mangle:
+        target = f"{planner.before.identity.name}.libs/{base_name(entry.path)}"
     if entry.file is None:
         origin = planner.before.subject.view.origin(entry.own)
         source = Source("own", planner.before.identity.path, origin, origin="this wheel")
@@ -345,6 +375,7 @@ def _addition(entry: Chosen, planner: _Planner) -> Addition:
         serves=entry.serves,
         chosen=entry.reason,
         rejected=entry.rejected,
+        mangle=mangle,
         warnings=entry.warnings,
     )
 
@@ -388,8 +419,9 @@ def still_broken(planned: Planned) -> tuple[str, ...]:
 
 
 def _because(view: FileView, lack: Lack) -> str:
-    who = ", ".join(base_name(path) for path in lack.importers[:3])
-    more = len(lack.importers) - 3
+    names = tuple(dict.fromkeys(map(base_name, lack.importers)))
+    who = ", ".join(names[:3])
+    more = len(names) - 3
     who += f" and {more} more" if more > 0 else ""
     words = {"import": "imported by", "delay": "delay-loaded by", "companion": "loaded at run time by"}
     return f"{words.get(str(lack.kind), 'a forwarder target of')} {who}"

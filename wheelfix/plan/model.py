@@ -61,6 +61,8 @@ class Addition:
     rejected: tuple[Rejected, ...] = ()
     signer: str = ""
     """Who signed it; ``unsigned``, or empty when nobody looked."""
+    mangle: bool = False
+    """Goes to ``<distribution>.libs`` under a name of its own, by delvewheel."""
     warnings: tuple[str, ...] = ()
 
 

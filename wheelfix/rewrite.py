@@ -1,0 +1,121 @@
+"""Turn a plan into bytes: the edition of the wheel that it asks for, written, read back, and only then named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.codec import Compressor
+from wheelfix.archive.edition import Edition, NewMember
+from wheelfix.archive.output import AtomicFile
+from wheelfix.archive.readback import read_back
+from wheelfix.archive.record import Record, Row, record_member
+from wheelfix.archive.writer import write_wheel
+from wheelfix.errors import CannotRepair
+from wheelfix.sbom import FILE_NAME, make_sbom
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from wheelfix.archive.members import Member
+    from wheelfix.archive.reader import Archive
+    from wheelfix.archive.wheelinfo import WheelInfo
+    from wheelfix.archive.writer import Written
+    from wheelfix.options import RepairOptions
+    from wheelfix.plan.model import Plan
+
+
+def keep(archive: Archive, target: Path) -> Path:
+    """Put a wheel that needs nothing where a repaired one would go."""
+    if target.exists() and target.samefile(archive.path):
+        return target
+    with AtomicFile(target) as out:
+        out.copy_from(archive, 0, archive.size)
+        archive.check_unchanged()
+        out.commit()
+    return target
+
+
+def rewrite(
+    archive: Archive,
+    info: WheelInfo,
+    plan: Plan,
+    additions: Iterable[NewMember],
+    stale: set[str],
+    target: Path,
+    options: RepairOptions,
+) -> Written:
+    """Write the wheel under a temporary name, read it back, and rename it."""
+    new = [*additions, *_documents(archive, info, plan)]
+    edition = Edition(
+        dist_info=info.dist_info,
+        drop=frozenset(_dropped(archive, plan)),
+        rename=_renames(archive, info),
+        add=tuple(new),
+        rows=tuple(_kept_rows(archive, info, stale)),
+    )
+    compressor = Compressor.choose(options.compressor or "auto", options.compression)
+    jobs = options.scan.jobs
+    odd = {(fault.kind, fault.subject) for fault in archive.faults}
+    check = _must_be_right((member.name for member in new), odd, jobs)
+    return write_wheel(archive, target, edition, compressor=compressor, jobs=jobs, check=check)
+
+
+def _documents(archive: Archive, info: WheelInfo, plan: Plan) -> Iterator[NewMember]:
+    if plan.sbom:
+        yield NewMember(f"{info.dist_info}/sboms/{FILE_NAME}", data=make_sbom(plan))
+    if plan.output != archive.path.name:
+        wheel = archive.find(f"{info.prefix}{info.dist_info}/WHEEL")
+        if wheel is not None:
+            yield NewMember(f"{info.dist_info}/WHEEL", data=_with_build(archive.read(wheel), plan.output.split("-")[2]))
+
+
+def _with_build(wheel: bytes, build: str) -> bytes:
+    """The WHEEL file with another build number."""
+    lines = [line for line in wheel.decode("utf-8").splitlines() if line and not line.lower().startswith("build:")]
+    return ("\n".join([*lines, f"Build: {build}"]) + "\n").encode()
+
+
+def _dropped(archive: Archive, plan: Plan) -> Iterator[Member]:
+    """Members that the plan drops, and second copies of a name, which are identical or the scan would have said so."""
+    gone = {drop.path for drop in plan.drops}
+    seen: set[str] = set()
+    for member in archive.members:
+        if member.name in gone or member.name in seen:
+            yield member
+        seen.add(member.name)
+
+
+def _renames(archive: Archive, info: WheelInfo) -> Mapping[str, str]:
+    if not info.prefix:
+        return {}
+    return {member.name: member.name.removeprefix(info.prefix) for member in archive.members}
+
+
+def _kept_rows(archive: Archive, info: WheelInfo, stale: set[str]) -> Iterator[Row]:
+    """The old rows that are known to be right, or trusted; the writer makes the others from the bytes."""
+    own = record_member(archive)
+    if own is None:
+        return
+    for row in Record.parse(archive.read(own, limit=256 << 20)).rows:
+        if row.path not in stale and row.digest and row.size is not None:
+            yield row
+
+
+def _must_be_right(new: Iterable[str], before: set[tuple[str, str]], jobs: int) -> Callable[[Path], None]:
+    """A check of a wheel just written, which may keep the oddities of old members but gets no new ones."""
+    names = sorted(new)
+
+    def check(path: Path) -> None:
+        found = read_back(path, names, jobs=jobs)
+        faults = [
+            f"{fault.subject}: {fault.message}" for fault in found.archive if (fault.kind, fault.subject) not in before
+        ]
+        faults += [f"{fault.path}: {fault.message}" for fault in found.record]
+        faults += found.damaged
+        if faults:
+            raise CannotRepair(
+                "the wheel that was written is not right", because="; ".join(faults[:5]), hint="please report this"
+            )
+
+    return check
