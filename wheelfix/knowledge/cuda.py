@@ -154,6 +154,21 @@ def cupti_names(cuda: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def cuda_folder(name: str, cuda: str) -> str | None:
+    """Return the folder of the toolkit that has a DLL of that name, relative and with ``/``; None when none has.
+
+    From 13 on the DLLs lie in ``bin/x64``, which torch does not add to the search; CUPTI's folder it never adds.
+    """
+    key, version = dll_key(name), release(cuda)
+    if _CUPTI.fullmatch(key) or key.startswith(("nvperf_", "pcsamplingutil", "checkpoint")):
+        return "extras/CUPTI/lib64" if version < (13, 4) else "extras/CUPTI/lib/x64"
+    if version not in cuda_table().by_name.get(key, ()):
+        return None
+    if key.startswith("nvvm"):
+        return "nvvm/bin" if version < (13, 0) else "nvvm/bin/x64"
+    return "bin" if version < (13, 0) else "bin/x64"
+
+
 def is_versioned_by_patch(name: str) -> bool:
     """Whether the exact file is needed and a neighbour of the same major will not do: CUPTI, NVRTC's built-ins."""
     key = dll_key(name)

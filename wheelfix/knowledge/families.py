@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.cuda import cuda_folder, release
 from wheelfix.knowledge.tables import Checker, parse_toml, read_text
 from wheelfix.model import dll_key
 
@@ -121,6 +122,18 @@ def members_of(group: str, names: Iterable[str]) -> tuple[Member, ...]:
     """Return the names that belong to a group of families (``openmp``, ``cuda``), in their order."""
     found = (family_of(name) for name in names)
     return tuple(member for member in found if member and member.family.group == group)
+
+
+def cuda_part(name: str, cuda: str) -> bool:
+    """Whether a DLL of that name lies in the ``bin`` folder of that toolkit, the one that is put on the search path.
+
+    CUPTI lies elsewhere; NVTX too, but torch looks for its folder by itself.
+    """
+    if cuda_folder(name, cuda) == "bin":
+        return True
+    member = family_of(name)
+    # Parts whose number the table does not have, such as nppig64_11.dll, belong to the toolkit of that major.
+    return member is not None and member.family.id == "npp" and member.major == release(cuda)[0] < 13
 
 
 def is_test_artifact(name: str) -> bool:

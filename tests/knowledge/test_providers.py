@@ -1,0 +1,135 @@
+"""Who ships a DLL, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from wheelfix.knowledge.families import cuda_part, families
+from wheelfix.knowledge.providers import conda_package, parse_providers, pip_packages, shippers, who_ships
+from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.model import Machine
+
+
+@pytest.mark.parametrize(
+    ("name", "cuda", "expected"),
+    [
+        pytest.param(
+            "cupti64_2022.2.1.dll",
+            "11.7",
+            (
+                "CUDA Toolkit 11.7, folder extras\\CUPTI\\lib64",
+                "PyPI: nvidia-cuda-cupti-cu11==11.7.*",
+                "conda-forge: cuda-cupti",
+            ),
+            id="cupti",
+        ),
+        pytest.param(
+            "cudart64_110.dll",
+            None,
+            ("CUDA Toolkit 11.0 to 11.8, folder bin", "PyPI: nvidia-cuda-runtime-cu11", "conda-forge: cuda-cudart"),
+            id="cudart without a toolkit",
+        ),
+        pytest.param(
+            "cudart64_12.dll",
+            "11.7",
+            ("CUDA Toolkit 12.0 to 12.9, folder bin", "PyPI: nvidia-cuda-runtime-cu12", "conda-forge: cuda-cudart"),
+            id="cudart of another toolkit",
+        ),
+        pytest.param(
+            "mkl_intel_thread.2.dll",
+            None,
+            (
+                "Intel oneMKL 2022 to 2025, folder redist\\intel64 (to 2023) or bin",
+                "PyPI: mkl>=2022,<2026",
+                "conda-forge: mkl",
+            ),
+            id="mkl",
+        ),
+        pytest.param("never-heard-of.dll", None, (), id="unknown"),
+    ],
+)
+def test_who_ships(name: str, cuda: str | None, expected: tuple[str, ...]) -> None:
+    assert who_ships(name, cuda=cuda) == expected
+
+
+def test_the_c_runtime_is_the_redistributable_of_the_machine() -> None:
+    assert who_ships("msvcp140.dll")[0].endswith("vc_redist.x64.exe")
+    assert who_ships("msvcp140.dll", machine=Machine.ARM64)[0].endswith("vc_redist.arm64.exe")
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("vcruntime140d.dll", "build for release"),
+        ("nvcuda.dll", "never part of a wheel"),
+        ("libffi-8.dll", "cannot count on"),
+        ("libomp140.x86_64.dll", "may not be passed on"),
+        ("api-ms-win-made-up-l1-1-0.dll", "newer Windows"),
+    ],
+)
+def test_what_cannot_be_had_says_why(name: str, part: str) -> None:
+    assert any(part in phrase for phrase in who_ships(name))
+    assert pip_packages(name) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "cuda", "expected"),
+    [
+        ("curand64_10.dll", "12.1", ("nvidia-curand-cu12",)),
+        ("cudnn64_8.dll", "11.7", ("nvidia-cudnn-cu11==8.*",)),
+        ("nvrtc-builtins64_117.dll", None, ("nvidia-cuda-nvrtc-cu11==11.7.*",)),
+        ("mkl_core.1.dll", None, ("mkl==2021.*",)),
+        ("libiomp5md.dll", None, ("intel-openmp",)),
+        ("zlibwapi.dll", None, ()),
+    ],
+)
+def test_what_pip_would_install(name: str, cuda: str | None, expected: tuple[str, ...]) -> None:
+    assert pip_packages(name, cuda=cuda) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("cudnn64_9.dll", "libcudnn"),
+        ("uv.dll", "libuv"),
+        ("vcomp140.dll", "vcomp14"),
+        ("torch_cpu.dll", None),
+        ("x.dll", None),
+    ],
+)
+def test_conda_packages(name: str, expected: str | None) -> None:
+    assert conda_package(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "cuda", "expected"),
+    [
+        ("cudart64_110.dll", "11.7", True),
+        ("nppig64_11.dll", "11.7", True),
+        ("cudart64_12.dll", "11.7", False),
+        ("cupti64_2022.2.1.dll", "11.7", False),
+        ("cudnn64_8.dll", "11.7", False),
+        ("cudart64_13.dll", "13.0", False),
+    ],
+)
+def test_what_lies_in_the_toolkits_bin_folder(name: str, cuda: str, expected: bool) -> None:
+    assert cuda_part(name, cuda) is expected
+
+
+def test_every_family_has_someone_who_ships_it() -> None:
+    assert {family.id for family in families()} == {name for shipper in shippers() for name in shipper.families}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        pytest.param('families = ["cufft"]', 'families = ["cufftt"]', "unknown family 'cufftt'", id="unknown family"),
+        pytest.param('families = ["cufft"]', 'families = ["curand"]', "twice", id="family twice"),
+        pytest.param('families = ["cufft"]\n', "", "either families or a pattern", id="about nothing"),
+    ],
+)
+def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
+    text = read_text("providers.toml")
+    assert old in text
+    with pytest.raises(TableFault, match=fault):
+        parse_providers("providers.toml", text.replace(old, new, 1))

@@ -1,0 +1,157 @@
+"""Says in words who ships a DLL, for someone who has to get it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.cuda import cuda_folder, cuda_versions_for, release
+from wheelfix.knowledge.distributions import Owner, owners_of
+from wheelfix.knowledge.families import demangle, families, family_of
+from wheelfix.knowledge.system import DllClass, classify, runtime_file
+from wheelfix.knowledge.tables import Checker, parse_toml, read_text
+from wheelfix.model import Machine, dll_key
+
+if TYPE_CHECKING:
+    import re
+
+_REDIST_ARCH = {Machine.X86: "x86", Machine.ARM64: "arm64", Machine.ARM64EC: "arm64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shipper:
+    """A vendor's product that has a DLL, in words."""
+
+    text: str
+    source: str
+    families: tuple[str, ...] = ()
+    pattern: re.Pattern[str] | None = None
+    conda: str = ""
+    """The package of conda-forge that has the file."""
+
+
+def parse_providers(table: str, text: str) -> tuple[Shipper, ...]:
+    """Turn the table's text into values; every fault is told at once."""
+    tree = parse_toml(table, text)
+    check = Checker(table)
+    known = {family.id for family in families()}
+    rows = check.rows(tree, "provider", ["text"], ["families", "pattern", "conda"])
+    for row in rows:
+        if ("families" in row) == ("pattern" in row):
+            check.faults.append(f"{row['text']!r} has to have either families or a pattern")
+        check.faults += [
+            f"{row['text']!r} names the unknown family {name!r}"
+            for name in row.get("families", ())
+            if name not in known
+        ]
+    check.unique("family", (name for row in rows for name in row.get("families", ())))
+    shippers = tuple(
+        Shipper(
+            row["text"],
+            row["source"],
+            tuple(row.get("families", ())),
+            check.pattern(row["pattern"]) if "pattern" in row else None,
+            row.get("conda", ""),
+        )
+        for row in rows
+    )
+    check.finish()
+    return shippers
+
+
+@functools.cache
+def shippers() -> tuple[Shipper, ...]:
+    """Return every entry, in the order of the table."""
+    return parse_providers("providers.toml", read_text("providers.toml"))
+
+
+@functools.lru_cache(maxsize=1024)
+def _shipper_of(name: str) -> Shipper | None:
+    key = demangle(dll_key(name))
+    for shipper in shippers():
+        if shipper.pattern and shipper.pattern.fullmatch(key):
+            return shipper
+    member = family_of(key)
+    return next((shipper for shipper in shippers() if member and member.family.id in shipper.families), None)
+
+
+def conda_package(name: str) -> str | None:
+    """Return the package of conda-forge that has a DLL of that name, or None."""
+    shipper = _shipper_of(name)
+    return (shipper.conda or None) if shipper else None
+
+
+def pip_packages(name: str, *, cuda: str | None = None) -> tuple[str, ...]:
+    """Return requirements, as pip takes them, of the distributions on PyPI that have a DLL of that name."""
+    major = release(cuda)[0] if cuda else 0
+    fitting = [owner for owner in owners_of(name) if not owner.only]
+    own = [owner for owner in fitting if not owner.cuda or owner.cuda == major]
+    return tuple(dict.fromkeys(_requirement(owner, name, cuda) for owner in own or fitting))
+
+
+def _requirement(owner: Owner, name: str, cuda: str | None) -> str:
+    """Return the distribution with the versions that have the very file, as far as its name or the toolkit tells."""
+    member = family_of(name)
+    if member and (wanted := owner.versions.get(member.version)):
+        return owner.distribution + wanted
+    toolkits = sorted(cuda_versions_for(name), key=release) if owner.tracks_cuda else []
+    own = "{}.{}".format(*release(cuda)) if cuda and owner.tracks_cuda and owner.cuda == release(cuda)[0] else ""
+    if own and (own in toolkits or not toolkits):
+        return f"{owner.distribution}=={own}.*"
+    return f"{owner.distribution}=={toolkits[0]}.*" if len(toolkits) == 1 else owner.distribution
+
+
+def who_ships(name: str, *, cuda: str | None = None, machine: Machine = Machine.AMD64) -> tuple[str, ...]:
+    """Return who ships a DLL of that name, the vendor first, each as a phrase; empty when nobody is known.
+
+    ``cuda`` is the toolkit that the wheel is for.
+    """
+    known = classify(name, machine)
+    shipper = _shipper_of(name)
+    if known.debug or known.kind not in ("vendor", "unknown", "vcredist"):
+        return _own_words(known, machine)
+    found = list(_own_words(known, machine)) if known.kind == "vcredist" else []
+    if shipper:
+        found.append(_vendor(shipper, name, cuda))
+    found += [f"PyPI: {requirement}" for requirement in pip_packages(name, cuda=cuda)]
+    if shipper and shipper.conda:
+        found.append(f"conda-forge: {shipper.conda}")
+    return tuple(found)
+
+
+def _vendor(shipper: Shipper, name: str, cuda: str | None) -> str:
+    member = family_of(name)
+    toolkits = sorted(cuda_versions_for(name), key=release)
+    own = "{}.{}".format(*release(cuda)) if cuda else ""
+    chosen = own if own in toolkits or not toolkits else _span(toolkits)
+    folder = cuda_folder(name, own if chosen == own and own else toolkits[-1] if toolkits else "12.0")
+    return shipper.text.format(
+        version=member.version if member else "",
+        cuda=chosen or "of the matching version",
+        folder=(folder or "bin").replace("/", "\\"),
+    )
+
+
+def _span(toolkits: list[str]) -> str:
+    return toolkits[0] if len(toolkits) == 1 else f"{toolkits[0]} to {toolkits[-1]}"
+
+
+def _own_words(known: DllClass, machine: Machine) -> tuple[str, ...]:
+    """Return who brings what no vendor ships: Windows, Python, a driver, the C++ runtime."""
+    if known.kind == "vcredist":
+        file = runtime_file(known.key)
+        if file is None or file.debug:
+            return ("Visual Studio only: debug runtimes may not be passed on, build for release instead",)
+        url = file.toolset.url.replace("{arch}", _REDIST_ARCH.get(machine, "x64"))
+        return (f"{file.toolset.package}, {url}",)
+    if known.kind == "driver":
+        return (f"{known.detail}; never part of a wheel",)
+    if known.kind == "python":
+        where = (
+            "beside python.exe" if not known.folder else f"folder {known.folder}, which other packages cannot count on"
+        )
+        return (f"CPython, {where}",)
+    if known.kind == "api-set" and not known.known:
+        return ("a newer Windows than those that are known here",)
+    return (known.detail or "Windows",)
