@@ -104,9 +104,17 @@ class Environment:
     """An installed Python environment, or a copy of one."""
 
     prefix: Path
+    site: Path
+    """Its site-packages folder."""
     view: FileView
     distributions: tuple[Distribution, ...]
     python: tuple[int, int] | None
+
+    def disk_path(self, path: str) -> Path:
+        """Where a path of the view is, or would be, on disk."""
+        if path.startswith(SITE_PACKAGES + "/"):
+            return self.site / path[len(SITE_PACKAGES) + 1 :]
+        return self.prefix / path
 
 
 def find_site_packages(path: Path) -> Path | None:
@@ -153,7 +161,7 @@ def open_environment(path: Path) -> Environment:
     if userbase is not None:
         files += _walk_flat(_descend(userbase, ("library", "bin")), f"{USER}/Library/bin")
     view = FileView(files)
-    return Environment(prefix or site, view, tuple(_distributions(view, site)), _python_version(prefix, site))
+    return Environment(prefix or site, site, view, tuple(_distributions(view, site)), _python_version(prefix, site))
 
 
 def _prefix_of(site: Path) -> Path | None:

@@ -274,8 +274,8 @@ class _Planner:
         return ""
 
 
-def make_plan(before: Examination, index: RootIndex, options: RepairOptions, archive: Archive) -> Planned:
-    """Decide what to do with a wheel that was scanned."""
+def make_plan(before: Examination, index: RootIndex, options: RepairOptions, archive: Archive | None = None) -> Planned:
+    """Decide what to do with what was scanned: a wheel, or a distribution in an environment."""
     planner = _Planner(before, index, options, before.subject.view)
     planner.run()
     chosen = tuple(planner.chosen[path] for path in sorted(planner.chosen))
@@ -287,7 +287,7 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
     plan = Plan(
         wheel=reference(archive, before),
-        output=output_name(archive.path.name, options.build_tag),
+        output=output_name(archive.path.name, options.build_tag) if archive else "",
         layout="libs" if mangled else "beside",
         additions=tuple(_addition(entry, planner, entry.path in mangled) for entry in chosen),
         drops=tuple(sorted(planner.drops, key=lambda drop: drop.path)),
@@ -295,7 +295,7 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
         mends=tuple(_mends(before)),
         refused=tuple(planner.refused[key] for key in sorted(planner.refused)),
         remaining=tuple(_remaining(after, planner)),
-        kept=len(archive.members) - len(planner.drops),
+        kept=(len(archive.members) if archive else len(before.subject.view.files)) - len(planner.drops),
         compressor=f"{compressor.name} {compressor.version}",
         compression=options.compression,
         sbom=options.sbom and bool(chosen),
@@ -304,10 +304,13 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
     return Planned(plan, chosen, after)
 
 
-def reference(archive: Archive, before: Examination) -> WheelRef:
-    """What identifies the wheel that a plan is for."""
+def reference(archive: Archive | None, before: Examination) -> WheelRef:
+    """What identifies the wheel that a plan is for; an installed distribution has no archive."""
+    identity = before.identity
+    if archive is None:
+        return WheelRef(identity.path, identity.name, identity.version, 0, "")
     digest = hashlib.sha256(archive.directory).hexdigest()
-    return WheelRef(str(archive.path), before.identity.name, before.identity.version, archive.size, digest)
+    return WheelRef(str(archive.path), identity.name, identity.version, archive.size, digest)
 
 
 def output_name(name: str, build_tag: str | None) -> str:
@@ -331,6 +334,8 @@ def to_mangle(planner: _Planner, chosen: tuple[Chosen, ...]) -> frozenset[str]:
         raise UsageError(
             "--layout libs", because="torch loads torch/lib by itself, and only there", hint="leave --layout out"
         )
+    if planner.before.facts.info is None:  # an installed distribution: nobody would patch its __init__.py
+        return frozenset()
     if layout == "beside" or subject.torch is not None or planner.options.dest is not None:
         return frozenset()
     if layout == "auto" and (subject.resolution.search_dirs or not _has_extensions(subject.resolution)):
