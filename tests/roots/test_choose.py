@@ -164,7 +164,10 @@ class TestForwarders:
         real = folder(tmp_path / "intel", {"libiomp5md.dll": dll("libiomp5md.dll", "omp_get_num_threads")})
         outcome = decide([stub, real], self.NEED)
         assert winner(outcome).root.path == real.path
-        assert outcome.considered[1].reason == "it only forwards to libomp.dll; the chosen one stands by itself"
+        assert [entry.reason for entry in outcome.considered] == [
+            "it stands by itself, the others only forward",
+            "it only forwards to libomp.dll; the chosen one stands by itself",
+        ]
 
     def test_system_targets_need_nothing_and_loops_end(self, tmp_path: Path) -> None:
         system = dll("a.dll", forwarders={"f": "NTDLL.RtlZeroMemory"})
@@ -265,6 +268,12 @@ def test_the_release_of_the_family_comes_before_the_newest(tmp_path: Path) -> No
     assert winner(decide([root], Need(name, release="2022"))).version_hint == "2022.1.0"
 
 
+def test_many_rejected_candidates_are_told_briefly(tmp_path: Path) -> None:
+    outcome = decide([folder(tmp_path / str(number), {"uv.dll": b""}) for number in range(9)], Need("uv.dll"))
+    assert outcome.reason.endswith("; and 5 more")
+    assert len(outcome.rejected) == 9
+
+
 def test_identical_files_are_no_conflict(tmp_path: Path) -> None:
     data = dll("zlibwapi.dll", "inflate")
     roots = [folder(tmp_path / name, {"zlibwapi.dll": data}) for name in ("one", "two", "three")]
@@ -292,13 +301,27 @@ def test_a_version_that_only_one_file_tells_decides_nothing(tmp_path: Path) -> N
     assert isinstance(decide([told, untold], Need("uv.dll")), Conflict)
 
 
+@pytest.mark.parametrize(("packages", "decided"), [(("libuv", "libuv"), True), (("libuv", "torch"), False)])
+def test_releases_compare_within_one_package_only(tmp_path: Path, packages: tuple[str, str], decided: bool) -> None:
+    roots = [
+        named_root(build_wheel(tmp_path, name, version, "py3-none-any", {"x/uv.dll": dll("uv.dll", version)}), HOST)
+        for name, version in zip(packages, ("1.44", "2.7"), strict=True)
+    ]
+    outcome = decide(roots, Need("uv.dll"))
+    assert isinstance(outcome, Choice) is decided
+    if decided:
+        assert (winner(outcome).version_hint, outcome.reason) == ("2.7", "the newest, release 2.7")
+
+
 def test_older_ones_leave_the_contest_of_the_newest(tmp_path: Path) -> None:
     def make(version: int, export: str) -> dict[str, bytes]:
         return {"uv.dll": dll("uv.dll", export, version=(version, 0, 0, 0))}
 
     old, one, two = (folder(tmp_path / str(n), make(v, e)) for n, (v, e) in enumerate([(1, "a"), (2, "b"), (2, "c")]))
     same = folder(tmp_path / "same", make(2, "b"))
-    assert isinstance(decide([old, one, two], Need("uv.dll")), Conflict)
+    question = decide([old, one, two], Need("uv.dll"))
+    assert isinstance(question, Conflict)
+    assert [file.root.path for file in question.rivals] == [one.path, two.path]
     outcome = decide([old, one, same], Need("uv.dll"))
     assert winner(outcome).root.path == one.path
     assert [entry.verdict for entry in outcome.considered] == ["chosen", "identical", "outranked"]
@@ -331,7 +354,10 @@ def test_a_whole_family_comes_before_a_newer_part(tmp_path: Path) -> None:
     need = Need("cudnn64_8.dll", companions=("cudnn_ops_infer64_8.dll",))
     outcome = decide([part, whole], need)
     assert winner(outcome).root.path == whole.path
-    assert outcome.considered[1].reason == "cudnn_ops_infer64_8.dll does not lie beside it"
+    assert [entry.reason for entry in outcome.considered] == [
+        "what it needs lies beside it",
+        "cudnn_ops_infer64_8.dll does not lie beside it",
+    ]
     alone = decide([part], need)
     assert isinstance(alone, Choice)
     assert alone.warnings == ("cudnn_ops_infer64_8.dll does not lie beside cudnn64_8.dll",)
@@ -401,7 +427,10 @@ def test_objections_such_as_gpu_code(tmp_path: Path) -> None:
     warned = Terms(objection=lambda file: against(file, fatal=False))
     outcome = decide([new, old], Need("cudnn64_8.dll"), warned)
     assert winner(outcome).root.path == old.path
-    assert outcome.considered[1].reason == "it has no code for sm_35"
+    assert [entry.reason for entry in outcome.considered] == [
+        "the only one that nothing speaks against",
+        "it has no code for sm_35",
+    ]
     alone = decide([new], Need("cudnn64_8.dll"), warned)
     assert isinstance(alone, Choice)
     assert alone.warnings == ("it has no code for sm_35",)

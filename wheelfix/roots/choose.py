@@ -20,7 +20,7 @@ from wheelfix.roots.outcome import Choice, Conflict, Considered, Need, NoCandida
 from wheelfix.roots.symbols import Serves, serves
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from wheelfix.model import Machine
     from wheelfix.roots.index import RootFile
@@ -85,8 +85,13 @@ def choose(need: Need, candidates: Sequence[RootFile], facts: Facts, terms: Term
             later = [file for file in candidates if _standing(file) in ranks[position + 1 :]]
             passed = [Considered(file, "outranked", _STANDINGS[_standing(file)]) for file in later]
             return _decide(need, fits, facts, (*rejected, *passed))
-    reason = f"no candidate for {need.name} serves: " + "; ".join(f"{c.file.location}: {c.reason}" for c in rejected)
-    return NoCandidate(need.name, reason, tuple(rejected))
+    told = [f"{entry.file.location}: {entry.reason}" for entry in rejected[:MAX_TOLD]]
+    told += [f"and {len(rejected) - MAX_TOLD} more"] if len(rejected) > MAX_TOLD else []
+    return NoCandidate(need.name, f"no candidate for {need.name} serves: " + "; ".join(told), tuple(rejected))
+
+
+MAX_TOLD = 4
+"""Rejected candidates in one sentence; all of them are in ``considered``."""
 
 
 _STANDINGS = {
@@ -133,31 +138,41 @@ def _same_folder(file: RootFile, other: RootFile) -> bool:
 def _decide(need: Need, fits: list[_Fit], facts: Facts, others: tuple[Considered, ...]) -> Choice | Conflict:
     best = min(fit.rank for fit in fits)
     top = [fit for fit in fits if fit.rank == best]
-    below = [Considered(fit.file, "outranked", _why_below(fit, top[0])) for fit in fits if fit.rank != best]
-    winner, reason, twins = top[0], "the only candidate that serves", list[_Fit]()
-    if len(fits) > 1 or others:
-        reason = _why_best(top[0], below, others)
-    if len(top) > 1:
-        decided = _newest(top, facts)
-        if isinstance(decided, str):
-            return _conflict(need, top, decided, (*below, *others))
-        winner, said, twins, older = decided
-        reason = said or reason
-        below = [*older, *below]
-    same = [Considered(fit.file, "identical", "the same bytes") for fit in twins if fit is not winner]
+    losers = [fit for fit in fits if fit.rank != best]
+    below = [Considered(fit.file, "outranked", _why_below(fit, top[0])) for fit in losers]
+    contest = _Contest([top], _why_best(top[0], losers, others), []) if len(top) == 1 else _newest(top, facts)
+    if len(contest.left) > 1:
+        return _conflict(need, [fit for group in contest.left for fit in group], (*contest.older, *below, *others))
+    winner, *twins = contest.left[0]
+    below = [*contest.older, *below]
+    reason = contest.reason
+    same = [Considered(fit.file, "identical", "the same bytes") for fit in twins]
     considered = (Considered(winner.file, "chosen", reason), *same, *below, *others)
     return Choice(need.name, winner.file, reason, considered, tuple(_warnings(need, winner)), winner.serves.brings)
 
 
-def _why_best(fit: _Fit, below: list[Considered], others: tuple[Considered, ...]) -> str:
-    file = fit.file
-    if below and fit.cuda == 3:
-        return f"for CUDA {cuda_of(file)}, which the wheel wants"
-    if below:
-        return below[0].reason.replace("the chosen one", "it")
-    if file.root.explicit and any(other.verdict == "outranked" for other in others):
-        return f"named with {file.root.learned}" if file.root.learned.startswith("--") else "named by the user"
+def _why_best(fit: _Fit, losers: list[_Fit], others: tuple[Considered, ...]) -> str:
+    """Return what set the winner apart from the one that came nearest."""
+    if losers:
+        return _advantage(fit, min(losers, key=lambda loser: loser.rank))
+    root = fit.file.root
+    if root.explicit and any(other.verdict == "outranked" for other in others):
+        return f"named with {root.learned}"
     return "the only candidate that serves"
+
+
+def _advantage(fit: _Fit, loser: _Fit) -> str:
+    if loser.objection and not fit.objection:
+        return "the only one that nothing speaks against"
+    if len(loser.lacks) > len(fit.lacks):
+        return "what it needs lies beside it"
+    if loser.serves.brings and not fit.serves.brings:
+        return "it stands by itself, the others only forward"
+    if fit.cuda > loser.cuda:
+        told = cuda_of(fit.file)
+        exact = "which the wheel wants" if fit.cuda == 3 else "which comes nearest to what the wheel wants"
+        return f"for CUDA {told}, {exact}" if told else "the others are for another CUDA than the wheel"
+    return f"of release {fit.file.version_hint}, which fits the wheel"
 
 
 def _why_below(fit: _Fit, best: _Fit) -> str:
@@ -174,51 +189,55 @@ def _why_below(fit: _Fit, best: _Fit) -> str:
     return f"of release {fit.file.version_hint or 'unknown'}; the chosen one fits the wheel better"
 
 
-_Decided: TypeAlias = "tuple[_Fit, str, list[_Fit], list[Considered]]"
+@dataclass(frozen=True, slots=True)
+class _Contest:
+    """What is left of equals when the newest was looked for."""
+
+    left: list[list[_Fit]]
+    """Grouped by content; more than one group means that nothing decides."""
+    reason: str
+    older: list[Considered]
 
 
-def _newest(top: list[_Fit], facts: Facts) -> _Decided | str:
-    """Return the winner among equals, why, its twins and the older ones; or why it cannot be told."""
+def _newest(top: list[_Fit], facts: Facts) -> _Contest:
+    """Return who is left among equals: those of the newest version, in one root those of the first folder."""
     groups = _by_content(top, facts)
-    if len(groups) == 1:
-        return groups[0][0], f"all {len(top)} candidates have the same bytes", groups[0], []
-    versions = [_comparable(group[0], facts) for group in groups]
-    for index, what in ((0, "version"), (1, "release")):
-        column = [version[index] for version in versions]
-        if not all(column):
+    reason, older = f"all {len(top)} candidates have the same bytes", list[Considered]()
+    for what, measure in _measures(top, facts):
+        column = measure(groups) if len(groups) > 1 else []
+        if not column or not all(column) or max(column) == min(column):
             continue
-        newest = max(column)
-        if column.count(newest) == 1:
-            group = groups[column.index(newest)]
-            said = ".".join(map(str, newest))
-            older = _older(groups, group, f"an older {what} than {said}")
-            return group[0], f"the newest, {what} {said}", group, older
-        if newest != min(column):
-            # Some are older than the rest; only the rest still compete.
-            rest = [group for group, number in zip(groups, column, strict=True) if number == newest]
-            decided = _newest([fit for group in rest for fit in group], facts)
-            if isinstance(decided, str):
-                return decided
-            winner, reason, twins, older = decided
-            others = [fit for group in groups if group not in rest for fit in group]
-            return (
-                winner,
-                reason,
-                twins,
-                [*older, *(Considered(f.file, "outranked", f"an older {what}") for f in others)],
-            )
-    if len({fit.file.root.path for fit in top}) == 1:
-        return (
-            groups[0][0],
-            f"in the first folder that counts, {groups[0][0].file.folder.path}",
-            groups[0],
-            _older(groups, groups[0], "in a later folder of the same root"),
-        )
-    return "their bytes differ, and neither versions nor the order of folders tells which is right"
+        said = ".".join(map(str, max(column)))
+        reason = f"the newest, {what} {said}"
+        left = [group for group, number in zip(groups, column, strict=True) if number == max(column)]
+        older += _outranked(groups, left, f"an older {what} than {said}")
+        groups = left
+    if len(groups) > 1 and len({group[0].file.root.path for group in groups}) == 1:
+        reason = f"in the first folder that counts, {groups[0][0].file.folder.path}"
+        older += _outranked(groups, groups[:1], "in a later folder of the same root")
+        groups = groups[:1]
+    return _Contest(groups, reason, older)
 
 
-def _older(groups: list[list[_Fit]], winner: list[_Fit], reason: str) -> list[Considered]:
-    return [Considered(fit.file, "outranked", reason) for group in groups if group is not winner for fit in group]
+def _measures(top: list[_Fit], facts: Facts) -> Sequence[tuple[str, _Measure]]:
+    """Return how age is measured: by the file's own version, then by the release of what it came in.
+
+    Within one package the release comes first: it is told by a name, while a file's version may lie behind hundreds of
+    megabytes that have to be inflated.
+    """
+    measures: list[tuple[str, _Measure]] = [
+        ("version", lambda groups: _versions(groups, facts)),
+        ("release", _releases),
+    ]
+    packages = {fit.file.package for fit in top}
+    return measures[::-1] if len(packages) == 1 and "" not in packages else measures
+
+
+_Measure: TypeAlias = "Callable[[list[list[_Fit]]], list[tuple[int, ...]]]"
+
+
+def _outranked(groups: list[list[_Fit]], left: list[list[_Fit]], reason: str) -> list[Considered]:
+    return [Considered(fit.file, "outranked", reason) for group in groups if group not in left for fit in group]
 
 
 def _by_content(fits: list[_Fit], facts: Facts) -> list[list[_Fit]]:
@@ -231,14 +250,22 @@ def _by_content(fits: list[_Fit], facts: Facts) -> list[list[_Fit]]:
     return list(groups.values())
 
 
-def _comparable(fit: _Fit, facts: Facts) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the file's own version and that of its package or root; empty where it has none."""
-    found = facts.version(fit.file)
-    own = found.file if found is not None and any(found.file) else ()
-    return own, tree.numbers(fit.file.version_hint)
+def _versions(groups: list[list[_Fit]], facts: Facts) -> list[tuple[int, ...]]:
+    """Return the version that each group's file states itself; empty where it states none."""
+    found = [facts.version(group[0].file) for group in groups]
+    return [version.file if version is not None and any(version.file) else () for version in found]
 
 
-def _conflict(need: Need, top: list[_Fit], reason: str, others: tuple[Considered, ...]) -> Conflict:
+def _releases(groups: list[list[_Fit]]) -> list[tuple[int, ...]]:
+    """Return the release of each group's package or root; nothing when these count in different ways."""
+    files = [group[0].file for group in groups]
+    if len({(file.package, "" if file.package else file.root.kind) for file in files}) > 1:
+        return []
+    return [tree.numbers(file.version_hint) for file in files]
+
+
+def _conflict(need: Need, top: list[_Fit], others: tuple[Considered, ...]) -> Conflict:
+    reason = "their bytes differ, and neither versions nor the order of folders tells which is right"
     files = tuple(fit.file for fit in top)
     places = " or ".join(f'--root "{file.root.path if file.root.is_file else _folder(file)}"' for file in files)
     rivals = tuple(Considered(file, "rival", reason) for file in files)

@@ -52,7 +52,9 @@ def serves(
     # Of a DLL that is loaded by name we do not know what will be asked; every name may be.
     names = used if wanted else [symbol for symbol in forwarders if isinstance(symbol, str)]
     brings: dict[str, str] = {}
-    faults = [fault for name in names if (fault := _follow(file, name, forwarders[name], facts, provided, brings))]
+    faults = [
+        fault for name in names if (fault := _follow(file, machine, name, forwarders[name], facts, provided, brings))
+    ]
     if faults and (wanted or len(faults) == len(image.exports.names)):
         return faults[0]
     return Serves(tuple(brings.values()))
@@ -67,6 +69,7 @@ def _lacks(lacking: list[tuple[str, Symbol]]) -> str:
 
 def _follow(
     file: RootFile,
+    machine: Machine,
     symbol: Symbol,
     target: str,
     facts: Facts,
@@ -77,7 +80,7 @@ def _follow(
     first = target
     for _ in range(MAX_HOPS):
         name, wanted = split_forwarder(target)
-        if classify(name).on_every_machine:
+        if classify(name, machine).on_every_machine:
             return ""
         neighbour = facts.beside(file, name)
         image = provided(name) or (facts.image(neighbour) if neighbour is not None else None)
