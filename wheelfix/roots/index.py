@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.reader import Archive, Member
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import Malformed, dll_key, fold
+from wheelfix.pe.fatbin import read_archs
 from wheelfix.pe.image import read_image
 from wheelfix.pe.stream import FileSource, chunks
 from wheelfix.pe.version import read_version
@@ -87,6 +88,7 @@ class RootIndex:
         self._sources: dict[tuple[Path, str], FileSource] = {}
         self._images: dict[tuple[Path, str], ImageFacts] = {}
         self._versions: dict[tuple[Path, str], FileVersion | None] = {}
+        self._archs: dict[tuple[Path, str], tuple[str, ...]] = {}
         self._digests: dict[tuple[Path, str], str] = {}
 
     def __enter__(self) -> RootIndex:
@@ -170,6 +172,17 @@ class RootIndex:
                 found = None
             self._versions[_ident(file)] = found
         return self._versions[_ident(file)]
+
+    def archs(self, file: RootFile) -> tuple[str, ...]:
+        """Return the GPU architectures that a file has code for; reads all of it, so ask only when it matters."""
+        if _ident(file) not in self._archs:
+            try:
+                with self._opened(file) as source:
+                    found = read_archs(source) or ()
+            except InputError:
+                found = ()
+            self._archs[_ident(file)] = found
+        return self._archs[_ident(file)]
 
     def sha256(self, file: RootFile) -> str:
         """Return the digest of a file's bytes, in hexadecimal; read once."""
