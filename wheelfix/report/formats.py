@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.model import Exports, Image, Import, ScannedImage, ScanReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from wheelfix.errors import WheelfixError
     from wheelfix.model import Finding
@@ -39,6 +39,8 @@ class Context:
     fail_on: str = "error"
     known: Callable[[ScanReport, Finding], bool] = nothing_known
     """Whether a finding is in the baseline."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Where vendored members came from, by their names in the wheel."""
 
     def fails(self, report: ScanReport, finding: Finding) -> bool:
         """Whether the finding makes the build fail."""
@@ -61,6 +63,7 @@ MACHINE_KINDS = {
     "github": "wheelfix.report.github",
     "junit": "wheelfix.report.junit",
     "markdown": "wheelfix.report.markdown",
+    "html": "wheelfix.report.html",
 }
 """Kinds that are one document over all inputs; ``text`` is written as the scan goes."""
 

@@ -31,6 +31,17 @@ def count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
+def human_size(size: int) -> str:
+    """Return a size as people say it: ``850 kB``, ``252.0 MB``."""
+    if size < 1000:
+        return f"{size} B"
+    if size < 1_000_000:
+        return f"{size / 1000:.0f} kB"
+    if size < 1_000_000_000:
+        return f"{size / 1_000_000:.1f} MB"
+    return f"{size / 1_000_000_000:.2f} GB"
+
+
 def short_path(path: str) -> str:
     """Return a path in the installed layout as people know it: without ``Lib/site-packages``."""
     return path[len(SITE_PACKAGES) :] if path.startswith(SITE_PACKAGES) else path

@@ -1,0 +1,104 @@
+"""The drawing of who needs whom: nodes, links and places."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+from tests.report.samples import broken_torch, clean_wheel
+from wheelfix.model import Edge, EdgeKind, Image, InView, Machine, OwnedBy, Resolution, ScannedImage
+from wheelfix.report.graph import NODE_HEIGHT, NODE_WIDTH, build_graph
+
+
+def report_of(images: list[str], edges: list[tuple[str, str]]):
+    """A report over DLLs in ``x/`` with imports between them."""
+    found = tuple(ScannedImage(f"x/{name}", Image(Machine.AMD64, 10)) for name in images)
+    needs = tuple(
+        Edge(f"Lib/site-packages/x/{a}", b, EdgeKind.IMPORT, InView(f"Lib/site-packages/x/{b}")) for a, b in edges
+    )
+    return dataclasses.replace(clean_wheel(), images=found, resolution=Resolution(needs))
+
+
+def named(graph) -> dict:
+    return {node.name: node for node in graph.nodes}
+
+
+def test_what_is_missing_is_a_node_of_its_own_kind():
+    graph = build_graph(broken_torch())
+    kinds = {node.name: node.kind for node in graph.nodes}
+    assert kinds == {
+        "_C.pyd": "module",
+        "c10.dll": "dll",
+        "fbgemm.dll": "dll",
+        "torch_cpu.dll": "dll",
+        "libomp140.x86_64.dll": "missing",
+        "zlibwapi.dll": "optional",
+    }
+    links = {(graph.nodes[link.source].name, graph.nodes[link.target].name, link.kind) for link in graph.links}
+    assert ("torch_cpu.dll", "libomp140.x86_64.dll", "import") in links
+    assert ("torch_cpu.dll", "zlibwapi.dll", "companion") in links
+    assert named(graph)["torch_cpu.dll"].outside == {"a device driver": ["nvcuda.dll"]}
+
+
+def test_importers_stand_above_what_they_import():
+    nodes = named(build_graph(broken_torch()))
+    assert nodes["fbgemm.dll"].y < nodes["torch_cpu.dll"].y < nodes["c10.dll"].y == nodes["libomp140.x86_64.dll"].y
+
+
+def test_a_circle_is_drawn():
+    nodes = named(
+        build_graph(
+            report_of(["a.dll", "b.dll", "c.dll"], [("a.dll", "b.dll"), ("b.dll", "a.dll"), ("b.dll", "c.dll")])
+        )
+    )
+    assert nodes["a.dll"].y == nodes["b.dll"].y < nodes["c.dll"].y
+
+
+def test_files_of_the_data_scheme_and_of_an_environment_are_found():
+    images = (
+        ScannedImage("mkl-1.data/data/Library/bin/a.dll", Image(Machine.AMD64, 1)),
+        ScannedImage("C:\\env\\Library\\bin\\b.dll", Image(Machine.AMD64, 1)),
+    )
+    edges = (Edge("Library/bin/a.dll", "b.dll", EdgeKind.IMPORT, InView("Library/bin/b.dll")),)
+    graph = build_graph(dataclasses.replace(clean_wheel(), images=images, resolution=Resolution(edges)))
+    assert [(link.source, link.target) for link in graph.links] == [(0, 1)]
+
+
+def test_what_another_package_owns_is_a_node():
+    edge = Edge(
+        "Lib/site-packages/demo/_x.pyd", "c10.dll", EdgeKind.IMPORT, OwnedBy("c10.dll", "torch", False, "no folder")
+    )
+    graph = build_graph(dataclasses.replace(clean_wheel(), resolution=Resolution((edge, edge))))
+    assert [(node.name, node.kind, node.facts) for node in graph.nodes[1:]] == [
+        ("c10.dll", "owned", {"from": "torch", "out of reach": "no folder"})
+    ]
+    assert len(graph.links) == 1
+
+
+def test_five_hundred_files_fit_without_overlap_and_twice_the_same():
+    dice = random.Random(7)
+    names = [f"n{number:03}.dll" for number in range(500)]
+    edges = [(names[number], names[dice.randrange(500)]) for number in range(500) for _ in range(3)]
+    graph, again = build_graph(report_of(names, edges)), build_graph(report_of(names, edges))
+    assert graph == again
+    places = {(node.x, node.y) for node in graph.nodes}
+    assert len(places) == 500
+    rows: dict[int, list[int]] = {}
+    for x, y in places:
+        assert 0 <= x <= graph.width - NODE_WIDTH
+        assert 0 <= y <= graph.height - NODE_HEIGHT
+        rows.setdefault(y, []).append(x)
+    for row in rows.values():
+        row.sort()
+        assert all(right - left >= NODE_WIDTH for left, right in zip(row, row[1:], strict=False))
+
+
+def test_a_chain_longer_than_pythons_stack():
+    names = [f"n{number:04}.dll" for number in range(3000)]
+    graph = build_graph(report_of(names, list(zip(names, names[1:], strict=False))))
+    assert graph.nodes[0].y < graph.nodes[-1].y
+
+
+def test_an_empty_report():
+    graph = build_graph(report_of([], []))
+    assert (graph.nodes, graph.links) == ((), ())

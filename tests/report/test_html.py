@@ -1,0 +1,160 @@
+"""The HTML report: well formed, self-contained, nothing in a wheel becomes markup."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from tests.report.samples import broken_torch, clean_wheel, risky_extension
+from wheelfix.errors import InputError
+from wheelfix.model import Finding, Severity
+from wheelfix.report.formats import Context, Failure
+from wheelfix.report.html import render_scan
+from wheelfix.report.html.element import VOID, Html, el, from_markdown, join
+
+FAILURE = Failure("x.whl", InputError("x.whl is no wheel", because="it is <no> ZIP archive"))
+
+
+class Reader(HTMLParser):
+    """Reads a page strictly: what is opened is closed, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"} & set(self.open):
+            self.texts.append(data)
+
+
+def read(text: str) -> Reader:
+    reader = Reader()
+    reader.feed(text)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+PAGES = {
+    "broken": lambda: render_scan([broken_torch()]),
+    "many": lambda: render_scan([broken_torch(), clean_wheel(), risky_extension()], [FAILURE]),
+    "nothing": lambda: render_scan([]),
+}
+
+
+@pytest.fixture(params=sorted(PAGES))
+def page(request):
+    return PAGES[request.param]()
+
+
+def test_is_well_formed_with_every_id_once_and_every_link_leading_somewhere(page):
+    reader = read(page)
+    ids = [attrs["id"] for _, attrs in reader.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    for _, attrs in reader.elements:
+        if str(attrs.get("href", "")).startswith("#"):
+            assert attrs["href"][1:] in ids
+        for reference in ("aria-labelledby", "aria-describedby", "list"):
+            assert reference not in attrs or attrs[reference] in ids
+
+
+def test_needs_no_network(page):
+    reader = read(page)
+    assert not [attrs for _, attrs in reader.elements if "src" in attrs]
+    assert not [tag for tag, _ in reader.elements if tag in ("link", "img", "iframe", "object")]
+    assert "url(" not in re.sub(r"url\(#", "", page)
+    policy = next(attrs["content"] for tag, attrs in reader.elements if attrs.get("http-equiv"))
+    assert policy.startswith("default-src 'none'")
+
+
+def test_tells_the_verdict_the_line_and_the_page():
+    reader = read(render_scan([broken_torch()]))
+    texts = "".join(reader.texts)
+    assert broken_torch().first_failure.message in texts
+    assert "broken" in texts
+    assert "What the findings mean" in texts
+    assert ("details", "WF301") in [(tag, attrs.get("id")) for tag, attrs in reader.elements]
+
+
+def test_nothing_in_a_wheel_becomes_markup():
+    evil = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\x00\x1b\"'&"
+    report = dataclasses.replace(
+        broken_torch(),
+        path=f"dist/{evil}.whl",
+        name=evil,
+        version=evil,
+        findings=(Finding("WF301", "missing-dependency", Severity.ERROR, evil, evil, hint=evil),),
+        images=tuple(dataclasses.replace(image, path=evil + image.path) for image in broken_torch().images),
+    )
+    page = render_scan([report])
+    reader = read(page)
+    assert not [tag for tag, _ in reader.elements if tag == "img"]
+    assert [tag for tag, _ in reader.elements].count("script") == 2
+    assert "\x00" not in page
+    assert "\x1b" not in page
+
+
+def test_the_data_of_the_drawing_is_json_without_a_bracket():
+    page = render_scan([broken_torch()])
+    text = re.search(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)[1]
+    data = json.loads(text)
+    assert "<" not in text
+    assert len(data["nodes"]) == 6
+    assert data["nodes"][3]["outside"] == {"a device driver": ["nvcuda.dll"]}
+
+
+def test_every_box_speaks_and_one_is_reached_by_tab():
+    boxes = [attrs for _, attrs in read(render_scan([broken_torch()])).elements if "data-node" in attrs]
+    assert [box["tabindex"] for box in boxes] == ["0"] + ["-1"] * 5
+    assert all(box["role"] == "button" and box["aria-label"] for box in boxes)
+    assert "libomp140.x86_64.dll, missing" in [box["aria-label"] for box in boxes]
+
+
+def test_what_was_vendored_is_marked_with_its_source():
+    page = render_scan([broken_torch()], (), Context(sources={"torch/lib/c10.dll": "CUDA 11.7"}))
+    assert 'class="node dll vendored"' in page
+    assert "vendored from CUDA 11.7" in page
+
+
+def test_what_the_baseline_knows_is_marked():
+    assert '<span class="badge">known</span>' in render_scan([broken_torch()], (), Context(known=lambda *_: True))
+
+
+def test_twice_the_same(page):
+    assert page in {make() for make in PAGES.values()}
+
+
+def test_elements():
+    assert (
+        el("p", "a<b", Html("<i>c</i>"), class_="x", hidden=True, id=None) == '<p class="x" hidden>a&lt;b<i>c</i></p>'
+    )
+    assert el("br") == "<br>"
+    assert join(["a", None, "&"]) == "a&amp;"
+
+
+def test_markdown():
+    text = (
+        "# A\n\nb `c` [d](javascript:x) [e](https://example.org)\n\n- f\n- g\n\n1. h\n\n"
+        "```\n<i>\n```\n| j | k |\n| - | - |\n| l |\n\n> m\n"
+    )
+    assert from_markdown(text) == (
+        '<h3>A</h3><p>b <code>c</code> d <a href="https://example.org" rel="noreferrer">e</a></p>'
+        "<ul><li>f</li><li>g</li></ul><ol><li>h</li></ol>"
+        '<pre tabindex="0"><code>&lt;i&gt;</code></pre>'
+        '<table><thead><tr><th scope="col">j</th><th scope="col">k</th></tr></thead>'
+        "<tbody><tr><td>l</td><td></td></tr></tbody></table><blockquote>m</blockquote>"
+    )

@@ -1,0 +1,84 @@
+"""HTML by construction: text is escaped unless it was built here, so nothing in a wheel can become markup."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+from wheelfix.report.blocks import Block, Code, Heading, Line, Listing, Paragraph, Piece, Table, parse_markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+VOID = frozenset({"br", "input", "meta"})
+
+
+class Html(str):
+    """Markup that may stand as it is."""
+
+    __slots__ = ()
+
+
+def el(tag: str, /, *children: str | None, **attributes: str | int | bool | None) -> Html:
+    """Return an element; ``aria_label`` gives ``aria-label``, ``class_`` ``class``; None and False are left out."""
+    parts = []
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        name = key.rstrip("_").replace("_", "-")
+        parts.append(f" {name}" if value is True else f' {name}="{html.escape(clean(str(value)))}"')
+    start = f"<{tag}{''.join(parts)}>"
+    if tag in VOID and not children:
+        return Html(start)
+    return Html(f"{start}{join(children)}</{tag}>")
+
+
+def join(children: Iterable[str | None]) -> Html:
+    """Return children one after the other; plain text is escaped."""
+    return Html(
+        "".join(
+            child if isinstance(child, Html) else html.escape(clean(child), quote=False)
+            for child in children
+            if child is not None
+        )
+    )
+
+
+def clean(text: str) -> str:
+    """Return text without characters that HTML cannot hold."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
+
+
+def from_markdown(text: str, top: int = 3) -> Html:
+    """Return one of our pages as HTML, its first heading on level ``top``."""
+    return join(_block(block, top) for block in parse_markdown(text))
+
+
+def _block(block: Block, top: int) -> Html:
+    match block:
+        case Heading(level, line):
+            return el(f"h{min(6, level + top - 1)}", _line(line))
+        case Paragraph(line, quoted):
+            return el("blockquote", _line(line)) if quoted else el("p", _line(line))
+        case Listing(items):
+            ordered = bool(items) and items[0].mark[0].isdigit()
+            return el("ol" if ordered else "ul", *(el("li", _line(item.line)) for item in items))
+        case Code(lines):
+            return el("pre", el("code", "\n".join(lines)), tabindex=0)
+        case Table(rows):
+            head = el("tr", *(el("th", _line(cell), scope="col") for cell in rows[0])) if rows else None
+            body = [el("tr", *(el("td", _line(cell)) for cell in row)) for row in rows[1:]]
+            return el("table", el("thead", head), el("tbody", *body))
+
+
+def _line(line: Line) -> Html:
+    return join(_piece(piece) for piece in line)
+
+
+def _piece(piece: Piece) -> Html:
+    if piece.look == "link" and piece.target.startswith(("https://", "http://")):
+        return el("a", piece.text, href=piece.target, rel="noreferrer")
+    names = {"code": "code", "bold": "strong", "emphasis": "em"}
+    return el(names[piece.look], piece.text) if piece.look in names else join([piece.text])

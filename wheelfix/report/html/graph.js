@@ -1,0 +1,228 @@
+"use strict";
+// The drawing of who needs whom: zoom, drag, choose by mouse or keyboard, find by name. One per wheel.
+for (const graph of document.querySelectorAll(".graph")) {
+  const svg = graph.querySelector("svg");
+  const data = JSON.parse(graph.querySelector('script[type="application/json"]').textContent);
+  const panel = graph.querySelector(".details");
+  const boxes = [...graph.querySelectorAll(".node")];
+  const lines = [...graph.querySelectorAll(".links path")];
+  const full = { x: 0, y: 0, w: +svg.dataset.width, h: +svg.dataset.height };
+  let view = { ...full };
+  let current = 0; // the one box that the Tab key reaches
+  let chosen = -1;
+
+  const show = () => svg.setAttribute("viewBox", [view.x, view.y, view.w, view.h].map((n) => n.toFixed(1)).join(" "));
+  const scale = () => Math.max(view.w / svg.clientWidth, view.h / svg.clientHeight);
+
+  function zoom(factor, x = view.x + view.w / 2, y = view.y + view.h / 2) {
+    const width = Math.min(Math.max(view.w * factor, 200), full.w * 4);
+    const by = width / view.w;
+    view = { x: x - (x - view.x) * by, y: y - (y - view.y) * by, w: width, h: view.h * by };
+    show();
+  }
+
+  function fit() {
+    view = { ...full };
+    show();
+  }
+
+  function readable() { // a large drawing begins at its top, at a size one can read
+    const widest = 1.5 * svg.clientWidth;
+    if (full.w > widest && svg.clientWidth > 0) {
+      const height = (widest * svg.clientHeight) / svg.clientWidth;
+      view = { x: (full.w - widest) / 2, y: 0, w: widest, h: height };
+      show();
+    }
+  }
+
+  function place(box) {
+    const [x, y] = box.getAttribute("transform").match(/-?[\d.]+/g).map(Number);
+    return { x: x + 105, y: y + 20 };
+  }
+
+  function reveal(number) {
+    const { x, y } = place(boxes[number]);
+    const margin = Math.min(view.w, view.h) * 0.1;
+    if (x < view.x + margin || x > view.x + view.w - margin) view.x = x - view.w / 2;
+    if (y < view.y + margin || y > view.y + view.h - margin) view.y = y - view.h / 2;
+    show();
+  }
+
+  function focus(number) {
+    boxes[current].tabIndex = -1;
+    current = number;
+    boxes[current].tabIndex = 0;
+    reveal(number);
+    boxes[current].focus({ preventScroll: true });
+  }
+
+  function listing(title, entries) {
+    const part = document.createElement("div");
+    const head = document.createElement("h4");
+    head.textContent = title + " (" + entries.length + ")";
+    const list = document.createElement("ul");
+    for (const entry of entries) {
+      const item = document.createElement("li");
+      if (entry.number === undefined) {
+        item.textContent = entry.text;
+      } else {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = entry.text;
+        button.addEventListener("click", () => { choose(entry.number); focus(entry.number); });
+        item.append(button);
+        if (entry.note) item.append(" " + entry.note);
+      }
+      list.append(item);
+    }
+    part.append(head, list);
+    return part;
+  }
+
+  function note([, , kind, required, lacks]) {
+    const words = [];
+    if (kind !== "import") words.push(kind);
+    if (!required) words.push("optional");
+    if (lacks.length) words.push("lacks " + lacks.join(", "));
+    return words.length ? "(" + words.join(", ") + ")" : "";
+  }
+
+  function choose(number) {
+    chosen = number === chosen ? -1 : number;
+    svg.classList.toggle("chosen-one", chosen >= 0);
+    const near = new Set();
+    const above = [];
+    const below = [];
+    data.links.forEach((link, index) => {
+      const touches = link[0] === chosen || link[1] === chosen;
+      lines[index].classList.toggle("near", touches);
+      if (!touches) return;
+      near.add(link[0]).add(link[1]);
+      if (link[1] === chosen) above.push({ number: link[0], text: data.nodes[link[0]].name, note: note(link) });
+      if (link[0] === chosen) below.push({ number: link[1], text: data.nodes[link[1]].name, note: note(link) });
+    });
+    boxes.forEach((box, index) => {
+      box.classList.toggle("near", near.has(index));
+      box.classList.toggle("chosen", index === chosen);
+      box.setAttribute("aria-pressed", index === chosen ? "true" : "false");
+    });
+    panel.replaceChildren();
+    if (chosen < 0) {
+      panel.textContent = "Choose a DLL to see who needs it and what it needs.";
+      return;
+    }
+    const node = data.nodes[chosen];
+    const title = document.createElement("h4");
+    title.textContent = node.path || node.name;
+    const facts = document.createElement("p");
+    facts.textContent = [node.kind, node.size, ...Object.entries(node.facts).map(([key, value]) => key + ": " + value)]
+      .filter(Boolean).join(" · ");
+    for (const [who, names] of Object.entries(node.outside)) below.push({ text: who + ": " + names.join(", ") });
+    const columns = document.createElement("div");
+    columns.className = "columns";
+    columns.append(listing("Needed by", above), listing("Needs", below));
+    panel.append(title, facts, columns);
+  }
+
+  function neighbour(key) { // the nearest box in the direction of the arrow
+    const from = place(boxes[current]);
+    let best = -1;
+    let least = Infinity;
+    boxes.forEach((box, index) => {
+      if (index === current) return;
+      const to = place(box);
+      const dx = to.x - from.x;
+      const dy = to.y - from.y;
+      const ahead = { ArrowLeft: -dx, ArrowRight: dx, ArrowUp: -dy, ArrowDown: dy }[key];
+      const aside = key === "ArrowLeft" || key === "ArrowRight" ? Math.abs(dy) * 20 : Math.abs(dx) * 0.5;
+      if (ahead > 1 && ahead + aside < least) {
+        least = ahead + aside;
+        best = index;
+      }
+    });
+    return best;
+  }
+
+  svg.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key.startsWith("Arrow")) {
+      const next = neighbour(event.key);
+      if (next >= 0) focus(next);
+    } else if (event.key === "Enter" || event.key === " ") choose(current);
+    else if (event.key === "Escape") { if (chosen >= 0) choose(chosen); }
+    else if (event.key === "+" || event.key === "=") zoom(0.8);
+    else if (event.key === "-") zoom(1.25);
+    else if (event.key === "0") fit();
+    else if (event.key === "Home") focus(0);
+    else if (event.key === "End") focus(boxes.length - 1);
+    else return;
+    event.preventDefault();
+  });
+
+  svg.addEventListener("wheel", (event) => { // without Ctrl the page scrolls, as everywhere
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const box = svg.getBoundingClientRect();
+    const x = view.x + ((event.clientX - box.left) / box.width) * view.w;
+    const y = view.y + ((event.clientY - box.top) / box.height) * view.h;
+    zoom(event.deltaY > 0 ? 1.15 : 0.87, x, y);
+  }, { passive: false });
+
+  let grip = null;
+  let moved = false;
+  svg.addEventListener("pointerdown", (event) => {
+    grip = { x: event.clientX, y: event.clientY, view: { ...view } };
+    moved = false;
+  });
+  svg.addEventListener("pointermove", (event) => {
+    if (!grip) return;
+    const dx = event.clientX - grip.x;
+    const dy = event.clientY - grip.y;
+    if (!moved && Math.hypot(dx, dy) < 4) return;
+    if (!moved) svg.setPointerCapture(event.pointerId);
+    moved = true;
+    svg.classList.add("moving");
+    view.x = grip.view.x - dx * scale();
+    view.y = grip.view.y - dy * scale();
+    show();
+  });
+  const release = () => {
+    grip = null;
+    svg.classList.remove("moving");
+  };
+  svg.addEventListener("pointerup", release);
+  svg.addEventListener("pointercancel", release);
+  svg.addEventListener("click", (event) => {
+    const box = event.target.closest(".node");
+    if (moved || !box) return;
+    const number = Number(box.dataset.node);
+    choose(number);
+    focus(number);
+  });
+
+  for (const button of graph.querySelectorAll("[data-act]")) {
+    const acts = { in: () => zoom(0.8), out: () => zoom(1.25), fit };
+    button.addEventListener("click", acts[button.dataset.act]);
+  }
+  graph.querySelector('input[type="search"]').addEventListener("change", (event) => {
+    const wanted = event.target.value.trim().toLowerCase();
+    if (!wanted) return;
+    let found = data.nodes.findIndex((node) => node.name.toLowerCase() === wanted);
+    if (found < 0) found = data.nodes.findIndex((node) => node.name.toLowerCase().includes(wanted));
+    if (found < 0) {
+      panel.textContent = "No DLL is called " + event.target.value;
+      return;
+    }
+    if (found !== chosen) choose(found);
+    focus(found);
+  });
+  readable();
+}
+
+// A link to a folded page opens it.
+function unfold() {
+  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (target && target.tagName === "DETAILS") target.open = true;
+}
+addEventListener("hashchange", unfold);
+unfold();
