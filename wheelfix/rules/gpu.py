@@ -12,8 +12,11 @@ import enum
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.cuda import cuda_majors_for, release
+from wheelfix.knowledge.drivers import driver_needed, last_driver
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import Finding, Json, Repairable, Severity
+from wheelfix.rules.coherence import cuda_dlls
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
@@ -107,6 +110,46 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
                 hint=_remedy(path, subject.gpu),
                 evidence=evidence,
             )
+
+
+@rule(
+    "WF503",
+    "driver-too-old-for-cuda",
+    Severity.ERROR,
+    Repairable.NEVER,
+    "The last driver for the card does not run the CUDA release that the wheel uses.",
+)
+def driver_too_old(subject: Subject) -> Iterator[Finding]:
+    """Hold the wheel's CUDA release against the last driver that NVIDIA made for the card."""
+    if subject.gpu is None:
+        return
+    major, minor, _ = parse_arch(subject.gpu)
+    ended = last_driver(major, minor)
+    for cuda in _releases(subject):
+        needed = driver_needed(*cuda)
+        if ended is None or needed is None or needed <= ended.driver:
+            continue
+        spelled = f"{cuda[0]}.{cuda[1]}" if cuda[1] >= 0 else f"{cuda[0]}"
+        yield finding(
+            "WF503",
+            f"CUDA {spelled}",
+            f"CUDA {spelled} needs driver {needed} or later; the last driver for {subject.gpu} ({ended.name}) is "
+            f"{ended.driver}, so that CUDA finds no usable device",
+            hint=f"use or build a wheel with a CUDA release that driver {ended.driver} runs",
+            evidence={"cuda": spelled, "needed": needed, "last": ended.driver, "source": ended.source},
+        )
+
+
+def _releases(subject: Subject) -> list[tuple[int, int]]:
+    """Return the CUDA releases that the wheel uses; a minor of -1 where only the major is known."""
+    if subject.torch is not None and subject.torch.cuda:
+        return [release(subject.torch.cuda)]
+    majors: set[int] = set()
+    for process in subject.processes:
+        sets = [cuda_majors_for(name) for name in cuda_dlls(subject, process)]
+        common = frozenset.intersection(*sets) if sets else frozenset()
+        majors |= common if len(common) == 1 else set()
+    return [(major, -1) for major in sorted(majors)]
 
 
 def _ptx(archs: Iterable[str]) -> list[str]:

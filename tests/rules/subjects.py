@@ -1,0 +1,196 @@
+"""Builds small subjects for the rules: files, who needs whom, and what the package loads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.wheelinfo import Metadata, WheelInfo
+from wheelfix.loader.profile import Profile
+from wheelfix.loader.torch import TorchFacts
+from wheelfix.loader.view import FileView, ViewFile
+from wheelfix.model import (
+    Edge,
+    EdgeKind,
+    Exports,
+    FileVersion,
+    Finding,
+    Image,
+    ImageFacts,
+    Import,
+    InView,
+    LoadEvent,
+    LoadOutcome,
+    Machine,
+    Missing,
+    Provider,
+    Resolution,
+    Symbol,
+)
+from wheelfix.rules import registry
+from wheelfix.rules.context import Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from wheelfix.archive.faults import ArchiveFault, RecordFault
+
+SITE = "Lib/site-packages/"
+LIB = SITE + "torch/lib/"
+
+
+class Bytes:
+    """Bytes in memory that can be read at any place."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.data)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return a slice."""
+        return self.data[offset : offset + length]
+
+
+def dll(
+    *imports: str | Import,
+    delay: Iterable[str] = (),
+    exports: Iterable[Symbol] = (),
+    forwarders: Mapping[Symbol, str] | None = None,
+    machine: Machine = Machine.AMD64,
+    size: int = 4096,
+    is_dll: bool = True,
+    linker: tuple[int, int] = (14, 29),
+    managed: bool = False,
+) -> Image:
+    """Return the facts of an image that imports these DLLs."""
+    names = [*exports, *(forwarders or {})]
+    return Image(
+        machine=machine,
+        size=size,
+        is_dll=is_dll,
+        imports=tuple(item if isinstance(item, Import) else Import(item) for item in imports),
+        delay_imports=tuple(Import(name) for name in delay),
+        exports=Exports(
+            frozenset(name for name in names if isinstance(name, str)),
+            frozenset(name for name in names if isinstance(name, int)),
+            dict(forwarders or {}),
+        ),
+        linker=linker,
+        managed=managed,
+    )
+
+
+def edge(
+    importer: str,
+    name: str,
+    provider: Provider | str | None = None,
+    kind: EdgeKind = EdgeKind.IMPORT,
+    *,
+    required: bool = True,
+    lacks: tuple[Symbol, ...] = (),
+    because: str = "",
+) -> Edge:
+    """Return an edge; a provider given as text is a file of the view, none means missing."""
+    answer: Provider = InView(provider) if isinstance(provider, str) else provider or Missing(("<System32>",))
+    return Edge(importer, name, kind, answer, required, because=because, lacks=lacks)
+
+
+def loads(path: str, code: int = 0, chain: tuple[str, ...] = ()) -> LoadOutcome:
+    """Return the outcome of a load that the package performs."""
+    return LoadOutcome(LoadEvent(path, "torch-glob" if "torch/lib" in path else "extension"), code, chain)
+
+
+def wheel(
+    name: str = "demo",
+    version: str = "1.0",
+    tags: tuple[str, ...] = ("cp311-cp311-win_amd64",),
+    requires: tuple[str, ...] = (),
+    requires_python: str = "",
+    faults: tuple[ArchiveFault, ...] = (),
+) -> WheelInfo:
+    """Return what a wheel says about itself."""
+    metadata = Metadata(name, version, requires, requires_python)
+    return WheelInfo(name, version, "", tags, f"{name}-{version}.dist-info", metadata, {}, faults=faults)
+
+
+def torch(cuda: str | None = None, version: str = "2.7.1") -> TorchFacts:
+    """Return the facts of a torch package."""
+    return TorchFacts(version, cuda, LIB.rstrip("/"), True, True, True)
+
+
+def subject(
+    images: Mapping[str, ImageFacts],
+    edges: Iterable[Edge] = (),
+    *,
+    events: Iterable[LoadOutcome] = (),
+    reached: Iterable[str] = (),
+    machine: Machine = Machine.AMD64,
+    wheel: WheelInfo | None = None,
+    archive_faults: tuple[ArchiveFault, ...] = (),
+    record_faults: tuple[RecordFault, ...] = (),
+    torch: TorchFacts | None = None,
+    versions: Mapping[str, tuple[int, int, int, int]] | None = None,
+    archs: Mapping[str, tuple[str, ...]] | None = None,
+    gpu: str | None = None,
+    unsigned: Iterable[str] = (),
+    contents: Mapping[str, bytes] | None = None,
+    search_dirs: tuple[str, ...] = (),
+    thorough: bool = False,
+) -> Subject:
+    """Return a subject; what events name is reached, and so is what they import from the view."""
+    outcomes = tuple(events)
+    known = {path: FileVersion(version) for path, version in (versions or {}).items()}
+    files = [
+        ViewFile(path, path.removeprefix(SITE), facts.size, opener((contents or {}).get(path, b"")))
+        for path, facts in images.items()
+    ]
+    resolution = Resolution(tuple(edges), outcomes, frozenset(), search_dirs)
+    arrived = {*reached, *closure(resolution)}
+    return Subject(
+        view=FileView(files, dict(images)),
+        profile=Profile(machine, (3, 11)),
+        resolution=replace(resolution, reached=frozenset(arrived)),
+        machine=machine,
+        wheel=wheel,
+        archive_faults=archive_faults,
+        record_faults=record_faults,
+        torch=torch,
+        gpu=gpu,
+        version=known.get,
+        archs=(archs or {}).get,
+        signer=lambda path: "unsigned" if path in set(unsigned) else None,
+        thorough=thorough,
+    )
+
+
+def opener(data: bytes) -> Callable[[], Bytes]:
+    """Return what opens these bytes."""
+    return lambda: Bytes(data)
+
+
+def closure(resolution: Resolution) -> set[str]:
+    """Return what the events load, directly or through edges to files of the view."""
+    found = {outcome.event.path for outcome in resolution.outcomes}
+    while True:
+        more = {
+            item.provider.path
+            for item in resolution.edges
+            if item.importer in found and isinstance(item.provider, InView) and item.required
+        }
+        if more <= found:
+            return found
+        found |= more
+
+
+def run(thing: Subject, *codes: str) -> list[Finding]:
+    """Return what the rules with these codes find."""
+    return list(registry.run(thing, select=codes))
+
+
+def codes(thing: Subject) -> list[str]:
+    """Return the codes of everything that is found, with severities: ``WF301:error``."""
+    return [f"{item.code}:{item.severity}" for item in registry.run(thing)]

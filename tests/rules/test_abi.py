@@ -1,0 +1,119 @@
+"""Extension modules for another Python or another NumPy than the wheel promises."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.subjects import SITE, codes, dll, loads, run, subject, wheel
+from wheelfix.model import Import
+from wheelfix.rules import abi
+
+PYD = SITE + "pkg/_core.pyd"
+
+
+@pytest.mark.parametrize(
+    ("tags", "pythons", "abi3", "spelled"),
+    [
+        (("cp311-cp311-win_amd64",), {(3, 11, False)}, None, "cp311"),
+        (("cp313-cp313t-win_amd64",), {(3, 13, True)}, None, "cp313t"),
+        (("cp37-abi3-win_amd64",), set(), (3, 7), "cp37-abi3"),
+        (("cp39-abi3-win_amd64", "cp310-abi3-win_amd64"), set(), (3, 9), "cp39-abi3"),
+        (("py3-none-win_amd64",), set(), None, ""),
+        (("cp37-cp37m-win_amd64",), {(3, 7, False)}, None, "cp37"),
+    ],
+)
+def test_claims_of_tags(
+    tags: tuple[str, ...], pythons: set[tuple[int, int, bool]], abi3: tuple[int, int] | None, spelled: str
+) -> None:
+    claim = abi.read_claim(tags)
+    assert claim.pythons == pythons
+    assert claim.abi3 == abi3
+    assert claim.spelled == spelled
+
+
+@pytest.mark.parametrize(
+    ("tag", "name", "imported", "expected"),
+    [
+        ("cp311-cp311-win_amd64", PYD, "python311.dll", []),
+        ("cp311-cp311-win_amd64", PYD, "python3.dll", []),
+        ("cp311-cp311-win_amd64", PYD, "python39.dll", ["WF401:error"]),
+        ("cp311-cp311-win_amd64", PYD, "PYTHON311.DLL", []),
+        ("cp313-cp313t-win_amd64", PYD, "python313t.dll", []),
+        ("cp313-cp313t-win_amd64", PYD, "python313.dll", ["WF401:error"]),
+        ("cp313-cp313-win_amd64", PYD, "python313t.dll", ["WF401:error"]),
+        ("cp37-abi3-win_amd64", PYD, "python3.dll", []),
+        ("cp37-abi3-win_amd64", PYD, "python311.dll", ["WF401:error"]),
+        ("cp37-abi3-win_amd64", SITE + "pkg/embed.dll", "python311.dll", []),
+        ("py3-none-win_amd64", PYD, "python39.dll", []),
+        ("cp311-cp311-win_amd64", SITE + "pkg/_core.cp39-win_amd64.pyd", "python39.dll", []),
+        ("cp311-cp311-win_amd64", SITE + "pkg/_core.cp311-win_amd64.pyd", "python39.dll", ["WF401:error"]),
+    ],
+)
+def test_the_python_that_modules_import(tag: str, name: str, imported: str, expected: list[str]) -> None:
+    thing = subject({name: dll(imported)}, events=[loads(name)], wheel=wheel(tags=(tag,)))
+    assert codes(thing) == expected
+
+
+def test_a_module_that_nothing_imports_is_a_warning() -> None:
+    assert codes(subject({PYD: dll("python39.dll")}, wheel=wheel())) == ["WF401:warning"]
+
+
+def test_an_environment_has_no_tags_to_break() -> None:
+    assert codes(subject({PYD: dll("python39.dll")}, events=[loads(PYD)])) == []
+
+
+@pytest.mark.parametrize(
+    ("tag", "symbols", "requires", "expected"),
+    [
+        ("cp37-abi3-win_amd64", ["PyObject_Call", "PyModule_Create2"], "", []),
+        ("cp37-abi3-win_amd64", ["PyObject_Vectorcall"], "", ["WF411:warning"]),
+        ("cp37-abi3-win_amd64", ["PyObject_Vectorcall"], ">=3.12", []),
+        ("cp312-abi3-win_amd64", ["PyObject_Vectorcall"], "", []),
+        ("cp37-abi3-win_amd64", ["PyObject_Vectorcall"], ">=3.9", ["WF411:warning"]),
+        ("cp37-abi3-win_amd64", ["_PyLong_Format"], "", ["WF411:error"]),
+        ("cp311-cp311-win_amd64", ["_PyLong_Format"], "", []),
+        ("cp37-abi3-win_amd64", ["PyObject_Vectorcall"], "nonsense", ["WF411:warning"]),
+    ],
+)
+def test_abi3_claims_against_symbols(tag: str, symbols: list[str], requires: str, expected: list[str]) -> None:
+    image = dll(Import("python3.dll", tuple(symbols)))
+    thing = subject({PYD: image}, events=[loads(PYD)], wheel=wheel(tags=(tag,), requires_python=requires))
+    assert codes(thing) == expected
+
+
+def test_the_floor_and_the_macro_are_named() -> None:
+    image = dll(Import("python3.dll", ("PyObject_Vectorcall",)))
+    thing = subject({PYD: image}, events=[loads(PYD)], wheel=wheel(tags=("cp37-abi3-win_amd64",)))
+    found = run(thing)
+    assert "before Python 3.12" in found[0].message
+    assert "Py_LIMITED_API=0x03070000" in found[0].hint
+
+
+OLD, NEITHER = b"..numpy.core._multiarray_umath..", b""
+BOTH = b"numpy._core._multiarray_umath numpy.core._multiarray_umath"
+
+
+@pytest.mark.parametrize(
+    ("content", "requires", "expected"),
+    [
+        (OLD, ("numpy>=1.20",), ["WF410:warning"]),
+        (OLD, ("NumPy",), ["WF410:warning"]),
+        (OLD, ("numpy<2",), []),
+        (OLD, ("numpy<2; python_version<'3.13'", "numpy>=2; python_version>='3.13'"), ["WF410:warning"]),
+        (OLD, ("numpy; extra == 'fast'",), []),
+        (OLD, (), []),
+        (BOTH, ("numpy>=1.20",), []),
+        (NEITHER, ("numpy>=1.20",), []),
+        (OLD, ("no requirement at all !", "numpy"), ["WF410:warning"]),
+    ],
+)
+def test_numpy_headers_against_requirements(content: bytes, requires: tuple[str, ...], expected: list[str]) -> None:
+    thing = subject({PYD: dll()}, events=[loads(PYD)], wheel=wheel(requires=requires), contents={PYD: content})
+    assert codes(thing) == expected
+
+
+def test_marks_are_found_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(abi, "_CHUNK", 16)
+    data = b"x" * 10 + abi.NUMPY_1 + b"y" * 40
+    thing = subject({PYD: dll()}, events=[loads(PYD)], wheel=wheel(requires=("numpy",)), contents={PYD: data})
+    assert codes(thing) == ["WF410:warning"]

@@ -1,0 +1,100 @@
+"""Faults of the archive and of RECORD get their code, their severity and a remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.subjects import run, subject, wheel
+from wheelfix.archive.faults import KINDS, RECORD_KINDS, ArchiveFault, RecordFault
+from wheelfix.archive.wheelinfo import WHEEL_KINDS
+from wheelfix.model import Severity
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *WHEEL_KINDS])
+def test_every_kind_of_archive_fault_becomes_one_finding(kind: str) -> None:
+    found = run(subject({}, archive_faults=(ArchiveFault(kind, "pkg/x.py", "it is odd"),)))
+    assert len(found) == 1
+    assert found[0].subject == "pkg/x.py"
+    assert found[0].message == "it is odd"
+    assert found[0].hint
+    assert found[0].evidence["kind"] == kind
+
+
+@pytest.mark.parametrize("kind", RECORD_KINDS)
+def test_every_kind_of_record_fault_becomes_one_finding(kind: str) -> None:
+    found = run(subject({}, record_faults=(RecordFault(kind, "pkg/x.py", "it is odd", "1", "2"),)))
+    assert len(found) == 1
+    assert found[0].evidence["expected"] == "1"
+    assert found[0].evidence["found"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("kind", "rejected_by", "expected"),
+    [
+        ("data-descriptor", ("pypi",), "WF120:warning"),
+        ("backslash-name", ("pypi",), "WF111:warning"),
+        ("backslash-name", ("uv", "pypi"), "WF111:error"),
+        ("duplicate-member", ("uv", "pypi"), "WF110:error"),
+        ("too-deep", ("pip", "uv", "pypi"), "WF112:error"),
+        ("unsafe-path", (), "WF113:error"),
+        ("case-collision", (), "WF114:warning"),
+        ("damaged", (), "WF115:error"),
+        ("encrypted", ("pip", "uv"), "WF116:error"),
+        ("symlink", (), "WF117:warning"),
+        ("trailing-data", ("uv", "pypi"), "WF121:error"),
+        ("comment", ("pypi",), "WF121:warning"),
+        ("comment", (), "WF121:info"),
+        ("dist-info-not-last", (), "WF122:info"),
+        ("tag-mismatch", ("pypi",), "WF123:warning"),
+        ("name-mismatch", ("pip", "uv", "pypi"), "WF124:error"),
+        ("metadata-missing", ("pip", "uv", "pypi"), "WF125:error"),
+    ],
+)
+def test_what_an_installer_refuses_is_an_error(kind: str, rejected_by: tuple[str, ...], expected: str) -> None:
+    found = run(subject({}, archive_faults=(ArchiveFault(kind, "x", "odd", rejected_by),)))
+    assert [f"{item.code}:{item.severity}" for item in found] == [expected]
+
+
+def test_the_message_says_who_refuses() -> None:
+    fault = ArchiveFault("trailing-data", "", "22 bytes follow the archive", ("uv", "pypi"))
+    found = run(subject({}, archive_faults=(fault,)))
+    assert found[0].message == "22 bytes follow the archive (refused by uv and PyPI)"
+    assert found[0].subject == "archive"
+
+
+def test_data_descriptors_are_told_once() -> None:
+    faults = tuple(ArchiveFault("data-descriptor", f"pkg/{n}.py", "sizes follow", ("pypi",)) for n in range(4))
+    found = run(subject({}, archive_faults=faults))
+    assert [item.message for item in found] == [
+        "4 members (pkg/0.py, pkg/1.py, pkg/2.py and 1 more): sizes follow (refused by PyPI)"
+    ]
+    assert found[0].evidence["count"] == 4
+
+
+@pytest.mark.parametrize(("number", "findings"), [(10, 10), (11, 1)])
+def test_many_rows_of_one_kind_become_one_finding(number: int, findings: int) -> None:
+    faults = tuple(RecordFault("row-missing", f"pkg/{n:03}.dll", "no row") for n in range(number))
+    found = run(subject({}, record_faults=faults))
+    assert len(found) == findings
+    assert {item.code for item in found} == {"WF101"}
+
+
+def test_faults_of_the_metadata_are_told_too_and_only_once() -> None:
+    fault = ArchiveFault("dist-info-not-last", "demo-1.0.dist-info", "not at the end")
+    found = run(subject({}, wheel=wheel(faults=(fault,)), archive_faults=(fault,)))
+    assert [item.code for item in found] == ["WF122"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "severity"),
+    [
+        ("hash-stale", Severity.ERROR),
+        ("size-stale", Severity.WARNING),
+        ("record-missing", Severity.ERROR),
+        ("row-orphan", Severity.WARNING),
+        ("signature", Severity.INFO),
+        ("size-missing", Severity.INFO),
+    ],
+)
+def test_severity_of_record_faults(kind: str, severity: Severity) -> None:
+    assert run(subject({}, record_faults=(RecordFault(kind, "x", "y"),)))[0].severity is severity

@@ -1,0 +1,94 @@
+"""Files that are no DLLs, DLLs for another processor, and debug builds."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject
+from wheelfix.model import ImageFacts, Machine, Malformed
+
+PYD = SITE + "pkg/_core.pyd"
+HELPER = SITE + "pkg/helper.dll"
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [("empty", "WF202"), ("lfs-pointer", "WF203"), ("not-pe", "WF201"), ("truncated", "WF201"), ("malformed", "WF201")],
+)
+def test_what_is_no_image_is_told_by_its_kind(kind: str, code: str) -> None:
+    found = run(subject({PYD: Malformed(kind, "the reason")}, events=[loads(PYD, 193, ("_core.pyd",))]))
+    assert [(item.code, str(item.severity), item.subject) for item in found] == [(code, "error", "pkg/_core.pyd")]
+    assert "error 193" in found[0].message
+
+
+def test_a_broken_file_that_others_need_is_an_error_where_they_are_loaded() -> None:
+    images: dict[str, ImageFacts] = {PYD: dll("helper.dll"), HELPER: Malformed("empty", "no bytes")}
+    edges = [edge(PYD, "helper.dll", HELPER)]
+    loaded = run(subject(images, edges, events=[loads(PYD, 193)]), "WF202")
+    assert str(loaded[0].severity) == "error"
+    assert "_core.pyd needs it" in loaded[0].message
+    assert loaded[0].evidence["needed_by"] == ["pkg/_core.pyd"]
+    idle = run(subject(images, edges), "WF202")
+    assert str(idle[0].severity) == "warning"
+
+
+def test_a_broken_file_that_nothing_loads_is_a_warning() -> None:
+    found = run(subject({HELPER: Malformed("not-pe", "it begins with '<html>'")}))
+    assert str(found[0].severity) == "warning"
+    assert "nothing in the wheel is known to load it" in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("process", "image", "expected"),
+    [
+        (Machine.AMD64, Machine.X86, ["WF204:error"]),
+        (Machine.AMD64, Machine.ARM64, ["WF204:error"]),
+        (Machine.X86, Machine.AMD64, ["WF204:error"]),
+        (Machine.ARM64, Machine.AMD64, ["WF204:error"]),
+        (Machine.AMD64, Machine.AMD64, []),
+        (Machine.AMD64, Machine.ARM64EC, []),
+        (Machine.UNKNOWN, Machine.X86, []),
+    ],
+    ids=str,
+)
+def test_machines_are_compared(process: Machine, image: Machine, expected: list[str]) -> None:
+    assert codes(subject({PYD: dll(machine=image)}, events=[loads(PYD)], machine=process)) == expected
+
+
+def test_a_foreign_dll_that_nothing_loads_is_a_note() -> None:
+    # NVIDIA's runtime wheel for amd64 has cudart32_110.dll beside cudart64_110.dll.
+    path = SITE + "nvidia/cuda_runtime/bin/cudart32_110.dll"
+    assert codes(subject({path: dll(machine=Machine.X86)})) == ["WF204:info"]
+
+
+def test_a_foreign_dll_that_is_imported_is_an_error() -> None:
+    images = {PYD: dll("helper.dll"), HELPER: dll(machine=Machine.X86)}
+    thing = subject(images, [edge(PYD, "helper.dll", HELPER)], events=[loads(PYD, 193)])
+    assert codes(thing) == ["WF204:error"]
+    assert "_core.pyd needs it and fails with error 193" in run(thing)[0].message
+
+
+def test_programs_and_dotnet_assemblies_may_be_of_any_machine() -> None:
+    images = {
+        SITE + "pip/t32.exe": dll(machine=Machine.X86, is_dll=False),
+        SITE + "pkg/Any.dll": dll(machine=Machine.X86, managed=True),
+    }
+    assert codes(subject(images)) == []
+
+
+def test_a_debug_build_is_an_error_where_it_is_loaded() -> None:
+    thing = subject({PYD: dll("ucrtbased.dll", "VCRUNTIME140D.dll", "KERNEL32.dll")}, events=[loads(PYD)])
+    found = run(thing)
+    assert [f"{item.code}:{item.severity}" for item in found] == ["WF205:error"]
+    assert "imports ucrtbased.dll, VCRUNTIME140D.dll" in found[0].message
+
+
+def test_a_debug_twin_that_nothing_loads_is_a_note_and_its_runtime_is_not_missed() -> None:
+    path = LIB + "tcm_debug.dll"
+    thing = subject({path: dll("MSVCP140D.dll")}, [edge(path, "MSVCP140D.dll")])
+    assert codes(thing) == ["WF205:info"]
+
+
+@pytest.mark.parametrize("name", ["ucrtbase.dll", "msvcp140.dll", "vcruntime140_1.dll", "mfc140u.dll"])
+def test_release_runtimes_are_no_debug_build(name: str) -> None:
+    assert codes(subject({PYD: dll(name)}, events=[loads(PYD)])) == []

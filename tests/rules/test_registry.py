@@ -1,0 +1,204 @@
+"""The list of rules is whole, its pages are there, and what runs is chosen and ordered as promised."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import wheelfix
+from tests.rules.subjects import LIB, SITE, dll, edge, loads, subject, torch, wheel
+from wheelfix.archive.faults import ArchiveFault, RecordFault
+from wheelfix.errors import UsageError
+from wheelfix.model import Edge, EdgeKind, Finding, InView, Machine, Malformed, Missing, Severity
+from wheelfix.rules import registry
+
+CODES = """
+101 102 103 104 105 106 107 108 110 111 112 113 114 115 116 117 120 121 122 123 124 125
+201 202 203 204 205 301 302 303 304 305 306 307 310 311
+401 402 403 404 405 406 407 408 409 410 411 412 501 502 503 601 602 603 604 605
+""".split()
+HEADINGS = ["What it means", "Why it hurts", "Example", "What to do", "Known gaps"]
+
+
+def test_every_permanent_code_is_registered() -> None:
+    assert [rule.code for rule in registry.all_rules()] == [f"WF{number}" for number in CODES]
+
+
+def test_names_are_kebab_case_and_unique() -> None:
+    names = [rule.name for rule in registry.all_rules()]
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+|unsigned", name) for name in names)
+    assert len(set(names)) == len(names)
+
+
+def test_summaries_are_one_sentence() -> None:
+    for rule in registry.all_rules():
+        assert re.fullmatch(r"[A-Z].{10,110}\.", rule.summary) or rule.summary.startswith(("cuDNN", "libiomp5md")), rule
+
+
+@pytest.mark.parametrize("rule", registry.all_rules(), ids=lambda rule: rule.code)
+def test_every_code_has_a_page_with_all_headings(rule: registry.Rule) -> None:
+    text = registry.page(rule.code)
+    assert text.splitlines()[0] == f"# {rule.code} {rule.name}"
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == HEADINGS
+    sections = re.split(r"^## .*$", text, flags=re.MULTILINE)[1:]
+    assert all(len(section.strip()) > 10 for section in sections)
+    assert rule.code in sections[2], "the example shows the finding"
+    assert max(map(len, text.splitlines())) <= 110
+
+
+def test_every_page_has_a_code() -> None:
+    pages = resources.files("wheelfix.rules") / "pages"
+    assert sorted(page.name for page in pages.iterdir()) == [f"WF{number}.md" for number in CODES]
+
+
+def test_pages_are_served_from_a_zip(tmp_path: Path) -> None:
+    package = Path(wheelfix.__file__).parent
+    archive = tmp_path / "wheelfix.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        for file in sorted(package.rglob("*")):
+            if file.suffix in {".py", ".md", ".toml", ".txt"}:
+                packed.write(file, Path("wheelfix") / file.relative_to(package))
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from wheelfix.rules import registry; "
+        "print(registry.page('WF301')); print(registry.__file__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(archive)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.stdout.startswith("# WF301 missing-dependency"), done.stderr
+    assert str(archive) in done.stdout
+
+
+@pytest.mark.parametrize("text", ["WF301", "wf301", "missing-dependency", "Missing-Dependency", " missing_dependency "])
+def test_rules_are_found_by_code_and_name(text: str) -> None:
+    found = registry.find_rule(text)
+    assert found is not None
+    assert found.code == "WF301"
+
+
+def test_unknown_rules_are_not_found_but_hinted_at() -> None:
+    assert registry.find_rule("WF999") is None
+    assert "missing-dependency" in registry.nearest("missing-dependancy")
+    with pytest.raises(UsageError) as caught:
+        registry.page("missing-dependancy")
+    assert "missing-dependency" in caught.value.hint
+
+
+def test_a_code_cannot_be_registered_twice() -> None:
+    with pytest.raises(ValueError, match="twice"):
+        registry.rule("WF301", "another-name", Severity.INFO, registry.Repairable.NEVER, "x")
+    with pytest.raises(ValueError, match="twice"):
+        registry.rule("WF999", "missing-dependency", Severity.INFO, registry.Repairable.NEVER, "x")
+
+
+BROKEN = subject(
+    {LIB + "a.dll": dll("gone.dll"), LIB + "b.dll": Malformed("empty", "no bytes"), LIB + "old.dll": dll("lost.dll")},
+    [edge(LIB + "a.dll", "gone.dll"), edge(LIB + "old.dll", "lost.dll")],
+    events=[loads(LIB + "a.dll", 126, ("a.dll", "gone.dll")), loads(LIB + "b.dll", 193, ("b.dll",))],
+    torch=torch(),
+)
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "expected"),
+    [
+        ((), (), ["WF202", "WF301", "WF301"]),
+        (("WF3",), (), ["WF301", "WF301"]),
+        (("wf202",), (), ["WF202"]),
+        (("missing-dependency",), (), ["WF301", "WF301"]),
+        ((), ("WF3",), ["WF202"]),
+        (("WF2", "WF3"), ("empty-dll",), ["WF301", "WF301"]),
+        (("WF1",), (), []),
+    ],
+    ids=["all", "prefix", "code", "name", "ignored", "both", "others"],
+)
+def test_rules_are_selected_by_code_prefix_and_name(
+    select: tuple[str, ...], ignore: tuple[str, ...], expected: list[str]
+) -> None:
+    assert [item.code for item in registry.run(BROKEN, select, ignore)] == expected
+
+
+def test_findings_come_worst_first_then_by_code_and_subject() -> None:
+    found = registry.run(BROKEN)
+    assert [(str(item.severity), item.code, item.subject) for item in found] == [
+        ("error", "WF202", "torch/lib/b.dll"),
+        ("error", "WF301", "gone.dll"),
+        ("warning", "WF301", "lost.dll"),
+    ]
+
+
+def test_patterns_that_mean_nothing_are_refused() -> None:
+    assert registry.check_patterns(["WF3", "missing-symbol "], "--select") == ("WF3", "missing-symbol")
+    for bad in ("WF9", "", "mising-symbol"):
+        with pytest.raises(UsageError) as caught:
+            registry.check_patterns([bad], "--ignore")
+        assert "--ignore" in str(caught.value)
+
+
+# --------------------------------------------------------------------------------------------------- determinism
+
+PATHS = [LIB + name for name in ("a.dll", "b.dll", "cudart64_110.dll", "libiomp5md.dll", "mkl_core.2.dll")] + [
+    SITE + name for name in ("pkg/_x.pyd", "pkg/c.dll", "pkg/sub/c.dll")
+]
+NAMES = ["gone.dll", "cublas64_12.dll", "libomp.dll", "python39.dll", "ucrtbased.dll", "msvcp140.dll"]
+
+
+@st.composite
+def random_subjects(draw: st.DrawFn) -> tuple[list[Edge], list[str]]:
+    edges = []
+    for importer in draw(st.lists(st.sampled_from(PATHS), max_size=8)):
+        kind = draw(st.sampled_from(list(EdgeKind)))
+        target = draw(st.sampled_from([*PATHS, *NAMES]))
+        inside = target in PATHS
+        name = target.rpartition("/")[2]
+        provider = (
+            InView(target) if inside else Missing(present_at=tuple(draw(st.sets(st.sampled_from(PATHS), max_size=1))))
+        )
+        lacks = ("f", 7) if inside and draw(st.booleans()) else ()
+        edges.append(Edge(importer, name, kind, provider, draw(st.booleans()), lacks=lacks))
+    return edges, draw(st.lists(st.sampled_from(PATHS), unique=True))
+
+
+@settings(max_examples=60, deadline=None)
+@given(random_subjects(), st.randoms())
+def test_the_same_facts_in_any_order_give_the_same_findings(
+    drawn: tuple[list[Edge], list[str]], random: object
+) -> None:
+    edges, events = drawn
+    # One edge per importer, name and kind, as the loader has it; the order of edges must not matter.
+    edges = list({(item.importer, item.name, item.kind): item for item in edges}.values())
+    images = {path: dll(*NAMES[:2], machine=Machine.X86 if "b.dll" in path else Machine.AMD64) for path in PATHS}
+    shuffled = edges[:]
+    random.shuffle(shuffled)
+    faults = (ArchiveFault("symlink", "x", "a link"),)
+    rows = (RecordFault("row-missing", "y", "no row"),)
+
+    def found(order: list[Edge]) -> tuple[Finding, ...]:
+        thing = subject(
+            images,
+            order,
+            events=[loads(path) for path in events],
+            torch=torch("11.7"),
+            wheel=wheel(version="1+cu118"),
+            archive_faults=faults,
+            record_faults=rows,
+        )
+        return registry.run(thing)
+
+    first = found(edges)
+    assert found(edges) == first
+    keys = [(item.code, item.severity, item.subject) for item in first]
+    assert [(item.code, item.severity, item.subject) for item in found(shuffled)] == keys

@@ -1,0 +1,71 @@
+"""Which NVIDIA driver a CUDA release needs, and which driver is the last for an old card."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from dataclasses import dataclass
+
+from wheelfix.knowledge.tables import Checker, parse_toml, read_text
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """Cards that one last driver serves."""
+
+    name: str
+    first: Pair
+    last: Pair
+    driver: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drivers:
+    """The content of ``drivers.toml``."""
+
+    needed: dict[tuple[int, ...], int]
+    """CUDA major, or major and minor, to the oldest branch that runs it."""
+    generations: tuple[Generation, ...]
+
+
+def parse_drivers(table: str, text: str) -> Drivers:
+    """Turn the table's text into values; every fault is told at once."""
+    tree = parse_toml(table, text)
+    check = Checker(table)
+    rows = check.rows(tree, "cuda", ["release", "driver"])
+    check.unique("release", (row["release"] for row in rows))
+    needed = {tuple(int(part) for part in row["release"].split(".")): int(row["driver"]) for row in rows}
+    generations = tuple(
+        Generation(row["name"], _pair(row["from"]), _pair(row["to"]), int(row["driver"]), row["source"])
+        for row in check.rows(tree, "generation", ["name", "from", "to", "driver"])
+    )
+    for earlier, later in itertools.pairwise(generations):
+        if not earlier.first <= earlier.last < later.first or earlier.driver >= later.driver:
+            check.faults.append(f"{earlier.name} and {later.name} are not in order")
+    check.finish()
+    return Drivers(needed, generations)
+
+
+def _pair(text: str) -> Pair:
+    major, _, minor = text.partition(".")
+    return int(major), int(minor)
+
+
+@functools.cache
+def _drivers() -> Drivers:
+    return parse_drivers("drivers.toml", read_text("drivers.toml"))
+
+
+def driver_needed(major: int, minor: int) -> int | None:
+    """Return the oldest driver branch that runs a CUDA release; None when the table does not know it."""
+    needed = _drivers().needed
+    return needed.get((major, minor), needed.get((major,)))
+
+
+def last_driver(major: int, minor: int) -> Generation | None:
+    """Return the generation of a compute capability whose drivers have ended; None while there are new ones."""
+    card = (major, minor)
+    return next((item for item in _drivers().generations if item.first <= card <= item.last), None)
