@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -80,6 +82,27 @@ def test_what_is_no_file_is_skipped(tmp_path: Path) -> None:
     index = RootIndex([named_root(tmp_path, HOST)])
     assert [file.name for file in index.files()] == ["real.dll"]
     assert [skipped.reason for skipped in index.skipped] == ["not a file", "not a file"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has names that are no text")
+def test_a_name_that_is_no_text_is_skipped(tmp_path: Path) -> None:
+    grow(tmp_path, ["real.dll"])
+    (tmp_path / os.fsdecode(b"\xff.dll")).write_bytes(b"MZ")
+    index = RootIndex([named_root(tmp_path, HOST)])
+    assert [file.name for file in index.files()] == ["real.dll"]
+    assert [skipped.reason for skipped in index.skipped] == ["its name is not Unicode"]
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_member_that_is_there_twice_is_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "x-1-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("x/a.dll", dll("a.dll", "good"))
+        archive.writestr("x/a.dll", dll("a.dll", "bad"))
+        archive.writestr("x/b.dll", dll("b.dll"))
+    with RootIndex([named_root(path, HOST)]) as index:
+        assert [file.name for file in index.files()] == ["b.dll"]
+        assert all(skipped.reason.startswith("more than once") for skipped in index.skipped)
 
 
 def test_bytes_and_facts_of_a_file_on_disk(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.roots.trees import dll, folders, grow
 from tests.support.wheels import build_wheel
-from wheelfix.errors import InputError, UsageError
+from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.roots.host import Host
 from wheelfix.roots.named import named_root, wheel_identity
 
@@ -80,8 +80,13 @@ def test_not_of_the_wanted_kind(tmp_path: Path, kind: Kind, option: str, because
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no such file or folder"):
         named_root(tmp_path / "gone", HOST)
-    with pytest.raises(UsageError, match="there is no such file or folder"):
-        named_root("", HOST)
+
+
+@pytest.mark.parametrize("text", ["", "  ", '""', "~nobody-has-this-name/x", "a\0b", "x" * 300])
+def test_a_text_that_is_no_path(text: str) -> None:
+    with pytest.raises((UsageError, EnvironmentFailure)) as caught:
+        named_root(text, HOST)
+    assert caught.value.what.startswith("--root ")
 
 
 def test_a_folder_without_dlls_tells_where_some_are(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def _look(vendor: Vendor, place: Place) -> tuple[Root | None, str]:
     # A variable may hold a relative path; what the current folder happens to be must not decide what is vendored.
     if not place.path.is_absolute():
         return None, "not an absolute path"
-    if not place.path.is_dir():
+    if not tree.is_folder(place.path):
         return None, "no such folder"
     root = vendor.recognise(place.path)
     if root is None or not root.folders:
@@ -123,7 +123,7 @@ def search_path_roots(host: Host) -> tuple[Root, ...]:
         seen.add(tree.real(path))
         if windows and _is_windows_folder(path, Path(windows)):
             continue
-        if path.is_dir() and tree.dll_names(path):
+        if tree.is_folder(path) and tree.dll_names(path):
             root = Root("folder", path, learned="PATH", folders=(RootFolder("."),), last_resort=True)
             roots.append(with_warnings(root, host))
     return tuple(roots)

@@ -12,6 +12,7 @@ import hashlib
 import os
 import posixpath
 import stat
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -299,14 +300,18 @@ class RootIndex:
                 yield dll.member, dll.size
             return
         archive = self._archive(root)
-        for member in archive.members:
-            if not member.is_dir and fold(member.name).endswith(".dll"):
-                if reason := archive.why_refused(member):
-                    self._skipped.append(Skipped(f"{root.path}!{member.name}", reason))
-                elif stat.S_ISLNK(member.mode):
-                    self._skipped.append(Skipped(f"{root.path}!{member.name}", "a symbolic link"))
-                else:
-                    yield member.name, member.usize
+        members = [member for member in archive.members if not member.is_dir and fold(member.name).endswith(".dll")]
+        count = Counter(member.name for member in members)
+        for member in members:
+            reason = archive.why_refused(member)
+            if stat.S_ISLNK(member.mode):
+                reason = "a symbolic link"
+            elif count[member.name] > 1:
+                reason = "more than once in the archive, and installers differ in which one they take"
+            if reason:
+                self._skipped.append(Skipped(f"{root.path}!{member.name}", reason))
+            else:
+                yield member.name, member.usize
 
     def _owned(self, file: RootFile) -> RootFile:
         """Return the file with its package, where the environment knows it.
@@ -334,6 +339,8 @@ def _ident(file: RootFile) -> tuple[Path, str]:
 
 def _inspect(item: os.DirEntry[str], folder: Path, root: Root) -> tuple[str, int]:
     """Return why a directory entry is not used (empty: it is) and its size."""
+    if any("\ud800" <= letter <= "\udfff" for letter in item.name):
+        return "its name is not Unicode", 0
     try:
         if item.is_symlink() and not tree.inside(folder / item.name, root.path):
             return f"a link that leads out of {root.path}", 0

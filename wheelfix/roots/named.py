@@ -31,13 +31,25 @@ PLAIN_FOLDERS = (".", "bin/x64", "bin", "lib/x64", "lib", "Library/bin")
 def named_root(path: str | Path, host: Host, *, kind: Kind | None = None, option: str = "--root") -> Root:
     """Return the root at a path that the user gave; UsageError when it is not there or not of the wanted kind."""
     text = os.fspath(path).strip().strip('"')
-    where = Path(text).expanduser()
-    # Names of folders tell versions, and ".." tells none; links elsewhere stay as they were named.
-    where = where.resolve() if ".." in where.parts else where.absolute()
-    if not text or not where.exists():
+    where = _absolute(text)
+    try:
+        found = where is not None and where.exists()
+    except OSError as exc:
+        raise EnvironmentFailure(f"{option} {text}: cannot be looked at", because=exc.strerror or str(exc)) from exc
+    if where is None or not text or not found:
         raise UsageError(f"{option} {text}: there is no such file or folder", hint="check the path for a misspelling")
     root = _folder_root(where, option, kind) if where.is_dir() else _file_root(where, option, kind)
     return with_warnings(dataclasses.replace(root, learned=option, explicit=True), host)
+
+
+def _absolute(text: str) -> Path | None:
+    """Return the path that a text means, or None when it means none (a home that nobody has, a NUL in it)."""
+    try:
+        where = Path(text).expanduser()
+        # Names of folders tell versions, and ".." tells none; links elsewhere stay as they were named.
+        return where.resolve() if ".." in where.parts else where.absolute()
+    except (RuntimeError, ValueError):
+        return None
 
 
 def _folder_root(folder: Path, option: str, kind: Kind | None) -> Root:

@@ -100,12 +100,11 @@ def _prefix_folders(folder: Path) -> Iterator[RootFolder]:
 def _nvidia_folders(site: Path, root: Path) -> Iterator[RootFolder]:
     nvidia = tree.locate_folder(site, "nvidia")
     for package in tree.subfolders(nvidia) if nvidia is not None else ():
-        for base in (package, *tree.subfolders(package, r"cuda_nvcc")):
-            for below in NVIDIA_FOLDERS:
-                found = tree.locate_folder(base, below)
-                if found is not None and tree.dll_names(found):
-                    major = re.fullmatch(r"cu(\d+)", fold(package.name))
-                    yield RootFolder(tree.relative(found, root), cuda=major[1] if major else "")
+        major = re.fullmatch(r"cu(\d+)", fold(package.name))
+        for below in NVIDIA_FOLDERS:
+            found = tree.locate_folder(package, below)
+            if found is not None and tree.dll_names(found):
+                yield RootFolder(tree.relative(found, root), cuda=major[1] if major else "")
 
 
 def owners(environment: Path) -> dict[str, tuple[str, str]]:

@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder that we may look at; one behind a closed door is none to us."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
 def names(folder: Path) -> tuple[str, ...]:
     """Return what is in a folder, sorted without case; nothing when it cannot be read."""
     try:
@@ -45,7 +53,7 @@ def locate(folder: Path, below: str) -> Path | None:
 def locate_folder(folder: Path, below: str) -> Path | None:
     """Return the folder ``below`` as spelled on disk, or None."""
     found = locate(folder, below)
-    return found if found is not None and found.is_dir() else None
+    return found if found is not None and is_folder(found) else None
 
 
 def subfolders(folder: Path, pattern: str = "") -> tuple[Path, ...]:
@@ -54,7 +62,7 @@ def subfolders(folder: Path, pattern: str = "") -> tuple[Path, ...]:
     return tuple(
         folder / name
         for name in names(folder)
-        if (wanted is None or wanted.fullmatch(fold(name))) and (folder / name).is_dir()
+        if (wanted is None or wanted.fullmatch(fold(name))) and is_folder(folder / name)
     )
 
 
@@ -77,7 +85,7 @@ def real(path: Path) -> Path:
     """Return where a path leads, links and junctions followed; the path itself when that cannot be told."""
     try:
         return path.resolve()
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError, ValueError):  # closed to us, a loop of links, no path at all
         return path.absolute()
 
 
