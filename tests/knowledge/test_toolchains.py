@@ -1,0 +1,52 @@
+"""Linker versions and C++ runtimes."""
+
+from __future__ import annotations
+
+import pytest
+
+from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.knowledge.toolchains import linker_of, parse_toolchains, python_runtime, runtime_needed
+
+
+@pytest.mark.parametrize(
+    ("version", "product", "needed"),
+    [
+        ((14, 44), "Visual Studio 2022", (14, 44)),
+        ((14, 29), "Visual Studio 2019", (14, 29)),
+        ((14, 16), "Visual Studio 2017", (14, 16)),
+        ((14, 50), "Visual Studio 2026", (14, 50)),
+        ((14, 0), "Visual Studio 2015 or LLVM's lld", None),
+        ((2, 39), "GNU binutils (MinGW)", None),
+        ((10, 0), "Visual Studio 2010", None),
+    ],
+)
+def test_linkers(version: tuple[int, int], product: str, needed: tuple[int, int] | None) -> None:
+    linker = linker_of(version)
+    assert linker is not None
+    assert linker.product == product
+    assert runtime_needed(version) == needed
+
+
+def test_an_unheard_of_linker_tells_nothing() -> None:
+    assert linker_of((48, 0)) is None
+    assert runtime_needed((48, 0)) is None
+
+
+def test_pythons_own_runtime_is_known_for_few_releases() -> None:
+    assert python_runtime((3, 11, 9)) == (14, 38)
+    assert python_runtime((3, 12, 0)) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        pytest.param('to = "14.29"', 'to = "14.31"', "Visual Studio 2022 overlaps Visual Studio 2019", id="overlap"),
+        pytest.param('from = "2.20"', 'from = "3.20"', "ends before it begins", id="range"),
+        pytest.param('release = "3.14.6"', 'release = "3.11.9"', "twice", id="twice"),
+    ],
+)
+def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:
+    text = read_text("toolchains.toml")
+    assert old in text
+    with pytest.raises(TableFault, match=fault):
+        parse_toolchains("toolchains.toml", text.replace(old, new, 1))
