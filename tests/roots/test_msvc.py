@@ -9,7 +9,8 @@ import pytest
 from tests.roots.trees import grow, windows
 from wheelfix.roots import msvc
 from wheelfix.roots.discover import discover
-from wheelfix.roots.host import RegistryKey
+from wheelfix.roots.host import Host, RegistryKey
+from wheelfix.roots.named import named_root
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +42,13 @@ def test_one_version_as_the_developer_prompt_names_it(tmp_path: Path) -> None:
     folder = grow(tmp_path / "MSVC", REDIST) / "14.29.30133"
     (root,) = discover(windows(tmp_path, {"VCTOOLSREDISTDIR": f"{folder}/"}))
     assert (root.kind, root.version, root.learned) == ("msvc", "14.29.30133", "environment variable VCToolsRedistDir")
+
+
+def test_one_folder_of_it_named_by_itself_keeps_its_terms(tmp_path: Path) -> None:
+    base = grow(tmp_path, REDIST) / "14.44.35112"
+    free = named_root(base / "x64" / "Microsoft.VC143.OpenMP", Host())
+    bound = named_root(base / "debug_nonredist" / "x64" / "Microsoft.VC143.OpenMP.LLVM", Host())
+    assert [entry.redistributable for root in (free, bound) for entry in root.folders] == [True, False]
 
 
 def test_default_folders_newest_release_first(tmp_path: Path) -> None:

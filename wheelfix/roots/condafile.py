@@ -86,7 +86,7 @@ def _unpack(path: Path, _size: int, _changed: int) -> CondaPackage:
 
 def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
     try:
-        return tempfile.TemporaryDirectory(prefix="wheelfix-conda-")
+        return tempfile.TemporaryDirectory(prefix="wheelfix-conda-", ignore_cleanup_errors=True)
     except OSError as exc:
         raise EnvironmentFailure("cannot make a temporary folder", because=str(exc), hint="set TMPDIR") from exc
 

@@ -124,7 +124,8 @@ def search_path_roots(host: Host) -> tuple[Root, ...]:
         if windows and _is_windows_folder(path, Path(windows)):
             continue
         if tree.is_folder(path) and tree.dll_names(path):
-            root = Root("folder", path, learned="PATH", folders=(RootFolder("."),), last_resort=True)
+            here = RootFolder(".", redistributable=msvc.is_redistributable(path))
+            root = Root("folder", path, learned="PATH", folders=(here,), last_resort=True)
             roots.append(with_warnings(root, host))
     return tuple(roots)
 

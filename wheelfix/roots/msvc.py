@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.model import fold
 from wheelfix.roots import tree
 from wheelfix.roots.root import Kind, Place, Root, RootFolder
 
@@ -65,6 +66,11 @@ def recognise(folder: Path) -> Root | None:
     if not folders:
         return None
     return Root(KIND, folder, folders[0].version, folders=tuple(folders))
+
+
+def is_redistributable(folder: Path) -> bool:
+    """Whether what lies in a folder may be passed on, as far as its path tells."""
+    return "debug_nonredist" not in (fold(part) for part in tree.real(folder).parts)
 
 
 def _version_folders(version: Path, root: Path) -> Iterator[RootFolder]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.reader import Archive
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import fold
-from wheelfix.roots import condafile, tree
+from wheelfix.roots import condafile, msvc, tree
 from wheelfix.roots.discover import recognise, vendors_by_kind
 from wheelfix.roots.fit import cuda_of_package
 from wheelfix.roots.root import LABELS, Root, RootFolder
@@ -63,7 +63,7 @@ def _folder_root(folder: Path, option: str, kind: Kind | None) -> Root:
     if root is not None and root.folders:
         return root
     folders = tuple(
-        RootFolder(tree.relative(found, folder))
+        RootFolder(tree.relative(found, folder), redistributable=msvc.is_redistributable(found))
         for below in PLAIN_FOLDERS
         if (found := tree.locate_folder(folder, below)) is not None and tree.dll_names(found)
     )
