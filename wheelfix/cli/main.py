@@ -43,8 +43,11 @@ class CommandModule(Protocol):
 
 COMMANDS = {
     "scan": Command("wheelfix.cli.scan", "say what a Windows wheel lacks, and what its import will do"),
+    "repair": Command("wheelfix.cli.repair", "vendor what is missing and write a wheel that is right"),
+    "verify": Command("wheelfix.cli.verify", "check RECORD and the archive against every byte"),
     "roots": Command("wheelfix.cli.roots", "list the places that DLLs could come from"),
     "explain": Command("wheelfix.cli.explain", "show the page of a finding, or list all findings"),
+    "demo": Command("wheelfix.cli.demo", "make a small broken wheel and mend it before your eyes"),
 }
 
 DESCRIPTION = """\
@@ -62,6 +65,7 @@ exit codes:
 EXAMPLES = """\
 examples:
   wheelfix scan dist/*.whl            what is missing, and what the import will say
+  wheelfix repair dist/*.whl          vendor it and write the wheel anew, into wheelhouse
   wheelfix roots                      where DLLs could come from
   wheelfix explain WF301              what a finding means and what to do
 """

@@ -292,7 +292,7 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
         additions=tuple(_addition(entry, planner, entry.path in mangled) for entry in chosen),
         drops=tuple(sorted(planner.drops, key=lambda drop: drop.path)),
         renames=(Rename(info.prefix, "", "everything lay one folder too deep"),) if info and info.prefix else (),
-        mends=tuple(_mends(before)),
+        mends=_mends(before, bool(chosen or planner.drops)),
         refused=tuple(planner.refused[key] for key in sorted(planner.refused)),
         remaining=tuple(_remaining(after, planner)),
         kept=(len(archive.members) if archive else len(before.subject.view.files)) - len(planner.drops),
@@ -385,11 +385,12 @@ def _addition(entry: Chosen, planner: _Planner, mangle: bool) -> Addition:
     )
 
 
-def _mends(before: Examination) -> Iterator[Mend]:
-    """What writing the wheel anew puts right by itself."""
-    for finding in before.report.findings:
-        if finding.code.startswith("WF1") and finding.repairable is Repairable.ALWAYS:
-            yield Mend(finding.code, finding.subject, finding.message)
+def _mends(before: Examination, writing: bool) -> tuple[Mend, ...]:
+    """What writing the wheel anew puts right by itself; for what harms nobody alone it is not written anew."""
+    findings = [f for f in before.report.findings if f.code < "WF2" and f.repairable is Repairable.ALWAYS]
+    if not writing and all(finding.severity is Severity.INFO for finding in findings):
+        return ()
+    return tuple(Mend(finding.code, finding.subject, finding.message) for finding in findings)
 
 
 def _remaining(after: Examination, planner: _Planner) -> Iterator[Remaining]:

@@ -1,0 +1,341 @@
+"""``wheelfix repair``: vendor what is missing and write a wheel that is right."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.cli.common import (
+    CommaList,
+    add_command,
+    add_jobs_option,
+    add_output_options,
+    add_root_options,
+    add_target_options,
+    exit_code,
+    refuse_contradiction,
+    root_options,
+    write_result,
+)
+from wheelfix.cli.paths import expand_inputs
+from wheelfix.errors import Exit, UsageError, WheelfixError
+from wheelfix.report.look import Look, look_of
+from wheelfix.report.progress import Progress
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from wheelfix.cli.main import Subparsers
+    from wheelfix.cli.parser import Parser
+    from wheelfix.installed import InstalledRepair
+    from wheelfix.model import Json
+    from wheelfix.options import RepairOptions
+    from wheelfix.plan.model import Plan
+    from wheelfix.repair import Repaired
+
+EXAMPLES = """\
+  wheelfix repair dist\\*.whl                       into the folder wheelhouse
+  wheelfix repair torch.whl --dry-run              what would be done, and why
+  wheelfix repair torch.whl --cuda D:\\CUDA\\v11.7 --root intel_openmp-2023.2.0-...whl
+  wheelfix repair torch.whl --lock plan.json       then, elsewhere or later:
+  wheelfix repair --locked plan.json               the same wheel, byte for byte
+  wheelfix repair --env C:\\envs\\ml --package torch  an installed package; --undo takes it back
+"""
+
+
+def configure_parser(subparsers: Subparsers) -> None:
+    """Add the command's parser."""
+    parser = add_command(
+        subparsers,
+        "repair",
+        "vendor what is missing and write a wheel that is right",
+        "Find what a wheel lacks, choose it from the roots that are seen or named, and write the\n"
+        "wheel anew: old members as the bytes they are, a correct RECORD, read back and rescanned.\n"
+        "The input is never touched without --in-place; nothing is written if something stays broken.",
+        EXAMPLES,
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="a wheel, a pattern, a folder of wheels")
+    _add_target(parser)
+    _add_policy(parser)
+    _add_writing(parser)
+    add_jobs_option(parser)
+    add_target_options(parser)
+    add_root_options(parser)
+    add_output_options(parser, ("text", "json"))
+
+
+def _add_target(parser: Parser) -> None:
+    group = parser.add_argument_group("what is made")
+    group.add_argument(
+        "-w", "--wheel-dir", metavar="DIR", type=Path, help="folder for the repaired wheels (default: wheelhouse)"
+    )
+    group.add_argument("--in-place", action="store_true", help="replace the wheel itself, in one step at the very end")
+    group.add_argument("--dry-run", action="store_true", help="print the plan and write nothing")
+    group.add_argument("--lock", metavar="FILE", type=Path, help="also write the plan, with hashes, to this file")
+    group.add_argument(
+        "--locked", metavar="FILE", type=Path, help="carry out this plan; fails if the wheel or any source differs"
+    )
+    group.add_argument("--env", metavar="PREFIX", type=Path, help="repair a package that is installed here")
+    group.add_argument("--package", metavar="NAME", help="with --env: which one")
+    group.add_argument("--undo", action="store_true", help="with --env: take the last repair back")
+
+
+def _add_policy(parser: Parser) -> None:
+    group = parser.add_argument_group("what goes in and what goes out")
+    group.add_argument(
+        "--include", metavar="NAME", action=CommaList, default=[], help="vendor this DLL with all that it needs"
+    )
+    group.add_argument("--exclude", metavar="GLOB", action=CommaList, default=[], help="never vendor DLLs of this name")
+    group.add_argument("--drop", metavar="GLOB", action=CommaList, default=[], help="remove these members")
+    group.add_argument(
+        "--drop-test-artifacts", action="store_true", help="remove what only BUILD_TEST=1 makes (aoti_custom_ops, ...)"
+    )
+    group.add_argument(
+        "--companions", choices=("required", "all", "none"), default="required",
+        help="DLLs that are loaded by name at run time: what is required (default), all, none",
+    )  # fmt: skip
+    group.add_argument("--with-vcredist", action="store_true", help="also vendor the Visual C++ runtime")
+    group.add_argument(
+        "--allow-missing", metavar="GLOB", action=CommaList, default=[], help="this DLL may stay missing"
+    )
+    group.add_argument("--dest", metavar="FOLDER", help="folder in the wheel for new DLLs (default: beside the needer)")
+    group.add_argument(
+        "--layout", choices=("auto", "beside", "libs"), default="auto",
+        help="beside: own names, next to whoever needs them; libs: renamed, in <name>.libs, by delvewheel; "
+        "auto: libs for DLLs of no known vendor in ordinary extension packages",
+    )  # fmt: skip
+    group.add_argument(
+        "--gpu", metavar="CARD", help="prefer vendor DLLs with code for this card: sm_35, 3.5, K40c, 'RTX 5070'"
+    )
+    group.add_argument("--require-signed", action="store_true", help="take only DLLs with a valid signature")
+
+
+def _add_writing(parser: Parser) -> None:
+    group = parser.add_argument_group("how it is written")
+    group.add_argument("--build-tag", metavar="TAG", help="give the wheel this build number; begins with a digit")
+    group.add_argument(
+        "--compression", metavar="LEVEL", default="6", help="0 to 9, or store, for new members (default 6)"
+    )
+    group.add_argument(
+        "--compressor", choices=("auto", "zlib-ng", "zlib"), default="auto", help="what compresses new members"
+    )
+    group.add_argument(
+        "--trust-record", action="store_true", help="believe RECORD instead of checking every byte (faster)"
+    )
+    group.add_argument("--no-sbom", dest="sbom", action="store_false", help="leave out the bill of materials")
+    group.add_argument(
+        "--sbom", dest="sbom", action="store_true", help="name what was vendored in a CycloneDX file (default)"
+    )
+
+
+def repair_options(args: argparse.Namespace) -> RepairOptions:
+    """Return what the command line asks for, checked."""
+    from wheelfix.archive.codec import Compressor
+    from wheelfix.options import RepairOptions, ScanOptions, all_cores
+
+    refuse_contradiction(args.assume, args.no_assume)
+    _refuse(args)
+    Compressor.choose(args.compressor, args.compression)
+    scan = ScanOptions(
+        assume=tuple(args.assume),
+        no_assume=tuple(args.no_assume),
+        python=args.python,
+        jobs=args.jobs or all_cores(),
+        gpu=args.gpu,
+        roots=root_options(args),
+    )
+    return RepairOptions(
+        wheel_dir=None if args.in_place else args.wheel_dir or Path("wheelhouse"),
+        include=tuple(args.include),
+        exclude=tuple(args.exclude),
+        drop=tuple(args.drop),
+        drop_test_artifacts=args.drop_test_artifacts,
+        companions=args.companions,
+        with_vcredist=args.with_vcredist,
+        dest=args.dest,
+        layout=args.layout,
+        allow_missing=tuple(args.allow_missing),
+        build_tag=args.build_tag,
+        compression=args.compression,
+        compressor=None if args.compressor == "auto" else args.compressor,
+        trust_record=args.trust_record,
+        sbom=args.sbom,
+        require_signed=args.require_signed,
+        scan=scan,
+    )
+
+
+def _refuse(args: argparse.Namespace) -> None:
+    """Refuse options that contradict each other."""
+    rules = (
+        (args.in_place and args.wheel_dir, "--in-place and --wheel-dir", "one of them says where the wheel goes"),
+        (args.dry_run and args.locked, "--dry-run and --locked", "a lock is a plan already; print the file"),
+        (args.locked and args.lock, "--lock and --locked", "one writes a plan, the other reads it"),
+        (args.locked and args.paths, "--locked and a PATH", "the plan names its wheels"),
+        (args.layout == "libs" and args.dest, "--layout libs and --dest", "libs has a folder of its own"),
+        (args.package and not args.env, "--package without --env", "--package names what is installed there"),
+        (args.undo and not args.env, "--undo without --env", "a wheel is never changed, so nothing is undone"),
+        (args.env and args.paths, "--env and a PATH", "repair either wheels or an installed package"),
+        (args.env and not args.package, "--env without --package", "say which distribution to repair"),
+        (args.env and args.layout == "libs", "--env and --layout libs", "nobody patches an installed package"),
+        (args.env and args.build_tag, "--env and --build-tag", "an installed package has no file name"),
+    )
+    for broken, what, because in rules:
+        if broken:
+            raise UsageError(f"{what} contradict each other" if " and " in what else what, because=because)
+    if not (args.paths or args.locked or args.env):
+        raise UsageError("nothing to repair", hint="name a wheel, or --locked FILE, or --env PREFIX --package NAME")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Repair every input and return the worst exit code."""
+    options = repair_options(args)
+    if args.env is not None:
+        return _execute_installed(args, options)
+    teller = _Teller(args)
+    if args.locked is not None:
+        from wheelfix.plan.lock import read_lock
+
+        plans = read_lock(args.locked)
+        for plan in plans:
+            with teller.attempt(plan.wheel.path):
+                from wheelfix.repair import replay
+
+                teller.add(replay(plan, options, str(args.locked)))
+        return teller.finish()
+    inputs = expand_inputs(args.paths, folders=False)
+    for error in inputs.failures:
+        teller.fail(error.what, error)
+    done = list(_repair_all(inputs.paths, options, args, teller))
+    if args.lock is not None:
+        from wheelfix.plan.lock import write_lock
+
+        write_lock(done, args.lock)
+    return teller.finish()
+
+
+def _repair_all(
+    paths: tuple[Path, ...], options: RepairOptions, args: argparse.Namespace, teller: _Teller
+) -> Iterator[Plan]:
+    from wheelfix.repair import repair
+    from wheelfix.sources import open_index
+
+    with open_index(options.scan.roots) as index, Progress(sys.stderr, len(paths), enabled=_wanted(args)) as progress:
+        for path in paths:
+            with teller.attempt(str(path)):
+                result = repair(path, options, index, dry_run=args.dry_run, progress=progress.part)
+                progress.hide()
+                teller.add(result)
+                yield result.plan
+            progress.step()
+
+
+def _wanted(args: argparse.Namespace) -> bool | None:
+    return False if args.quiet else None
+
+
+def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
+    from wheelfix.installed import repair_installed, undo
+    from wheelfix.sources import open_index
+
+    look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
+    if args.undo:
+        undone = undo(args.env, args.package)
+        lines = [f"removed {path}" for path in undone.removed] + [f"restored {path}" for path in undone.restored]
+        lines += [f"left alone, because it was changed since: {path}" for path in undone.kept]
+        write_result("".join(f"{line}\n" for line in [*lines, "RECORD is as it was"]), args.output)
+        return Exit.OK
+    with open_index(options.scan.roots) as index:
+        result = repair_installed(args.env, args.package, options, index, dry_run=args.dry_run)
+    if args.format == "json":
+        from wheelfix.report.json_ import dump
+
+        write_result(dump(_installed_json(result)), args.output)
+        return Exit.OK
+    from wheelfix.report.text.plan import render_plan
+
+    outcome = "planned" if args.dry_run else "repaired" if result.changed else "unchanged"
+    text = render_plan(result.plan, outcome, "", look, verbose=args.verbose, quiet=args.quiet)
+    write_result(text, args.output)
+    return Exit.OK
+
+
+def _installed_json(result: InstalledRepair) -> dict[str, Json]:
+    plan = result.plan.to_json()
+    return {**plan, "outcome": "repaired" if result.changed else "unchanged", "added": list(result.added)}
+
+
+class _Teller:
+    """Tells results as they come, keeps them for JSON, and remembers the worst of what went wrong."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
+        self.errors: list[WheelfixError] = []
+        self.texts: list[str] = []
+        self.entries: list[Json] = []
+        self.path = ""
+        self.incomplete = False
+
+    def attempt(self, path: str) -> _Teller:
+        """Work on one input; an error of ours is told and does not stop the others."""
+        self.path = path
+        return self
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, WheelfixError):
+            self.fail(self.path, error)
+            return True
+        return False
+
+    def fail(self, path: str, error: WheelfixError) -> None:
+        """Say on stderr what stopped us."""
+        from wheelfix.cli.main import say_error
+
+        sys.stdout.flush()
+        self.errors.append(error)
+        say_error(error.what, error.because, error.hint)
+        self.entries.append({"path": path, "outcome": "failed", "error": str(error), "hint": error.hint})
+
+    def add(self, result: Repaired) -> None:
+        """Tell one result."""
+        target = str(result.output) if result.output else ""
+        if result.outcome.value == "planned":
+            self.incomplete |= any(item.required and not item.allowed for item in result.plan.remaining)
+        if self.args.format == "json":
+            entry: dict[str, Json] = {"path": result.plan.wheel.path, "outcome": str(result.outcome)}
+            entry |= {"output": target or None, "plan": result.plan.to_json()}
+            self.entries.append(entry)
+            return
+        from wheelfix.report.text.plan import render_plan
+
+        text = render_plan(
+            result.plan, str(result.outcome), target, self.look, verbose=self.args.verbose, quiet=self.args.quiet
+        )
+        if self.args.output is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        else:
+            self.texts.append(text)
+
+    def finish(self) -> int:
+        """Write what goes to a file, and return the worst exit code."""
+        if self.args.format == "json":
+            from wheelfix.report.json_ import dump, tool
+
+            if self.args.dry_run and len(self.entries) == 1 and isinstance(self.entries[0], dict):
+                plan = self.entries[0].get("plan")
+                document = plan if isinstance(plan, dict) else self.entries[0]
+                write_result(dump(document), self.args.output)
+            else:
+                write_result(
+                    dump({"schema": "wheelfix.repair/1", "tool": tool(), "wheels": self.entries}), self.args.output
+                )
+        elif self.args.output is not None:
+            write_result("".join(self.texts), self.args.output)
+        return exit_code(self.incomplete, self.errors)

@@ -1,0 +1,66 @@
+"""``wheelfix verify``: RECORD against the bytes, and the archive against what PyPI, pip and uv accept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.cli.common import add_command, add_filter_options, add_jobs_option, add_output_options
+from wheelfix.cli.output import Output, add_report_option
+from wheelfix.cli.paths import expand_inputs
+from wheelfix.report.formats import SCAN_KINDS, Failure
+
+if TYPE_CHECKING:
+    import argparse
+
+    from wheelfix.cli.main import Subparsers
+
+EXAMPLES = """\
+  wheelfix verify wheelhouse\\*.whl
+  wheelfix verify torch.whl --format json -o verify.json
+"""
+
+
+def configure_parser(subparsers: Subparsers) -> None:
+    """Add the command's parser."""
+    parser = add_command(
+        subparsers,
+        "verify",
+        "check RECORD and the archive against every byte",
+        "Hash every member and hold it against RECORD, hold local headers against the directory,\n"
+        "and apply the rules by which PyPI, pip and uv refuse archives. DLLs are not looked into.",
+        EXAMPLES,
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a wheel, a pattern, a folder of wheels")
+    add_jobs_option(parser)
+    add_filter_options(parser)
+    add_report_option(add_output_options(parser, SCAN_KINDS))
+    # Whatever RECORD disagrees about is what this command is for, and most of it does no harm to an import.
+    parser.set_defaults(fail_on="warning")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Verify every wheel and return the worst exit code."""
+    from wheelfix.options import ScanOptions, all_cores
+    from wheelfix.rules.registry import check_patterns
+    from wheelfix.scan import ScanFailure
+    from wheelfix.verify import verify_all
+
+    output = Output.from_args(args)
+    options = ScanOptions(
+        select=check_patterns(args.select, "--select"),
+        ignore=check_patterns(args.ignore, "--ignore"),
+        verify=True,
+        jobs=args.jobs or all_cores(),
+    )
+    inputs = expand_inputs(args.paths, folders=False)
+    for error in inputs.failures:
+        output.fail(Failure(error.what, error))
+    with output.progress(len(inputs.paths)) as progress:
+        for result in verify_all(inputs.paths, options):
+            if isinstance(result, ScanFailure):
+                output.fail(Failure(result.path, result.error))
+            else:
+                output.add(result)
+            progress.step()
+    output.finish()
+    return output.exit_code

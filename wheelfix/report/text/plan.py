@@ -1,0 +1,113 @@
+"""What a repair will do or has done, told to a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.report.text.canvas import Canvas
+from wheelfix.report.words import count
+
+if TYPE_CHECKING:
+    from wheelfix.plan.model import Addition, Plan, Remaining
+    from wheelfix.report.look import Look
+
+STEPS = ("B", "KB", "MB", "GB")
+
+
+def size_text(size: float) -> str:
+    """Bytes as people say them."""
+    step = 0
+    while size >= 1000 and step < len(STEPS) - 1:
+        size, step = size / 1000, step + 1
+    return f"{size:.0f} {STEPS[step]}" if step < 2 else f"{size:.1f} {STEPS[step]}"
+
+
+def render_plan(
+    plan: Plan, outcome: str, target: str, look: Look, *, verbose: bool = False, quiet: bool = False
+) -> str:
+    """Return the plan; ``outcome`` is ``planned``, ``repaired`` or ``unchanged``, ``target`` where the wheel is."""
+    canvas = Canvas(look)
+    name = plan.wheel.path.replace("\\", "/").rpartition("/")[2]
+    style = {"repaired": "good", "unchanged": "good", "planned": "warn"}.get(outcome, "bad")
+    canvas.ends((name, "name"), (outcome.upper(), style))
+    if not quiet:
+        _changes(canvas, plan, verbose=verbose)
+        _leftovers(canvas, plan)
+    if outcome == "planned":
+        blocked = [item.name for item in plan.remaining if item.required and not item.allowed]
+        canvas.blank()
+        if blocked:
+            canvas.paragraph(f"Nothing would be written: {', '.join(blocked)} would still be missing.")
+        else:
+            canvas.paragraph("Nothing was written. Without --dry-run the wheel is made as shown.")
+    elif target:
+        canvas.line(("-> ", "dim"), target)
+    return canvas.text()
+
+
+def _changes(canvas: Canvas, plan: Plan, *, verbose: bool) -> None:
+    if plan.additions:
+        total = size_text(sum(addition.size for addition in plan.additions))
+        canvas.blank()
+        canvas.line((f"Added ({len(plan.additions)}, {total})", "head"))
+        for addition in plan.additions:
+            _addition(canvas, addition, verbose=verbose)
+    if plan.drops:
+        canvas.blank()
+        canvas.line((f"Dropped ({len(plan.drops)})", "head"))
+        for drop in plan.drops:
+            canvas.paragraph(f"{drop.path}: {drop.because}", indent=2)
+    if plan.mends or plan.renames:
+        canvas.blank()
+        canvas.line((f"Put right ({len(plan.mends) + len(plan.renames)})", "head"))
+        for rename in plan.renames:
+            canvas.paragraph(f"{rename.old} -> {rename.new or '(top)'}: {rename.because}", indent=2)
+        shown = plan.mends if verbose else plan.mends[:10]
+        for mend in shown:
+            canvas.paragraph(f"{mend.code} {mend.subject}: {mend.what}", indent=2)
+        if len(plan.mends) > len(shown):
+            canvas.line((f"and {len(plan.mends) - len(shown)} more; -v shows all", "dim"), indent=2)
+
+
+def _addition(canvas: Canvas, addition: Addition, *, verbose: bool) -> None:
+    version = f"  {addition.version}" if addition.version else ""
+    canvas.line((addition.target, "good"), (f"{version}  {size_text(addition.size)}", "dim"), indent=2)
+    canvas.paragraph(addition.because, indent=4)
+    where = addition.source.path + (f"!{addition.source.member}" if addition.source.member else "")
+    canvas.paragraph(f"{where} ({addition.chosen})", indent=4, lead=("from ", "dim"))
+    for warning in addition.warnings:
+        canvas.paragraph(warning, indent=4, lead=("warning ", "warn"))
+    if addition.signer:
+        canvas.paragraph(addition.signer, indent=4, lead=("signature ", "dim"))
+    if verbose:
+        for rejected in addition.rejected:
+            canvas.paragraph(f"{rejected.path}: {rejected.reason}", indent=4, lead=("not ", "dim"))
+        canvas.line((f"sha256 {addition.sha256}", "dim"), indent=4)
+
+
+def _leftovers(canvas: Canvas, plan: Plan) -> None:
+    if plan.refused:
+        canvas.blank()
+        canvas.line((f"Refused ({len(plan.refused)})", "head"))
+        for refusal in plan.refused:
+            canvas.paragraph(f"{refusal.name}: {refusal.because}", indent=2)
+    required = [item for item in plan.remaining if item.required]
+    if required:
+        canvas.blank()
+        canvas.line((f"Still missing ({len(required)})", "head"))
+        for item in required:
+            _remaining(canvas, item)
+    optional = [item.name for item in plan.remaining if not item.required]
+    if optional:
+        canvas.blank()
+        canvas.paragraph(f"{count(len(optional), 'optional DLL')} left out: {', '.join(optional)}")
+    for note in plan.notes:
+        canvas.paragraph(note, lead=("note ", "warn"))
+
+
+def _remaining(canvas: Canvas, item: Remaining) -> None:
+    allowed = "  (allowed)" if item.allowed else ""
+    canvas.line((item.name, "bad"), (allowed, "dim"), indent=2)
+    canvas.paragraph(item.because, indent=4)
+    for provider in item.providers[:3]:
+        canvas.paragraph(provider, indent=4, lead=("comes with ", "dim"))

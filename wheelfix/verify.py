@@ -1,0 +1,59 @@
+"""Check wheels as archives: RECORD against every byte, and what PyPI, pip and uv accept; DLLs are not looked into."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.errors import WheelfixError
+from wheelfix.loader.profile import Profile
+from wheelfix.loader.view import FileView
+from wheelfix.model import Machine, Resolution, ScanReport
+from wheelfix.rules.context import Subject
+from wheelfix.rules.registry import run
+from wheelfix.scan import ScanFailure, archive_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from wheelfix.options import ScanOptions
+
+
+def verify(path: Path, options: ScanOptions) -> ScanReport:
+    """Return a report with findings about the archive and its RECORD alone."""
+    with Archive.open(path, options.limits) as archive:
+        info = WheelInfo.from_archive(archive)
+        facts = archive_facts(archive, info, options)
+        nothing = Resolution()
+        subject = Subject(
+            view=FileView(()),
+            profile=Profile(),
+            resolution=nothing,
+            wheel=info,
+            archive_faults=facts.faults,
+            record_faults=facts.record_faults,
+        )
+        findings = [finding for finding in run(subject, options.select, options.ignore) if finding.code < "WF2"]
+        return ScanReport(
+            path=str(path),
+            name=info.name,
+            version=info.version,
+            tags=info.tags,
+            machine=Machine.UNKNOWN,
+            images=(),
+            resolution=nothing,
+            missing=(),
+            first_failure=None,
+            findings=tuple(findings),
+        )
+
+
+def verify_all(paths: Iterable[Path], options: ScanOptions) -> Iterator[ScanReport | ScanFailure]:
+    """Verify several wheels; one that cannot be read does not stop the rest."""
+    for path in paths:
+        try:
+            yield verify(path, options)
+        except WheelfixError as error:
+            yield ScanFailure(str(path), error)
