@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 
 from tests.report.samples import broken_torch, clean_wheel
@@ -90,12 +91,12 @@ def test_five_hundred_files_fit_without_overlap_and_twice_the_same():
         rows.setdefault(y, []).append(x)
     for row in rows.values():
         row.sort()
-        assert all(right - left >= NODE_WIDTH for left, right in zip(row, row[1:], strict=False))
+        assert all(right - left >= NODE_WIDTH for left, right in itertools.pairwise(row))
 
 
 def test_a_chain_longer_than_pythons_stack():
     names = [f"n{number:04}.dll" for number in range(3000)]
-    graph = build_graph(report_of(names, list(zip(names, names[1:], strict=False))))
+    graph = build_graph(report_of(names, list(itertools.pairwise(names))))
     assert graph.nodes[0].y < graph.nodes[-1].y
 
 

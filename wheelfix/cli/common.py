@@ -140,18 +140,23 @@ def exit_code(failed: bool, errors: Iterable[WheelfixError]) -> int:
     return max([Exit.FINDINGS if failed else Exit.OK, *(error.exit_code for error in errors)])
 
 
+def check_output(output: Path) -> None:
+    """Refuse a file that cannot be written, before the work is done rather than after."""
+    if output.is_dir():
+        raise UsageError(f"{output} is a folder", hint="name the file to write")
+    if not output.parent.is_dir():
+        raise EnvironmentFailure(f"cannot write {output}", because=f"there is no folder {output.parent}")
+
+
 def write_result(text: str, output: Path | None) -> None:
     """Print a result, or put it whole into a file: a reader never meets half of it."""
     if output is None or str(output) == "-":
         sys.stdout.write(text)
         return
+    check_output(output)
     if output.exists() and not output.is_file():
-        if output.is_dir():
-            raise UsageError(f"{output} is a folder", hint="-o names the file to write")
         output.write_text(text, encoding="utf-8", errors="replace")  # a device or a pipe cannot be replaced
         return
-    if not output.parent.is_dir():
-        raise EnvironmentFailure(f"cannot write {output}", because=f"there is no folder {output.parent}")
     handle, name = tempfile.mkstemp(prefix=f".{output.name}.", suffix=".tmp", dir=output.parent)
     temporary = Path(name)
     try:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.common import exit_code, write_result
+from wheelfix.cli.common import check_output, exit_code, write_result
 from wheelfix.cli.parser import did_you_mean
 from wheelfix.report.formats import DEFAULT, SCAN_KINDS, Context, Failure, render, slim
 from wheelfix.report.look import Look, look_of
@@ -59,6 +60,9 @@ class Output:
     @classmethod
     def from_args(cls, args: argparse.Namespace) -> Output:
         """Return the output that a command line asks for."""
+        for file in (args.output, *(file for _, file in args.report)):
+            if file is not None and str(file) != "-":
+                check_output(file)
         look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
         return cls(args.format, args.output, tuple(args.report), args.verbose, args.quiet, look, Context(args.fail_on))
 
@@ -107,8 +111,17 @@ class Output:
                 self._tell("\n" + render_summary(self.reports, len(self.failures), self.look))
             if self.file is not None:
                 write_result("".join(self._told), self.file)
+        if self.kind == "github":
+            self._summarise()
         for kind, file in self.requests:
             write_result(render(kind, self.reports, self.failures, self.context), file)
+
+    def _summarise(self) -> None:
+        """Add a Markdown summary to the page of a GitHub job, where there is one."""
+        summary = os.environ.get("GITHUB_STEP_SUMMARY")
+        if summary:
+            with Path(summary).open("a", encoding="utf-8", errors="replace", newline="\n") as file:
+                file.write(render("markdown", self.reports, self.failures, self.context))
 
     def _tell(self, text: str) -> None:
         if self.file is not None:

@@ -67,10 +67,12 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def scan_options(args: argparse.Namespace) -> ScanOptions:
     """Return what the command line asks for, checked."""
+    from wheelfix.loader.profile import assumptions
     from wheelfix.options import ScanOptions, all_cores
     from wheelfix.rules.registry import check_patterns
 
     refuse_contradiction(args.assume, args.no_assume)
+    assumptions(tuple(args.assume), tuple(args.no_assume))  # a slip is said once, not for every wheel
     return ScanOptions(
         assume=tuple(args.assume),
         no_assume=tuple(args.no_assume),

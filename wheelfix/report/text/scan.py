@@ -34,7 +34,7 @@ def render_scan(report: ScanReport, look: Look, *, verbose: bool = False, quiet:
     canvas.ends((label(report), "name"), verdict)
     canvas.paragraph((_facts(report), "dim"))
     _prediction(canvas, report)
-    _missing(canvas, report.missing)
+    _missing(canvas, report.missing, verbose=verbose)
     _findings(canvas, report.findings, verbose=verbose)
     if verbose:
         canvas.blank()
@@ -115,12 +115,15 @@ KIND_WORDS = {
 }
 
 
-def _missing(canvas: Canvas, missing: Sequence[MissingDll]) -> None:
+def _missing(canvas: Canvas, missing: Sequence[MissingDll], *, verbose: bool) -> None:
+    """Tell what must be there in full; what may be there only by name, unless everything is asked for."""
     if not missing:
         return
     canvas.blank()
     canvas.line((f"Missing ({len(missing)})", "head"))
-    for item in missing:
+    told = [item for item in missing if item.required or verbose or item.candidates]
+    untold = [item.name for item in missing if item not in told]
+    for item in told:
         need = "required" if item.required else "optional"
         canvas.line(
             (item.name, "bad" if item.required else "warn"), (f"  {KIND_WORDS[item.kind]}, {need}", "dim"), indent=2
@@ -134,6 +137,8 @@ def _missing(canvas: Canvas, missing: Sequence[MissingDll]) -> None:
                 canvas.paragraph((candidate.reason, "dim"), indent=15)
         if item.providers and not item.candidates:
             canvas.paragraph("; ".join(item.providers), indent=4, lead=("comes with ", "dim"))
+    if untold:
+        canvas.paragraph(", ".join(untold), (" (-v tells more)", "dim"), indent=2, lead=("optional: ", "dim"))
 
 
 def _some(paths: Sequence[str], most: int = 4) -> str:

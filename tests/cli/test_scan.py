@@ -1,0 +1,186 @@
+"""``wheelfix scan`` from the command line to the last byte: small wheels in, verdicts, documents and codes out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.support.wheels import build_wheel
+from wheelfix.cli.main import main
+from wheelfix.pe.forge import forge_dll
+from wheelfix.schemas import load_schema
+
+
+@pytest.fixture
+def dist(tmp_path, monkeypatch):
+    """A folder with a whole wheel, one whose module lacks a DLL, and a file that is no wheel."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    folder = tmp_path / "dist"
+    whole = forge_dll("_x.pyd", imports={"python311.dll": ["Py_Initialize"]}, exports=["PyInit__x"])
+    lacking = forge_dll(
+        "_x.pyd", imports={"python311.dll": ["Py_Initialize"], "gone.dll": ["f"]}, exports=["PyInit__x"]
+    )
+    build_wheel(folder, "good", "1.0", files={"good/__init__.py": "", "good/_x.cp311-win_amd64.pyd": whole})
+    build_wheel(folder, "bad", "2.0", files={"bad/__init__.py": "", "bad/_x.cp311-win_amd64.pyd": lacking})
+    (tmp_path / "junk-1.0-py3-none-any.whl").write_bytes(b"this is no archive")
+    return folder
+
+
+def run(capsys, *argv: str) -> tuple[int, str, str]:
+    code = main(["scan", *argv])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_a_whole_wheel(dist, capsys):
+    code, out, err = run(capsys, "dist/good-*.whl")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1].startswith("Verdict: ok")
+
+
+def test_a_lacking_wheel(dist, capsys):
+    code, out, err = run(capsys, "dist/bad-*.whl", "--no-discover")
+    assert (code, err) == (1, "")
+    assert "import bad._x will raise:\n  ImportError: DLL load failed while importing _x:" in out
+    assert "gone.dll  imported, required" in out
+    assert "WF301 missing-dependency" in out
+    assert out.isascii()
+
+
+def test_only_the_verdict(dist, capsys):
+    code, out, _ = run(capsys, "-q", "dist")
+    assert code == 1
+    assert out == "BROKEN  bad-2.0-cp311-cp311-win_amd64.whl\nOK  good-1.0-cp311-cp311-win_amd64.whl\n"
+
+
+def test_every_edge(dist, capsys):
+    _, out, _ = run(capsys, "-v", "dist/bad-*.whl")
+    assert "|- gone.dll -> MISSING" in out
+    assert "`- Python: python311.dll" in out
+
+
+def test_many_end_with_a_summary(dist, capsys):
+    _, out, _ = run(capsys, "dist")
+    assert out.endswith("2 inputs: 1 ok, 1 broken\n")
+
+
+def test_one_bad_input_does_not_stop_the_others(dist, capsys):
+    code, out, err = run(capsys, "-q", "junk-1.0-py3-none-any.whl", "nothing*.whl", "dist/good-*.whl")
+    assert code == 3
+    assert out == "OK  good-1.0-cp311-cp311-win_amd64.whl\n"
+    assert "wheelfix: error: the pattern nothing*.whl matches nothing" in err
+    assert "junk-1.0-py3-none-any.whl" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ((), 1),
+        (("--fail-on", "never"), 0),
+        (("--ignore", "WF3"), 0),
+        (("--ignore", "missing-dependency"), 0),
+        (("--select", "WF1"), 0),
+        (("--select", "WF301,WF2"), 1),
+    ],
+)
+def test_which_findings_count(dist, capsys, options, code):
+    assert run(capsys, "-q", "dist/bad-*.whl", *options)[0] == code
+
+
+class TestJson:
+    def test_fits_the_schema_and_is_the_same_twice(self, dist, capsys):
+        first = run(capsys, "dist", "junk-1.0-py3-none-any.whl", "--format", "json")
+        second = run(capsys, "dist", "junk-1.0-py3-none-any.whl", "--format", "json")
+        assert first == second
+        document = json.loads(first[1])
+        jsonschema.validate(document, load_schema("scan-1"), cls=jsonschema.Draft202012Validator)
+        assert [wheel["verdict"] for wheel in document["wheels"]] == ["broken", "ok"]
+        bad = document["wheels"][0]
+        assert bad["images"][0]["imports"] == ["python311.dll", "gone.dll"]
+        assert bad["missing"][0]["needed_by"] == ["bad/_x.cp311-win_amd64.pyd"]
+        assert bad["first_failure"]["code"] == 126
+        assert len(document["failures"]) == 1
+
+    def test_into_a_file(self, dist, capsys):
+        code, out, _ = run(capsys, "dist/bad-*.whl", "--format", "json", "-o", "out.json")
+        assert (code, out) == (1, "")
+        assert json.loads((dist.parent / "out.json").read_bytes())["schema"] == "wheelfix.scan/1"
+        assert not [name for name in os.listdir(dist.parent) if name.endswith(".tmp")]
+
+
+def test_several_reports_at_once(dist, capsys):
+    argv = [f"--report={kind}=out.{kind}" for kind in ("json", "sarif", "github", "junit", "markdown", "html", "text")]
+    code, _, err = run(capsys, "-q", "dist", *argv)
+    assert (code, err) == (1, "")
+    written = {path.suffix[1:]: path.read_text(encoding="utf-8") for path in dist.parent.glob("out.*")}
+    assert sorted(written) == ["github", "html", "json", "junit", "markdown", "sarif", "text"]
+    assert all("gone.dll" in text for text in written.values())
+    assert "→" in written["markdown"]
+
+
+def test_a_github_job_gets_a_summary(dist, capsys, monkeypatch, tmp_path):
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    code, out, _ = run(capsys, "dist", "--format", "github")
+    assert code == 1
+    assert out.startswith("::error file=dist/bad-2.0-cp311-cp311-win_amd64.whl,title=WF301 missing-dependency")
+    assert summary.read_text(encoding="utf-8").startswith("before\n## wheelfix\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--ignore", "WF999", "dist"], "--ignore 'WF999' matches no finding code or name"),
+        (["--select", "missing-dependancy", "dist"], "did you mean missing-dependency"),
+        (["--assume", "vcredits", "dist"], "--assume vcredits"),
+        (["--assume", "vcredist", "--no-assume", "vcredist", "dist"], "vcredist is both assumed and not assumed"),
+        (["--report", "sarfi=x", "dist"], "did you mean 'sarif'?"),
+        (["--report", "sarif", "dist"], "'sarif' lacks a file; write it as sarif=FILE"),
+        (["--fail-on", "eror", "dist"], "did you mean 'error'"),
+        (["-j", "0", "dist"], "'0' is not a number from 1 on"),
+        (["-q", "-v", "dist"], "not allowed with argument"),
+        (["--root", "nowhere", "dist"], "there is no such file or folder"),
+        (["-o", "dist", "dist"], "dist is a folder"),
+        ([], "PATH"),
+    ],
+)
+def test_misuse(dist, capsys, argv, message):
+    code, _, err = run(capsys, *argv)
+    assert code == 2
+    assert message in err
+
+
+def test_a_file_that_cannot_be_written(dist, capsys):
+    code, _, err = run(capsys, "dist", "-o", "no/such/folder/out.txt")
+    assert code == 4
+    assert "there is no folder" in err
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "cp932", "utf-8"])
+@pytest.mark.parametrize("force", ["", "1"])
+def test_any_console_shows_any_name(dist, encoding, force):
+    lacking = forge_dll("_x.pyd", imports={"missing-\u00fc.dll": ["f"]})
+    build_wheel(dist, "odd", "1.0", files={"odd/gr\u00fcn-\u5305-\U0001f3a1.pyd": lacking})
+    environ = {**os.environ, "PYTHONIOENCODING": encoding, "FORCE_COLOR": force, "PYTHONUTF8": "0"}
+    result = subprocess.run(
+        [sys.executable, "-m", "wheelfix", "scan", "-v", "dist"], env=environ, capture_output=True, check=False
+    )
+    assert result.returncode == 1
+    assert result.stderr == b""
+    result.stdout.decode(encoding)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_is_an_environment_failure(dist, capsys):
+    code, _, err = run(capsys, "dist", "-o", "/dev/full")
+    assert code == 4
+    assert "No space left" in err
