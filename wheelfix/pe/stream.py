@@ -57,19 +57,21 @@ class FileSource:
         if offset < 0 or length <= 0:
             return b""
         try:
-            return self._read(offset, length)
+            data = self._read(offset, length)
+            # One call may return less than asked (Linux stops at 2 GiB); nothing at all means the end.
+            while 0 < len(data) < length and (more := self._read(offset + len(data), length - len(data))):
+                data += more
         except OSError as exc:
             raise EnvironmentFailure(f"cannot read {self.path}", because=exc.strerror or str(exc)) from exc
+        return data
 
     def _read(self, offset: int, length: int) -> bytes:
         if hasattr(os, "pread"):
-            data = os.pread(self._file.fileno(), length, offset)
-        else:
-            with self._lock:
-                self._file.seek(offset)
-                data = self._file.read(length) or b""
-        # One call may return less than asked (Linux stops at 2 GiB); nothing at all means the end.
-        return data if len(data) == length or not data else data + self._read(offset + len(data), length - len(data))
+            data: bytes = os.pread(self._file.fileno(), length, offset)
+            return data
+        with self._lock:
+            self._file.seek(offset)
+            return self._file.read(length) or b""
 
     def close(self) -> None:
         """Let go of the file."""
