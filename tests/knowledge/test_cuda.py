@@ -13,6 +13,7 @@ from wheelfix.knowledge.cuda import (
     is_versioned_by_patch,
     parse_cuda,
     release,
+    release_of_file_version,
     release_of_local_version,
 )
 from wheelfix.knowledge.tables import TableFault, read_text
@@ -119,3 +120,11 @@ def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> Non
     assert old in text
     with pytest.raises(TableFault, match=fault):
         parse_cuda("cuda.toml", text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [((6, 14, 11, 11070), (11, 7)), ((6, 14, 11, 12080), (12, 8)), ((8, 9, 4, 25), None), ((6, 14, 11, 0), None)],
+)
+def test_the_toolkit_in_a_version_resource(file: tuple[int, int, int, int], expected: tuple[int, int] | None) -> None:
+    assert release_of_file_version(file) == expected

@@ -12,6 +12,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from wheelfix.knowledge.cuda import cuda_versions_for, expected_name, release
+from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.tables import Checker, Row, parse_toml, read_text
 from wheelfix.model import Severity, dll_key
 
@@ -167,7 +168,7 @@ def _companions_of(key: str, cuda: str | None, version: str | None) -> tuple[Com
 
 def _needs(rule: CompanionRule, key: str, cuda: str | None, version: str | None) -> Iterator[CompanionNeed]:
     match = rule.parent.fullmatch(key)
-    strength = _strength(rule, version) if match else None
+    strength = _strength(rule, key, version) if match else None
     if not match or not strength:
         return
     groups = match.groupdict()
@@ -187,17 +188,26 @@ def _needs(rule: CompanionRule, key: str, cuda: str | None, version: str | None)
         yield CompanionNeed(names, strength, rule.because, without, rule.source, globs)
 
 
-def _strength(rule: CompanionRule, version: str | None) -> str | None:
+def _strength(rule: CompanionRule, key: str, version: str | None) -> str | None:
     """Return the rule's strength for that release of the parent; None when it is not about it."""
     if rule.versions is None:
         return rule.strength
-    try:
-        known = Version(version) if version else None
-    except InvalidVersion:
-        known = None
+    known = _release(key, version)
     if known is None:
         return "expected" if rule.strength == "required" else rule.strength
     return rule.strength if rule.versions.contains(known, prereleases=True) else None
+
+
+def _release(key: str, version: str | None) -> Version | None:
+    """Return the version if it can be the release: some NVIDIA DLLs carry a driver-like number such as 6.14.11.8020."""
+    try:
+        known = Version(version) if version else None
+    except InvalidVersion:
+        return None
+    member = family_of(key)
+    if known and member and member.major is not None and known.major != member.major:
+        return None
+    return known
 
 
 def _builtins(nvrtc: str, cuda: str | None) -> tuple[str, ...]:

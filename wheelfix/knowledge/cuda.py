@@ -55,6 +55,16 @@ def release_of_local_version(version: str) -> Release | None:
     return (int(match["major"]), int(match["minor"])) if match else None
 
 
+def release_of_file_version(file: tuple[int, int, int, int]) -> Release | None:
+    """Return the toolkit that the version resource of CUDA's own DLLs tells: 6.14.11.11070 is 11.7; None for others.
+
+    Read from cudart64_110.dll of nvidia-cuda-runtime-cu11 11.7.99; NVIDIA writes its driver-like scheme there.
+    """
+    if file[:3] != (6, 14, 11) or file[3] < 1000:
+        return None
+    return file[3] // 1000, file[3] % 1000 // 10
+
+
 def parse_cuda(table: str, text: str) -> CudaTable:
     """Turn the table's text into values; gaps, overlaps and unknown releases are refused."""
     tree = parse_toml(table, text)

@@ -1,14 +1,15 @@
 """Writes the lists of Windows' own DLLs and API-set contracts; run by hand when Windows or a source moves on.
 
-    python make_system_dlls.py --wine WINE_SOURCE_TREE
+    python make_system_dlls.py --wine WINE_SOURCE_TREE --docs SDK_API_DOCS
 
-The names come from three places, and nothing else is taken from them:
+The names come from four places, and nothing else is taken from them:
 
 * delvewheel's list of what the installation discs of Windows 7 to 11 have in System32. Its x64 and x86 lists are the
   intersection over all those discs, its arm64 list that over Windows 10 and 11 only; what the latter has on top is
   therefore what Windows 10 added, and goes to x64 too (without what exists for ARM alone).
 * The builtin DLLs and the API-set schema in Wine's source tree. A builtin counts only if delvewheel's lists know it,
   because Wine also has its own (``winex11.drv``), the C++ runtime and old DirectX, none of which Windows ships.
+* Microsoft's API documentation (MicrosoftDocs/sdk-api, win32, winrt-related), which names the contracts of functions.
 * ``ADDED`` and ``DROPPED`` below, each with its reason.
 """
 
@@ -81,7 +82,15 @@ def main(argv: list[str]) -> int:
     """Rewrite ``system_*.txt``, ``api_sets.txt`` and ``known_dlls.txt`` beside this file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wine", type=Path, required=True, help="a checkout of Wine's source")
-    wine = parser.parse_args(argv).wine
+    parser.add_argument(
+        "--docs", type=Path, action="append", default=[], help="a folder or text file that names contracts"
+    )
+    options = parser.parse_args(argv)
+    wine = options.wine
+    texts = [
+        wine / "dlls/apisetschema/apisetschema.spec",
+        *(file for path in options.docs for file in text_files(path)),
+    ]
     for machine, names in system_names(wine).items():
         write(
             f"system_{machine}.txt",
@@ -92,8 +101,8 @@ def main(argv: list[str]) -> int:
     write(
         "api_sets.txt",
         "API-set contracts, without the last digit: the loader ignores it.",
-        "Wine's dlls/apisetschema/apisetschema.spec",
-        contracts((wine / "dlls/apisetschema/apisetschema.spec").read_text(encoding="utf-8")),
+        "Wine's dlls/apisetschema/apisetschema.spec; MicrosoftDocs/sdk-api, win32 and winrt-related",
+        set().union(*(contracts(file.read_text(encoding="utf-8", errors="replace")) for file in texts)),
     )
     write(
         "known_dlls.txt",
@@ -116,6 +125,11 @@ def system_names(wine: Path) -> dict[str, set[str]]:
         "arm64": set(discs.ignore_names_arm64),
     }
     return {machine: (names | set(ADDED["all"] + ADDED[machine])) - DROPPED for machine, names in lists.items()}
+
+
+def text_files(path: Path) -> Iterable[Path]:
+    """Return the file itself, or the Markdown files of a folder."""
+    return [path] if path.is_file() else sorted(path.rglob("*.md"))
 
 
 def contracts(spec: str) -> set[str]:
