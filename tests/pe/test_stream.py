@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import random
 import threading
@@ -178,3 +179,14 @@ def test_a_file_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pread: 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentFailure, match=r"absent\.dll"):
         FileSource(tmp_path / "absent.dll")
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_last_user_closes_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.dll"
+    path.write_bytes(b"abc")
+    file = FileSource(path)
+    handle = file._file
+    del file
+    gc.collect()
+    assert handle.closed

@@ -35,7 +35,7 @@ CHECKPOINTS = 64
 
 
 class FileSource:
-    """A file on disk as a byte source; safe to read from several threads, closed by ``with`` or ``close()``."""
+    """A file on disk as a byte source; safe to read from several threads, closed by ``with``, or with its last user."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -82,6 +82,11 @@ class FileSource:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        # Views hand sources out without knowing when the reader is done; the last reference closes the file.
+        if hasattr(self, "_file"):
+            self._file.close()
 
 
 class MemorySource:
