@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wheelfix.knowledge import make_system_dlls as maker
 from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import read_names
 from wheelfix.model import Machine
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def wine_tree(folder: Path, builtins: list[str]) -> Path:
