@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from wheelfix.model import fold
 from wheelfix.pe.image import read_image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from wheelfix.model import ByteSource, ImageFacts
 
@@ -135,14 +136,14 @@ class FileView:
 
     def is_image(self, path: str) -> bool:
         """Whether the file is a PE image by its name or by its first bytes."""
-        return path in self._facts or path.lower().endswith(PE_SUFFIXES) or self._looks_like_image(path)
+        return path in self._facts or path[-4:].lower() in PE_SUFFIXES or self._looks_like_image(path)
 
     def _looks_like_image(self, path: str) -> bool:
-        file = self._files.get(path)
-        if file is None or file.size < 512 or ".dist-info/" in path:
+        stem, dot, suffix = path.rpartition(".")
+        if (stem and dot + suffix.lower() in PLAIN_SUFFIXES) or ".dist-info/" in path:
             return False
-        suffix = base_name(path).lower().rpartition(".")
-        if suffix[0] and "." + suffix[2] in PLAIN_SUFFIXES:
+        file = self._files.get(path)
+        if file is None or file.size < 512:
             return False
         head = file.open().read_at(0, 0x40)
         if head[:2] != b"MZ" or len(head) < 0x40:
@@ -159,28 +160,27 @@ class FileView:
                 facts = self._facts.setdefault(path, facts)
         return facts
 
-    def images(self, layers: frozenset[Layer] = frozenset({Layer.SUBJECT, Layer.ADDED})) -> dict[str, ImageFacts]:
-        """The PE facts of every image of the given layers, sorted by path."""
-        return dict(self._iter_images(layers))
+    def images(self) -> dict[str, ImageFacts]:
+        """The PE facts of every image of the subject and of what a plan adds, sorted by path."""
+        found = ((path, self.image(path)) for path in self.image_paths)
+        return {path: facts for path, facts in found if facts is not None}
 
-    def _iter_images(self, layers: frozenset[Layer]) -> Iterator[tuple[str, ImageFacts]]:
-        for file in self._files.values():
-            if file.layer in layers:
-                facts = self.image(file.path)
-                if facts is not None:
-                    yield file.path, facts
+    @functools.cached_property
+    def image_paths(self) -> tuple[str, ...]:
+        """The images among the files of the subject and of what a plan adds."""
+        own = (path for path, file in self._files.items() if file.layer is not Layer.ENVIRONMENT)
+        return tuple(path for path in own if self.is_image(path))
 
     def read_images(self, jobs: int, progress: Callable[[int, int], None] | None = None) -> None:
         """Read the facts of every image of the subject in parallel, the largest first."""
-        wanted = [f for f in self._files.values() if f.layer is not Layer.ENVIRONMENT and f.path not in self._facts]
+        wanted = [self._files[path] for path in self.image_paths if path not in self._facts]
         wanted.sort(key=lambda file: -file.size)
-        sniffed = [file for file in wanted if self.is_image(file.path)]
-        done = 0
+        done, total = 0, sum(file.size for file in wanted)
         with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-            for file, _ in zip(sniffed, pool.map(lambda f: self.image(f.path), sniffed), strict=True):
+            for file, _ in zip(wanted, pool.map(lambda f: self.image(f.path), wanted), strict=True):
                 done += file.size
                 if progress:
-                    progress(done, sum(f.size for f in sniffed))
+                    progress(done, total)
 
     def over(self, below: FileView) -> FileView:
         """This view laid over another: same-named files of this one win."""
