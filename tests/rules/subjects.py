@@ -138,6 +138,7 @@ def subject(
     gpu: str | None = None,
     unsigned: Iterable[str] = (),
     contents: Mapping[str, bytes] | None = None,
+    sources: Mapping[str, str] | None = None,
     search_dirs: tuple[str, ...] = (),
     thorough: bool = False,
 ) -> Subject:
@@ -147,6 +148,10 @@ def subject(
     files = [
         ViewFile(path, path.removeprefix(SITE), facts.size, opener((contents or {}).get(path, b"")))
         for path, facts in images.items()
+    ]
+    files += [
+        ViewFile(path, path.removeprefix(SITE), len(text), opener(text.encode()))
+        for path, text in (sources or {}).items()
     ]
     resolution = Resolution(tuple(edges), outcomes, frozenset(), search_dirs)
     arrived = {*reached, *closure(resolution)}

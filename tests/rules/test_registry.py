@@ -8,6 +8,7 @@ import sys
 import zipfile
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -17,8 +18,11 @@ import wheelfix
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, subject, torch, wheel
 from wheelfix.archive.faults import ArchiveFault, RecordFault
 from wheelfix.errors import UsageError
-from wheelfix.model import Edge, EdgeKind, Finding, InView, Machine, Malformed, Missing, Severity
+from wheelfix.model import Edge, EdgeKind, Finding, InView, Machine, Malformed, Missing, Repairable, Severity
 from wheelfix.rules import registry
+
+if TYPE_CHECKING:
+    from random import Random
 
 CODES = """
 101 102 103 104 105 106 107 108 110 111 112 113 114 115 116 117 120 121 122 123 124 125
@@ -99,9 +103,9 @@ def test_unknown_rules_are_not_found_but_hinted_at() -> None:
 
 def test_a_code_cannot_be_registered_twice() -> None:
     with pytest.raises(ValueError, match="twice"):
-        registry.rule("WF301", "another-name", Severity.INFO, registry.Repairable.NEVER, "x")
+        registry.rule("WF301", "another-name", Severity.INFO, Repairable.NEVER, "x")
     with pytest.raises(ValueError, match="twice"):
-        registry.rule("WF999", "missing-dependency", Severity.INFO, registry.Repairable.NEVER, "x")
+        registry.rule("WF999", "missing-dependency", Severity.INFO, Repairable.NEVER, "x")
 
 
 BROKEN = subject(
@@ -175,7 +179,7 @@ def random_subjects(draw: st.DrawFn) -> tuple[list[Edge], list[str]]:
 @settings(max_examples=60, deadline=None)
 @given(random_subjects(), st.randoms())
 def test_the_same_facts_in_any_order_give_the_same_findings(
-    drawn: tuple[list[Edge], list[str]], random: object
+    drawn: tuple[list[Edge], list[str]], random: Random
 ) -> None:
     edges, events = drawn
     # One edge per importer, name and kind, as the loader has it; the order of edges must not matter.

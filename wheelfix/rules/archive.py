@@ -56,7 +56,7 @@ _RECORD_CODES = {
 }
 """Kind of fault to code; every other kind is WF108."""
 
-_MEND = "`wheelfix repair` writes the wheel anew with a correct RECORD"
+_MEND = "'wheelfix repair' writes the wheel anew with a correct RECORD"
 _REBUILD = "build the wheel again; do not ship this file"
 
 _HINTS = {
@@ -66,25 +66,27 @@ _HINTS = {
     "WF104": f"if the change was meant, {_MEND}; if not, build or download the wheel again",
     "WF105": _MEND,
     "WF106": _MEND,
-    "WF107": "`wheelfix repair` drops it; installers ignore it, and PEP 815 withdrew it",
+    "WF107": "'wheelfix repair' drops it; installers ignore it, and PEP 815 withdrew it",
     "WF108": _MEND,
-    "WF110": "`wheelfix repair` keeps one when both are the same; otherwise build the wheel again",
-    "WF111": "`wheelfix repair` writes the names with '/'; zip with a tool that follows the zip specification",
-    "WF112": "`wheelfix repair` moves everything up; zip the contents of the folder, not the folder",
+    "WF110": "'wheelfix repair' keeps one when both are the same; otherwise build the wheel again",
+    "WF111": "'wheelfix repair' writes the names with '/'; zip with a tool that follows the zip specification",
+    "WF112": "'wheelfix repair' moves everything up; zip the contents of the folder, not the folder",
     "WF113": _REBUILD,
     "WF114": "remove or rename one of them and build the wheel again",
     "WF115": "download or build the wheel again; the file is damaged",
-    "WF116": "pack the wheel without a password and with deflate: `wheel pack FOLDER`",
+    "WF116": "pack the wheel without a password and with deflate: 'wheel pack FOLDER'",
     "WF117": "replace the link by the file it points to and build the wheel again",
-    "WF120": "`wheelfix repair` writes the wheel without data descriptors",
-    "WF121": "`wheelfix repair` writes the archive anew, or pack it again with `wheel pack FOLDER`",
-    "WF122": "`wheelfix repair` writes the .dist-info folder last; nothing fails without it",
-    "WF123": "`wheel tags` renames a wheel and its WHEEL file together",
+    "WF120": "'wheelfix repair' writes the wheel without data descriptors",
+    "WF121": "'wheelfix repair' writes the archive anew, or pack it again with 'wheel pack FOLDER'",
+    "WF122": "'wheelfix repair' writes the .dist-info folder last; nothing fails without it",
+    "WF123": "'wheel tags' renames a wheel and its WHEEL file together",
     "WF124": "rename the file to what METADATA says, or build the wheel again",
     "WF125": _REBUILD,
 }
 
-_INFO_KINDS = frozenset({"size-missing", "self-hash", "utf8-flag-missing", "archive-comment", "comment"})
+_INFO_KINDS = frozenset(
+    {"size-missing", "self-hash", "row-backslash", "utf8-flag-missing", "archive-comment", "comment"}
+)
 """Irregular, but nobody is known to stumble; unless someone refuses it, see ``rejected_by``."""
 
 _SINGLY = 10

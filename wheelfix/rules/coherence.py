@@ -115,7 +115,7 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
         f"{base(inside[0])} is in the wheel, {listing(names)} {'is' if len(names) == 1 else 'are'} not; torch adds the "
         f"CUDA {subject.torch.cuda} toolkit's folder only if no cudart is in its own folders, so an installed toolkit "
         "does not help",
-        hint=f"`wheelfix repair --cuda FOLDER` with CUDA {subject.torch.cuda}, or leave {base(inside[0])} out too",
+        hint=f"'wheelfix repair --cuda FOLDER' with CUDA {subject.torch.cuda}, or leave {base(inside[0])} out too",
         evidence={"present": _strings(subject.origin(path) for path in inside), "missing": _strings(names)},
     )
 
@@ -261,7 +261,7 @@ def same_name(subject: Subject) -> Iterator[Finding]:
             subject.origin(paths[0]),
             f"{base(paths[0])} is in the wheel {len(paths)} times with different content "
             f"({listing([folder(subject.origin(path)) for path in paths])}); {consequence}",
-            hint=f"ship one {base(paths[0])}, or give them names of their own (delvewheel does: `--layout libs`)",
+            hint=f"ship one {base(paths[0])}, or give them names of their own ('wheelfix repair --layout libs' does)",
             evidence={"key": key, "paths": _strings(subject.origin(path) for path in paths)},
         )
 

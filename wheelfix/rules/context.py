@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import functools
 import posixpath
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.companions import companions_of
+from wheelfix.loader.packages import SOURCE_LIMIT
+from wheelfix.loader.pathcode import read_path_code
+from wheelfix.loader.view import Layer
 from wheelfix.model import (
     Edge,
     FileVersion,
@@ -19,6 +24,7 @@ from wheelfix.model import (
     Missing,
     Resolution,
     dll_key,
+    fold,
 )
 
 if TYPE_CHECKING:
@@ -109,6 +115,34 @@ class Subject:
             for edge in self.resolution.edges
             if isinstance(edge.provider, Missing) and edge.required and self.reached(edge.importer)
         )
+
+    @functools.cached_property
+    def adds_unread_folders(self) -> bool:
+        """Whether Python code of the package adds DLL folders that could not be read from it without running it."""
+        if self.torch is not None:  # its own way of adding folders is modelled
+            return False
+        for file in self.view.files:
+            if file.layer is not Layer.SUBJECT or not file.path.endswith(".py") or file.size > SOURCE_LIMIT:
+                continue
+            source = self.view.read_text(file.path, SOURCE_LIMIT) or ""
+            if "add_dll_directory(" in source and not read_path_code(source, file.path).added:
+                return True
+        return False
+
+    @functools.cached_property
+    def has_qt(self) -> bool:
+        """Whether the package brings Qt itself."""
+        return any(re.fullmatch(r"qt\d?core\w*\.dll", base(path).lower()) for path in self.images)
+
+    @functools.cached_property
+    def optional_companions(self) -> dict[str, str]:
+        """Folded globs of DLLs that some image loads by name and can do without, with that image's name."""
+        found: dict[str, str] = {}
+        for path in self.images:
+            for need in companions_of(base(path)):
+                if not need.required:
+                    found.update({fold(name): base(path) for name in need.names})
+        return found
 
     @functools.cached_property
     def loaded_through(self) -> dict[str, str]:

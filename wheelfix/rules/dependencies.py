@@ -6,7 +6,8 @@ because one file that is absent is one thing to mend however many ask for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import fnmatch
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Edge, EdgeKind, Finding, Json, Missing, OwnedBy, Repairable, Severity, VcRedist, dll_key
@@ -92,6 +93,28 @@ def missing(subject: Subject, kind: EdgeKind, *, required: bool | None = None) -
     )
 
 
+def excuse_of(subject: Subject, need: Need) -> str:
+    """Return why it does not matter that nobody loads those who ask, or nothing: whoever tries goes on without."""
+    if all(_is_qt_plugin(subject, edge.importer) for edge in need.edges):
+        return "it is a plugin, and Qt passes over those that it cannot load"
+    parents = [_optional_for(subject, edge.importer) for edge in need.edges]
+    return f"{parents[0]} tries to load it and gets along without" if all(parents) else ""
+
+
+def _is_qt_plugin(subject: Subject, path: str) -> bool:
+    """Whether a DLL lies where Qt looks for plugins, in a package that brings Qt."""
+    folders = path.lower().split("/")[:-1]
+    return subject.has_qt and ("plugins" in folders or "qml" in folders)
+
+
+def _optional_for(subject: Subject, path: str) -> str:
+    """Return the DLL that loads this one by name if it can, according to the table of companions."""
+    for glob, parent in subject.optional_companions.items():
+        if fnmatch.fnmatchcase(dll_key(base(path)), glob):
+            return parent
+    return ""
+
+
 @rule(
     "WF301",
     "missing-dependency",
@@ -111,19 +134,22 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
     for need in missing(subject, EdgeKind.IMPORT):
         if is_debug_crt(need.name) and not need.reached:
             continue  # WF205 tells it better: the debug twin of a DLL, which nobody loads
-        evidence = _evidence(subject, need)
-        severity = Severity.ERROR if need.reached else Severity.WARNING
+        excuse = "" if need.reached else excuse_of(subject, need)
+        severity = Severity.ERROR if need.reached else Severity.INFO if excuse else Severity.WARNING
+        consequence = excuse or _consequence(subject, need)
         if need.present_at:
+            if need.reached and subject.adds_unread_folders:
+                severity = Severity.WARNING
+                consequence += "; unless the package's code adds that folder, which could not be read from it"
             yield finding(
                 "WF305",
                 subject.origin(need.present_at[0]),
-                f"{need.name} is in the wheel, but {listing(need.importers)} will not find it there; "
-                f"{_consequence(subject, need)}",
+                f"{need.name} is in the wheel, but {listing(need.importers)} will not find it there; {consequence}",
                 hint=(
-                    f"`wheelfix repair` puts a copy beside {need.importers[0]}; or add the folder with "
+                    f"'wheelfix repair' puts a copy beside {need.importers[0]}; or add the folder with "
                     "os.add_dll_directory before the import"
                 ),
-                evidence=evidence,
+                evidence=_evidence(subject, need),
                 severity=severity,
                 repairable=Repairable.ALWAYS,
             )
@@ -131,9 +157,9 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
             yield finding(
                 "WF301",
                 need.name,
-                f"{need.name}, imported by {listing(need.importers)}, is missing; {_consequence(subject, need)}",
+                f"{need.name}, imported by {listing(need.importers)}, is missing; {consequence}",
                 hint=where_from(need.name, subject),
-                evidence=evidence,
+                evidence=_evidence(subject, need),
                 severity=severity,
             )
 
@@ -154,32 +180,44 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
 )
 def missing_companions(subject: Subject) -> Iterator[Finding]:
     """Find DLLs that no import table shows and that are wanted all the same."""
+    grouped: dict[tuple[bool, Severity, tuple[str, ...]], list[Need]] = {}
     for need in missing(subject, EdgeKind.COMPANION):
-        wanted = [edge for edge in need.edges if edge.required]
-        reason = (wanted or [*need.edges])[0].because
-        by = listing(tuple(dict.fromkeys(_parent(edge) for edge in wanted or need.edges)))
-        evidence = {**_evidence(subject, need), "source": need.first.source, "reason": reason}
-        where = (
-            f"; a copy lies at {subject.origin(need.present_at[0])}, where it is not found" if need.present_at else ""
-        )
-        if wanted:
-            loaded = any(_counts(subject, edge) for edge in wanted)
-            yield finding(
-                "WF302",
-                need.name,
-                f"{need.name}, which {by} loads at run time, is missing{where}" + (f": {reason}" if reason else ""),
-                hint=where_from(need.name, subject),
-                evidence=evidence,
-                severity=Severity.ERROR if loaded else Severity.WARNING,
-            )
-        else:
-            yield finding(
-                "WF303",
-                need.name,
-                f"{need.name}, which {by} loads if it is there, is missing{where}" + (f": {reason}" if reason else ""),
-                hint=f"`wheelfix repair --companions all` brings it along; {where_from(need.name, subject)}",
-                evidence=evidence,
-            )
+        edges = [edge for edge in need.edges if edge.required] or [*need.edges]
+        required = edges[0].required
+        loaded = any(_counts(subject, edge) for edge in edges)
+        severity = Severity.INFO if not required else Severity.ERROR if loaded else Severity.WARNING
+        parents = tuple(dict.fromkeys(_parent(edge) for edge in edges))
+        # What many miss is told one by one; what one DLL that is itself absent would miss is one thing to know.
+        together = not required or all(is_absent(edge.importer) for edge in edges)
+        key = (required, severity, parents if together else (*parents, need.name))
+        grouped.setdefault(key, []).append(replace(need, edges=tuple(edges)))
+    for (required, severity, _), needs_of_one in grouped.items():
+        yield _companion_finding(subject, needs_of_one, required, severity)
+
+
+def _companion_finding(subject: Subject, group: list[Need], required: bool, severity: Severity) -> Finding:
+    first = group[0]
+    names = [need.name for need in group]
+    parents = tuple(dict.fromkeys(_parent(edge) for edge in first.edges))
+    verb, are = ("loads" if len(parents) == 1 else "load"), ("is" if len(group) == 1 else "are")
+    how = "at run time" if required else f"if {'it is' if len(group) == 1 else 'they are'} there"
+    place = f"; a copy lies at {subject.origin(first.present_at[0])}, where it is not found" if first.present_at else ""
+    reason = first.first.because
+    hint = where_from(first.name, subject)
+    return finding(
+        "WF302" if required else "WF303",
+        first.name,
+        f"{listing(names, 20)}, which {listing(parents)} {verb} {how}, {are} missing{place}"
+        + (f": {reason}" if reason else ""),
+        hint=hint if required else f"'wheelfix repair --companions all' brings such DLLs along; {hint}",
+        evidence={
+            **_evidence(subject, first),
+            "names": _strings(names),
+            "reason": reason,
+            "source": first.first.source,
+        },
+        severity=severity,
+    )
 
 
 def _parent(edge: Edge) -> str:
@@ -233,7 +271,7 @@ def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
         f"{'imports' if len(own[0].importers) == 1 else 'import'} what only the Visual C++ redistributable installs",
         hint=(
             "tell users to install https://aka.ms/vs/17/release/vc_redist.x64.exe, or add the DLLs with "
-            "`wheelfix repair --with-vcredist`; check the bare machine with `wheelfix scan --no-assume vcredist`"
+            "'wheelfix repair --with-vcredist'; check the bare machine with 'wheelfix scan --no-assume vcredist'"
         ),
         evidence={
             "names": [*names],
@@ -266,7 +304,7 @@ def owner_not_reachable(subject: Subject) -> Iterator[Finding]:
                 f"folder of {need.name} before the import"
             ),
             evidence={**_evidence(subject, need), "distribution": owner.distribution, "because": owner.because},
-            severity=Severity.ERROR if hard else Severity.WARNING,
+            severity=Severity.ERROR if hard else Severity.WARNING if need.reached else Severity.INFO,
         )
 
 

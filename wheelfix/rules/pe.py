@@ -58,7 +58,7 @@ def unreadable_images(subject: Subject) -> Iterator[Finding]:
             subject.origin(path),
             f"{what}; {_consequence(subject, path, importers)}",
             hint=(
-                "fetch the real file with `git lfs pull` and build the wheel again"
+                "fetch the real file with 'git lfs pull' and build the wheel again"
                 if code == "WF203"
                 else "replace it with the whole file from the build and pack the wheel again"
             ),

@@ -54,7 +54,7 @@ def driver_dll_shipped(subject: Subject) -> Iterator[Finding]:
                 if loader
                 else "a copy in the wheel is used instead of the installed one and fails where the driver is another"
             ),
-            hint=f"`wheelfix repair --drop '*/{base(path)}'`",
+            hint=f"'wheelfix repair --drop \"*/{base(path)}\"'",
             evidence={"source": driver.source},
             severity=Severity.INFO if loader else Severity.WARNING,
         )
@@ -91,7 +91,7 @@ def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
                 "WF602",
                 subject.origin(paths[0]),
                 f"{listing(names)} {verb} part of Windows; {consequence}",
-                hint=f"`wheelfix repair --drop '*/{names[0]}'`, unless the copy is there on purpose",
+                hint=f"'wheelfix repair --drop \"*/{names[0]}\"', unless the copy is there on purpose",
                 evidence={"paths": _strings(subject.origin(path) for path in paths)},
                 severity=severity,
             )
@@ -127,7 +127,7 @@ def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
         "WF603",
         subject.origin(found[0]),
         message + _verdict(only, shared),
-        hint="`wheelfix repair --drop-test-artifacts`, and build with BUILD_TEST=0",
+        hint="'wheelfix repair --drop-test-artifacts', and build with BUILD_TEST=0",
         evidence={
             "paths": _strings(subject.origin(path) for path in found),
             "only_they_need": _strings(only),
@@ -200,6 +200,6 @@ def unsigned(subject: Subject) -> Iterator[Finding]:
             subject.origin(bare[0]),
             f"{count(len(bare), 'file')} without a signature: {listing([base(path) for path in bare])}; machines that "
             "allow signed code only will not load them",
-            hint="sign them with `signtool sign /fd sha256 /tr URL /td sha256 FILE` before packing",
+            hint="sign them with 'signtool sign /fd sha256 /tr URL /td sha256 FILE' before packing",
             evidence={"paths": _strings(subject.origin(path) for path in bare)},
         )

@@ -94,7 +94,7 @@ def page(code: str) -> str:
         close = nearest(code)
         raise UsageError(
             f"there is no finding called {code!r}",
-            hint=f"did you mean {' or '.join(close)}?" if close else "`wheelfix explain` lists them all",
+            hint=f"did you mean {' or '.join(close)}?" if close else "'wheelfix explain' lists them all",
         )
     file = importlib.resources.files("wheelfix.rules") / "pages" / f"{known.code}.md"
     return file.read_text(encoding="utf-8")
@@ -140,7 +140,7 @@ def check_patterns(patterns: Iterable[str], option: str) -> tuple[str, ...]:
             close = nearest(pattern)
             raise UsageError(
                 f"{option} {pattern!r} matches no finding code or name",
-                hint=f"did you mean {' or '.join(close)}?" if close else "`wheelfix explain` lists them all",
+                hint=f"did you mean {' or '.join(close)}?" if close else "'wheelfix explain' lists them all",
             )
         kept.append(pattern.strip())
     return tuple(kept)

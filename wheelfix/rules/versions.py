@@ -85,7 +85,7 @@ def mixed_cudnn(subject: Subject) -> Iterator[Finding]:
                     subject.origin(paths[0]),
                     f"{listing([base(path) for path in paths])} {'is' if len(paths) == 1 else 'are'} of cuDNN {major}, "
                     f"but the library that loads the parts is {base(main)}, which will not use them",
-                    hint="take every cudnn*.dll from one cuDNN release: `wheelfix repair --cudnn FOLDER`",
+                    hint="take every cudnn*.dll from one cuDNN release: 'wheelfix repair --cudnn FOLDER'",
                     evidence={"paths": [*map(subject.origin, paths)]},
                 )
             releases = _releases(subject, paths, 4)
@@ -95,7 +95,7 @@ def mixed_cudnn(subject: Subject) -> Iterator[Finding]:
                     subject.origin(paths[0]),
                     f"cuDNN's parts are of different releases: {_told(releases)}; the first operation that needs both "
                     "fails with CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH or a crash",
-                    hint="take every cudnn*.dll from one cuDNN release: `wheelfix repair --cudnn FOLDER`",
+                    hint="take every cudnn*.dll from one cuDNN release: 'wheelfix repair --cudnn FOLDER'",
                     evidence=_evidence(subject, releases),
                 )
 
@@ -119,7 +119,7 @@ def mixed_mkl(subject: Subject) -> Iterator[Finding]:
                 subject.origin(odd[0]),
                 f"{listing([base(path) for path in odd])} will not be used: mkl_core beside "
                 f"{'it' if len(odd) == 1 else 'them'} is .{listing(sorted(layers))} and loads its own parts only",
-                hint="take every mkl_*.dll from one release: `wheelfix repair --oneapi FOLDER`",
+                hint="take every mkl_*.dll from one release: 'wheelfix repair --oneapi FOLDER'",
                 evidence={"paths": [*map(subject.origin, odd)]},
             )
         releases = _releases(subject, sorted(own), 2)
@@ -128,7 +128,7 @@ def mixed_mkl(subject: Subject) -> Iterator[Finding]:
                 "WF408",
                 subject.origin(min(own)),
                 f"MKL's parts are of different releases: {_told(releases)}; calls between them crash or go wrong",
-                hint="take every mkl_*.dll from one release: `wheelfix repair --oneapi FOLDER`",
+                hint="take every mkl_*.dll from one release: 'wheelfix repair --oneapi FOLDER'",
                 evidence=_evidence(subject, releases),
             )
 
