@@ -1,5 +1,53 @@
-"""wheelfix: say why a Windows wheel will not import, and write one that does."""
+"""wheelfix: say why a Windows wheel will not import, and write one that does.
+
+The functions here are what the command line uses: :func:`scan`, :func:`repair`, :func:`verify` and :func:`diagnose`.
+They are imported when they are first asked for, so that ``wheelfix --version`` answers at once.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wheelfix.model import Finding, ScanReport
+    from wheelfix.options import RepairOptions, RootOptions, ScanOptions
+    from wheelfix.verbs.repair import repair_wheel as repair
+    from wheelfix.verbs.scan import scan, scan_all
+    from wheelfix.verbs.verify import verify
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Finding",
+    "RepairOptions",
+    "RootOptions",
+    "ScanOptions",
+    "ScanReport",
+    "__version__",
+    "repair",
+    "scan",
+    "scan_all",
+    "verify",
+]
+
+_HOMES = {
+    "Finding": "wheelfix.model",
+    "ScanReport": "wheelfix.model",
+    "RepairOptions": "wheelfix.options",
+    "RootOptions": "wheelfix.options",
+    "ScanOptions": "wheelfix.options",
+    "repair": "wheelfix.verbs.repair:repair_wheel",
+    "scan": "wheelfix.verbs.scan",
+    "scan_all": "wheelfix.verbs.scan",
+    "verify": "wheelfix.verbs.verify",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'wheelfix' has no attribute {name!r}")
+    import importlib
+
+    module, _, inner = home.partition(":")
+    return getattr(importlib.import_module(module), inner or name)

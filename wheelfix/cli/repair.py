@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
     from wheelfix.cli.main import Subparsers
     from wheelfix.cli.parser import Parser
-    from wheelfix.installed import InstalledRepair
     from wheelfix.model import Json
     from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
-    from wheelfix.repair import Repaired
+    from wheelfix.verbs.installed import InstalledRepair
+    from wheelfix.verbs.repair import Repaired
 
 EXAMPLES = """\
   wheelfix repair dist\\*.whl                       into the folder wheelhouse
@@ -201,7 +201,7 @@ def execute(args: argparse.Namespace) -> int:
         plans = read_lock(args.locked)
         for plan in plans:
             with teller.attempt(plan.wheel.path):
-                from wheelfix.repair import replay
+                from wheelfix.verbs.repair import replay
 
                 teller.add(replay(plan, options, str(args.locked)))
         return teller.finish()
@@ -219,8 +219,8 @@ def execute(args: argparse.Namespace) -> int:
 def _repair_all(
     paths: tuple[Path, ...], options: RepairOptions, args: argparse.Namespace, teller: _Teller
 ) -> Iterator[Plan]:
-    from wheelfix.repair import repair
-    from wheelfix.sources import open_index
+    from wheelfix.roots.gather import open_index
+    from wheelfix.verbs.repair import repair
 
     with open_index(options.scan.roots) as index, Progress(sys.stderr, len(paths), enabled=_wanted(args)) as progress:
         for path in paths:
@@ -237,8 +237,8 @@ def _wanted(args: argparse.Namespace) -> bool | None:
 
 
 def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
-    from wheelfix.installed import repair_installed, undo
-    from wheelfix.sources import open_index
+    from wheelfix.roots.gather import open_index
+    from wheelfix.verbs.installed import repair_installed, undo
 
     look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
     if args.undo:

@@ -44,8 +44,8 @@ def execute(args: argparse.Namespace) -> int:
     """List the roots."""
     from wheelfix.roots import describe
     from wheelfix.roots.discover import explore
+    from wheelfix.roots.gather import open_index
     from wheelfix.roots.host import this_machine
-    from wheelfix.sources import open_index
 
     host = this_machine()
     options = root_options(args)

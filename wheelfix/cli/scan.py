@@ -92,7 +92,7 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
 
 def execute(args: argparse.Namespace) -> int:
     """Scan every input, tell each as it comes, and return the worst exit code."""
-    from wheelfix.scan import ScanFailure, scan_all
+    from wheelfix.verbs.scan import ScanFailure, scan_all
 
     output = Output.from_args(args)
     options = scan_options(args)

@@ -42,8 +42,8 @@ def execute(args: argparse.Namespace) -> int:
     """Verify every wheel and return the worst exit code."""
     from wheelfix.options import ScanOptions, all_cores
     from wheelfix.rules.registry import check_patterns
-    from wheelfix.scan import ScanFailure
-    from wheelfix.verify import verify_all
+    from wheelfix.verbs.scan import ScanFailure
+    from wheelfix.verbs.verify import verify_all
 
     output = Output.from_args(args)
     options = ScanOptions(

@@ -33,7 +33,7 @@ from wheelfix.plan.needs import Lack, destinations, lacks, matches_any, needers
 from wheelfix.roots.choose import choose
 from wheelfix.roots.family import family_files
 from wheelfix.roots.outcome import Choice, Conflict, Need, Terms
-from wheelfix.scan import examine_view
+from wheelfix.verbs.scan import examine_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from wheelfix.model import ImageFacts, Resolution
     from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootFile, RootIndex
-    from wheelfix.scan import Examination
+    from wheelfix.verbs.scan import Examination
 
 ROUNDS = 64
 """More rounds than the longest chain of dependencies; a bound, not a policy."""

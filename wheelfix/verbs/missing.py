@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.view import base_name
 from wheelfix.model import Candidate, Edge, EdgeKind, Missing, MissingDll, dll_key
-from wheelfix.sources import list_candidates
+from wheelfix.roots.gather import list_candidates
 
 if TYPE_CHECKING:
     from wheelfix.roots.index import RootIndex

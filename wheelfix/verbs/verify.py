@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
@@ -10,19 +11,18 @@ from wheelfix.errors import WheelfixError
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView
 from wheelfix.model import Machine, Resolution, ScanReport
+from wheelfix.options import ScanOptions
 from wheelfix.rules.context import Subject
 from wheelfix.rules.registry import run
-from wheelfix.scan import ScanFailure, archive_facts
+from wheelfix.verbs.scan import ScanFailure, archive_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from wheelfix.options import ScanOptions
 
 
-def verify(path: Path, options: ScanOptions) -> ScanReport:
+def verify(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
     """Return a report with findings about the archive and its RECORD alone."""
+    path, options = Path(path), options or ScanOptions(verify=True)
     with Archive.open(path, options.limits) as archive:
         info = WheelInfo.from_archive(archive)
         facts = archive_facts(archive, info, options)

@@ -11,7 +11,7 @@ from wheelfix.archive.readback import read_back
 from wheelfix.archive.record import Record, Row, record_member
 from wheelfix.archive.writer import write_wheel
 from wheelfix.errors import CannotRepair
-from wheelfix.sbom import FILE_NAME, make_sbom
+from wheelfix.plan.sbom import FILE_NAME, make_sbom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

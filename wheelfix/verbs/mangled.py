@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.delve import run_delvewheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.knowledge.families import demangle
 from wheelfix.model import InView, Missing, Severity, dll_key
 from wheelfix.plan.sources import new_members
-from wheelfix.rewrite import keep, rewrite
-from wheelfix.scan import examine_wheel
+from wheelfix.verbs.delve import run_delvewheel
+from wheelfix.verbs.rewrite import keep, rewrite
+from wheelfix.verbs.scan import examine_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wheelfix.plan.make import Planned
     from wheelfix.plan.model import Addition, Plan
     from wheelfix.roots.index import RootIndex
-    from wheelfix.scan import Examination
+    from wheelfix.verbs.scan import Examination
 
 
 def repair_with_libs(

@@ -21,7 +21,7 @@ from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.loader.places import open_environment
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.plan.make import make_plan, still_broken
-from wheelfix.scan import chosen_distributions, examine_installed
+from wheelfix.verbs.scan import chosen_distributions, examine_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,9 +21,9 @@ from wheelfix.model import Machine, Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.pe.forge import forge_dll
 from wheelfix.plan.lock import read_lock, write_lock
-from wheelfix.repair import Outcome, repair, replay
-from wheelfix.scan import scan
-from wheelfix.sources import open_index
+from wheelfix.roots.gather import open_index
+from wheelfix.verbs.repair import Outcome, repair, replay
+from wheelfix.verbs.scan import scan
 
 
 def options(tmp_path, *roots, **more):

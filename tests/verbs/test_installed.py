@@ -9,11 +9,11 @@ import pytest
 from wheelfix.archive.record import Record
 from wheelfix.errors import CannotRepair, InputError
 from wheelfix.example import kepler_cu117, write_roots, write_wheel
-from wheelfix.installed import JOURNAL, repair_installed, undo
 from wheelfix.model import ScanReport, Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.scan import scan_all
-from wheelfix.sources import open_index
+from wheelfix.roots.gather import open_index
+from wheelfix.verbs.installed import JOURNAL, repair_installed, undo
+from wheelfix.verbs.scan import scan_all
 
 INFO = "Lib/site-packages/torch-2.7.1+cu117.dist-info"
 

@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.errors import CannotRepair
-from wheelfix.mangled import repair_with_libs
+from wheelfix.options import RepairOptions
 from wheelfix.plan.lock import check_lock, open_sources
 from wheelfix.plan.make import Planned, make_plan, still_broken
 from wheelfix.plan.sources import new_members
-from wheelfix.rewrite import keep, rewrite
-from wheelfix.scan import examine_wheel
+from wheelfix.roots.gather import open_index
+from wheelfix.verbs.mangled import repair_with_libs
+from wheelfix.verbs.rewrite import keep, rewrite
+from wheelfix.verbs.scan import examine_wheel
 
 if TYPE_CHECKING:
     from wheelfix.model import ScanReport
-    from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
     from wheelfix.roots.index import RootIndex
-    from wheelfix.scan import Progress
+    from wheelfix.verbs.scan import Progress
 
 
 class Outcome(str, enum.Enum):
@@ -48,6 +49,13 @@ class Repaired:
     """None when a lock was replayed, which scans nothing."""
     after: ScanReport | None
     size: int = 0
+
+
+def repair_wheel(path: str | Path, options: RepairOptions | None = None, *, dry_run: bool = False) -> Repaired:
+    """Repair one wheel with the roots that the options name; what the Python API calls ``wheelfix.repair``."""
+    chosen = options or RepairOptions(wheel_dir=Path("wheelhouse"))
+    with open_index(chosen.scan.roots) as index:
+        return repair(Path(path), chosen, index, dry_run=dry_run)
 
 
 def repair(

@@ -20,13 +20,13 @@ from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile, assumptions
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.torch import torch_facts
-from wheelfix.missing import list_missing
 from wheelfix.model import FileVersion, Image, Machine, ScannedImage, ScanReport
 from wheelfix.options import ScanOptions
 from wheelfix.pe.version import read_version
+from wheelfix.roots.gather import open_index
 from wheelfix.rules.context import Subject
 from wheelfix.rules.registry import run
-from wheelfix.sources import open_index
+from wheelfix.verbs.missing import list_missing
 
 if TYPE_CHECKING:
     from wheelfix.archive.faults import ArchiveFault

@@ -1,0 +1,1 @@
+"""What wheelfix can do: each verb is a short story over the rooms."""
