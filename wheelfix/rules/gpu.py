@@ -1,69 +1,25 @@
-"""WF5xx: whether the GPU code in the wheel runs on the card that was asked about.
+"""WF5xx: whether the GPU code in the wheel, and its CUDA release, run on the card that was asked about.
 
-NVIDIA's rules of binary compatibility (CUDA C++ Programming Guide, "Compute Capabilities" and "Binary Compatibility"):
-machine code (SASS) runs on cards of the same major and of the same or a higher minor; intermediate code (PTX) is
-compiled by the driver for the same or any higher architecture; code for an architecture with a letter (``sm_90a``,
-``sm_100f``) is made for that architecture and moves nowhere.
+The rules of compatibility are in :mod:`wheelfix.rules.gpufit`.
 """
 
 from __future__ import annotations
 
-import enum
-import re
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.cards import architecture, build_flags
 from wheelfix.knowledge.cuda import cuda_majors_for, release
 from wheelfix.knowledge.drivers import driver_needed, last_driver
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.rules.coherence import cuda_dlls
 from wheelfix.rules.context import Subject, base
+from wheelfix.rules.gpufit import Fit, fit, parse_arch
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-_ARCH = re.compile(r"(?:sm_|compute_|ptx_)?(?P<major>\d+?)\.?(?P<minor>\d)(?P<variant>[a-z]?)")
-
-
-class Fit(enum.Enum):
-    """How a set of GPU code fits a card, best first."""
-
-    NATIVE = "native"
-    """Machine code for this very architecture."""
-    SAME_MAJOR = "same major"
-    """Machine code of an older card of the same generation, which runs as it is."""
-    PTX = "ptx"
-    """Intermediate code that the driver compiles when it is first used."""
-    NONE = "none"
-    """Nothing that runs."""
-
-
-def parse_arch(text: str) -> tuple[int, int, str]:
-    """Return major, minor and variant of ``sm_86``, ``8.6``, ``ptx_90a``, ``sm_120``; ValueError for anything else."""
-    match = _ARCH.fullmatch(text.strip().lower())
-    if match is None:
-        raise ValueError(f"{text!r} is no GPU architecture")
-    return int(match["major"]), int(match["minor"]), match["variant"]
-
-
-def fit(archs: Iterable[str], card: str) -> Fit:
-    """Return how a DLL's code fits a card, both as architecture names."""
-    major, minor, _ = parse_arch(card)
-    found = {Fit.NONE}
-    for arch in archs:
-        own_major, own_minor, variant = parse_arch(arch)
-        same = (own_major, own_minor) == (major, minor)
-        older = own_major == major and own_minor < minor and not variant
-        if arch.startswith("ptx_"):
-            if same or ((own_major, own_minor) < (major, minor) and not variant):
-                found.add(Fit.PTX)
-        elif same:
-            found.add(Fit.NATIVE)
-        elif older:
-            found.add(Fit.SAME_MAJOR)
-    return min(found, key=list(Fit).index)
 
 
 @rule(
@@ -97,7 +53,7 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
                 subject.origin(path),
                 f"{base(path)} has code for {listing(archs, 12)}, none of which runs on {subject.gpu}; its kernels "
                 "fail with 'no kernel image is available for execution on the device'",
-                hint=_remedy(path, subject.gpu),
+                hint=_remedy(path, subject, subject.gpu),
                 evidence=evidence,
                 severity=Severity.ERROR if loaded else Severity.WARNING,
             )
@@ -107,7 +63,7 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
                 subject.origin(path),
                 f"{base(path)} has no machine code for {subject.gpu}, only PTX ({listing(_ptx(archs))}); the driver "
                 "compiles it at first use, which can take minutes, and a driver older than the toolkit cannot",
-                hint=_remedy(path, subject.gpu),
+                hint=_remedy(path, subject, subject.gpu),
                 evidence=evidence,
             )
 
@@ -156,14 +112,32 @@ def _ptx(archs: Iterable[str]) -> list[str]:
     return [arch for arch in archs if arch.startswith("ptx_")]
 
 
-def _remedy(path: str, card: str) -> str:
-    """Return the flag that makes the code, or the vendor's file to take instead."""
+def _remedy(path: str, subject: Subject, card: str) -> str:
+    """Return the flag that makes the code, or the release of the vendor's file that has it."""
     member = family_of(base(path))
     major, minor, _ = parse_arch(card)
     if member is not None and member.family.vendor == "NVIDIA":
-        return f"take a release of {member.family.title} that still has, or already has, code for {card}"
-    if member is not None and member.family.group == "torch":
-        return f"build torch with TORCH_CUDA_ARCH_LIST={major}.{minor}"
-    return (
-        f"build with CMAKE_CUDA_ARCHITECTURES={major}{minor} (torch extensions: TORCH_CUDA_ARCH_LIST={major}.{minor})"
-    )
+        return _other_release(member.family.group, member.family.title, (major, minor))
+    torch_flag, cmake_flag = build_flags((major, minor))
+    if member is None or member.family.group != "torch":
+        return f"build with {cmake_flag} (torch extensions: {torch_flag})"
+    known = architecture((major, minor))
+    built = release(subject.torch.cuda) if subject.torch is not None and subject.torch.cuda else None
+    if known is None or built is None or known.compiles_with(built):
+        return f"build torch with {torch_flag}"
+    edge = known.first_cuda if built < known.first_cuda else known.last_cuda or known.first_cuda
+    which = "the first" if built < known.first_cuda else "the last"
+    return f"build torch with {torch_flag} and CUDA {edge[0]}.{edge[1]}, {which} toolkit that compiles for {card}"
+
+
+def _other_release(group: str, title: str, capability: tuple[int, int]) -> str:
+    """Return which release of NVIDIA's library to take for a card."""
+    card = f"sm_{capability[0]}{capability[1]}"
+    known = architecture(capability)
+    if known is not None and group == "cudnn" and known.cudnn_has:
+        return f"take cuDNN {known.cudnn_has}, the last that is known to have code for {card}"
+    if known is not None and group == "cuda" and known.last_cuda is not None:
+        return f"take {title} of CUDA {known.last_cuda[0]}.{known.last_cuda[1]} or before, which have code for {card}"
+    if known is not None and group == "cuda":
+        return f"take {title} of CUDA {known.first_cuda[0]}.{known.first_cuda[1]} or later, which have code for {card}"
+    return f"take a release of {title} that has code for {card}"

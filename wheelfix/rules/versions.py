@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import demangle, family_of
 from wheelfix.knowledge.system import runtime_file
+from wheelfix.knowledge.toolchains import runtime_needed
 from wheelfix.model import EdgeKind, Finding, InView, Json, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule
@@ -192,7 +193,7 @@ def vc_runtime_too_old(subject: Subject) -> Iterator[Finding]:
         own = runtime_file(demangle(dll_key(base(edge.importer))))
         if image is None or known is None or known.toolset.id != "14" or known.debug or own is not None:
             continue
-        if image.linker[0] == 14 and image.linker > newest.get(runtime, ((0, 0), ""))[0]:
+        if runtime_needed(image.linker) and image.linker > newest.get(runtime, ((0, 0), ""))[0]:
             newest[runtime] = (image.linker, edge.importer)
     for path, (linker, importer) in sorted(newest.items()):
         version = subject.version_of(path) if path in subject.images else None

@@ -1,0 +1,88 @@
+"""The rules of binary compatibility, and which card a word stands for."""
+
+from __future__ import annotations
+
+import pytest
+
+from wheelfix.errors import EnvironmentFailure, UsageError
+from wheelfix.rules import gpufit
+from wheelfix.rules.gpufit import Fit, card_arch, fit, parse_arch
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sm_86", (8, 6, "")),
+        ("8.6", (8, 6, "")),
+        ("SM_120", (12, 0, "")),
+        ("12.0", (12, 0, "")),
+        ("ptx_90a", (9, 0, "a")),
+        ("compute_100f", (10, 0, "f")),
+        ("35", (3, 5, "")),
+    ],
+)
+def test_architectures_are_read(text: str, expected: tuple[int, int, str]) -> None:
+    assert parse_arch(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "sm_", "Kepler", "8.6.1"])
+def test_what_is_no_architecture_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="GPU architecture"):
+        parse_arch(text)
+
+
+@pytest.mark.parametrize(
+    ("archs", "card", "expected"),
+    [
+        (["sm_86"], "sm_86", Fit.NATIVE),
+        (["sm_80"], "sm_86", Fit.SAME_MAJOR),
+        (["sm_80"], "sm_89", Fit.SAME_MAJOR),
+        (["sm_86"], "sm_80", Fit.NONE),
+        (["sm_89"], "sm_90", Fit.NONE),
+        (["sm_86", "sm_89"], "sm_120", Fit.NONE),
+        (["ptx_86"], "sm_120", Fit.PTX),
+        (["ptx_90"], "sm_86", Fit.NONE),
+        (["ptx_86"], "sm_86", Fit.PTX),
+        (["sm_90a"], "sm_90", Fit.NATIVE),
+        (["sm_100f"], "sm_103", Fit.NONE),
+        (["ptx_90a"], "sm_100", Fit.NONE),
+        (["sm_80", "ptx_80"], "sm_86", Fit.SAME_MAJOR),
+        (["sm_50", "sm_60", "sm_70"], "sm_35", Fit.NONE),
+        ([], "sm_35", Fit.NONE),
+    ],
+    ids=lambda value: "+".join(value) if isinstance(value, list) else str(value),
+)
+def test_rules_of_binary_compatibility(archs: list[str], card: str, expected: Fit) -> None:
+    assert fit(archs, card) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("sm_35", "sm_35"), ("3.5", "sm_35"), ("K40c", "sm_35"), ("RTX 5070", "sm_120"), ("compute_86", "sm_86")],
+)
+def test_words_for_cards(text: str, expected: str) -> None:
+    assert card_arch(text) == expected
+
+
+def test_an_unknown_card_is_refused_with_a_way_out() -> None:
+    with pytest.raises(UsageError) as caught:
+        card_arch("Voodoo 2")
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("answer", ["8.6\n", "8.6\n8.6\n"])
+def test_native_asks_the_driver(answer: str) -> None:
+    assert card_arch("Native", lambda: answer) == "sm_86"
+
+
+def test_native_with_different_cards_is_a_question() -> None:
+    with pytest.raises(UsageError, match="different architectures"):
+        card_arch("native", lambda: "8.6\n12.0\n")
+
+
+def test_native_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpufit, "_ASK_DRIVER", ("no-such-program-anywhere",))
+    with pytest.raises(EnvironmentFailure, match="nvidia-smi gives no answer"):
+        card_arch("native")
+    with pytest.raises(EnvironmentFailure, match="names no card"):
+        card_arch("native", lambda: "N/A\n")

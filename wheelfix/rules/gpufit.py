@@ -1,0 +1,102 @@
+"""Whether GPU code runs on a card: NVIDIA's rules of binary compatibility, and which card a word stands for.
+
+The rules are those of the CUDA C++ Programming Guide ("Binary Compatibility", "PTX Compatibility"): machine code
+(SASS) runs on cards of the same major and of the same or a higher minor; intermediate code (PTX) is compiled by the
+driver for the same or any higher architecture; code for an architecture with a letter (``sm_90a``, ``sm_100f``) is
+made for that architecture and moves nowhere.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import EnvironmentFailure, UsageError
+from wheelfix.knowledge.cards import capability_of, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_ARCH = re.compile(r"(?:sm_|compute_|ptx_)?(?P<major>\d+?)\.?(?P<minor>\d)(?P<variant>[a-z]?)")
+_ASK_DRIVER = ("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
+
+
+class Fit(enum.Enum):
+    """How a set of GPU code fits a card, best first."""
+
+    NATIVE = "native"
+    """Machine code for this very architecture."""
+    SAME_MAJOR = "same major"
+    """Machine code of an older card of the same generation, which runs as it is."""
+    PTX = "ptx"
+    """Intermediate code that the driver compiles when it is first used."""
+    NONE = "none"
+    """Nothing that runs."""
+
+
+def parse_arch(text: str) -> tuple[int, int, str]:
+    """Return major, minor and variant of ``sm_86``, ``8.6``, ``ptx_90a``, ``sm_120``; ValueError for anything else."""
+    match = _ARCH.fullmatch(text.strip().lower())
+    if match is None:
+        raise ValueError(f"{text!r} is no GPU architecture")
+    return int(match["major"]), int(match["minor"]), match["variant"]
+
+
+def fit(archs: Iterable[str], card: str) -> Fit:
+    """Return how a DLL's code fits a card, both as architecture names."""
+    major, minor, _ = parse_arch(card)
+    found = {Fit.NONE}
+    for arch in archs:
+        own_major, own_minor, variant = parse_arch(arch)
+        same = (own_major, own_minor) == (major, minor)
+        if arch.startswith("ptx_"):
+            if same or ((own_major, own_minor) < (major, minor) and not variant):
+                found.add(Fit.PTX)
+        elif same:
+            found.add(Fit.NATIVE)
+        elif own_major == major and own_minor < minor and not variant:
+            found.add(Fit.SAME_MAJOR)
+    return min(found, key=list(Fit).index)
+
+
+def card_arch(text: str, ask: Callable[[], str] | None = None) -> str:
+    """Return the architecture, as ``sm_86``, that ``8.6``, ``K40c``, ``RTX 5070`` or ``native`` stands for.
+
+    ``native`` asks the driver of this machine; several cards in it must be alike. UsageError for a word that no table
+    knows, EnvironmentFailure where no driver answers.
+    """
+    word = text.strip()
+    if word.lower() == "native":
+        return _native((ask or _ask_driver)())
+    capability = capability_of(word)
+    if capability is None:
+        close = suggest(word)
+        hint = f"did you mean {' or '.join(close)}?" if close else "give the architecture instead, as sm_86 or 8.6"
+        raise UsageError(f"--gpu {text}", because="no table knows that card", hint=hint)
+    return f"sm_{capability[0]}{capability[1]}"
+
+
+def _native(answer: str) -> str:
+    found = sorted({line.strip() for line in answer.splitlines() if re.fullmatch(r"\s*\d+\.\d\s*", line)})
+    if not found:
+        raise EnvironmentFailure("--gpu native", because="the driver names no card", hint="give the card: --gpu sm_86")
+    if len(found) > 1:
+        raise UsageError(
+            "--gpu native",
+            because=f"this machine has cards of different architectures ({', '.join(found)})",
+            hint=f"choose one: --gpu {found[0]}",
+        )
+    major, _, minor = found[0].partition(".")
+    return f"sm_{major}{minor}"
+
+
+def _ask_driver() -> str:
+    try:
+        done = subprocess.run(_ASK_DRIVER, capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError) as exc:
+        raise EnvironmentFailure(
+            "--gpu native", because=f"nvidia-smi gives no answer ({exc})", hint="give the card: --gpu sm_86"
+        ) from exc
+    return done.stdout
