@@ -1,0 +1,62 @@
+"""Whether a tier of tests can run here: one place that skips it with a reason, or fails where nothing may be skipped."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+REQUIRED = "WHEELFIX_REQUIRE_TIERS"
+"""With this variable set a tier that cannot run is a failure; CI sets it, so that nothing is skipped unseen."""
+WHEELS = "WHEELFIX_WHEELS"
+"""The folder of real wheels, when it is not the usual one."""
+
+
+def unavailable(reason: str) -> NoReturn:
+    """Skip the test with a reason of one line, or fail it where tiers are required."""
+    if os.environ.get(REQUIRED):
+        pytest.fail(f"{reason}, and {REQUIRED} is set", pytrace=False)
+    pytest.skip(reason)
+
+
+def require(condition: object, reason: str) -> None:
+    """Go on only if what the test needs is there."""
+    if not condition:
+        unavailable(reason)
+
+
+def program(name: str, package: str) -> str:
+    """Return the path of a program that the test runs."""
+    found = shutil.which(name)
+    require(found, f"there is no {name} here (Debian: apt-get install {package})")
+    assert found is not None
+    return found
+
+
+def cache_folder() -> Path:
+    """Return where the tests keep things between runs."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "wheelfix"
+
+
+def wheels_folder() -> Path:
+    """Return the folder of real wheels; ``python -m tests.real.fetch`` fills it."""
+    chosen = os.environ.get(WHEELS)
+    return Path(chosen) if chosen else cache_folder() / "wheels"
+
+
+def wheel(name: str, *, optional: bool = False) -> Path:
+    """Return a real wheel by its file name.
+
+    An optional one, too large for CI, is skipped wherever it is not at hand.
+    """
+    path = wheels_folder() / name
+    if not path.is_file():
+        reason = f"{name} is not in {wheels_folder()} (python -m tests.real.fetch --all)"
+        if optional:
+            pytest.skip(reason)
+        unavailable(reason)
+    return path
