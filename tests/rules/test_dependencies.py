@@ -126,8 +126,8 @@ def test_a_folder_that_code_may_add_softens_the_verdict(source: str, severity: s
 @pytest.mark.parametrize(
     ("path", "core", "expected"),
     [
-        ("PySide6/plugins/sqldrivers/qsqlpsql.dll", True, ["WF301:info"]),
-        ("PySide6/qml/QtQuick/Pdf/pdfquickplugin.dll", True, ["WF301:info"]),
+        ("PySide6/plugins/sqldrivers/qsqlpsql.dll", True, ["WF301:warning"]),
+        ("PySide6/qml/QtQuick/Pdf/pdfquickplugin.dll", True, ["WF301:warning"]),
         ("PySide6/qsqlpsql.dll", True, ["WF301:warning"]),
         ("pkg/plugins/filter.dll", False, ["WF301:warning"]),
     ],
@@ -142,7 +142,7 @@ def test_an_optional_companion_may_lack_something_itself() -> None:
     bind = "Library/bin/tbbbind_2_0.dll"
     images = {"Library/bin/tbb12.dll": dll(), bind: dll("libhwloc-15.dll")}
     found = run(subject(images, [edge(bind, "libhwloc-15.dll")]), "WF301")
-    assert [str(item.severity) for item in found] == ["info"]
+    assert [str(item.severity) for item in found] == ["warning"]
     assert "tbb12.dll tries to load it and gets along without" in found[0].message
 
 
@@ -218,7 +218,7 @@ def test_required_companions_are_told_one_by_one() -> None:
 
 @pytest.mark.parametrize(
     ("required", "loaded", "expected"),
-    [(True, True, ["WF304:error"]), (False, True, ["WF304:warning"]), (False, False, ["WF304:info"])],
+    [(True, True, ["WF304:error"]), (False, True, ["WF304:warning"]), (False, False, ["WF304:warning"])],
 )
 def test_delay_loads(required: bool, loaded: bool, expected: list[str]) -> None:
     need = edge(PYD, "late.dll", kind=EdgeKind.DELAY, required=required)

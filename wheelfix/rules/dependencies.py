@@ -135,7 +135,7 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
         if is_debug_crt(need.name) and not need.reached:
             continue  # WF205 tells it better: the debug twin of a DLL, which nobody loads
         excuse = "" if need.reached else excuse_of(subject, need)
-        severity = Severity.ERROR if need.reached else Severity.INFO if excuse else Severity.WARNING
+        severity = Severity.ERROR if need.reached else Severity.WARNING
         consequence = excuse or _consequence(subject, need)
         if need.present_at:
             if need.reached and subject.adds_unread_folders:
@@ -246,7 +246,7 @@ def missing_delay_loads(subject: Subject) -> Iterator[Finding]:
             + (" and ordinary use makes that call" if wanted else " unless the program is prepared for it"),
             hint=where_from(need.name, subject),
             evidence=_evidence(subject, need),
-            severity=Severity.ERROR if wanted else Severity.WARNING if need.reached else Severity.INFO,
+            severity=Severity.ERROR if wanted else Severity.WARNING,
         )
 
 
