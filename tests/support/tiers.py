@@ -1,4 +1,4 @@
-"""Whether a tier of tests can run here: one place that skips it with a reason, or fails where nothing may be skipped."""
+"""Whether a tier of tests can run here: skips it with a reason, or fails it where nothing may be skipped."""
 
 from __future__ import annotations
 
