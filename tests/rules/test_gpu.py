@@ -30,7 +30,7 @@ def test_a_dll_without_code_for_the_card() -> None:
     ],
 )
 def test_the_remedy_fits_the_maker(name: str, hint: str) -> None:
-    found = run(subject({LIB + name: dll()}, archs={LIB + name: ("sm_50",)}, gpu="sm_35"))
+    found = run(subject({LIB + name: dll()}, archs={LIB + name: ("sm_50", "sm_60")}, gpu="sm_35"))
     assert [f"{item.code}:{item.severity}" for item in found] == ["WF501:warning"]
     assert hint in found[0].hint
 
@@ -62,6 +62,12 @@ def test_the_toolkit_must_know_the_card(cuda: str, gpu: str, hint: str) -> None:
 def test_when_there_is_nothing_to_say(archs: tuple[str, ...] | None, gpu: str | None, expected: list[str]) -> None:
     known = {} if archs is None else {CUDA: archs}
     assert codes(subject({CUDA: dll()}, events=[loads(CUDA)], archs=known, gpu=gpu)) == expected
+
+
+@pytest.mark.parametrize(("size", "expected"), [(345_088, []), (5 << 20, ["WF501:warning"])])
+def test_what_nvcc_leaves_behind_is_no_kernel(size: int, expected: list[str]) -> None:
+    path = LIB + "nvblas64_11.dll"
+    assert codes(subject({path: dll(size=size)}, archs={path: ("sm_52",)}, gpu="sm_35")) == expected
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,9 @@ from wheelfix.rules.wording import listing
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+_LEFT_OVER = 1 << 20
+"""A DLL with kernels of its own for one architecture is larger."""
+
 
 @rule(
     "WF501",
@@ -42,7 +45,7 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
         return
     for path in subject.images:
         archs = subject.archs(path)
-        if not archs:
+        if not archs or _is_left_over(archs, subject.images[path].size):
             continue
         fits = fit(archs, subject.gpu)
         evidence: dict[str, Json] = {"archs": [*archs], "gpu": subject.gpu, "fit": fits.value}
@@ -108,6 +111,11 @@ def _releases(subject: Subject) -> list[tuple[int, int]]:
     return [(major, -1) for major in sorted(majors)]
 
 
+def _is_left_over(archs: tuple[str, ...], size: int) -> bool:
+    """Whether the code is only what nvcc links in when nobody names an architecture, as in NVIDIA's nvblas64_11.dll."""
+    return set(archs) <= {"sm_52", "ptx_52"} and size < _LEFT_OVER
+
+
 def _ptx(archs: Iterable[str]) -> list[str]:
     return [arch for arch in archs if arch.startswith("ptx_")]
 
@@ -137,7 +145,7 @@ def _other_release(group: str, title: str, capability: tuple[int, int]) -> str:
     if known is not None and group == "cudnn" and known.cudnn_has:
         return f"take cuDNN {known.cudnn_has}, the last that is known to have code for {card}"
     if known is not None and group == "cuda" and known.last_cuda is not None:
-        return f"take {title} of CUDA {known.last_cuda[0]}.{known.last_cuda[1]} or before, which have code for {card}"
+        return f"take {title} of CUDA {known.last_cuda[0]}.{known.last_cuda[1]} or before, which has code for {card}"
     if known is not None and group == "cuda":
-        return f"take {title} of CUDA {known.first_cuda[0]}.{known.first_cuda[1]} or later, which have code for {card}"
+        return f"take {title} of CUDA {known.first_cuda[0]}.{known.first_cuda[1]} or later, which has code for {card}"
     return f"take a release of {title} that has code for {card}"
