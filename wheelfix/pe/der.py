@@ -1,7 +1,7 @@
 """As much of DER and X.509 as a signature in a DLL takes: nodes, object identifiers, names, RSA keys.
 
-Own code of a hundred lines instead of a library: asn1crypto has had no release since 2022, signify rests on oscrypto,
-which nobody keeps, and cryptography weighs more than all of wheelfix. Everything is length-checked; what does not
+Own code instead of a library: so little is needed that a dependency, or an optional extra that is then missing when
+somebody asks who signed a file, would cost more than it saves. Everything is length-checked; what does not
 parse raises :class:`DerError`, which never leaves this room.
 """
 
