@@ -354,7 +354,7 @@ def test_cut_anywhere_never_raises() -> None:
     ],
 )
 def test_lief_says_the_same(which: str, signer: str) -> None:
-    """Vendors' real signatures hold; LIEF agrees on the digest and the signer's name. It is asked for no more than that."""
+    """Vendors' real signatures hold; LIEF agrees on the digest and the signer's name."""
     lief = pytest.importorskip("lief")
     lief.logging.disable()
     signers = set()
