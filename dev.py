@@ -1,0 +1,92 @@
+"""The task runner: makes a virtual environment beside itself, installs what a task needs, and runs it.
+
+python dev.py demo        install wheelfix and walk through the embedded example
+python dev.py test        install the test tools and run what needs nothing else
+python dev.py lint        ruff and mypy
+python dev.py wine        hold the loader model against Wine of this machine's type
+python dev.py wine-x64    load real vendor DLLs and run torch's own loader under an x86_64 Wine
+python dev.py fetch       download the wheels that the real tier wants (add --all for every one)
+python dev.py real        scan, break and repair real wheels
+python dev.py fuzz        one minute of fuzzing
+python dev.py bench       measure against delvewheel, cp and the others
+python dev.py docs        build the documentation into site/
+
+Whatever follows the task's name goes to the tool that it runs. Needs nothing but Python 3.10 or newer with venv.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+HOME = Path(os.environ.get("WHEELFIX_VENV", HERE / ".venv"))
+BIN = HOME / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
+
+PYTEST = ["-m", "pytest", "-q"]
+PLAIN = "not wine and not wine_x64 and not real and not browser"
+TASKS: dict[str, tuple[str, list[list[str]]]] = {
+    "demo": ("", [["-m", "wheelfix", "demo"]]),
+    "test": ("test", [[*PYTEST, "-m", PLAIN]]),
+    "lint": (
+        "dev",
+        [
+            ["-m", "ruff", "check", "."],
+            ["-m", "ruff", "format", "--check", "."],
+            ["-m", "mypy", "--strict", "wheelfix"],
+        ],
+    ),
+    "wine": ("test", [[*PYTEST, "-m", "wine"]]),
+    "wine-x64": ("test", [[*PYTEST, "-m", "wine_x64"]]),
+    "browser": ("test", [[*PYTEST, "-m", "browser"]]),
+    "fetch": ("test", [["-m", "tests.real.fetch"]]),
+    "real": ("test", [[*PYTEST, "-m", "real"]]),
+    "fuzz": ("test", [["-m", "fuzz", "--seconds", "60"]]),
+    "bench": ("test", [["-m", "benchmarks"]]),
+    "docs": ("docs", [["-m", "mkdocs", "build", "--strict"]]),
+}
+
+
+def prepare(extra: str) -> None:
+    """Make the environment and install wheelfix with an extra, unless that was done for this pyproject.toml."""
+    if not PYTHON.exists():
+        print(f"making {HOME}", flush=True)
+        try:
+            venv.create(HOME, with_pip=True)
+        except subprocess.CalledProcessError:
+            sys.exit("this Python cannot make virtual environments; on Debian: apt-get install python3-venv")
+    stamp = HOME / f"wheelfix-{extra or 'plain'}.stamp"
+    wanted = hashlib.sha256((HERE / "pyproject.toml").read_bytes()).hexdigest()
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    target = f"{HERE}[{extra}]" if extra else str(HERE)
+    run(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--editable", target])
+    stamp.write_text(wanted)
+
+
+def run(arguments: list[str]) -> None:
+    """Run the environment's Python in this folder; its failure is ours."""
+    environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
+    code = subprocess.call([str(PYTHON), *arguments], cwd=HERE, env=environment)
+    if code:
+        sys.exit(code)
+
+
+def main(words: list[str]) -> None:
+    """Run the task that is named first."""
+    if not words or words[0] not in TASKS:
+        print(__doc__)
+        sys.exit(0 if words in ([], ["--help"], ["-h"]) else f"there is no task {words[0]!r}")
+    extra, commands = TASKS[words[0]]
+    prepare(extra)
+    for command in commands:
+        run([*command, *words[1:]] if len(commands) == 1 else command)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
