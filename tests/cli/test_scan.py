@@ -113,7 +113,7 @@ class TestJson:
         code, out, _ = run(capsys, "dist/bad-*.whl", "--format", "json", "-o", "out.json")
         assert (code, out) == (1, "")
         assert json.loads((dist.parent / "out.json").read_bytes())["schema"] == "wheelfix.scan/1"
-        assert not [name for name in os.listdir(dist.parent) if name.endswith(".tmp")]
+        assert not list(dist.parent.glob(".*.tmp"))
 
 
 def test_several_reports_at_once(dist, capsys):

@@ -7,8 +7,9 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from wheelfix.cli.parser import CommaList as CommaList  # the commands find it here
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
 
 if TYPE_CHECKING:
@@ -23,19 +24,6 @@ if TYPE_CHECKING:
 def add_command(subparsers: Subparsers, name: str, summary: str, description: str, examples: str) -> Parser:
     """Add a command's parser with its examples below the options."""
     return subparsers.add_parser(name, help=summary, description=description, epilog=f"examples:\n{examples}")
-
-
-class CommaList(argparse.Action):
-    """Collects ``--ignore WF1,WF601 --ignore WF305`` into one list."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
-        """Append the words between the commas."""
-        words = [word.strip() for word in str(values).split(",") if word.strip()]
-        if not words:
-            raise argparse.ArgumentError(self, "needs at least one word")
-        setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), *words])
 
 
 def positive(text: str) -> int:
@@ -85,7 +73,7 @@ def add_root_options(parser: Parser) -> None:
     group.add_argument("--search-path", action="store_true", help="also look in the folders of PATH")
 
 
-def add_filter_options(parser: Parser) -> None:
+def add_filter_options(parser: Parser) -> argparse._ArgumentGroup:
     """Add the options that choose findings and say which of them fail."""
     group = parser.add_argument_group("findings")
     group.add_argument(
@@ -96,6 +84,7 @@ def add_filter_options(parser: Parser) -> None:
         "--fail-on", metavar="LEVEL", choices=("error", "warning", "info", "never"), default="error",
         help="exit with 1 from this severity on: error (default), warning, info, never",
     )  # fmt: skip
+    return group
 
 
 def add_output_options(parser: Parser, formats: tuple[str, ...]) -> argparse._ArgumentGroup:

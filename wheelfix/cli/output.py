@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.cli.common import check_output, exit_code, write_result
 from wheelfix.cli.parser import did_you_mean
+from wheelfix.errors import UsageError
 from wheelfix.report.formats import DEFAULT, SCAN_KINDS, Context, Failure, render, slim
 from wheelfix.report.look import Look, look_of
 from wheelfix.report.progress import Progress
+from wheelfix.report.words import count
 
 if TYPE_CHECKING:
+    from wheelfix.baseline import Baseline
     from wheelfix.model import ScanReport
 
 
@@ -40,6 +43,12 @@ def add_report_option(group: argparse._ArgumentGroup) -> None:
     )  # fmt: skip
 
 
+def add_baseline_options(group: argparse._ArgumentGroup) -> None:
+    """Add ``--baseline`` and ``--write-baseline`` to the options about findings."""
+    group.add_argument("--baseline", metavar="FILE", type=Path, help="findings in this file do not fail the build")
+    group.add_argument("--write-baseline", action="store_true", help="write what is found to the baseline, and exit 0")
+
+
 @dataclass
 class Output:
     """Takes reports and failures in their order; :meth:`finish` writes what needs all of them."""
@@ -51,6 +60,9 @@ class Output:
     quiet: bool = False
     look: Look = field(default_factory=Look)
     context: Context = DEFAULT
+    baseline: Baseline | None = None
+    write_baseline: Path | None = None
+    """Where to write what is found, as known from now on."""
     reports: list[ScanReport] = field(default_factory=list)
     """Without symbol tables, so that a folder of wheels fits into memory."""
     failures: list[Failure] = field(default_factory=list)
@@ -64,7 +76,25 @@ class Output:
             if file is not None and str(file) != "-":
                 check_output(file)
         look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
-        return cls(args.format, args.output, tuple(args.report), args.verbose, args.quiet, look, Context(args.fail_on))
+        output = cls(
+            args.format, args.output, tuple(args.report), args.verbose, args.quiet, look, Context(args.fail_on)
+        )
+        output._take_baseline(getattr(args, "baseline", None), getattr(args, "write_baseline", False))
+        return output
+
+    def _take_baseline(self, file: Path | None, write: bool) -> None:
+        if write and file is None:
+            raise UsageError("--write-baseline needs --baseline FILE", hint="it says where to write")
+        if file is None:
+            return
+        from wheelfix.baseline import Baseline
+
+        if write:
+            check_output(file)
+            self.write_baseline = file
+            return
+        self.baseline = Baseline.read(file)
+        self.context = replace(self.context, known=self.baseline.knows)
 
     @property
     def failed(self) -> bool:
@@ -74,20 +104,23 @@ class Output:
     @property
     def exit_code(self) -> int:
         """The worst of all inputs."""
-        return exit_code(self.failed, [failure.error for failure in self.failures])
+        return exit_code(self.failed and self.write_baseline is None, [failure.error for failure in self.failures])
 
     def progress(self, total: int) -> Progress:
         """Return a progress line on stderr that makes room for what is printed here."""
         self._bar = Progress(sys.stderr, total, enabled=False if self.quiet else None)
         return self._bar
 
-    def add(self, report: ScanReport) -> None:
-        """Take a report; a text is told at once."""
+    def add(self, report: ScanReport, fail_on: str = "") -> None:
+        """Take a report; a text is told at once. ``fail_on`` is given where it differs from the run's."""
         self.reports.append(slim(report))
+        if fail_on and fail_on != self.context.fail_on:
+            levels = {**self.context.fail_on_of, report.path: fail_on}
+            self.context = replace(self.context, fail_on_of=levels)
         if self.kind == "text":
             from wheelfix.report.text import render_scan
 
-            text = render_scan(report, self.look, verbose=self.verbose, quiet=self.quiet)
+            text = render_scan(report, self.look, verbose=self.verbose, quiet=self.quiet, context=self.context)
             self._tell(text if self.quiet or len(self.reports) == 1 else "\n" + text)
 
     def fail(self, failure: Failure) -> None:
@@ -113,8 +146,23 @@ class Output:
                 write_result("".join(self._told), self.file)
         if self.kind == "github":
             self._summarise()
+        self._finish_baseline()
         for kind, file in self.requests:
             write_result(render(kind, self.reports, self.failures, self.context), file)
+
+    def _finish_baseline(self) -> None:
+        """Write the baseline, or say which of its entries no longer hold."""
+        from wheelfix.cli.main import say
+
+        if self.write_baseline is not None:
+            from wheelfix.baseline import Baseline
+
+            made = Baseline.of(self.reports)
+            write_result(made.render(), self.write_baseline)
+            say(f"wheelfix: {count(len(made.entries), 'finding')} written to {self.write_baseline}")
+        for entry in self.baseline.stale(self.reports) if self.baseline is not None else ():
+            about = entry.subject or ", ".join(entry.paths)
+            say(f"wheelfix: the baseline still has {entry.code} for {entry.distribution}, {about}: found no more")
 
     def _summarise(self) -> None:
         """Add a Markdown summary to the page of a GitHub job, where there is one."""

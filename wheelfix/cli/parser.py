@@ -19,6 +19,19 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return "did you mean " + " or ".join(f"'{match}'" for match in close) + "?" if close else ""
 
 
+class CommaList(argparse.Action):
+    """Collects ``--ignore WF1,WF601 --ignore WF305`` into one list."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        """Append the words between the commas."""
+        words = [word.strip() for word in str(values).split(",") if word.strip()]
+        if not words:
+            raise argparse.ArgumentError(self, "needs at least one word")
+        setattr(namespace, self.dest, [*(getattr(namespace, self.dest, None) or []), *words])
+
+
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Keeps examples as they are written; the same width on every terminal, so that documentation can quote it."""
 
@@ -43,6 +56,21 @@ class Parser(argparse.ArgumentParser):
     def options(self) -> list[str]:
         """Return every option as it can be typed."""
         return list(self._option_string_actions)
+
+    def actions(self) -> list[argparse.Action]:
+        """Return what the parser takes, options and positional arguments."""
+        return self._actions
+
+    def exclusive_groups(self) -> list[list[argparse.Action]]:
+        """Return the groups of options of which only one may be given."""
+        return [group._group_actions for group in self._mutually_exclusive_groups]
+
+    def require_nothing(self) -> None:
+        """Let positional arguments be left out."""
+        for action in self._actions:
+            if not action.option_strings:
+                action.nargs = "*"
+            action.required = False
 
     def parse_strictly(self, argv: list[str]) -> argparse.Namespace:
         """Parse, and name the likely meaning of what was not understood."""

@@ -15,8 +15,9 @@ from wheelfix.cli.common import (
     refuse_contradiction,
     root_options,
 )
-from wheelfix.cli.output import Output, add_report_option
+from wheelfix.cli.output import Output, add_baseline_options, add_report_option
 from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.settings import group_inputs
 from wheelfix.report.formats import SCAN_KINDS, Failure
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_jobs_option(parser)
     add_target_options(parser)
     add_root_options(parser)
-    add_filter_options(parser)
+    add_baseline_options(add_filter_options(parser))
     add_report_option(add_output_options(parser, SCAN_KINDS))
 
 
@@ -95,16 +96,17 @@ def execute(args: argparse.Namespace) -> int:
     from wheelfix.verbs.scan import ScanFailure, scan_all
 
     output = Output.from_args(args)
-    options = scan_options(args)
     inputs = expand_inputs(args.paths)
+    groups = [(scan_options(own), own.fail_on, paths) for own, paths in group_inputs(args, inputs.paths)]
     for error in inputs.failures:
         output.fail(Failure(error.what, error))
     with output.progress(len(inputs.paths)) as progress:
-        for result in scan_all(inputs.paths, options, progress.part):
-            if isinstance(result, ScanFailure):
-                output.fail(Failure(result.path, result.error))
-            else:
-                output.add(result)
-            progress.step()
+        for options, fail_on, paths in groups:
+            for result in scan_all(paths, options, progress.part):
+                if isinstance(result, ScanFailure):
+                    output.fail(Failure(result.path, result.error))
+                else:
+                    output.add(result, fail_on)
+                progress.step()
     output.finish()
     return output.exit_code

@@ -37,6 +37,8 @@ class Context:
     """What a document should know beyond the reports: which findings count."""
 
     fail_on: str = "error"
+    fail_on_of: Mapping[str, str] = field(default_factory=dict)
+    """Where it is another for some inputs, by their paths."""
     known: Callable[[ScanReport, Finding], bool] = nothing_known
     """Whether a finding is in the baseline."""
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -44,7 +46,8 @@ class Context:
 
     def fails(self, report: ScanReport, finding: Finding) -> bool:
         """Whether the finding makes the build fail."""
-        return LEVELS[finding.severity.value] >= LEVELS[self.fail_on] and not self.known(report, finding)
+        level = self.fail_on_of.get(report.path, self.fail_on)
+        return LEVELS[finding.severity.value] >= LEVELS[level] and not self.known(report, finding)
 
 
 DEFAULT = Context()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.model import EdgeKind, Finding, Malformed, MissingDll, ScanReport, Severity, Verdict
+from wheelfix.report.formats import DEFAULT, Context
 from wheelfix.report.text.canvas import Canvas, Span
 from wheelfix.report.text.tree import draw_tree
 from wheelfix.report.words import count, import_statement, label, sentence, short_path
@@ -24,24 +25,28 @@ SHOWN = 5
 """Findings of one code that are told in full without ``-v``."""
 
 
-def render_scan(report: ScanReport, look: Look, *, verbose: bool = False, quiet: bool = False) -> str:
+def render_scan(
+    report: ScanReport, look: Look, *, verbose: bool = False, quiet: bool = False, context: Context = DEFAULT
+) -> str:
     """Return the report on one wheel; ``quiet`` leaves the verdict, ``verbose`` adds every resolved edge."""
     canvas = Canvas(look)
     verdict: Span = (report.verdict.value.upper(), VERDICT_STYLES[report.verdict])
+    new = [finding for finding in report.findings if not context.known(report, finding)]
     if quiet:
-        canvas.line(verdict, f"  {label(report)}")
+        canvas.line(verdict, f"  {label(report)}", "  (nothing new)" if report.findings and not new else "")
         return canvas.text()
     canvas.ends((label(report), "name"), verdict)
     canvas.paragraph((_facts(report), "dim"))
     _prediction(canvas, report)
     _missing(canvas, report.missing, verbose=verbose)
-    _findings(canvas, report.findings, verbose=verbose)
+    _findings(canvas, new, verbose=verbose)
+    _known(canvas, [finding for finding in report.findings if finding not in new])
     if verbose:
         canvas.blank()
         canvas.line(("Who loads what", "head"))
         draw_tree(canvas, report)
     canvas.blank()
-    _totals(canvas, report)
+    _totals(canvas, report, new)
     return canvas.text()
 
 
@@ -177,10 +182,18 @@ def _group(canvas: Canvas, findings: Sequence[Finding], style: str, *, verbose: 
         canvas.paragraph(hints[0], indent=4, lead=("hint: ", "dim"))
 
 
-def _totals(canvas: Canvas, report: ScanReport) -> None:
+def _known(canvas: Canvas, findings: Sequence[Finding]) -> None:
+    if findings:
+        codes = list(dict.fromkeys(finding.code for finding in findings))
+        canvas.blank()
+        canvas.paragraph(", ".join(codes), lead=(f"Known, in the baseline ({len(findings)}): ", "dim"))
+
+
+def _totals(canvas: Canvas, report: ScanReport, new: Sequence[Finding]) -> None:
     verdict: Span = (report.verdict.value, VERDICT_STYLES[report.verdict])
-    canvas.line("Verdict: ", verdict, f" ({_numbers(report.findings)})")
-    worst = next((finding for finding in report.findings if finding.severity is not Severity.INFO), None)
+    fresh = "" if len(new) == len(report.findings) else f"; {len(new) or 'nothing'} new"
+    canvas.line("Verdict: ", verdict, f" ({_numbers(report.findings)}{fresh})")
+    worst = next((finding for finding in new if finding.severity is not Severity.INFO), None)
     if worst is not None:
         canvas.line((f"'wheelfix explain {worst.code}' tells more.", "dim"))
 

@@ -1,0 +1,171 @@
+"""Findings that are known: they do not fail a build, new ones do, and entries that are no longer true are said.
+
+A finding is known again by distribution, code and subject, and by what tells findings of one subject apart (who
+imports, which symbols' target). Where one finding gathers several members, all of them must be known. Versions,
+sizes and wording play no part, so that a baseline outlives releases of the wheel and of wheelfix.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from wheelfix.errors import InputError, UsageError
+from wheelfix.model import Finding, ScanReport, Severity
+from wheelfix.report.words import plain_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+SCHEMA = "wheelfix.baseline/1"
+TELLING = ("importer", "target", "dll")
+"""Evidence that tells two findings of one code and subject apart."""
+_WORST_FIRST = tuple(Severity)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One known finding."""
+
+    distribution: str
+    code: str
+    severity: Severity
+    subject: str
+    detail: str = ""
+    paths: tuple[str, ...] = ()
+    """The members that the finding gathers, where it gathers some."""
+
+    @classmethod
+    def from_finding(cls, report: ScanReport, finding: Finding) -> Entry:
+        """Return what a baseline keeps of a finding."""
+        version = f"-{report.version}.dist-info"
+        paths = finding.evidence.get("paths")
+        gathered = tuple(sorted(_plain(str(path), version) for path in paths)) if isinstance(paths, list) else ()
+        return cls(
+            plain_name(report.name),
+            finding.code,
+            finding.severity,
+            "" if gathered else _plain(finding.subject, version),
+            "; ".join(str(finding.evidence[key]) for key in TELLING if key in finding.evidence),
+            gathered,
+        )
+
+    @property
+    def sort_key(self) -> tuple[str, ...]:
+        """Where the entry stands in the file."""
+        return (self.distribution, self.code, self.subject, self.detail, *self.paths)
+
+    def covers(self, other: Entry) -> bool:
+        """Whether a finding with that entry is known by this one: the same, and not worse than it was."""
+        if (self.distribution, self.code) != (other.distribution, other.code):
+            return False
+        if _WORST_FIRST.index(other.severity) < _WORST_FIRST.index(self.severity):
+            return False
+        if other.paths:
+            return set(other.paths) <= set(self.paths)
+        return (self.subject, self.detail) == (other.subject, other.detail)
+
+
+def _plain(subject: str, version: str) -> str:
+    """Return a subject without the version that a release changes."""
+    return subject.replace(version, ".dist-info")
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The findings that are known."""
+
+    entries: tuple[Entry, ...] = ()
+    _by_code: dict[tuple[str, str], list[Entry]] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for entry in self.entries:
+            self._by_code.setdefault((entry.distribution, entry.code), []).append(entry)
+
+    @classmethod
+    def of(cls, reports: Iterable[ScanReport]) -> Baseline:
+        """Return a baseline that knows everything these reports found."""
+        found = {Entry.from_finding(report, finding) for report in reports for finding in report.findings}
+        return cls(tuple(sorted(found, key=lambda entry: entry.sort_key)))
+
+    @classmethod
+    def read(cls, path: Path) -> Baseline:
+        """Return the baseline in a file; InputError when it holds none."""
+        try:
+            document = json.loads(path.read_text("utf-8-sig"))
+        except FileNotFoundError as error:
+            raise UsageError(f"there is no baseline {path}", hint="--write-baseline makes it") from error
+        except ValueError as error:
+            raise InputError(f"{path} is no baseline", because=str(error)) from error
+        if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+            raise InputError(f"{path} is no baseline", because=f"its schema is not {SCHEMA}")
+        try:
+            return cls(tuple(_entry(item) for item in document["findings"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path} is no baseline", because=f"an entry lacks or spoils {error}") from error
+
+    def render(self) -> str:
+        """Return the file's text: an entry to a line, so that a change is a change of lines."""
+        rows = [json.dumps(_value(entry), ensure_ascii=True) for entry in self.entries]
+        body = "\n" + ",\n".join(f"    {row}" for row in rows) + "\n  " if rows else ""
+        return f'{{\n  "schema": "{SCHEMA}",\n  "findings": [{body}]\n}}\n'
+
+    def knows(self, report: ScanReport, finding: Finding) -> bool:
+        """Whether a finding is in the baseline, and not worse than it was."""
+        entry = Entry.from_finding(report, finding)
+        return any(known.covers(entry) for known in self._by_code.get((entry.distribution, entry.code), ()))
+
+    def stale(self, reports: Iterable[ScanReport]) -> tuple[Entry, ...]:
+        """Return the entries about the distributions of these reports that no finding answers to any more."""
+        found: dict[tuple[str, str], list[Entry]] = {}
+        seen = set()
+        for report in reports:
+            seen.add(plain_name(report.name))
+            for finding in report.findings:
+                entry = Entry.from_finding(report, finding)
+                found.setdefault((entry.distribution, entry.code), []).append(entry)
+        return tuple(
+            entry
+            for entry in self.entries
+            if entry.distribution in seen
+            and not any(_alike(entry, other) for other in found.get((entry.distribution, entry.code), ()))
+        )
+
+
+def _alike(entry: Entry, other: Entry) -> bool:
+    """Whether a finding is what an entry speaks of, be it better or worse by now."""
+    if entry.paths or other.paths:
+        return bool(set(entry.paths) & set(other.paths))
+    return (entry.subject, entry.detail) == (other.subject, other.detail)
+
+
+def _value(entry: Entry) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        "distribution": entry.distribution,
+        "code": entry.code,
+        "severity": entry.severity.value,
+        "subject": entry.subject,
+    }
+    if entry.detail:
+        value["detail"] = entry.detail
+    if entry.paths:
+        value["paths"] = list(entry.paths)
+    return value
+
+
+def _entry(value: Any) -> Entry:
+    if not isinstance(value, dict):
+        raise TypeError("its keys")
+    paths = value.get("paths", [])
+    if not isinstance(paths, list):
+        raise TypeError("paths")
+    return Entry(
+        str(value["distribution"]),
+        str(value["code"]),
+        Severity(value["severity"]),
+        str(value["subject"]),
+        str(value.get("detail", "")),
+        tuple(sorted(map(str, paths))),
+    )

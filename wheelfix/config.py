@@ -1,0 +1,286 @@
+"""Configuration files: ``wheelfix.toml`` or ``[tool.wheelfix]`` in pyproject.toml, checked, with the line of every key.
+
+::
+
+    [tool.wheelfix]                    # for every command that has the option
+    fail-on = "warning"
+    ignore = ["WF605"]
+
+    [tool.wheelfix.repair]             # for one command
+    wheel-dir = "wheelhouse"
+
+    [tool.wheelfix.wheels."torch*"]    # for wheels of this name, over the rest
+    ignore = ["WF303", "WF605"]
+
+What options there are is told by the commands' parsers; this module knows TOML and lines.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import importlib
+import re
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from wheelfix.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+# Python 3.10 has no tomllib; tomli is the same code and installed there.
+_toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+OWN_FILE = "wheelfix.toml"
+PROJECT_FILE = "pyproject.toml"
+WHEELS = "wheels"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A key that a configuration may have."""
+
+    key: str
+    """As the long option is spelled, without the dashes."""
+    kind: str
+    """``flag``, ``text``, ``number`` or ``list``."""
+    choices: tuple[str, ...] = ()
+    is_path: bool = False
+    """A relative path counts from the folder of the configuration file."""
+    commands: frozenset[str] = frozenset()
+    per_wheel: bool = False
+    """Whether it may differ from wheel to wheel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key of a file with its value and place."""
+
+    key: str
+    value: bool | int | str | tuple[str, ...]
+    where: str
+    """``pyproject.toml:12``"""
+    command: str = ""
+    """The one command it is for; empty for all."""
+    wheel: str = ""
+    """The pattern of wheel names it is for; empty for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a file says."""
+
+    path: Path | None = None
+    settings: tuple[Setting, ...] = ()
+
+    def for_command(self, command: str) -> Iterator[Setting]:
+        """Yield the settings of a command that hold for every wheel, the more special ones last."""
+        yield from (item for item in self.settings if not item.wheel and not item.command)
+        yield from (item for item in self.settings if not item.wheel and item.command == command)
+
+    def for_wheel(self, name: str) -> Iterator[Setting]:
+        """Yield the settings for wheels of a name, in the order of the file."""
+        plain = normal_name(name)
+        for item in self.settings:
+            if item.wheel and fnmatch.fnmatchcase(plain, normal_name(item.wheel)):
+                yield item
+
+
+def normal_name(name: str) -> str:
+    """Return a distribution's name, or a pattern of such names, as it compares."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+# --------------------------------------------------------------------------------------------------------- finding
+
+
+def find_file(start: Path) -> Path | None:
+    """Return the nearest file at or above a folder that configures us; a pyproject.toml counts if it speaks of us."""
+    folder = start.resolve()
+    for place in (folder, *folder.parents):
+        own = place / OWN_FILE
+        if own.is_file():
+            return own
+        project = place / PROJECT_FILE
+        if project.is_file() and _speaks_of_us(project):
+            return project
+    return None
+
+
+def _speaks_of_us(project: Path) -> bool:
+    """Whether the file has a table of ours; looked up in the text, so that somebody's broken TOML is not our affair."""
+    try:
+        return re.search(r"^\s*\[+\s*tool\s*\.\s*\"?wheelfix\b", project.read_text("utf-8"), re.MULTILINE) is not None
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+# --------------------------------------------------------------------------------------------------------- reading
+
+
+def read_configuration(path: Path, options: Mapping[str, Option], commands: Sequence[str]) -> Configuration:
+    """Return what a file says; UsageError with every fault, each with its key and line."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} cannot be read", because="it is not UTF-8") from error
+    try:
+        document = _toml.loads(text)
+    except ValueError as error:
+        raise UsageError(f"{path} is no TOML", because=str(error)) from error
+    own = path.name != PROJECT_FILE
+    table = document if own else document.get("tool", {}).get("wheelfix", {})
+    reader = _Reader(path, _Lines(text, () if own else ("tool", "wheelfix")), options, tuple(commands))
+    reader.read(table)
+    if reader.faults:
+        first, *others = reader.faults
+        raise UsageError(first[0], because="; ".join(message for message, _ in others), hint=first[1])
+    return Configuration(path, tuple(reader.settings))
+
+
+@dataclass
+class _Reader:
+    """Walks the tables, and gathers settings and faults."""
+
+    path: Path
+    lines: _Lines
+    options: Mapping[str, Option]
+    commands: tuple[str, ...]
+    settings: list[Setting] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
+    """What is wrong, and what to try."""
+
+    def read(self, table: object) -> None:
+        if not isinstance(table, dict):
+            self.faults.append((f"{self.path}: tool.wheelfix is no table", ""))
+            return
+        for key, value in table.items():
+            if key == WHEELS:
+                self._read_wheels(value)
+            elif key in self.commands and isinstance(value, dict):
+                self._read_options(value, command=key)
+            else:
+                self._read_options({key: value})
+
+    def _read_wheels(self, tables: object) -> None:
+        if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
+            where = self._where((WHEELS,))
+            self.faults.append((f'{where}: wheels holds one table for each name, as in [wheels."torch*"]', ""))
+            return
+        for pattern, table in tables.items():
+            self._read_options(table, wheel=pattern)
+
+    def _read_options(self, table: Mapping[str, Any], command: str = "", wheel: str = "") -> None:
+        above = (WHEELS, wheel) if wheel else (command,) if command else ()
+        for key, value in table.items():
+            where = self._where((*above, key))
+            option = self.options.get(key.replace("_", "-"))
+            if option is None or (command and command not in option.commands):
+                self.faults.append((f"{where}: there is no option {key!r}{_of(command)}", self._meant(key, command)))
+            elif wheel and not option.per_wheel:
+                self.faults.append((f"{where}: {key!r} cannot differ from wheel to wheel", "put it above the wheels"))
+            else:
+                self._take(option, value, where, command, wheel)
+
+    def _take(self, option: Option, value: object, where: str, command: str, wheel: str) -> None:
+        checked = _check(option, value)
+        if isinstance(checked, _Fault):
+            self.faults.append((f"{where}: {option.key} {checked.message}", checked.hint))
+            return
+        if option.is_path:
+            checked = self._from_here(option, checked)
+        self.settings.append(Setting(option.key, checked, where, command, wheel))
+
+    def _from_here(self, option: Option, value: bool | int | str | tuple[str, ...]) -> str | tuple[str, ...]:
+        """Return paths as seen from where the file is."""
+        if isinstance(value, tuple):
+            return tuple(self._path(option, item) for item in value)
+        return self._path(option, str(value))
+
+    def _path(self, option: Option, text: str) -> str:
+        kind, equals, name = text.partition("=") if option.key == "report" else ("", "", text)
+        return f"{kind}{equals}{self.path.parent / name}"
+
+    def _where(self, keys: tuple[str, ...]) -> str:
+        line = self.lines.find(keys)
+        return f"{self.path.name}:{line}" if line else self.path.name
+
+    def _meant(self, key: str, command: str) -> str:
+        known = [name for name, option in self.options.items() if not command or command in option.commands]
+        close = difflib.get_close_matches(key.replace("_", "-"), known + list(self.commands), n=1, cutoff=0.6)
+        return f"did you mean {close[0]!r}?" if close else "--show-config lists what can be set"
+
+
+def _of(command: str) -> str:
+    return f" of {command}" if command else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    message: str
+    hint: str = ""
+
+
+def _check(option: Option, value: object) -> bool | int | str | tuple[str, ...] | _Fault:
+    """Return a value as its option wants it, or what is wrong with it."""
+    if option.kind == "flag":
+        return value if isinstance(value, bool) else _Fault(f"is true or false, not {value!r}")
+    if option.kind == "number":
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+            return value
+        return _Fault(f"is a number from 1 on, not {value!r}")
+    if option.kind == "list":
+        items = [value] if isinstance(value, str) else value
+        if isinstance(items, list) and all(isinstance(item, str) for item in items):
+            return tuple(items)
+        return _Fault(f"is a list of texts, not {value!r}")
+    if isinstance(value, bool | list | dict):
+        return _Fault(f"is a text, not {value!r}")
+    text = str(value)
+    if option.choices and text not in option.choices:
+        close = difflib.get_close_matches(text, option.choices, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else ""
+        return _Fault(f"is one of {', '.join(option.choices)}, not {text!r}", hint)
+    return text
+
+
+# --------------------------------------------------------------------------------------------------- lines of keys
+
+
+class _Lines:
+    """Where keys stand in a TOML text, which the TOML reader does not tell.
+
+    Finds keys under table headers and dotted keys; a key inside an inline table is told by the line of the table.
+    """
+
+    _HEADER = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]+\s*(#.*)?$")
+    _KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*=")
+
+    def __init__(self, text: str, above: tuple[str, ...]) -> None:
+        self._above = above
+        self._numbers: dict[tuple[str, ...], int] = {}
+        table: tuple[str, ...] = ()
+        for number, line in enumerate(text.splitlines(), 1):
+            header = self._HEADER.match(line)
+            key = self._KEY.match(line)
+            if header:
+                table = self._split(header[1])
+                self._numbers.setdefault(table, number)
+            elif key:
+                self._numbers.setdefault((*table, *self._split(key[1])), number)
+
+    @staticmethod
+    def _split(text: str) -> tuple[str, ...]:
+        return tuple(part.strip().strip("\"'") for part in re.findall(r"\"[^\"]*\"|'[^']*'|[^.\s]+", text))
+
+    def find(self, keys: tuple[str, ...]) -> int:
+        """Return the line of a key, or of the nearest table around it; 0 when even that is not found."""
+        wanted = (*self._above, *keys)
+        while wanted:
+            if wanted in self._numbers:
+                return self._numbers[wanted]
+            wanted = wanted[:-1]
+        return 0
