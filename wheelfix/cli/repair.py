@@ -58,8 +58,8 @@ def configure_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("paths", metavar="PATH", nargs="*", help="a wheel, a pattern, a folder of wheels")
     _add_target(parser)
-    _add_policy(parser)
-    _add_writing(parser)
+    add_policy_options(parser)
+    add_writing_options(parser)
     add_jobs_option(parser)
     add_target_options(parser)
     add_root_options(parser)
@@ -82,7 +82,8 @@ def _add_target(parser: Parser) -> None:
     group.add_argument("--undo", action="store_true", help="with --env: take the last repair back")
 
 
-def _add_policy(parser: Parser) -> None:
+def add_policy_options(parser: Parser) -> None:
+    """Add the options that say what is vendored, dropped and refused."""
     group = parser.add_argument_group("what goes in and what goes out")
     group.add_argument(
         "--include", metavar="NAME", action=CommaList, default=[], help="vendor this DLL with all that it needs"
@@ -112,7 +113,8 @@ def _add_policy(parser: Parser) -> None:
     group.add_argument("--require-signed", action="store_true", help="take only DLLs with a valid signature")
 
 
-def _add_writing(parser: Parser) -> None:
+def add_writing_options(parser: Parser) -> None:
+    """Add the options that say how the new wheel is written."""
     group = parser.add_argument_group("how it is written")
     group.add_argument("--build-tag", metavar="TAG", help="give the wheel this build number; begins with a digit")
     group.add_argument(

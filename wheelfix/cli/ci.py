@@ -1,0 +1,117 @@
+"""``wheelfix ci``: the last stage of a pipeline in one command: scan, repair, verify, scan again, report."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.cli.common import (
+    add_command,
+    add_filter_options,
+    add_jobs_option,
+    add_output_options,
+    add_root_options,
+    add_target_options,
+)
+from wheelfix.cli.output import Output, add_baseline_options, add_report_option
+from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.repair import add_policy_options, add_writing_options, repair_options
+from wheelfix.errors import WheelfixError
+from wheelfix.report.formats import SCAN_KINDS, Failure
+
+if TYPE_CHECKING:
+    import argparse
+
+    from wheelfix.cli.main import Subparsers
+    from wheelfix.options import RepairOptions
+    from wheelfix.plan.model import Plan
+    from wheelfix.roots.index import RootIndex
+
+EXAMPLES = """\
+  wheelfix ci dist\\*.whl -w wheelhouse
+  wheelfix ci dist\\*.whl --format github --report sarif=wheelfix.sarif --report html=wheelfix.html
+  wheelfix ci dist\\*.whl --baseline wheelfix-baseline.json --fail-on warning
+"""
+
+
+def configure_parser(subparsers: Subparsers) -> None:
+    """Add the command's parser."""
+    parser = add_command(
+        subparsers,
+        "ci",
+        "the whole last stage of CI: scan, repair, verify, scan again, report",
+        "Repair every wheel into the target folder, then verify and scan what came out. The exit\n"
+        "code is 0 only when every wheel that comes out is clean; the reports are about those\n"
+        "wheels, or about the wheel that went in where it could not be repaired.",
+        EXAMPLES,
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a wheel, a pattern, a folder of wheels")
+    parser.add_argument(
+        "-w", "--wheel-dir", metavar="DIR", type=Path, help="folder for the repaired wheels (default: wheelhouse)"
+    )
+    add_policy_options(parser)
+    add_writing_options(parser)
+    add_jobs_option(parser)
+    add_target_options(parser)
+    add_root_options(parser)
+    add_baseline_options(add_filter_options(parser))
+    add_report_option(add_output_options(parser, SCAN_KINDS))
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Take every wheel through the stage and return the worst exit code."""
+    from wheelfix.roots.gather import open_index
+    from wheelfix.rules.registry import check_patterns
+
+    output = Output.from_args(args)
+    for option in ("in_place", "dry_run", "lock", "locked", "env", "package", "undo"):
+        setattr(args, option, None)
+    options = repair_options(args)
+    filters = (check_patterns(args.select, "--select"), check_patterns(args.ignore, "--ignore"))
+    inputs = expand_inputs(args.paths, folders=False)
+    for error in inputs.failures:
+        output.fail(Failure(error.what, error))
+    with output.progress(len(inputs.paths)) as progress, open_index(options.scan.roots) as index:
+        for path in inputs.paths:
+            _take(path, options, filters, index, output)
+            progress.step()
+    output.finish()
+    return output.exit_code
+
+
+def _take(
+    path: Path,
+    options: RepairOptions,
+    filters: tuple[tuple[str, ...], tuple[str, ...]],
+    index: RootIndex,
+    output: Output,
+) -> None:
+    """Repair one wheel and report on what came out; a wheel that cannot be repaired is reported as it is."""
+    from wheelfix.verbs.repair import repair
+    from wheelfix.verbs.scan import ScanFailure, scan_all
+
+    looked_at = path
+    sources: dict[str, str] = {}
+    try:
+        result = repair(path, options, index)
+        looked_at = result.output or path
+        sources = _sources(result.plan)
+        print(f"{result.outcome}: {looked_at}", file=sys.stderr)
+    except WheelfixError as error:
+        output.fail(Failure(str(path), error))
+        if error.exit_code > 1:  # it could not be read, or the machine failed: a scan would say no more
+            return
+    output.context = replace(output.context, sources={**output.context.sources, **sources})
+    scan = replace(options.scan, select=filters[0], ignore=filters[1], verify=True)
+    for found in scan_all([looked_at], scan):
+        if isinstance(found, ScanFailure):
+            output.fail(Failure(found.path, found.error))
+        else:
+            output.add(found)
+
+
+def _sources(plan: Plan) -> dict[str, str]:
+    """Where each vendored member came from."""
+    return {addition.target: addition.source.origin for addition in plan.additions}
