@@ -1,0 +1,161 @@
+"""What a loader did with a case, with Wine's deviations from Windows read off its log."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tests.oracle.graph import APPLICATION, write
+from tests.oracle.wine import HERE, Wine, loader_program, windows_path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.oracle.graph import Graph, Load
+
+DEBUG = "-all,err+module,warn+module,trace+module"
+NOT_FOUND = re.compile(r"import_dll Library (.+) \(which is needed by .*\) not found")
+"""A fault in which Wine and Windows agree (126), unless the library was mapped and failed for its own reasons."""
+FORWARDED = "find_forwarded_export delay loading"
+MAPPED = re.compile(r'mapping PE file L"(.*)" at')
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """One row of ``deviations.toml``."""
+
+    id: str
+    what: str
+    wine: str
+    log: re.Pattern[str] | None = None
+    windows: int | None = None
+    phase: str = ""
+
+
+@functools.cache
+def deviations() -> tuple[Deviation, ...]:
+    """Return the table."""
+    rows = tomllib.loads((HERE / "deviations.toml").read_text(encoding="utf-8"))["deviation"]
+    return tuple(Deviation(**{**row, "log": re.compile(row["log"]) if "log" in row else None}) for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one load came to."""
+
+    wine: int
+    """The code that Wine gave."""
+    codes: frozenset[int]
+    """The codes that Windows may give: several where one phase has faults of several kinds, since it works on
+    several modules at once and the first to fail decides."""
+    seen: tuple[str, ...] = ()
+    """The deviations that the log tells of."""
+    log: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What came of a whole case."""
+
+    answers: tuple[Answer, ...]
+    modules: frozenset[str]
+    """Paths within the case of everything loaded in the end, folded."""
+
+
+def read_answer(code: int, log: Sequence[str]) -> Answer:
+    """Turn Wine's code and log of one load into what Windows gives."""
+    faults: dict[str, set[int]] = {"map": set(), "bind": set()}
+    seen: dict[str, None] = {}
+    mapped: set[str] = set()
+    for line in log:
+        if match := MAPPED.search(line):
+            mapped.add(match[1].rpartition("\\")[2].lower())
+        elif (match := NOT_FOUND.search(line)) and _file_name(match[1]) not in mapped:
+            faults["map"].add(126)
+        for row in deviations():
+            if row.log and row.log.search(line):
+                seen[row.id] = None
+                faults[row.phase] |= {row.windows} if row.windows else set()
+    if code:
+        codes = faults["map"] or {code}
+    elif any(FORWARDED in line for line in log):
+        # Targets of forwarders are mapped while imports are bound: faults of both phases may come first.
+        codes = faults["map"] | faults["bind"] or {code}
+    else:
+        codes = faults["map"] or faults["bind"] or {code}
+    return Answer(code, frozenset(codes), tuple(seen), tuple(log))
+
+
+def _file_name(spelled: str) -> str:
+    return spelled.lower() if "." in spelled else f"{spelled.lower()}.dll"
+
+
+def run(wine: Wine, graph: Graph, loads: Sequence[Load], root: Path) -> Observation:
+    """Perform the given loads of a case that is on disk, in one process."""
+    program = root / APPLICATION / "loader.exe"
+    if not program.exists():
+        shutil.copyfile(loader_program(wine.machine), program)
+    arguments: list[str | Path] = [program]
+    for folder in graph.added:
+        arguments += ["-d", windows_path(root / folder)]
+    for load in loads:
+        target = load.target if load.by_name else windows_path(root / load.target)
+        arguments += ["-f", f"{load.flags:x}", target]
+    more = {"WINEPATH": ";".join(windows_path(root / folder) for folder in graph.on_path)} if graph.on_path else {}
+    return parse(wine.run(arguments, debug=DEBUG, more=more), root)
+
+
+def parse(output: str, root: Path) -> Observation:
+    """Read the output of ``loader.exe`` with the loader's log in between."""
+    answers: list[Answer] = []
+    modules = set()
+    log: list[str] = []
+    inside = windows_path(root).lower() + "\\"
+    for line in output.splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "LOAD":
+            log = []
+        elif word == "DONE":
+            answers.append(read_answer(int(rest), log))
+        elif word == "MODULE" and rest.lower().startswith(inside):
+            modules.add(rest.lower()[len(inside) :].replace("\\", "/"))
+        elif word == "FOLDER":
+            raise AssertionError(f"a folder could not be added: {rest}")
+        else:
+            log.append(line)
+    return Observation(tuple(answers), frozenset(modules - {f"{APPLICATION}/loader.exe"}))
+
+
+def observe(wine: Wine, graph: Graph, root: Path) -> Observation:
+    """Perform a case as Windows would have: a load that fails leaves nothing behind for the loads after it.
+
+    Wine keeps what a failed load had mapped, and succeeds where Windows fails. So after a failure the loads that
+    succeeded are done again, without it, in a new process, and the case goes on from there.
+    """
+    write(graph.files(wine.machine), graph.folders, root)
+    kept: list[Load] = []
+    answers: list[Answer] = []
+    pending = list(graph.loads)
+    while True:
+        done = run(wine, graph, [*kept, *pending], root)
+        fresh = done.answers[len(kept) :]
+        failed = next((index for index, answer in enumerate(fresh) if answer.codes != {0}), None)
+        if failed is None:
+            # After a failure Wine may crash over what it kept; without one there is no excuse.
+            assert len(fresh) == len(pending), f"the loader ended early\n{graph}"
+            return replace(done, answers=(*answers, *fresh))
+        answers += fresh[: failed + 1]
+        kept += pending[:failed]
+        pending = pending[failed + 1 :]
+        if not pending and not kept:
+            return Observation(tuple(answers), frozenset())

@@ -1,0 +1,78 @@
+"""Each rule of the loader model, told as a small case: the model follows it, and the real loader does too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.oracle.cases import Case, cases
+from tests.oracle.graph import Graph, Load
+from tests.oracle.observe import deviations, observe
+from tests.oracle.predict import expect
+from tests.oracle.wine import host_machine
+from wheelfix.model import Machine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.oracle.wine import Wine
+
+MACHINES = (Machine.AMD64, Machine.ARM64)
+WRITTEN = {machine: {case.id: case for case in cases(machine)} for machine in MACHINES}
+HERE = host_machine(Machine.AMD64)
+GAPS = {
+    "forwarder-dots-are-an-extension",
+    "forwarder-dots-without-dll",
+    "forwarder-imported-by-ordinal-without-dll",
+    "last-added-first",
+    "no-export-table",
+    "nothing-wanted-from-it",
+}
+"""Rules that the loader showed and the model does not follow yet."""
+
+
+def loaded(case: Case) -> frozenset[str]:
+    """The expected modules; blanks separate them, and stand in some of their names."""
+    known = {dll.path.lower() for dll in case.graph.dlls}
+    found = frozenset(path for path in known if f" {path} " in f" {case.modules} ")
+    assert sum(map(len, found)) + max(0, len(found) - 1) == len(case.modules)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("machine", "name"),
+    [
+        pytest.param(machine, name, marks=[pytest.mark.xfail] if name in GAPS else [], id=f"{name}-on-{machine}")
+        for machine in MACHINES
+        for name in WRITTEN[machine]
+    ],
+)
+def test_the_model_follows_the_rule(name: str, machine: Machine) -> None:
+    case = WRITTEN[machine][name]
+    expected = expect(case.graph, machine)
+    assert (expected.codes, expected.modules) == (case.codes, loaded(case)), f"{case.graph}\n{expected.details}"
+
+
+@pytest.mark.wine
+@pytest.mark.parametrize("name", WRITTEN[HERE])
+def test_the_loader_follows_the_rule(name: str, native: Wine, tmp_path: Path) -> None:
+    case = WRITTEN[HERE][name]
+    observed = observe(native, case.graph, tmp_path)
+    if case.silent:
+        assert case.silent in {row.id for row in deviations() if row.log is None}
+        assert tuple(answer.wine for answer in observed.answers) == case.wine
+        return
+    log = "\n".join(line for answer in observed.answers for line in answer.log if ":trace:" not in line)
+    told = f"{case.graph}\n{log}"
+    for code, answer in zip(case.codes, observed.answers, strict=True):
+        assert code in answer.codes, told
+        assert len(answer.codes) == 1 or any("forwarder" in row for row in answer.seen), told
+    assert observed.modules == loaded(case), told
+
+
+@pytest.mark.wine
+def test_a_relative_name_with_search_flags_is_87(native: Wine, tmp_path: Path) -> None:
+    """So a model that only takes whole paths is enough: nobody loads ``lib\\a.dll`` with 0x1100."""
+    load = Load("lib\\a.dll", 0x1100, by_name=True)
+    assert [answer.wine for answer in observe(native, Graph((), (load,)), tmp_path).answers] == [87]

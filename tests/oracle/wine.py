@@ -1,0 +1,176 @@
+"""Wine as a loader to ask: where it is, a prefix of its own, and one program run in it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.model import Machine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+HERE = Path(__file__).parent
+OVERRIDES = "mscoree,mshtml=;winemenubuilder.exe=d"
+LINGER = 60
+"""Seconds the server outlives its last client; starting it anew for every case would cost seconds each."""
+PLACES = (Path("/usr/lib/wine"), Path("/opt/wine-stable/bin"))
+ZIG_TARGETS = {Machine.ARM64: ("aarch64", "arm64"), Machine.AMD64: ("x86_64", "i386:x86-64")}
+
+
+class Unavailable(Exception):
+    """A tier cannot run here, with the reason in one line."""
+
+
+def cache_folder() -> Path:
+    """Return where prefixes and built programs are kept between runs."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "wheelfix"
+
+
+@dataclass(frozen=True, slots=True)
+class Wine:
+    """An installed Wine with a prefix that belongs to these tests."""
+
+    program: Path
+    server: Path
+    prefix: Path
+    machine: Machine
+    """The machine type of the programs it runs."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def environment(self, debug: str, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the variables of a run, free of whatever Wine settings the user has."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("WINE")}
+        own = {"WINEPREFIX": str(self.prefix), "WINEDEBUG": debug, "WINEDLLOVERRIDES": OVERRIDES, "DISPLAY": ""}
+        return {**kept, **own, **self.settings, **(more or {})}
+
+    def start(self) -> None:
+        """Make the prefix if there is none, start the server, and wake everything that a first run would wake."""
+        self.prefix.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(self.prefix.with_suffix(".lock")):
+            if not (self.prefix / "system.reg").exists():
+                self._quietly([str(self.program), "wineboot", "-i"], timeout=300)
+                self._quietly([str(self.server), "-w"], timeout=120)
+            self._quietly([str(self.server), f"-p{LINGER}"], timeout=60)
+            # Services inherit the standard handles of whoever starts them: let that be nobody.
+            self._quietly([str(self.program), "cmd", "/c", "exit"], timeout=120)
+        if not (self.prefix / "system.reg").exists():
+            raise Unavailable(f"Wine could not make a prefix in {self.prefix}")
+
+    def _quietly(self, command: Sequence[str], timeout: float) -> None:
+        nowhere = subprocess.DEVNULL
+        subprocess.run(
+            command, env=self.environment("-all"), stdin=nowhere, stdout=nowhere, stderr=nowhere, timeout=timeout
+        )
+
+    def run(
+        self,
+        arguments: Sequence[str | Path],
+        *,
+        debug: str = "-all",
+        more: Mapping[str, str] | None = None,
+        timeout: float = 120,
+    ) -> str:
+        """Run a Windows program and return what it and the loader wrote, in the order in which they wrote it."""
+        command = [str(self.program), *map(str, arguments)]
+        # A file, not a pipe: a pipe stays open as long as any Wine process that inherited it.
+        with tempfile.TemporaryFile() as output:
+            subprocess.run(
+                command,
+                env=self.environment(debug, more),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=timeout,
+            )
+            output.seek(0)
+            return output.read().decode("utf-8", "replace")
+
+
+def windows_path(path: Path | str) -> str:
+    """Return the name under which a Windows program sees a file of the host."""
+    return "Z:" + str(path).replace("/", "\\")
+
+
+def native_wine() -> Wine:
+    """Return the host's own Wine, started; :class:`Unavailable` where there is none."""
+    machine = host_machine()
+    program = _find("WHEELFIX_WINE", ("wine64", "wine"))
+    server = _find("WHEELFIX_WINESERVER", ("wineserver64", "wineserver"))
+    if program is None or server is None:
+        raise Unavailable("there is no Wine here (Debian: apt-get install wine64)")
+    wine = Wine(program, server, cache_folder() / "oracle" / f"prefix-{machine}", machine)
+    wine.start()
+    return wine
+
+
+def host_machine(otherwise: Machine | None = None) -> Machine:
+    """Return the machine type of Windows programs that run here without emulation."""
+    name = platform.machine().lower()
+    if name in ("aarch64", "arm64"):
+        return Machine.ARM64
+    if name in ("x86_64", "amd64"):
+        return Machine.AMD64
+    if otherwise is None:
+        raise Unavailable(f"nobody has tried Wine on {name}")
+    return otherwise
+
+
+def _find(variable: str, names: Sequence[str]) -> Path | None:
+    chosen = os.environ.get(variable)
+    if chosen:
+        return Path(chosen)
+    for name in names:
+        found = shutil.which(name)
+        if found:
+            return Path(found)
+        for place in PLACES:
+            if (place / name).is_file():
+                return place / name
+    return None
+
+
+def loader_program(machine: Machine) -> Path:
+    """Return ``loader.exe`` for a machine type, compiled once per version of its source."""
+    sources = [HERE / "loader.c", HERE / "kernel32.def"]
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    target = cache_folder() / "oracle" / f"loader-{machine}-{digest}.exe"
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    processor, library_machine = ZIG_TARGETS[machine]
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        library, program = Path(folder) / "kernel32.lib", Path(folder) / "loader.exe"
+        _zig("dlltool", "-d", HERE / "kernel32.def", "-l", library, "-m", library_machine)
+        options = ["-Os", "-s", "-nostdlib", "-fno-stack-protector", "-fno-builtin", "-Wl,-e,start"]
+        _zig("cc", "-target", f"{processor}-windows-gnu", *options, "-o", program, HERE / "loader.c", library)
+        program.replace(target)
+    return target
+
+
+def _zig(*arguments: str | Path) -> None:
+    command = [sys.executable, "-m", "ziglang", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        last = (done.stderr.strip() or "no message").splitlines()[-1]
+        raise Unavailable(f"the loader program cannot be compiled (pip install ziglang): {last}")
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock file, so that two test runs do not make the same prefix at once."""
+    import fcntl  # not on Windows, where these modules are imported but no Wine runs
+
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
