@@ -1,0 +1,294 @@
+"""Says what is behind a symptom from the text and the tables alone, and what to try, best first."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import resources
+from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.providers import conda_package, pip_packages, who_ships
+from wheelfix.knowledge.tables import Checker, parse_toml
+from wheelfix.knowledge.winerrors import winerror
+from wheelfix.symptoms.symptom import Confidence, Symptom
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+TABLE = "causes.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """One thing to try."""
+
+    title: str
+    command: str
+    """What can be pasted into a console; empty when there is no command for it."""
+    why: str
+    danger: str = ""
+    """What it can break, for the last resorts."""
+    rank: int = 0
+    """1 is to be tried first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What a symptom comes from."""
+
+    id: str
+    summary: str
+    what_is_known: str
+    likely_missing: tuple[str, ...]
+    """DLLs that are absent, most likely first; patterns where the version is not known. Empty when none is."""
+    confidence: Confidence
+    next_steps: tuple[Remedy, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """When a symptom has a cause; fields left empty fit everything."""
+
+    cause: str
+    kinds: tuple[str, ...] = ()
+    codes: tuple[int, ...] = ()
+    file: re.Pattern[str] | None = None
+    dll: re.Pattern[str] | None = None
+    module: re.Pattern[str] | None = None
+    package: re.Pattern[str] | None = None
+    via: str = ""
+    missing: tuple[str, ...] = ()
+    confidence: Confidence | None = None
+
+    def fits(self, symptom: Symptom) -> bool:
+        """Whether every field that is set agrees with the symptom."""
+        return (
+            (not self.kinds or symptom.kind in self.kinds)
+            and (not self.codes or symptom.code in self.codes)
+            and (self.file is None or bool(self.file.fullmatch(symptom.file.lower())))
+            and (self.dll is None or any(self.dll.fullmatch(name.lower()) for name in symptom.dlls))
+            and (self.module is None or bool(self.module.fullmatch(symptom.module)))
+            and (self.package is None or bool(self.package.fullmatch(symptom.package)))
+            and (not self.via or symptom.details.get("via") == self.via)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CauseTable:
+    """The content of ``causes.toml``; the causes are templates."""
+
+    rules: tuple[Rule, ...]
+    causes: Mapping[str, Cause]
+
+
+def parse_causes(table: str, text: str) -> CauseTable:
+    """Turn the table's text into values; names that lead nowhere, and causes that nothing leads to, are refused."""
+    tree = parse_toml(table, text)
+    check = Checker(table)
+    # Rules and remedies are our own conclusions: the cause carries the source for both.
+    remedies = {
+        row["id"]: Remedy(row["title"], row["command"], row["why"], row.get("danger", "")) for row in tree["remedy"]
+    }
+    causes: dict[str, Cause] = {}
+    rows = check.rows(tree, "cause", ("id", "summary", "known", "confidence", "remedies"))
+    check.unique("cause", (row["id"] for row in rows))
+    check.unique("remedy", (row["id"] for row in tree["remedy"]))
+    for row in rows:
+        check.faults += [f"{row['id']}: no remedy {name!r}" for name in row["remedies"] if name not in remedies]
+        steps = tuple(remedies[name] for name in row["remedies"] if name in remedies)
+        causes[row["id"]] = Cause(row["id"], row["summary"], row["known"], (), Confidence(row["confidence"]), steps)
+    rules = tuple(_rule(row, check) for row in tree["rule"])
+    check.faults += [f"a rule leads to the unknown cause {rule.cause!r}" for rule in rules if rule.cause not in causes]
+    check.faults += [f"nothing leads to {name!r}" for name in sorted(set(causes) - {rule.cause for rule in rules})]
+    check.finish()
+    return CauseTable(rules, causes)
+
+
+def _rule(row: Mapping[str, object], check: Checker) -> Rule:
+    patterns = {name: check.pattern(str(row[name])) for name in ("file", "dll", "module", "package") if name in row}
+    kinds, codes, missing = (row.get(name, ()) for name in ("kinds", "codes", "missing"))
+    return Rule(
+        str(row["cause"]),
+        tuple(kinds),  # type: ignore[arg-type]  # lists of strings and numbers in the table
+        tuple(codes),  # type: ignore[arg-type]
+        via=str(row.get("via", "")),
+        missing=tuple(missing),  # type: ignore[arg-type]
+        confidence=Confidence(row["confidence"]) if "confidence" in row else None,
+        **patterns,
+    )
+
+
+@lru_cache(maxsize=1)
+def cause_table() -> CauseTable:
+    """Return the rules and causes of this package."""
+    text = resources.files(__package__).joinpath(TABLE).read_text(encoding="utf-8")
+    return parse_causes(TABLE, text)
+
+
+def explain_symptom(symptom: Symptom) -> Cause | None:
+    """Return what is behind a symptom, or None when the tables have nothing to say about it."""
+    table = cause_table()
+    rule = next((rule for rule in table.rules if rule.fits(symptom)), None)
+    if rule is None:
+        return None
+    template = table.causes[rule.cause]
+    missing = _missing(symptom, rule)
+    words = _words(symptom, missing)
+    order = list(Confidence)
+    confidence = max(template.confidence, symptom.confidence, rule.confidence or Confidence.SURE, key=order.index)
+    steps = (_fill_remedy(step, words) for step in template.next_steps)
+    kept = [step for step in steps if step is not None]
+    return Cause(
+        template.id,
+        _fill(template.summary, words),
+        _fill(template.what_is_known, words),
+        missing,
+        confidence,
+        tuple(replace(step, rank=rank) for rank, step in enumerate(kept, start=1)),
+    )
+
+
+def explain_symptoms(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
+    """Return the causes of several symptoms, the surest first; one that comes twice is told once."""
+    found: dict[tuple[str, tuple[str, ...], str], Cause] = {}
+    for symptom in symptoms:
+        cause = explain_symptom(symptom)
+        if cause:
+            found.setdefault((cause.id, cause.likely_missing, cause.summary), cause)
+    order = list(Confidence)
+    return tuple(sorted(found.values(), key=lambda cause: order.index(cause.confidence)))
+
+
+def _missing(symptom: Symptom, rule: Rule) -> tuple[str, ...]:
+    """The DLLs that lack: those the text names, else those the rule knows; none unless a file is missing at all."""
+    error = winerror(symptom.code) if symptom.code is not None else None
+    if error is not None and not error.missing_file:
+        return ()
+    if rule.cause in ("two-openmp", "python-abi-mismatch", "no-gpu-code", "numpy-abi", "driver-too-old", "cudnn-mixed"):
+        return ()
+    if symptom.dlls:
+        return symptom.dlls
+    # A bare name was asked for by name, so it is itself what was not found.
+    if symptom.path and symptom.kind in ("ctypes-not-found", "named-file-missing") and "\\" not in symptom.path:
+        return (symptom.path,)
+    if symptom.kind == "named-file-missing" and symptom.path:
+        return (symptom.file,)
+    return rule.missing
+
+
+# ------------------------------------------------------------------------------------------------------------- words
+
+
+def _words(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
+    """What the templates may ask for; an empty value means that the text does not tell."""
+    details = symptom.details
+    names = symptom.dlls or ((symptom.file,) if symptom.file else missing)
+    capability = details.get("capability", "")
+    supported = details.get("supported", "").rstrip(" .")
+    built, running = details.get("built", ""), details.get("running", "")
+    card = details.get("card", "")
+    pip, conda, who = _vendor(missing or names)
+    error = winerror(symptom.code) if symptom.code is not None else None
+    prefix = environment_prefix(symptom.path or "")
+    package = symptom.package or _package_of_module(symptom.module) or _PACKAGES.get(symptom.kind, "")
+    return {
+        "file": symptom.file or (f"the module {symptom.module}" if symptom.module else "the file"),
+        "path": symptom.path or "",
+        "names": _and(names) or "a part",
+        "module": symptom.module,
+        "package": package,
+        "symbol": details.get("symbol", ""),
+        "meaning": error.meaning if error else "",
+        "prefix": prefix,
+        "root": prefix or "%CONDA_PREFIX%",
+        "env_option": f' --env "{prefix}"' if prefix else "",
+        "package_folder": _package_folder(symptom),
+        "wheel": rf"dist\{package.replace('-', '_')}*.whl",
+        "card": card,
+        "capability": capability or "native",
+        "arch": _arch(capability),
+        "for_card": f": {card} has {capability}" if card and capability else "",
+        "has_archs": f", here {supported}" if supported else "",
+        "numpy_versions": f": built for {built}, running with {running}" if built and running else "",
+        "vendor_command": pip or conda,
+        "vendor_why": who,
+        "wildcard": symptom.dlls[0] if symptom.dlls else symptom.file or "*.dll",
+        "script": "script.py",
+    }
+
+
+def _vendor(missing: tuple[str, ...]) -> tuple[str, str, str]:
+    """Return a pip command, a conda command and who ships it, for the first DLLs of which something is known."""
+    pip: list[str] = []
+    conda: list[str] = []
+    who: list[str] = []
+    for name in missing:
+        if "*" in name:
+            continue
+        pip += [f'"{package}"' if set(package) & set("<>=!*") else package for package in pip_packages(name)[:1]]
+        conda += filter(None, [conda_package(name)])
+        who += who_ships(name)[:1]
+    return (
+        f"python -m pip install {' '.join(dict.fromkeys(pip))}" if pip else "",
+        f"conda install -c conda-forge {' '.join(dict.fromkeys(conda))}" if conda else "",
+        "who has it: " + "; ".join(dict.fromkeys(who)) if who else "",
+    )
+
+
+def _and(names: tuple[str, ...]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+_SITE = re.compile(r"(?P<prefix>.+?)[\\/](?:Lib[\\/])?site-packages(?:[\\/]|$)", re.IGNORECASE)
+
+
+def environment_prefix(path: str) -> str:
+    """Return the environment that a path lies in, as far as ``Lib\\site-packages`` in it tells; or nothing."""
+    found = _SITE.match(path)
+    return str(PureWindowsPath(found.group("prefix"))) if found else ""
+
+
+def _package_folder(symptom: Symptom) -> str:
+    prefix = environment_prefix(symptom.path or "")
+    return rf"{prefix}\Lib\site-packages\{symptom.package}" if prefix and symptom.package else ""
+
+
+# Whose message it is, where nothing in the text names a package.
+_PACKAGES = {"torch-load": "torch", "no-kernel-image": "torch", "driver-too-old": "torch"}
+_MODULES = {"_C": "torch", "cv2": "opencv-python", "_multiarray_umath": "numpy", "multiarray": "numpy"}
+
+
+def _package_of_module(module: str) -> str:
+    """The distribution to name in a command, from the module; nothing for a private module of unknown origin."""
+    top = module.partition(".")[0]
+    if module in _MODULES:
+        return _MODULES[module]
+    if module.startswith("_pywrap_t"):
+        return "tensorflow"
+    if module.startswith("onnxruntime"):
+        return "onnxruntime"
+    return "" if top.startswith("_") else top
+
+
+def _arch(capability: str) -> str:
+    """``sm_120`` as TORCH_CUDA_ARCH_LIST wants it: ``12.0``."""
+    found = re.fullmatch(r"sm_(\d+)(\d)([a-z]?)", capability)
+    return f"{found[1]}.{found[2]}{found[3]}" if found else "native"
+
+
+_HOLE = re.compile(r"\{(\w+)\}")
+_OPTIONAL = frozenset({"env_option"})
+
+
+def _fill(text: str, words: Mapping[str, str]) -> str:
+    filled = _HOLE.sub(lambda hole: words[hole[1]], text)
+    return re.sub(r" {2,}", " ", filled).strip()
+
+
+def _fill_remedy(step: Remedy, words: Mapping[str, str]) -> Remedy | None:
+    """Fill a remedy's holes; None when its command needs something that the text does not tell."""
+    if any(not words[hole] for hole in _HOLE.findall(step.command) if hole not in _OPTIONAL):
+        return None
+    return replace(step, command=_fill(step.command, words), why=_fill(step.why, words))
