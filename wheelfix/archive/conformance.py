@@ -10,10 +10,10 @@ import struct
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.directory import MAX32
+from wheelfix.archive.directory import CENTRAL, MAX32
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
 from wheelfix.archive.local import UNICODE_PATH, ZIP64, Local, extra_fields, read_locals
-from wheelfix.archive.members import DESCRIPTOR
+from wheelfix.archive.members import DESCRIPTOR, ENCRYPTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,10 +38,13 @@ def header_faults(archive: Archive) -> tuple[ArchiveFault, ...]:
     for local in read_locals(archive, ordered):
         member = local.member
         if local.differences or local.extra or member.extra or local.flags & DESCRIPTOR or member.is_dir:
-            faults += _member_faults(local)
+            faults += _member_faults(archive, local)
         if member.header_offset > at and not (at == 0 and shifted) and member.name not in refused:
             faults.append(_hidden(at, member.header_offset, member.name))
-        at = max(at, _end_of(archive, local))
+        end, odd_descriptor = _end_of(archive, local)
+        if odd_descriptor:
+            faults.append(ArchiveFault("data-descriptor", member.name, odd_descriptor, (UV, PYPI)))
+        at = max(at, end)
     if at < archive.directory_at and not refused:
         faults.append(_hidden(at, archive.directory_at, ""))
     total = sum(map(attrgetter("usize"), archive.members))
@@ -57,35 +60,39 @@ def _hidden(start: int, end: int, before: str) -> ArchiveFault:
     return ArchiveFault("hidden-data", before, message, (UV, PYPI))
 
 
-def _end_of(archive: Archive, local: Local) -> int:
-    """Return where a member ends in the file, data descriptor included."""
+def _end_of(archive: Archive, local: Local) -> tuple[int, str]:
+    """Return where a member ends in the file, data descriptor included, and what is odd about the descriptor."""
     if not local.flags & DESCRIPTOR or not local.data:
-        return local.end
+        return local.end, ""
     member = local.member
     raw = archive.read_at(local.end, 24)
+    wide = member.csize >= MAX32 or member.usize >= MAX32
     for signature in (b"PK\x07\x08", b""):
-        for sizes in ("<III", "<IQQ"):
-            shape = struct.Struct(sizes)
+        for shape in (struct.Struct("<III"), struct.Struct("<IQQ")):
             body = raw[len(signature) : len(signature) + shape.size]
             fits = raw.startswith(signature) and len(body) == shape.size
             if fits and shape.unpack(body) == (member.crc, member.csize, member.usize):
-                return local.end + len(signature) + shape.size
-    return local.end
+                odd = "its data descriptor has 64 bits without need" if shape.size == 20 and not wide else ""
+                return local.end + len(signature) + shape.size, odd
+    return local.end, "no data descriptor follows its data" if local.flags & member.flags & DESCRIPTOR else ""
 
 
-def _member_faults(local: Local) -> Iterator[ArchiveFault]:
+def _member_faults(archive: Archive, local: Local) -> Iterator[ArchiveFault]:
     name = local.member.name
     if local.flags & DESCRIPTOR and not local.member.flags & DESCRIPTOR:
         message = "sizes and CRC follow the data, which only the local header says"
         yield ArchiveFault("data-descriptor", name, message, (PYPI,))
     for difference in local.differences:
         field = difference.partition(":")[0]
-        yield ArchiveFault("local-mismatch", name, difference, _mismatch_rejected_by(field))
+        by = _mismatch_rejected_by(field)
+        if field == "flags" and (local.flags ^ local.member.flags) & (DESCRIPTOR | ENCRYPTED):
+            by = (UV,)
+        yield ArchiveFault("local-mismatch", name, difference, by)
     if local.member.is_dir and local.member.usize:
         yield ArchiveFault("directory-data", name, f"a folder's entry holds {local.member.usize} bytes", (UV,))
     for place, extra in (("local", local.extra), ("central", local.member.extra)):
         if extra:
-            yield from _extra_faults(name, place, extra, local)
+            yield from _extra_faults(archive, local, place, extra)
 
 
 def _mismatch_rejected_by(field: str) -> tuple[str, ...]:
@@ -96,36 +103,47 @@ def _mismatch_rejected_by(field: str) -> tuple[str, ...]:
         "size": (UV, PYPI),
         "CRC": (UV,),
         "method": (UV,),
+        "extra": (PIP, UV, PYPI),
     }.get(field, ())
 
 
-def _extra_faults(name: str, place: str, extra: bytes, local: Local) -> Iterator[ArchiveFault]:
+def _extra_faults(archive: Archive, local: Local, place: str, extra: bytes) -> Iterator[ArchiveFault]:
+    name = local.member.name
     seen: set[int] = set()
     for tag, body in extra_fields(extra):
         if tag == -1:
             message = f"the {place} header's extra fields are cut short"
-            yield ArchiveFault("extra-malformed", name, message, (PYPI,))
+            yield ArchiveFault("extra-malformed", name, message, (UV, PYPI) if place == "local" else (PIP, UV, PYPI))
         if tag in seen and tag in {ZIP64, UNICODE_PATH}:
             message = f"the {place} header has the extra field {tag:#06x} twice"
             yield ArchiveFault("extra-malformed", name, message, (UV, PYPI))
         seen.add(tag)
         if tag == ZIP64:
-            yield from _zip64_faults(name, place, body, local)
+            yield from _zip64_faults(archive, local, place, body)
         elif tag == UNICODE_PATH and body[5:] != local.member.raw_name:
             shown = body[5:].decode("utf-8", "backslashreplace")
             message = f"an extra field of the {place} header calls the member {shown!r}"
             yield ArchiveFault("unicode-path", name, message, (UV,))
 
 
-def _zip64_faults(name: str, place: str, body: bytes, local: Local) -> Iterator[ArchiveFault]:
-    """Give what is odd about a ZIP64 field: sizes that PyPI refuses, or values for fields that need none."""
-    if len(body) not in {0, 8, 16, 24, 28}:
-        message = f"the {place} header's ZIP64 field has {len(body)} bytes"
-        yield ArchiveFault("zip64-malformed", name, message, (PYPI,) if place == "local" else ())
-    elif place == "local" and len(body) >= 16:
-        usize, csize = struct.unpack_from("<QQ", body)
-        if (usize, csize) not in {(local.member.usize, local.member.csize), (0, 0)}:
-            message = f"the local header's ZIP64 field says {csize} bytes packed and {usize} unpacked"
-            yield ArchiveFault("zip64-mismatch", name, message, (UV, PYPI))
-    elif place == "local" and len(body) == 8 and local.member.method and local.member.usize >= MAX32:
-        yield ArchiveFault("zip64-malformed", name, "the local header's ZIP64 field lacks a size", (PYPI,))
+def _zip64_faults(archive: Archive, local: Local, place: str, body: bytes) -> Iterator[ArchiveFault]:
+    """Give what is odd about a ZIP64 field; uv wants exactly the values that the header leaves to it."""
+    member, size = local.member, len(body)
+    sizes = struct.unpack_from("<QQ", body) if size >= 16 else ()
+    if place == "central":
+        entry = CENTRAL.unpack_from(archive.directory, member.entry)
+        announced = (entry[7], entry[8], entry[15]).count(MAX32)
+        if size not in {0, 8 * announced}:
+            message = f"the ZIP64 field of the directory has {size} bytes where {8 * announced} are due"
+            yield ArchiveFault("zip64-malformed", member.name, message, (UV,))
+        return
+    by = []
+    true_to_both = not local.announced and size == 16 and sizes == (member.usize, member.csize)
+    if size not in {0, 8 * local.announced} and not true_to_both:
+        by.append(UV)
+    if size not in {0, 8, 16, 24, 28} or (size == 8 and member.method) or (sizes and sizes[1] != member.csize):
+        by.append(PYPI)
+    if by:
+        message = f"the ZIP64 field of the local header has {size} bytes where {8 * local.announced} are due"
+        kind = "zip64-mismatch" if sizes and sizes != (member.usize, member.csize) else "zip64-malformed"
+        yield ArchiveFault(kind, member.name, message, tuple(by))

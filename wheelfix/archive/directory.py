@@ -49,8 +49,11 @@ def locate(read: Callable[[int, int], bytes], size: int, path: Path) -> Layout:
     _, disk, first_disk, here, entries, length, offset, comment_length = END.unpack_from(tail, at - tail_at)
     comment = tail[at - tail_at + END.size :][:comment_length]
     _check_tail(tail, at - tail_at, comment_length, faults)
-    if (disk, first_disk) not in {(0, 0), (MAX16, MAX16)} or here != entries:
-        faults.append(ArchiveFault("multi-disk", "", "the archive claims to span several disks", (UV, PYPI)))
+    if (disk, first_disk) not in {(0, 0), (MAX16, MAX16)}:
+        faults.append(ArchiveFault("multi-disk", "", "the archive claims to span several disks", (UV,)))
+    if here != entries:
+        message = f"the end record says {here} of {entries} members are on this disk"
+        faults.append(ArchiveFault("multi-disk", "", message, (UV, PYPI)))
     end = at
     found = _find_end64(read, at, faults)
     if found is not None:
@@ -142,11 +145,12 @@ def _find_end64(
         return None
     _, record_size, _, _, _, _, here, entries, length, offset = END64.unpack(raw)
     if disk or disks > 1 or here != entries:
-        faults.append(ArchiveFault("multi-disk", "", "the ZIP64 record speaks of several disks", (UV, PYPI)))
+        faults.append(ArchiveFault("multi-disk", "", "the ZIP64 record speaks of several disks", (PIP, PYPI)))
     if record_size != END64.size - 12 or place != near:
         message = f"the ZIP64 end record has a size of {record_size} instead of {END64.size - 12}"
-        faults.append(ArchiveFault("zip64-malformed", "", message, (PIP, UV, PYPI)))
+        by = (UV, PYPI) if place == near else (PIP, UV, PYPI)
+        faults.append(ArchiveFault("zip64-malformed", "", message, by))
     elif claimed != place and claimed != offset + length:
         message = f"the ZIP64 locator points to {claimed}, the record is at {place}"
-        faults.append(ArchiveFault("zip64-mismatch", "", message, (UV, PYPI)))
+        faults.append(ArchiveFault("zip64-mismatch", "", message, (UV,)))
     return place, entries, length, offset

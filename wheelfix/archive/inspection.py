@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive import codec, names
 from wheelfix.archive.directory import CENTRAL, MAX16, MAX32
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
+from wheelfix.archive.local import ZIP64, extra_fields
 from wheelfix.archive.members import (
     DESCRIPTOR,
     ENCRYPTED,
@@ -85,11 +86,11 @@ class Inspection:
             yield fault("data-descriptor", "sizes and CRC follow the data instead of preceding it", (PYPI,))
         if member.method not in METHODS:
             what = _METHOD_NAMES.get(member.method, "unknown")
-            by = (UV, PYPI) if member.method in {12, 14, 93} else (PIP, UV, PYPI)
+            by = {12: (UV, PYPI), 14: (UV, PYPI), 93: (PIP, PYPI)}.get(member.method, (PIP, UV, PYPI))
             yield fault("unknown-method", f"compression method {member.method} ({what})", by, refuse=True)
         elif member.method == codec.STORED and member.csize != member.usize:
             message = f"stored, yet {member.csize} bytes are to become {member.usize}"
-            yield fault("size-lie", message, (PIP, UV, PYPI), refuse=True)
+            yield fault("size-lie", message, (UV,), refuse=True)
         elif member.usize > member.csize * codec.MAX_RATIO:
             message = f"{member.csize} bytes of deflate cannot become {member.usize}"
             yield fault("size-lie", message, (PIP, UV), refuse=True)
@@ -107,9 +108,11 @@ class Inspection:
         if member.comment:
             yield fault("comment", f"the member has a comment of {len(member.comment)} bytes", (PYPI,))
         if CENTRAL.unpack_from(self.directory, member.entry)[12] not in {0, MAX16}:
-            yield fault("multi-disk", "the member claims to lie on another disk", (UV,))
-        if MAX32 in (member.csize, member.usize) or member.header_offset >= self.size:
-            yield fault("zip64-malformed", "a ZIP64 field is announced and missing", (PIP, UV, PYPI), refuse=True)
+            yield fault("multi-disk", "the member claims to lie on another disk")
+        if MAX32 in (member.csize, member.usize) or member.header_offset == MAX32:
+            cut_short = any(tag == ZIP64 for tag, _ in extra_fields(member.extra))
+            by = (PIP, UV, PYPI) if cut_short else (UV, PYPI)
+            yield fault("zip64-malformed", "a ZIP64 field is announced and missing", by, refuse=True)
         if member.spelled is not None and not member.spelled.isascii():
             yield from _encoding_faults(member)
 
@@ -127,12 +130,14 @@ class Inspection:
                 if previous is None or end > self.directory_at:
                     message = f"its data would end at {end}, the directory begins at {self.directory_at}"
                     self.refused[member.entry] = message
-                    yield ArchiveFault("out-of-bounds", member.name, message, (PIP, UV, PYPI))
+                    by = (PIP, UV) if member.header_offset > self.directory_at else (PIP, UV, PYPI)
+                    yield ArchiveFault("out-of-bounds", member.name, message, by)
                 else:
                     message = f"its data run into those of {previous.name!r}"
                     self.refused[member.entry] = message
                     self.refused.setdefault(previous.entry, f"its data are shared with {member.name!r}")
-                    yield ArchiveFault("overlap", member.name, message, (PIP, UV, PYPI))
+                    same = (member.name, member.header_offset) == (previous.name, previous.header_offset)
+                    yield ArchiveFault("overlap", member.name, message, (UV, PYPI) if same else (PIP, UV, PYPI))
             edge, previous = min(edge, member.header_offset), member
 
 
@@ -141,11 +146,12 @@ def _encoding_faults(member: Member) -> Iterator[ArchiveFault]:
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError:
-        yield ArchiveFault("bad-utf8", member.name, f"the name {raw!r} is not UTF-8", (UV, PYPI))
+        by = (PIP, UV, PYPI) if member.flags & UTF8 else (UV, PYPI)
+        yield ArchiveFault("bad-utf8", member.name, f"the name {raw!r} is not UTF-8", by)
         return
     if not member.flags & UTF8:
         message = "the name is UTF-8 without the flag that says so; pip installs it under a garbled name"
-        yield ArchiveFault("utf8-flag-missing", member.name, message, (PYPI,))
+        yield ArchiveFault("utf8-flag-missing", member.name, message, (UV, PYPI))
 
 
 def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[ArchiveFault]:
@@ -160,16 +166,20 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[
             if reason:
                 yield ArchiveFault("unsafe-path", member.name, reason, _unsafe_rejected_by(name))
     if len(index) != len(members):
-        seen: set[str] = set()
+        seen: dict[str, Member] = {}
         for member in members:
-            if member.name in seen:
-                message = "the name occurs more than once; which one is installed depends on the installer"
-                yield ArchiveFault("duplicate-member", member.name, message, (UV, PYPI))
-            seen.add(member.name)
+            first = seen.setdefault(member.name, member)
+            if first is member:
+                continue
+            by: tuple[str, ...] = (UV, PYPI)
+            message = "the name occurs more than once; installers disagree on which one counts"
+            if (first.crc, first.usize) == (member.crc, member.usize) and first.header_offset != member.header_offset:
+                message, by = "the member occurs more than once, with the same content", (PYPI,)
+            yield ArchiveFault("duplicate-member", member.name, message, by)
     if len(set("\n".join(spelled).lower().split("\n"))) != len(members) or not all(map(str.isascii, index)):
-        for first, second in names.collisions(spelled):
-            if names.normalise(first) != names.normalise(second):
-                message = f"on Windows it is the same file as {first!r}"
+        for one, second in names.collisions(spelled):
+            if names.normalise(one) != names.normalise(second):
+                message = f"on Windows it is the same file as {one!r}"
                 yield ArchiveFault("case-collision", names.normalise(second), message)
     for file, below in names.files_as_folders(index):
         yield ArchiveFault("file-as-folder", file, f"it is a file, yet other members lie in {below!r}", (PIP, UV))
@@ -178,5 +188,8 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[
 def _unsafe_rejected_by(name: str) -> tuple[str, ...]:
     """Return who refuses an unsafe name."""
     if any(character < " " or character == "\x7f" for character in name):
-        return (PYPI,)
-    return (PIP,) if ".." in name.split("/") or name.startswith("/") else ()
+        return (UV, PYPI)
+    steps = name.split("/")
+    if steps[-1] == ".." or any(len(step) > names.MAX_PART for step in steps):
+        return (PIP, UV)
+    return (PIP,) if ".." in steps or name.startswith("/") else ()

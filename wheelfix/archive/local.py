@@ -30,6 +30,8 @@ class Local(NamedTuple):
     """Where the packed bytes begin in the file; 0 if there is no header."""
     flags: int
     extra: bytes
+    announced: int = 0
+    """How many sizes the header leaves to its ZIP64 field."""
     differences: tuple[str, ...] = ()
     """Field and both values, such as ``size: 10 in the directory, 12 in the header``."""
 
@@ -70,12 +72,13 @@ def _compare(archive: Archive, member: Member) -> Local:
     at = member.header_offset
     header = archive.read_at(at, LOCAL.size)
     if len(header) < LOCAL.size or header[:4] != b"PK\x03\x04":
-        return Local(member, 0, 0, b"", (f"signature: there is no header at {at}",))
+        return Local(member, 0, 0, b"", differences=(f"signature: there is no header at {at}",))
     _, _, flags, method, stamp, crc, csize, usize, name_length, extra_length = LOCAL.unpack(header)
     tail = archive.read_at(at + LOCAL.size, name_length + extra_length)
     name, extra = tail[:name_length], tail[name_length:]
     data = at + LOCAL.size + name_length + extra_length
-    usize, csize = widen_local(extra, usize, csize)
+    announced = (usize, csize).count(MAX32)
+    usize, csize = _widen(extra, usize, csize)
     told = {"flags": flags, "method": method, "date": stamp, "CRC": crc, "packed size": csize, "size": usize}
     known = {
         "flags": member.flags,
@@ -99,16 +102,16 @@ def _compare(archive: Archive, member: Member) -> Local:
         differences.append(f"name: {member.name!r} in the directory, {shown!r} in the header")
     if len(tail) < name_length + extra_length:
         differences.append("extra: the header reaches beyond the end of the file")
-    return Local(member, data, flags, extra, tuple(differences))
+    return Local(member, data, flags, extra, announced, tuple(differences))
 
 
-def widen_local(extra: bytes, usize: int, csize: int) -> tuple[int, int]:
+def _widen(extra: bytes, usize: int, csize: int) -> tuple[int, int]:
     """Return a local header's sizes, taken from the ZIP64 field where they are too big for 32 bits."""
     if MAX32 in (usize, csize):
         for tag, body in extra_fields(extra):
-            if tag == ZIP64 and len(body) >= 16:
-                wide = struct.unpack_from("<QQ", body)
-                return (wide[0] if usize == MAX32 else usize), (wide[1] if csize == MAX32 else csize)
+            if tag == ZIP64 and len(body) >= 8:
+                first, last = struct.unpack_from("<Q", body)[0], struct.unpack_from("<Q", body, len(body[:16]) - 8)[0]
+                return (first if usize == MAX32 else usize), (last if csize == MAX32 else csize)
     return usize, csize
 
 

@@ -92,7 +92,7 @@ def parse_directory(directory: bytes, start: int, limits: Limits, path: Path) ->
     unpack, make = CENTRAL.unpack_from, Member._make
     members: list[Member] = []
     odd: list[Member] = []
-    at, end, total = 0, len(directory), 0
+    at, end = 0, len(directory)
     while at < end:
         try:
             signature, made, _, flags, method, stamp, crc, csize, usize, n, x, c, disk, _, attributes, offset = unpack(
@@ -130,12 +130,9 @@ def parse_directory(directory: bytes, start: int, limits: Limits, path: Path) ->
         members.append(member)
         if suspicious:
             odd.append(member)
-        total += usize
         at = stop + x + c
         if len(members) > limits.max_members:
             raise too_much(path, f"it has more than {limits.max_members} members", "max_members")
-    if total > limits.max_total:
-        raise too_much(path, f"its members would unpack to {total} bytes", "max_total")
     return members, odd
 
 

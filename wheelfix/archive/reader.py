@@ -93,9 +93,6 @@ class Archive:
         members, odd = parse_directory(self.directory, layout.start, limits, self.path)
         self.members = tuple(members)
         self._index = {member.name: member for member in reversed(members)}
-        total = sum(member.usize for member in members)
-        if total > limits.ratio_from and total > self.size * limits.max_ratio:
-            raise too_much(self.path, f"its {self.size} bytes would unpack to {total}", "max_ratio")
         inspection = Inspection(self.directory, self.directory_at, self.size, limits)
         inspection.add(layout.faults)
         if len(members) != layout.entries:
@@ -103,6 +100,11 @@ class Archive:
             inspection.add([ArchiveFault("entry-count", "", message, (UV, PYPI))])
         inspection.examine(members, odd, self._index)
         self.faults, self._refused = inspection.result(), inspection.refused
+        total = sum(member.usize for member in members if member.entry not in self._refused)
+        if total > limits.ratio_from and total > self.size * limits.max_ratio:
+            raise too_much(self.path, f"its {self.size} bytes would unpack to {total}", "max_ratio")
+        if total > limits.max_total:
+            raise too_much(self.path, f"its members would unpack to {total} bytes", "max_total")
 
     # ------------------------------------------------------------------------------------------------ reading
 

@@ -1,0 +1,318 @@
+"""Wheels with one irregularity each, by name; the tables of several tests."""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import struct
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.archive.byhand import Entry, deflate, extra_field
+
+TEXT = b"some text, some text, some text\n" * 9
+
+
+@dataclass(frozen=True)
+class Case:
+    """How to build the wheel, and the fault that must be found."""
+
+    kind: str
+    """The fault's kind, or ``error`` if the archive must be refused as a whole; empty: nothing is wrong."""
+    entries: list[Entry]
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def _descriptor(wide: bool = False, signature: bool = True) -> Entry:
+    packed = deflate(TEXT)
+    shape = "<IQQ" if wide else "<III"
+    after = (b"PK\x07\x08" if signature else b"") + struct.pack(shape, zlib.crc32(TEXT), len(packed), len(TEXT))
+    return Entry("a.txt", TEXT, both={"flags": 8}, local={"crc": 0, "csize": 0, "usize": 0}, after=after)
+
+
+def _zip64(*values: int) -> bytes:
+    return extra_field(1, struct.pack(f"<{len(values)}Q", *values))
+
+
+def _lzma(data: bytes) -> bytes:
+    """Return data as zip's method 14 has them: version, properties, raw LZMA."""
+    filters = [{"id": lzma.FILTER_LZMA1, "dict_size": 1 << 16, "lc": 3, "lp": 0, "pb": 2}]
+    properties = bytes([3 + 9 * (0 + 5 * 2)]) + struct.pack("<I", 1 << 16)
+    return (
+        struct.pack("<BBH", 9, 4, len(properties)) + properties + lzma.compress(data, lzma.FORMAT_RAW, filters=filters)
+    )
+
+
+def _zstd(data: bytes) -> bytes:
+    """Return data of 256 bytes or more as a zstd frame with one raw block."""
+    block = (len(data) << 3 | 1).to_bytes(3, "little") + data
+    return b"\x28\xb5\x2f\xfd\x60" + struct.pack("<H", len(data) - 256) + block
+
+
+_PACKED = len(deflate(TEXT))
+_WIDE = {"csize": 0xFFFFFFFF, "usize": 0xFFFFFFFF}
+_UNICODE = extra_field(0x7075, struct.pack("<BI", 1, zlib.crc32(b"a.txt")) + b"b.txt")
+
+UNSAFE_NAMES: dict[str, str] = {
+    "up": "../evil.py",
+    "up-inside": "pkg/../../evil.py",
+    "up-last": "pkg/..",
+    "up-backslash": "..\\evil.py",
+    "up-mixed": "pkg\\../..\\evil.py",
+    "absolute": "/evil.py",
+    "absolute-backslash": "\\evil.py",
+    "drive": "C:/evil.py",
+    "drive-backslash": "C:\\evil.py",
+    "drive-relative": "C:evil.py",
+    "unc": "//server/share/evil.py",
+    "unc-backslash": "\\\\server\\share\\evil.py",
+    "verbatim": "\\\\?\\C:\\evil.py",
+    "device-path": "\\\\.\\PhysicalDrive0",
+    "object-path": "\\??\\C:\\evil.py",
+    "con": "pkg/CON",
+    "nul-dll": "pkg/NUL.dll",
+    "aux-folder": "aux/evil.py",
+    "com1": "pkg/com1.txt",
+    "com-superscript": "pkg/COM².txt",
+    "lpt9": "LPT9",
+    "conin": "pkg/CONIN$",
+    "nul-space": "pkg/nul .txt",
+    "trailing-dot": "pkg/evil.py.",
+    "trailing-space": "pkg/evil.py ",
+    "trailing-dot-folder": "pkg./evil.py",
+    "dots-only": "pkg/.../evil.py",
+    "stream": "pkg/evil.py:stream",
+    "stream-data": "pkg/evil.py::$DATA",
+    "nul-byte": "pkg/evil.py\0.txt",
+    "newline": "pkg/evil\n.py",
+    "delete": "pkg/evil\x7f.py",
+    "wildcard": "pkg/evil*.py",
+    "angle": "pkg/<evil>.py",
+    "empty-step": "pkg//evil.py",
+    "dot-step": "./pkg/evil.py",
+    "long-step": "pkg/" + "x" * 256 + ".py",
+    "long-name": "/".join(["x" * 100] * 20),
+}
+
+CASES: dict[str, Case] = {
+    "regular": Case("", [Entry("a.txt", TEXT), Entry("b.txt", TEXT, method=0), Entry("d/", method=0)]),
+    "descriptor": Case("data-descriptor", [_descriptor()]),
+    "descriptor-bare": Case("data-descriptor", [_descriptor(signature=False)]),
+    "descriptor-wide": Case("data-descriptor", [_descriptor(wide=True)]),
+    "descriptor-local-only": Case("data-descriptor", [Entry("a.txt", TEXT, local={"flags": 8})]),
+    "duplicate": Case("duplicate-member", [Entry("a.txt", TEXT), Entry("a.txt", TEXT)]),
+    "duplicate-other": Case("duplicate-member", [Entry("a.txt", TEXT), Entry("a.txt", b"other")]),
+    "duplicate-entry": Case("duplicate-member", [Entry("a.txt", TEXT), Entry("a.txt", TEXT, reuse=0)]),
+    "backslash": Case("backslash-name", [Entry("pkg\\sub\\a.txt", TEXT)]),
+    "case": Case("case-collision", [Entry("pkg/A.txt", TEXT), Entry("pkg/a.txt", TEXT)]),
+    "nfc": Case("case-collision", [Entry("pkg/\u00e9.txt", TEXT), Entry("pkg/e\u0301.txt", TEXT)]),
+    "file-as-folder": Case("file-as-folder", [Entry("x", TEXT), Entry("x/y/z.txt", TEXT)]),
+    "symlink": Case("symlink", [Entry("link", b"../../etc/passwd", attributes=0o120777 << 16)]),
+    "fifo": Case("special-file", [Entry("pipe", b"", attributes=0o010644 << 16)]),
+    "encrypted": Case("encrypted", [Entry("a.txt", TEXT, both={"flags": 1})]),
+    "strong-encryption": Case("encrypted", [Entry("a.txt", TEXT, both={"flags": 0x41})]),
+    "bzip2": Case("unknown-method", [Entry("a.txt", TEXT, method=12, packed=bz2.compress(TEXT))]),
+    "lzma": Case("unknown-method", [Entry("a.txt", TEXT, method=14, packed=_lzma(TEXT))]),
+    "zstd": Case("unknown-method", [Entry("a.txt", TEXT, method=93, packed=_zstd(TEXT))]),
+    "method-77": Case("unknown-method", [Entry("a.txt", TEXT, method=77)]),
+    "comment": Case("comment", [Entry("a.txt", TEXT, central={"comment": b"hello"})]),
+    "archive-comment": Case("archive-comment", [], {"comment": b"hello"}),
+    "archive-comment-short": Case("archive-comment", [], {"comment": b"he", "end": {"comment_length": 50}}),
+    "end-in-comment": Case("trailing-data", [], {"comment": struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 0, 0, 0, 0, 0)}),
+    "trailing": Case("trailing-data", [], {"trailing": b"x" * 100}),
+    "prefix": Case("prefix-data", [], {"prefix": b"MZ" + bytes(98)}),
+    "prefix-counted": Case("hidden-data", [], {"prefix": b"MZ" + bytes(98), "prefix_counts": True}),
+    "gap": Case("hidden-data", [Entry("a.txt", TEXT, before=bytes(100))]),
+    "gap-at-end": Case("hidden-data", [], {"gap": bytes(100)}),
+    "gap-before-end-record": Case("hidden-data", [], {"before_end": bytes(100)}),
+    "ghost": Case("hidden-data", [Entry("ghost.py", TEXT, hidden=True)]),
+    "count-low": Case("entry-count", [], {"end": {"here": 1, "entries": 1}}),
+    "count-high": Case("entry-count", [], {"end": {"here": 99, "entries": 99}}),
+    "disks": Case("multi-disk", [], {"end": {"disk": 1}}),
+    "disk-of-member": Case("multi-disk", [Entry("a.txt", TEXT, central={"disk": 3})]),
+    "bad-utf8": Case("bad-utf8", [Entry(b"pkg/\xff\xfe.txt", TEXT, both={"flags": 0x800})]),
+    "cp437": Case("bad-utf8", [Entry(b"pkg/\x81.txt", TEXT, both={"flags": 0})]),
+    "utf8-unflagged": Case("utf8-flag-missing", [Entry("pkg/\u00fc.txt", TEXT, both={"flags": 0})]),
+    "utf8": Case("", [Entry("pkg/\u00fc.txt", TEXT)]),
+    "unicode-path-central": Case("unicode-path", [Entry("a.txt", TEXT, central={"extra": _UNICODE})]),
+    "unicode-path-local": Case("unicode-path", [Entry("a.txt", TEXT, local={"extra": _UNICODE})]),
+    "extra-cut": Case("extra-malformed", [Entry("a.txt", TEXT, both={"extra": b"\x99\x99\xff\x00x"})]),
+    "extra-twice": Case("extra-malformed", [Entry("a.txt", TEXT, both={"extra": _zip64() * 2})]),
+    "extra-timestamps": Case("", [Entry("a.txt", TEXT, both={"extra": extra_field(0x5455, b"\x01abcd")})]),
+    "local-name": Case("local-mismatch", [Entry("a.txt", TEXT, local={"name": b"b.txt"})]),
+    "local-name-longer": Case("local-mismatch", [Entry("a.txt", TEXT, local={"name": b"longer.txt"})]),
+    "local-crc": Case("local-mismatch", [Entry("a.txt", TEXT, local={"crc": 1})]),
+    "local-csize": Case("local-mismatch", [Entry("a.txt", TEXT, local={"csize": _PACKED - 1})]),
+    "local-usize": Case("local-mismatch", [Entry("a.txt", TEXT, local={"usize": 1})]),
+    "local-method": Case("local-mismatch", [Entry("a.txt", TEXT, local={"method": 0})]),
+    "local-flags": Case("local-mismatch", [Entry("a.txt", TEXT, local={"flags": 2})]),
+    "local-encrypted": Case("local-mismatch", [Entry("a.txt", TEXT, local={"flags": 1})]),
+    "local-date": Case("local-mismatch", [Entry("a.txt", TEXT, local={"stamp": 0x21 << 16})]),
+    "local-signature": Case("local-mismatch", [Entry("a.txt", TEXT, local={"signature": 0x04034B51})]),
+    "crc-lie": Case("damaged", [Entry("a.txt", TEXT, both={"crc": 1})]),
+    "usize-low": Case("damaged", [Entry("a.txt", TEXT, both={"usize": len(TEXT) - 1})]),
+    "usize-high": Case("damaged", [Entry("a.txt", TEXT, both={"usize": len(TEXT) + 1})]),
+    "stored-size-lie": Case("size-lie", [Entry("a.txt", TEXT, method=0, both={"usize": len(TEXT) + 1})]),
+    "csize-low": Case("damaged", [Entry("a.txt", TEXT, both={"csize": _PACKED - 1})]),
+    "stream-cut": Case("damaged", [Entry("a.txt", TEXT, packed=deflate(TEXT)[:-3])]),
+    "stream-garbage": Case("damaged", [Entry("a.txt", TEXT, packed=b"\xff" * 20)]),
+    "stream-trailing": Case("damaged", [Entry("a.txt", TEXT, packed=deflate(TEXT) + b"\0\0\0")]),
+    "directory-data": Case("directory-data", [Entry("d/", TEXT)]),
+    "overlap": Case(
+        "overlap", [Entry("a.txt", TEXT, method=0, both={"csize": 400, "usize": 400}), Entry("b.txt", TEXT)]
+    ),
+    "same-data-two-names": Case("overlap", [Entry("a.txt", TEXT), Entry("b.txt", TEXT, reuse=0)]),
+    "beyond": Case("out-of-bounds", [Entry("a.txt", TEXT, central={"offset": 0x7000000})]),
+    "too-long": Case("out-of-bounds", [Entry("a.txt", TEXT, method=0, both={"csize": 1 << 20, "usize": 1 << 20})]),
+    "zip64-unneeded": Case("", [Entry("a.txt", TEXT, local={"extra": _zip64(len(TEXT), _PACKED)})]),
+    "zip64-forced": Case(
+        "",
+        [Entry("a.txt", TEXT, both={"extra": _zip64(len(TEXT), _PACKED), **_WIDE})],
+    ),
+    "zip64-forced-local": Case(
+        "",
+        [Entry("a.txt", TEXT, local={"extra": _zip64(len(TEXT), _PACKED), **_WIDE})],
+    ),
+    "zip64-missing": Case("zip64-malformed", [Entry("a.txt", TEXT, both=_WIDE)]),
+    "zip64-short": Case("zip64-malformed", [Entry("a.txt", TEXT, both={"extra": _zip64(len(TEXT)), **_WIDE})]),
+    "zip64-odd-length": Case("zip64-malformed", [Entry("a.txt", TEXT, both={"extra": extra_field(1, bytes(9))})]),
+    "zip64-local-lie": Case(
+        "local-mismatch",
+        [Entry("a.txt", TEXT, local={"extra": _zip64(len(TEXT) + 5, _PACKED), **_WIDE})],
+    ),
+    "zip64-local-other": Case(
+        "zip64-mismatch", [Entry("a.txt", TEXT, local={"extra": _zip64(len(TEXT) + 5, _PACKED)})]
+    ),
+    "zip64-central-unneeded": Case(
+        "zip64-malformed", [Entry("a.txt", TEXT, central={"extra": _zip64(len(TEXT), _PACKED)})]
+    ),
+    "zip64-central-one-too-many": Case(
+        "zip64-malformed", [Entry("a.txt", TEXT, central={"extra": _zip64(len(TEXT), _PACKED), "usize": 0xFFFFFFFF})]
+    ),
+    "zip64-central-usize": Case("", [Entry("a.txt", TEXT, central={"extra": _zip64(len(TEXT)), "usize": 0xFFFFFFFF})]),
+    "zip64-central-csize": Case("", [Entry("a.txt", TEXT, central={"extra": _zip64(_PACKED), "csize": 0xFFFFFFFF})]),
+    "zip64-central-offset": Case("", [Entry("a.txt", TEXT, central={"extra": _zip64(0), "offset": 0xFFFFFFFF})]),
+    "zip64-central-empty": Case("", [Entry("a.txt", TEXT, central={"extra": _zip64()})]),
+    "zip64-local-empty": Case("", [Entry("a.txt", TEXT, local={"extra": _zip64()})]),
+    "zip64-local-one": Case("zip64-malformed", [Entry("a.txt", TEXT, local={"extra": _zip64(len(TEXT))})]),
+    "zip64-local-three": Case(
+        "zip64-malformed", [Entry("a.txt", TEXT, local={"extra": _zip64(len(TEXT), _PACKED, 0)})]
+    ),
+    "zip64-local-zeros": Case("zip64-mismatch", [Entry("a.txt", TEXT, local={"extra": _zip64(0, 0)})]),
+    "zip64-end": Case("", [], {"zip64": {}}),
+    "zip64-end-sentinels": Case(
+        "", [], {"zip64": {}, "end": {"here": 0xFFFF, "entries": 0xFFFF, "size": 0xFFFFFFFF, "offset": 0xFFFFFFFF}}
+    ),
+    "zip64-end-extensible": Case("zip64-malformed", [], {"zip64": {"extensible": b"x" * 12, "record_size": 56}}),
+    "zip64-end-size": Case("zip64-malformed", [], {"zip64": {"record_size": 45}}),
+    "zip64-end-count": Case("zip64-mismatch", [], {"zip64": {"here": 3, "entries": 3}}),
+    "zip64-end-elsewhere": Case("zip64-mismatch", [], {"zip64": {"at": 1}}),
+    "zip64-end-disks": Case("multi-disk", [], {"zip64": {"disks": 2}}),
+    **{f"name-{key}": Case("unsafe-path", [Entry(name, TEXT)]) for key, name in UNSAFE_NAMES.items()},
+}
+
+TESTED_WITH = {"pip": "26.3", "uv": "0.13.7"}
+"""The versions with which the next table was made."""
+
+REFUSED_BY: dict[str, tuple[str, ...]] = {
+    "pip": (
+        "name-up",
+        "name-up-inside",
+        "name-absolute",
+        "name-unc",
+    ),
+    "pip pypi": (
+        "zstd",
+        "zip64-end-disks",
+    ),
+    "pip uv": (
+        "file-as-folder",
+        "encrypted",
+        "strong-encryption",
+        "crc-lie",
+        "usize-low",
+        "stream-cut",
+        "stream-garbage",
+        "beyond",
+        "name-up-last",
+        "name-long-step",
+    ),
+    "pip uv pypi": (
+        "method-77",
+        "end-in-comment",
+        "gap-before-end-record",
+        "bad-utf8",
+        "extra-cut",
+        "local-name",
+        "local-name-longer",
+        "local-signature",
+        "csize-low",
+        "overlap",
+        "same-data-two-names",
+        "too-long",
+        "zip64-short",
+        "zip64-end-extensible",
+    ),
+    "pypi": (
+        "descriptor",
+        "descriptor-bare",
+        "duplicate",
+        "comment",
+    ),
+    "uv": (
+        "disks",
+        "unicode-path-central",
+        "unicode-path-local",
+        "local-crc",
+        "local-method",
+        "local-encrypted",
+        "usize-high",
+        "stored-size-lie",
+        "stream-trailing",
+        "directory-data",
+        "zip64-local-other",
+        "zip64-central-unneeded",
+        "zip64-central-one-too-many",
+        "zip64-local-three",
+        "zip64-end-elsewhere",
+    ),
+    "uv pypi": (
+        "descriptor-wide",
+        "descriptor-local-only",
+        "duplicate-other",
+        "duplicate-entry",
+        "bzip2",
+        "lzma",
+        "archive-comment-short",
+        "trailing",
+        "prefix",
+        "prefix-counted",
+        "gap",
+        "gap-at-end",
+        "ghost",
+        "count-low",
+        "count-high",
+        "cp437",
+        "utf8-unflagged",
+        "extra-twice",
+        "local-csize",
+        "local-usize",
+        "zip64-missing",
+        "zip64-odd-length",
+        "zip64-local-lie",
+        "zip64-local-one",
+        "zip64-local-zeros",
+        "zip64-end-size",
+        "zip64-end-count",
+        "name-nul-byte",
+        "name-newline",
+        "name-delete",
+    ),
+}
+"""Who really refuses which case: pip and uv (from disk or over HTTP) as run, PyPI as its check of uploads says."""
+
+
+def refused_by(key: str) -> set[str]:
+    """Return who really refuses a case."""
+    return next((set(who.split()) for who, keys in REFUSED_BY.items() if key in keys), set())
