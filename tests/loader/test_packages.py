@@ -1,0 +1,138 @@
+"""What ordinary packages load: extension modules, folders and DLLs that their code names."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.views import make_view
+from wheelfix.loader.packages import extension_modules, module_name, package_loads
+from wheelfix.loader.predict import predict
+from wheelfix.loader.profile import Profile
+from wheelfix.loader.resolve import resolve
+from wheelfix.model import Driver, Missing, OwnedBy, PythonRuntime, System, VcRedist
+from wheelfix.pe.forge import forge_dll
+
+SITE = "Lib/site-packages/"
+ADDS_LIBS = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))\n"
+
+
+def extension(imports=None, name="_x.pyd"):
+    return forge_dll(name, imports=imports or {}, exports=["PyInit__x"])
+
+
+def test_only_extension_modules_for_this_python_are_imported():
+    names = [
+        "_x.cp311-win_amd64.pyd",
+        "_x.cp310-win_amd64.pyd",
+        "_y.pyd",
+        "_z.abi3.pyd",
+        "_w_d.cp311-win_amd64.pyd",
+        "q_d.pyd",
+    ]
+    view = make_view({f"{SITE}pkg/{name}": b"" for name in names})
+    found = [path.rpartition("/")[2] for path in extension_modules(view, Profile(python=(3, 11)))]
+    assert found == ["_x.cp311-win_amd64.pyd", "_y.pyd", "_z.abi3.pyd"]
+
+
+def test_module_names():
+    assert module_name(f"{SITE}pkg/sub/_x.cp311-win_amd64.pyd") == "pkg.sub._x"
+    assert module_name(f"{SITE}_top.pyd") == "_top"
+
+
+def test_a_folder_that_code_adds_is_searched():
+    files = {
+        f"{SITE}pkg/__init__.py": ADDS_LIBS,
+        f"{SITE}pkg/_x.pyd": extension({"helper.dll": ["f"]}),
+        f"{SITE}pkg.libs/helper.dll": forge_dll("helper.dll", exports=["f"]),
+    }
+    resolution = resolve(make_view(files), Profile())
+    assert resolution.first_failure is None
+    assert resolution.search_dirs == (f"{SITE}pkg.libs",)
+    without = {**files, f"{SITE}pkg/__init__.py": ""}
+    assert resolve(make_view(without), Profile()).first_failure.code == 126
+
+
+def test_dlls_named_in_code_are_loaded_and_predicted_as_ctypes_tells_it():
+    files = {
+        f"{SITE}pkg/__init__.py": "ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'core.dll'))",
+        f"{SITE}pkg/core.dll": forge_dll("core.dll", imports={"gone.dll": ["f"]}),
+    }
+    view = make_view(files)
+    resolution = resolve(view, Profile())
+    assert resolution.reached == {f"{SITE}pkg/core.dll"}
+    assert predict(view, resolution).message == (
+        "FileNotFoundError: Could not find module '…\\pkg\\core.dll' (or one of its dependencies). "
+        "Try using the full path with constructor syntax."
+    )
+
+
+def test_load_order_files_of_delvewheel_are_loads():
+    files = {
+        f"{SITE}pkg.libs/.load-order-pkg-1.0": "b.dll\na.dll\n",
+        f"{SITE}pkg.libs/a.dll": forge_dll("a.dll"),
+        f"{SITE}pkg.libs/b.dll": forge_dll("b.dll"),
+    }
+    loads = package_loads(make_view(files), Profile())
+    assert [event.path.rpartition("/")[2] for event in loads.events] == ["b.dll", "a.dll"]
+
+
+def test_an_extension_that_imports_a_sibling_loads_once_the_sibling_is_loaded():
+    """pywin32's axdebug.pyd imports axscript.pyd of another folder, which its Python code imports first."""
+    files = {
+        f"{SITE}a/first.pyd": extension({"second.pyd": ["f"]}),
+        f"{SITE}b/second.pyd": forge_dll("second.pyd", exports=["f", "PyInit_second"]),
+    }
+    assert resolve(make_view(files), Profile()).first_failure is None
+
+
+def test_the_import_error_names_the_module_and_not_the_culprit():
+    view = make_view({f"{SITE}pkg/_x.pyd": extension({"gone.dll": ["f"]})})
+    prediction = predict(view, resolve(view, Profile()))
+    assert prediction.message == (
+        "ImportError: DLL load failed while importing _x: The specified module could not be found."
+    )
+    assert prediction.chain == ("_x.pyd", "gone.dll")
+    assert "gone.dll is missing, which _x.pyd imports" in prediction.explanation
+
+
+def test_a_plugin_that_nothing_loads_may_find_its_needs_anywhere_in_the_wheel():
+    files = {
+        f"{SITE}pkg/bin/core.dll": forge_dll("core.dll", exports=["f"]),
+        f"{SITE}pkg/plugins/p.dll": forge_dll("p.dll", imports={"core.dll": ["f"], "gone.dll": ["g"]}),
+    }
+    resolution = resolve(make_view(files), Profile())
+    assert resolution.reached == frozenset()
+    missing = [edge.name for edge in resolution.edges if isinstance(edge.provider, Missing)]
+    assert missing == ["gone.dll"]
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "kind"),
+    [
+        pytest.param("KERNEL32.dll", Profile(), System, id="windows"),
+        pytest.param("api-ms-win-crt-runtime-l1-1-0.dll", Profile(), System, id="api-set"),
+        pytest.param("api-ms-win-core-file-l1-2-9.dll", Profile(), System, id="api-set-bumped-digit"),
+        pytest.param("api-ms-win-nobody-knows-l1-1-0.dll", Profile(), Missing, id="unknown-api-set"),
+        pytest.param("python311.dll", Profile(python=(3, 11)), PythonRuntime, id="python"),
+        pytest.param("python39.dll", Profile(python=(3, 11)), Missing, id="another-python"),
+        pytest.param("vcruntime140.dll", Profile(assume=frozenset()), PythonRuntime, id="shipped-with-python"),
+        pytest.param("msvcp140.dll", Profile(), VcRedist, id="vcredist"),
+        pytest.param("msvcp140.dll", Profile(assume=frozenset()), Missing, id="no-vcredist"),
+        pytest.param("msvcp140d.dll", Profile(), Missing, id="debug-runtime"),
+        pytest.param("nvcuda.dll", Profile(), Driver, id="driver"),
+        pytest.param("nvcuda.dll", Profile(assume=frozenset()), Missing, id="no-driver"),
+        pytest.param("OpenCL.dll", Profile(assume=frozenset()), Driver, id="another-vendors-driver"),
+    ],
+)
+def test_what_the_target_machine_brings(name, profile, kind):
+    view = make_view({f"{SITE}pkg/_x.pyd": extension({name: ["f"]})})
+    (edge,) = (edge for edge in resolve(view, profile).edges if edge.name == name)
+    assert isinstance(edge.provider, kind)
+
+
+def test_torch_brings_its_dlls_to_extensions_that_require_it():
+    view = make_view({f"{SITE}torchvision/_C.pyd": extension({"c10.dll": ["f"], "torch_cpu.dll": ["g"]})})
+    assert resolve(view, Profile()).first_failure is not None
+    resolution = resolve(view, Profile(), ("torch==2.7.1",))
+    assert resolution.first_failure is None
+    assert all(isinstance(edge.provider, OwnedBy) for edge in resolution.edges if edge.name == "c10.dll")
