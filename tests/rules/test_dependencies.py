@@ -106,10 +106,11 @@ def test_a_dll_where_nobody_looks_is_told_as_that() -> None:
     ("source", "severity"),
     [
         ("import os; os.add_dll_directory(os.environ['PKG'])", "warning"),
+        ("import os, m; os.add_dll_directory(m.join(m.data(), 'lib'))", "info"),
         ("import os; os.add_dll_directory(os.path.join(os.path.dirname(__file__), 'other'))", "error"),
         ("print('nothing of the kind')", "error"),
     ],
-    ids=["computed", "readable", "none"],
+    ids=["computed", "named", "readable", "none"],
 )
 def test_a_folder_that_code_may_add_softens_the_verdict(source: str, severity: str) -> None:
     # cupy computes the folder of nvToolsExt64_1.dll in a function of its own.
@@ -135,6 +136,22 @@ def test_a_folder_that_code_may_add_softens_the_verdict(source: str, severity: s
 def test_qt_passes_over_plugins_that_do_not_load(path: str, core: bool, expected: list[str]) -> None:
     images = {SITE + path: dll("LIBPQ.dll")} | ({SITE + "PySide6/Qt6Core.dll": dll()} if core else {})
     assert codes(subject(images, [edge(SITE + path, "LIBPQ.dll")])) == expected
+
+
+def test_one_backend_of_several_may_lack_its_library() -> None:
+    parts = {SITE + f"torio/_ffmpeg{n}.pyd": f"avutil-{n + 52}.dll" for n in (4, 5, 6)}
+    images = {path: dll(name) for path, name in parts.items()}
+    edges = [edge(path, name) for path, name in parts.items()]
+    found = run(subject(images, edges, events=[loads(path, 126) for path in parts]))
+    assert [f"{item.code}:{item.severity}" for item in found] == ["WF301:warning"] * 3
+    assert "it is for one of several backends, _ffmpeg5.pyd is another" in found[0].message
+
+
+def test_two_modules_that_need_one_library_are_no_backends() -> None:
+    parts = [SITE + f"pkg/_part{n}.pyd" for n in (1, 2)]
+    images = {path: dll("avutil-56.dll") for path in parts}
+    edges = [edge(path, "avutil-56.dll") for path in parts]
+    assert codes(subject(images, edges, events=[loads(path, 126) for path in parts])) == ["WF301:error"]
 
 
 def test_an_optional_companion_may_lack_something_itself() -> None:

@@ -190,19 +190,22 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
     allowed = _allows_numpy_2(subject)
     if not allowed:
         return
+    found = []
     for path, image in subject.images.items():
-        if not path.lower().endswith(".pyd") or image.size > _SCAN_LIMIT or not subject.reached(path):
-            continue
-        old, new = _numpy_marks(subject, path)
-        if old and not new:
-            yield finding(
-                "WF410",
-                subject.origin(path),
-                f"{base(path)} was built with NumPy 1 headers, but the wheel allows NumPy 2 ({allowed}); importing it "
-                "there fails (a module that was compiled using NumPy 1.x cannot be run in NumPy 2)",
-                hint="build with numpy>=2.0 (the result runs on NumPy 1.x too), or require numpy<2",
-                evidence={"requirement": allowed},
-            )
+        if path.lower().endswith(".pyd") and image.size <= _SCAN_LIMIT and subject.reached(path):
+            old, new = _numpy_marks(subject, path)
+            if old and not new:
+                found.append(path)
+    if found:
+        yield finding(
+            "WF410",
+            subject.origin(found[0]),
+            f"{listing([base(path) for path in found])} {'was' if len(found) == 1 else 'were'} built with NumPy 1 "
+            f"headers, but the wheel allows NumPy 2 ({allowed}); the import fails there (a module that was compiled using NumPy "
+            "1.x cannot be run in NumPy 2)",
+            hint="build with numpy>=2.0 (the result runs on NumPy 1.x too), or require numpy<2",
+            evidence={"requirement": allowed, "paths": [*map(subject.origin, found)]},
+        )
 
 
 def _allows_numpy_2(subject: Subject) -> str:

@@ -117,17 +117,18 @@ class Subject:
         )
 
     @functools.cached_property
-    def adds_unread_folders(self) -> bool:
-        """Whether Python code of the package adds DLL folders that could not be read from it without running it."""
+    def unread_code(self) -> tuple[str, ...]:
+        """Python code of the package that adds DLL folders which could not be read from it without running it."""
         if self.torch is not None:  # its own way of adding folders is modelled
-            return False
+            return ()
+        found = []
         for file in self.view.files:
             if file.layer is not Layer.SUBJECT or not file.path.endswith(".py") or file.size > SOURCE_LIMIT:
                 continue
             source = self.view.read_text(file.path, SOURCE_LIMIT) or ""
             if "add_dll_directory(" in source and not read_path_code(source, file.path).added:
-                return True
-        return False
+                found.append(source)
+        return tuple(found)
 
     @functools.cached_property
     def has_qt(self) -> bool:

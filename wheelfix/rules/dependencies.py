@@ -7,11 +7,12 @@ because one file that is absent is one thing to mend however many ask for it.
 from __future__ import annotations
 
 import fnmatch
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Edge, EdgeKind, Finding, Json, Missing, OwnedBy, Repairable, Severity, VcRedist, dll_key
-from wheelfix.rules.context import Subject, base
+from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
@@ -94,11 +95,42 @@ def missing(subject: Subject, kind: EdgeKind, *, required: bool | None = None) -
 
 
 def excuse_of(subject: Subject, need: Need) -> str:
-    """Return why it does not matter that nobody loads those who ask, or nothing: whoever tries goes on without."""
+    """Return why whoever tries to load those who ask goes on without them, or nothing if that is not known."""
+    loaded = [edge for edge in need.edges if subject.reached(edge.importer)]
+    others = [_alternative(subject, edge) for edge in loaded]
+    if loaded:
+        return f"it is for one of several backends, {others[0]} is another" if all(others) else ""
     if all(_is_qt_plugin(subject, edge.importer) for edge in need.edges):
         return "it is a plugin, and Qt passes over those that it cannot load"
     parents = [_optional_for(subject, edge.importer) for edge in need.edges]
     return f"{parents[0]} tries to load it and gets along without" if all(parents) else ""
+
+
+def _alternative(subject: Subject, edge: Edge) -> str:
+    """Return another file that is to another release of the same DLL what the importer is to this one, or nothing.
+
+    torchaudio has ``_torio_ffmpeg4.pyd``, ``…5`` and ``…6``, which import avutil-56, avutil-57 and avutil-58, and uses
+    the one that loads.
+    """
+    own, wanted = _without_digits(base(edge.importer)), _without_digits(edge.name)
+    for path, image in subject.images.items():
+        if path == edge.importer or folder(path) != folder(edge.importer) or _without_digits(base(path)) != own:
+            continue
+        names = [item.dll for item in image.imports if _without_digits(item.dll) == wanted]
+        if names and all(dll_key(name) != dll_key(edge.name) for name in names):
+            return base(path)
+    return ""
+
+
+def _without_digits(name: str) -> str:
+    return re.sub(r"\d+", "#", dll_key(name))
+
+
+def _names_folder(sources: Iterable[str], paths: Iterable[str]) -> bool:
+    """Whether code spells the name of the folder of one of these files."""
+    names = {re.escape(base(folder(path))) for path in paths}
+    pattern = re.compile(rf"""['"/\\](?:{"|".join(sorted(names))})['"/\\]""")
+    return any(pattern.search(source) for source in sources)
 
 
 def _is_qt_plugin(subject: Subject, path: str) -> bool:
@@ -134,12 +166,13 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
     for need in missing(subject, EdgeKind.IMPORT):
         if is_debug_crt(need.name) and not need.reached:
             continue  # WF205 tells it better: the debug twin of a DLL, which nobody loads
-        excuse = "" if need.reached else excuse_of(subject, need)
-        severity = Severity.ERROR if need.reached else Severity.WARNING
+        excuse = excuse_of(subject, need)
+        severity = Severity.ERROR if need.reached and not excuse else Severity.WARNING
         consequence = excuse or _consequence(subject, need)
         if need.present_at:
-            if need.reached and subject.adds_unread_folders:
-                severity = Severity.WARNING
+            if need.reached and subject.unread_code:
+                named = _names_folder(subject.unread_code, need.present_at)
+                severity = Severity.INFO if named else Severity.WARNING
                 consequence += "; unless the package's code adds that folder, which could not be read from it"
             yield finding(
                 "WF305",
