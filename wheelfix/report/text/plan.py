@@ -41,6 +41,8 @@ def render_plan(
         else:
             canvas.paragraph("Nothing was written. Without --dry-run the wheel is made as shown.")
     elif target:
+        if not quiet:
+            canvas.blank()
         canvas.line(("-> ", "dim"), target)
     return canvas.text()
 
@@ -51,7 +53,10 @@ def _changes(canvas: Canvas, plan: Plan, *, verbose: bool) -> None:
         canvas.blank()
         canvas.line((f"Added ({len(plan.additions)}, {total})", "head"))
         for addition in plan.additions:
-            _addition(canvas, addition, verbose=verbose)
+            if verbose or addition.kind != "family":
+                _addition(canvas, addition, verbose=verbose)
+                if not verbose:
+                    _family(canvas, addition, plan)
     if plan.drops:
         canvas.blank()
         canvas.line((f"Dropped ({len(plan.drops)})", "head"))
@@ -83,6 +88,15 @@ def _addition(canvas: Canvas, addition: Addition, *, verbose: bool) -> None:
         for rejected in addition.rejected:
             canvas.paragraph(f"{rejected.path}: {rejected.reason}", indent=4, lead=("not ", "dim"))
         canvas.line((f"sha256 {addition.sha256}", "dim"), indent=4)
+
+
+def _family(canvas: Canvas, leader: Addition, plan: Plan) -> None:
+    """The parts that came along with a DLL, on one line."""
+    parts = [a for a in plan.additions if a.kind == "family" and leader.name in a.serves]
+    if parts:
+        total = size_text(sum(part.size for part in parts))
+        names = ", ".join(part.name for part in parts)
+        canvas.paragraph(f"{names} ({total}; {parts[0].because})", indent=4, lead=("with ", "dim"))
 
 
 def _leftovers(canvas: Canvas, plan: Plan) -> None:
