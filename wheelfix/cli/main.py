@@ -47,6 +47,7 @@ COMMANDS = {
     "verify": Command("wheelfix.cli.verify", "check RECORD and the archive against every byte"),
     "ci": Command("wheelfix.cli.ci", "the whole last stage of CI: scan, repair, verify, scan again, report"),
     "roots": Command("wheelfix.cli.roots", "list the places that DLLs could come from"),
+    "diff": Command("wheelfix.cli.diff", "say what changed between two builds of a wheel"),
     "explain": Command("wheelfix.cli.explain", "show the page of a finding, or list all findings"),
     "demo": Command("wheelfix.cli.demo", "make a small broken wheel and mend it before your eyes"),
 }

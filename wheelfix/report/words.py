@@ -42,6 +42,11 @@ def human_size(size: int) -> str:
     return f"{size / 1_000_000_000:.2f} GB"
 
 
+def human_change(size: int) -> str:
+    """Return a difference of sizes: ``+1.5 MB``, ``-850 kB``."""
+    return f"{'+' if size > 0 else '-'}{human_size(abs(size))}" if size else "no change"
+
+
 def short_path(path: str) -> str:
     """Return a path in the installed layout as people know it: without ``Lib/site-packages``."""
     return path[len(SITE_PACKAGES) :] if path.startswith(SITE_PACKAGES) else path

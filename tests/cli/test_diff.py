@@ -1,0 +1,93 @@
+"""``wheelfix diff`` from the command line."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from tests.support.wheels import build_wheel
+from wheelfix.cli.main import main
+from wheelfix.pe.forge import forge_dll
+from wheelfix.schemas import load_schema
+
+
+@pytest.fixture
+def wheels(tmp_path, monkeypatch):
+    """Two builds: the second forgot a DLL that its module still imports, and has a newer helper."""
+    monkeypatch.chdir(tmp_path)
+    module = forge_dll("_x.pyd", imports={"dep.dll": ["f"], "python311.dll": ["Py_Initialize"]})
+    old = {
+        "demo/_x.cp311-win_amd64.pyd": module,
+        "demo/dep.dll": forge_dll("dep.dll", exports=["f"]),
+        "demo/help.dll": forge_dll("help.dll", version=(1, 0, 0, 0)),
+    }
+    new = {**old, "demo/help.dll": forge_dll("help.dll", version=(1, 2, 0, 0)), "demo/more.dll": forge_dll("more.dll")}
+    del new["demo/dep.dll"]
+    build_wheel(tmp_path / "old", "demo", "1.0", files=old)
+    build_wheel(tmp_path / "new", "demo", "1.1", files=new)
+    return tmp_path
+
+
+def diff(capsys, *argv: str) -> tuple[int, str]:
+    code = main(["diff", *argv])
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return code, captured.out
+
+
+def test_text(wheels, capsys):
+    code, out = diff(capsys, "old", "new/demo-*.whl")
+    assert code == 0
+    assert out.startswith("demo 1.0 -> 1.1: 1 lost, 1 new, 1 changed\nok -> broken, DLLs ")
+    assert "  demo/dep.dll  " in out
+    assert "    still needed by demo/_x.cp311-win_amd64.pyd\n" in out
+    assert "    1.0.0.0 -> 1.2.0.0" in out
+    assert "New findings (1)\n  WF301 " in out
+
+
+@pytest.mark.parametrize(
+    ("argv", "code"),
+    [
+        (["--fail-on-lost"], 1),
+        (["--fail-on", "error"], 1),
+        (["--fail-on", "never"], 0),
+        ([], 0),
+    ],
+)
+def test_codes(wheels, capsys, argv, code):
+    assert diff(capsys, "-q", "old", "new", *argv)[0] == code
+    assert diff(capsys, "-q", "new", "new", *argv)[0] == 0
+
+
+def test_against_a_saved_scan(wheels, capsys):
+    assert main(["scan", "-q", "old", "-v", "--format", "json", "-o", "last-good.json"]) == 2  # -q and -v
+    capsys.readouterr()
+    assert main(["scan", "old", "--format", "json", "-o", "last-good.json"]) == 0
+    code, out = diff(capsys, "last-good.json", "new", "--fail-on-lost")
+    assert code == 1
+    assert "1 lost, 1 new" in out
+
+
+def test_json_fits_its_schema(wheels, capsys):
+    document = json.loads(diff(capsys, "old", "new", "--format", "json")[1])
+    jsonschema.validate(document, load_schema("diff-1"), cls=jsonschema.Draft202012Validator)
+    (wheel,) = document["wheels"]
+    assert [file["path"] for file in wheel["lost"]] == ["demo/dep.dll"]
+    assert wheel["lost"][0]["still_needed_by"] == ["demo/_x.cp311-win_amd64.pyd"]
+
+
+def test_markdown(wheels, capsys):
+    out = diff(capsys, "old", "new", "--format", "markdown")[1]
+    assert "| ❌ lost | `demo/dep.dll` | still needed by 1 file |" in out
+    assert "ok → **broken**" in out
+
+
+def test_nothing_changed(wheels, capsys):
+    assert "Nothing changed." in diff(capsys, "old", "old")[1]
+
+
+def test_an_input_that_is_not_there(wheels, capsys):
+    assert main(["diff", "old", "nowhere.whl"]) == 3
+    assert "nowhere.whl does not exist" in capsys.readouterr().err

@@ -1,0 +1,103 @@
+"""``wheelfix diff``: what changed since the last good wheel."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from wheelfix.cli.common import add_command, add_jobs_option, add_output_options, add_target_options, write_result
+from wheelfix.cli.paths import expand_inputs
+from wheelfix.errors import Exit
+from wheelfix.report.formats import LEVELS
+from wheelfix.report.look import Look, look_of
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+    from wheelfix.cli.main import Subparsers
+    from wheelfix.diff import Build, Comparison
+
+EXAMPLES = """\
+  wheelfix diff torch-2.4.0-....whl torch-2.4.1-....whl
+  wheelfix diff last-good.json dist\\*.whl --fail-on-lost   in CI; the JSON is from
+  wheelfix scan dist\\*.whl --format json -o last-good.json
+"""
+
+
+def configure_parser(subparsers: Subparsers) -> None:
+    """Add the command's parser."""
+    parser = add_command(
+        subparsers,
+        "diff",
+        "say what changed between two builds of a wheel",
+        "Say which DLLs vanished, appeared, moved or changed version or size between two builds, and\n"
+        "which findings are new or cured. Several wheels are held against each other by their names.",
+        EXAMPLES,
+    )
+    parser.add_argument("old", metavar="OLD", help="a wheel, a pattern, a folder of wheels, or a saved scan (JSON)")
+    parser.add_argument("new", metavar="NEW", help="the same, of the new build")
+    parser.add_argument("--fail-on-lost", action="store_true", help="exit with 1 if a DLL or a whole wheel vanished")
+    parser.add_argument(
+        "--fail-on", metavar="LEVEL", choices=("error", "warning", "info", "never"), default="never",
+        help="exit with 1 if there are new findings from this severity on: error, warning, info, never (default)",
+    )  # fmt: skip
+    parser.add_argument("--no-versions", action="store_true", help="compare sizes only, which is faster")
+    add_jobs_option(parser)
+    add_target_options(parser)
+    add_output_options(parser, ("text", "json", "markdown"))
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Compare, tell, and return 1 where something was lost that must not be."""
+    from wheelfix.diff import compare_all
+    from wheelfix.report.diff import render_json, render_markdown
+
+    comparison = compare_all(_builds(args.old, args), _builds(args.new, args))
+    if args.format == "json":
+        write_result(render_json(comparison), args.output)
+    elif args.format == "markdown":
+        write_result(render_markdown(comparison), args.output)
+    else:
+        from wheelfix.report.text.diff import render_diff
+
+        look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
+        write_result(render_diff(comparison, look, verbose=args.verbose, quiet=args.quiet), args.output)
+    return Exit.FINDINGS if _failed(comparison, args) else Exit.OK
+
+
+def _failed(comparison: Comparison, args: argparse.Namespace) -> bool:
+    lost = bool(comparison.only_old) or any(difference.lost for difference in comparison.differences)
+    arisen = [problem.severity.value for difference in comparison.differences for problem in difference.arisen]
+    worse = any(LEVELS[severity] >= LEVELS[args.fail_on] for severity in arisen)
+    return (lost and args.fail_on_lost) or worse
+
+
+def _builds(word: str, args: argparse.Namespace) -> list[Build]:
+    """Return the builds that an argument names: saved ones are read, wheels are scanned."""
+    from wheelfix.diff import Build, read_document
+    from wheelfix.options import RootOptions, ScanOptions, all_cores
+    from wheelfix.verbs.scan import ScanFailure, scan_all
+
+    inputs = expand_inputs([word])
+    if inputs.failures:
+        raise inputs.failures[0]
+    saved = [path for path in inputs.paths if path.suffix.lower() == ".json"]
+    builds = [build for path in saved for build in read_document(_text(path), str(path))]
+    options = ScanOptions(
+        assume=tuple(args.assume),
+        no_assume=tuple(args.no_assume),
+        python=args.python,
+        jobs=args.jobs or all_cores(),
+        versions=not args.no_versions,
+        roots=RootOptions(discover=False),
+    )
+    for result in scan_all([path for path in inputs.paths if path not in saved], options):
+        if isinstance(result, ScanFailure):
+            raise result.error
+        builds.append(Build.from_report(result))
+    return builds
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8-sig", errors="replace")
