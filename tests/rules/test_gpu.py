@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch
+from wheelfix.errors import UsageError
 from wheelfix.model import System
 
 CUDA = LIB + "torch_cuda.dll"
@@ -47,6 +48,17 @@ def test_the_toolkit_must_know_the_card(cuda: str, gpu: str, hint: str) -> None:
     thing = subject({CUDA: dll()}, events=[loads(CUDA)], archs={CUDA: ("sm_86",)}, gpu=gpu, torch=torch(cuda))
     found = run(thing, "WF501")
     assert found[0].hint.endswith(hint) or hint in found[0].hint
+
+
+@pytest.mark.parametrize("gpu", ["K40c", "3.5", "compute_35", "Tesla K40m"])
+def test_cards_go_by_many_names(gpu: str) -> None:
+    found = run(subject({CUDA: dll()}, events=[loads(CUDA)], archs={CUDA: ("sm_86",)}, gpu=gpu), "WF501")
+    assert "none of which runs on sm_35" in found[0].message
+
+
+def test_an_unknown_card_is_the_users_mistake() -> None:
+    with pytest.raises(UsageError):
+        run(subject({CUDA: dll()}, gpu="Voodoo 2"))
 
 
 @pytest.mark.parametrize(

@@ -201,8 +201,8 @@ def numpy_abi(subject: Subject) -> Iterator[Finding]:
             "WF410",
             subject.origin(found[0]),
             f"{listing([base(path) for path in found])} {'was' if len(found) == 1 else 'were'} built with NumPy 1 "
-            f"headers, but the wheel allows NumPy 2 ({allowed}); the import fails there (a module that was compiled using NumPy "
-            "1.x cannot be run in NumPy 2)",
+            f"headers, but the wheel allows NumPy 2 ({allowed}); the import fails there (a module that was compiled "
+            "using NumPy 1.x cannot be run in NumPy 2)",
             hint="build with numpy>=2.0 (the result runs on NumPy 1.x too), or require numpy<2",
             evidence={"requirement": allowed, "paths": [*map(subject.origin, found)]},
         )

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.providers import who_ships
 from wheelfix.model import Edge, EdgeKind, Finding, Json, Missing, OwnedBy, Repairable, Severity, VcRedist, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import where_from
@@ -303,7 +304,7 @@ def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
         f"{listing(names, 6)} must be on the machine: {listing(own[0].importers)} "
         f"{'imports' if len(own[0].importers) == 1 else 'import'} what only the Visual C++ redistributable installs",
         hint=(
-            "tell users to install https://aka.ms/vs/17/release/vc_redist.x64.exe, or add the DLLs with "
+            f"tell users to install the {_redistributable(names[0], subject)}, or add the DLLs with "
             "'wheelfix repair --with-vcredist'; check the bare machine with 'wheelfix scan --no-assume vcredist'"
         ),
         evidence={
@@ -311,6 +312,10 @@ def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
             "needed_by": [*sorted({subject.origin(edge.importer) for need in own for edge in need.edges})],
         },
     )
+
+
+def _redistributable(name: str, subject: Subject) -> str:
+    return next(iter(who_ships(name, machine=subject.machine)), "Visual C++ redistributable")
 
 
 @rule(

@@ -41,22 +41,23 @@ _LEFT_OVER = 1 << 20
 )
 def gpu_code(subject: Subject) -> Iterator[Finding]:
     """Hold the GPU code of every image against the card that was asked about."""
-    if subject.gpu is None:
+    card = subject.card
+    if card is None:
         return
     for path in subject.images:
-        archs = subject.archs(path)
+        archs = subject.archs_of(path)
         if not archs or _is_left_over(archs, subject.images[path].size):
             continue
-        fits = fit(archs, subject.gpu)
-        evidence: dict[str, Json] = {"archs": [*archs], "gpu": subject.gpu, "fit": fits.value}
+        fits = fit(archs, card)
+        evidence: dict[str, Json] = {"archs": [*archs], "gpu": card, "fit": fits.value}
         if fits is Fit.NONE:
             loaded = subject.reached(path)
             yield finding(
                 "WF501",
                 subject.origin(path),
-                f"{base(path)} has code for {listing(archs, 12)}, none of which runs on {subject.gpu}; its kernels "
+                f"{base(path)} has code for {listing(archs, 12)}, none of which runs on {card}; its kernels "
                 "fail with 'no kernel image is available for execution on the device'",
-                hint=_remedy(path, subject, subject.gpu),
+                hint=_remedy(path, subject, card),
                 evidence=evidence,
                 severity=Severity.ERROR if loaded else Severity.WARNING,
             )
@@ -64,9 +65,9 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
             yield finding(
                 "WF502",
                 subject.origin(path),
-                f"{base(path)} has no machine code for {subject.gpu}, only PTX ({listing(_ptx(archs))}); the driver "
+                f"{base(path)} has no machine code for {card}, only PTX ({listing(_ptx(archs))}); the driver "
                 "compiles it at first use, which can take minutes, and a driver older than the toolkit cannot",
-                hint=_remedy(path, subject, subject.gpu),
+                hint=_remedy(path, subject, card),
                 evidence=evidence,
             )
 
@@ -80,9 +81,10 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
 )
 def driver_too_old(subject: Subject) -> Iterator[Finding]:
     """Hold the wheel's CUDA release against the last driver that NVIDIA made for the card."""
-    if subject.gpu is None:
+    card = subject.card
+    if card is None:
         return
-    major, minor, _ = parse_arch(subject.gpu)
+    major, minor, _ = parse_arch(card)
     ended = last_driver(major, minor)
     for cuda in _releases(subject):
         needed = driver_needed(*cuda)
@@ -92,7 +94,7 @@ def driver_too_old(subject: Subject) -> Iterator[Finding]:
         yield finding(
             "WF503",
             f"CUDA {spelled}",
-            f"CUDA {spelled} needs driver {needed} or later; the last driver for {subject.gpu} ({ended.name}) is "
+            f"CUDA {spelled} needs driver {needed} or later; the last driver for {card} ({ended.name}) is "
             f"{ended.driver}, so that CUDA finds no usable device",
             hint=f"use or build a wheel with a CUDA release that driver {ended.driver} runs",
             evidence={"cuda": spelled, "needed": needed, "last": ended.driver, "source": ended.source},

@@ -9,6 +9,7 @@ made for that architecture and moves nowhere.
 from __future__ import annotations
 
 import enum
+import functools
 import re
 import subprocess
 from typing import TYPE_CHECKING
@@ -61,6 +62,7 @@ def fit(archs: Iterable[str], card: str) -> Fit:
     return min(found, key=list(Fit).index)
 
 
+@functools.cache
 def card_arch(text: str, ask: Callable[[], str] | None = None) -> str:
     """Return the architecture, as ``sm_86``, that ``8.6``, ``K40c``, ``RTX 5070`` or ``native`` stands for.
 
