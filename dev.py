@@ -10,6 +10,8 @@ python dev.py real        scan, break and repair real wheels
 python dev.py fuzz        one minute of fuzzing
 python dev.py bench       measure against delvewheel, cp and the others
 python dev.py docs        build the documentation into site/
+python dev.py generate    write anew what is made from the code: reference pages, pictures, the benchmark table
+python dev.py zipapp      put wheelfix and what it needs into one file, dist/wheelfix.pyz
 
 Whatever follows the task's name goes to the tool that it runs. Needs nothing but Python 3.10 or newer with venv.
 """
@@ -23,8 +25,9 @@ import sys
 import venv
 from pathlib import Path
 
+OLDEST = (3, 10)
 HERE = Path(__file__).resolve().parent
-HOME = Path(os.environ.get("WHEELFIX_VENV", HERE / ".venv"))
+HOME = Path(os.environ.get("WHEELFIX_VENV") or HERE / ".venv").absolute()
 BIN = HOME / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 
@@ -48,25 +51,39 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "real": ("test", [[*PYTEST, "-m", "real"]]),
     "fuzz": ("test", [["-m", "fuzz", "--seconds", "60"]]),
     "bench": ("test", [["-m", "benchmarks"]]),
-    "docs": ("docs", [["-m", "mkdocs", "build", "--strict"]]),
+    "docs": ("docs", [["-m", "mkdocs", "build", "--strict", "--quiet"]]),
+    "generate": ("", [["-m", "tools.make_docs"], ["-m", "tools.make_pictures"], ["-m", "tools.make_benchmark_table"]]),
+    "zipapp": ("", [["-m", "tools.make_zipapp"]]),
 }
 
 
 def prepare(extra: str) -> None:
-    """Make the environment and install wheelfix with an extra, unless that was done for this pyproject.toml."""
-    if not PYTHON.exists():
-        print(f"making {HOME}", flush=True)
-        try:
-            venv.create(HOME, with_pip=True)
-        except subprocess.CalledProcessError:
-            sys.exit("this Python cannot make virtual environments; on Debian: apt-get install python3-venv")
+    """Make the environment and install wheelfix with an extra, unless that was done for this folder."""
+    if not has_pip():
+        make_environment()
     stamp = HOME / f"wheelfix-{extra or 'plain'}.stamp"
-    wanted = hashlib.sha256((HERE / "pyproject.toml").read_bytes()).hexdigest()
+    wanted = hashlib.sha256(str(HERE).encode() + (HERE / "pyproject.toml").read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted:
         return
     target = f"{HERE}[{extra}]" if extra else str(HERE)
     run(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--editable", target])
     stamp.write_text(wanted)
+
+
+def has_pip() -> bool:
+    """Whether the environment is whole; one whose making was stopped has a Python and no pip."""
+    return PYTHON.exists() and not subprocess.call([str(PYTHON), "-c", "import pip"], stderr=subprocess.DEVNULL)
+
+
+def make_environment() -> None:
+    """Make the environment, or what it lacks of one."""
+    print(f"making {HOME}", flush=True)
+    try:
+        venv.create(HOME, with_pip=True, symlinks=os.name != "nt")
+    except subprocess.CalledProcessError:
+        sys.exit("this Python cannot make virtual environments; on Debian: apt-get install python3-venv")
+    except OSError as error:
+        sys.exit(f"{HOME} cannot be made: {error}; remove that folder, or name another one with WHEELFIX_VENV")
 
 
 def run(arguments: list[str]) -> None:
@@ -82,6 +99,8 @@ def main(words: list[str]) -> None:
     if not words or words[0] not in TASKS:
         print(__doc__)
         sys.exit(0 if words in ([], ["--help"], ["-h"]) else f"there is no task {words[0]!r}")
+    if sys.version_info < OLDEST:
+        sys.exit(f"Python {'.'.join(map(str, OLDEST))} or newer is needed; this is {sys.version.split()[0]}")
     extra, commands = TASKS[words[0]]
     prepare(extra)
     for command in commands:
