@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -20,12 +19,12 @@ from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile, assumptions
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.torch import torch_facts
-from wheelfix.model import FileVersion, Image, Machine, ScannedImage, ScanReport
+from wheelfix.model import Image, Machine, ScannedImage, ScanReport
 from wheelfix.options import ScanOptions
-from wheelfix.pe.version import read_version
 from wheelfix.roots.gather import open_index
 from wheelfix.rules.context import Subject
 from wheelfix.rules.registry import run
+from wheelfix.verbs.details import Details
 from wheelfix.verbs.missing import list_missing
 
 if TYPE_CHECKING:
@@ -210,7 +209,7 @@ def examine_view(
     assume, cuda = assumptions(options.assume, options.no_assume)
     profile = Profile(machine, python_of_tags(identity.tags) or python, assume, cuda)
     resolution = resolve(view, profile, identity.requires)
-    versions = functools.cache(functools.partial(_version, view))
+    details = Details(view)
     subject = Subject(
         view=view,
         profile=profile,
@@ -221,7 +220,10 @@ def examine_view(
         record_faults=facts.record_faults,
         torch=torch_facts(view),
         gpu=options.gpu,
-        version=versions,
+        version=details.version,
+        archs=details.archs,
+        signer=details.signer if options.signatures else nobody_asked,
+        thorough=options.versions,
     )
     report = ScanReport(
         path=identity.path,
@@ -238,14 +240,23 @@ def examine_view(
     return Examination(report, subject, identity, facts)
 
 
+def nobody_asked(path: str) -> None:
+    """The answer to a question that costs more than the scan was told to spend."""
+    return
+
+
 def _scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedImage]:
+    """The images with as many details as the options ask for."""
+    wants_archs = options.archs or options.gpu is not None
     for path, facts in subject.view.images().items():
-        version = subject.version(path) if options.versions and isinstance(facts, Image) else None
-        yield ScannedImage(subject.view.origin(path), facts, version)
-
-
-def _version(view: FileView, path: str) -> FileVersion | None:
-    return read_version(view.source(path))
+        readable = isinstance(facts, Image)
+        yield ScannedImage(
+            path=subject.view.origin(path),
+            facts=facts,
+            version=subject.version(path) if options.versions and readable else None,
+            archs=subject.archs(path) if wants_archs and readable else None,
+            signer=subject.signer(path) if readable else None,
+        )
 
 
 def archive_facts(archive: Archive, info: WheelInfo, options: ScanOptions) -> ArchiveFacts:
