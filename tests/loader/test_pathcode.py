@@ -50,6 +50,24 @@ HERE = "Lib/site-packages/pkg/__init__.py"
             id="another-package",
         ),
         pytest.param("os.add_dll_directory(os.path.join(sys.prefix, 'Library', 'bin'))", ("Library/bin",), id="prefix"),
+        pytest.param(
+            "def f():\n from importlib.resources import files as where\n"
+            " os.add_dll_directory(str(where('pkg.inner') / 'extra-dll'))",
+            ("Lib/site-packages/pkg/inner/extra-dll",),
+            id="importlib-resources",
+        ),
+        pytest.param(
+            "os.add_dll_directory(pkg_resources.resource_filename('pkg', 'extra'))",
+            ("Lib/site-packages/pkg/extra",),
+            id="pkg-resources",
+        ),
+        pytest.param(
+            "def add():\n    os.add_dll_directory(os.path.join(root(), 'pkg', '.data', 'lib'))\n"
+            "def root():\n    return os.path.abspath(os.path.join(os.path.dirname(__file__), '..'))",
+            ("Lib/site-packages/pkg/.data/lib",),
+            id="function-of-the-same-file",
+        ),
+        pytest.param("def f():\n    return f()\nos.add_dll_directory(f())", (), id="function-that-calls-itself"),
         pytest.param("os.add_dll_directory(os.environ['CUDA_PATH'] + r'\\bin')", (), id="unknown-is-left-out"),
         pytest.param("os.add_dll_directory(';'.join(['a', 'b']))", (), id="text-join-is-no-path"),
         pytest.param("def broken(:", (), id="no-python"),

@@ -17,6 +17,8 @@ WORDS = (b"add_dll_directory", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_librar
 _LOADERS = frozenset(
     {"CDLL", "WinDLL", "OleDLL", "PyDLL", "LoadLibrary", "load_library", "LoadLibraryExW", "LoadLibraryW"}
 )
+_PACKAGE_FOLDERS = frozenset({"files", "resource_filename"})
+"""``importlib.resources`` and ``pkg_resources``: the folder of a package by its name."""
 _SAME = frozenset(
     {"abspath", "realpath", "normpath", "normcase", "fspath", "fsdecode", "expanduser", "str"}
     | {"Path", "PurePath", "WindowsPath", "resolve", "absolute", "as_posix"}
@@ -61,10 +63,27 @@ class _Reader(ast.NodeVisitor):
     def __init__(self, path: str) -> None:
         self.path = path
         self.names: dict[str, Value] = {"__file__": path, "__path__": [posixpath.dirname(path)]}
+        self.functions: dict[str, ast.expr] = {}
+        """What the file's own functions return, for those that have one return statement."""
+        self.aliases: dict[str, str] = {}
+        """Other names for functions that give a package's folder."""
         self.added: list[str] = []
         self.loaded: list[str] = []
 
     # Statements that give names to values ---------------------------------------------------------------------
+
+    def visit_Module(self, node: ast.Module) -> None:
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.FunctionDef):
+                returned = [part.value for part in ast.walk(inner) if isinstance(part, ast.Return) and part.value]
+                if len(returned) == 1:
+                    self.functions[inner.name] = returned[0]
+        self.generic_visit(node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        for alias in node.names:
+            if alias.asname and alias.name in _PACKAGE_FOLDERS:
+                self.aliases[alias.asname] = alias.name
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self.generic_visit(node)
@@ -141,8 +160,16 @@ class _Reader(ast.NodeVisitor):
         return None
 
     def _call(self, node: ast.Call) -> Value:
-        name = _called(node)
+        name = self.aliases.get(_called(node), _called(node))
         args = [self.value(arg) for arg in node.args]
+        if name in _PACKAGE_FOLDERS and args and isinstance(args[0], str):
+            return _join([f"Lib/site-packages/{args[0].replace('.', '/')}", *args[1:]])
+        if isinstance(node.func, ast.Name) and name in self.functions:
+            body = self.functions.pop(name)  # a function may call itself
+            try:
+                return self.value(body)
+            finally:
+                self.functions[name] = body
         if name in ("join", "joinpath") and _is_separator_join(node):
             return None
         if name == "join":
