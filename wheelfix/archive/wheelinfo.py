@@ -130,11 +130,15 @@ class WheelInfo:
 
 
 def parse_headers(text: str) -> dict[str, tuple[str, ...]]:
-    """Return the fields of an e-mail-like header, by lower-case name, up to the first empty line."""
+    """Return the fields of an e-mail-like header, by lower-case name, up to the first empty line.
+
+    A line of blanks continues a field (pandas 2.0.3 has some within its license), and other characters that Python
+    takes for line ends, such as the form feed, end no line here.
+    """
     fields: dict[str, list[str]] = {}
     current: list[str] | None = None
-    for line in text.splitlines():
-        if not line.strip():
+    for line in re.split("\r\n|\r|\n", text):
+        if not line:
             break
         if line[0] in " \t":
             if current:
