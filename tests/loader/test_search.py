@@ -25,7 +25,7 @@ class Bare:
     def in_system32(self, name):
         return System(name) if name.lower() == "version.dll" else None
 
-    def elsewhere(self, name):
+    def elsewhere(self, name, steps):
         return None
 
 

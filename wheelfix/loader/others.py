@@ -33,18 +33,20 @@ class Provisions:
             re.sub(r"[-_.]+", "-", match[1]).lower() for match in map(_NAME.match, requires) if match
         )
 
-    def provide(self, name: str) -> Provider | None:
+    def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
         """The distribution or assumption that brings a DLL, if any."""
         owner = next((owner for owner in owners_of(name) if owner.distribution in self.required), None)
         if owner is not None:
-            reachable, because = self._reach(owner)
+            reachable, because = self._reach(owner, steps)
             return OwnedBy(name, owner.distribution, reachable, because)
         return self._assumed(name)
 
-    def _reach(self, owner: Owner) -> tuple[bool, str]:
+    def _reach(self, owner: Owner, steps: tuple[str, ...]) -> tuple[bool, str]:
         """Whether the owner's folder is searched when the load happens, and why."""
         if owner.preloads:
             return True, f"importing {owner.distribution} first has loaded it already"
+        if owner.folder in steps:
+            return True, f"{owner.distribution} puts it into {owner.folder}, which is searched"
         if self.torch is not None and owner.folder == "Library/bin":
             return True, "torch adds Library\\bin to the search"
         return False, f"{owner.distribution} puts it into {owner.folder}, which nothing adds to the search"

@@ -18,9 +18,13 @@ UNKNOWN_FOLDER = "…"
 """Stands for the site-packages folder that only the user's machine knows."""
 
 
-def predict(view: FileView, resolution: Resolution) -> Prediction | None:
-    """The error that the first failing load raises; None when every load succeeds."""
-    outcome = resolution.first_failure
+def predict(view: FileView, resolution: Resolution, excused: frozenset[str] = frozenset()) -> Prediction | None:
+    """The error that the first failing load raises; None when every load succeeds.
+
+    ``excused`` are DLLs whose absence the package is known to survive, as with one backend of several.
+    """
+    failures = (outcome for outcome in resolution.outcomes if outcome.code)
+    outcome = next((one for one in failures if dll_key(one.chain[-1]) not in excused), None)
     if outcome is None:
         return None
     return Prediction(

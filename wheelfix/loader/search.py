@@ -64,8 +64,8 @@ class Surroundings(Protocol):
         """Files in System32: Windows' own, drivers, the VC++ runtime."""
         ...
 
-    def elsewhere(self, name: str) -> Provider | None:
-        """What the profile assumes or another distribution brings, asked only after every folder."""
+    def elsewhere(self, name: str, steps: tuple[str, ...]) -> Provider | None:
+        """What the profile assumes or another distribution brings, asked only after every folder of ``steps``."""
         ...
 
 
@@ -198,7 +198,7 @@ class Loader:
             if found is not None:
                 return found
         present = self.view.named(key)
-        found = self.surroundings.elsewhere(name)
+        found = self.surroundings.elsewhere(name, steps)
         if isinstance(found, OwnedBy) and present and not found.reachable:
             found = None
         return found or Missing(searched=tuple(step or "<prefix>" for step in steps), present_at=present)

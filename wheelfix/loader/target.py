@@ -18,7 +18,7 @@ RESIDENT = frozenset({"vcruntime140.dll"})
 class Others(Protocol):
     """Who else may bring a DLL: what is assumed, or a distribution that the wheel requires."""
 
-    def provide(self, name: str) -> Provider | None:
+    def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
         """The provider of a name, if it is one of these."""
         ...
 
@@ -26,7 +26,7 @@ class Others(Protocol):
 class Nobody:
     """Nothing is assumed and nothing required."""
 
-    def provide(self, name: str) -> Provider | None:
+    def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
         """Nobody brings it."""
         return None
 
@@ -74,6 +74,6 @@ class Target:
             return VcRedist(name)
         return None
 
-    def elsewhere(self, name: str) -> Provider | None:
+    def elsewhere(self, name: str, steps: tuple[str, ...]) -> Provider | None:
         """What the profile assumes or a required distribution brings."""
-        return self.others.provide(name)
+        return self.others.provide(name, steps)

@@ -19,7 +19,8 @@ from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile, assumptions
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.torch import torch_facts
-from wheelfix.model import Image, Machine, ScannedImage, ScanReport
+from wheelfix.loader.view import base_name
+from wheelfix.model import Image, Machine, ScannedImage, ScanReport, Severity, dll_key
 from wheelfix.options import ScanOptions
 from wheelfix.roots.gather import open_index
 from wheelfix.rules.context import Subject
@@ -234,7 +235,7 @@ def examine_view(
         images=tuple(_scanned_images(subject, options)),
         resolution=resolution,
         missing=list_missing(subject, index),
-        first_failure=predict(view, resolution),
+        first_failure=predict(view, resolution, _excused(subject)),
         findings=run(subject, options.select, options.ignore),
     )
     return Examination(report, subject, identity, facts)
@@ -243,6 +244,13 @@ def examine_view(
 def nobody_asked(path: str) -> None:
     """The answer to a question that costs more than the scan was told to spend."""
     return
+
+
+def _excused(subject: Subject) -> frozenset[str]:
+    """Missing DLLs that fail a load and, as the rules know, not the package."""
+    found = run(subject, ("missing-dependency", "outside-search-path"))
+    harmful = {dll_key(finding.subject) for finding in found if finding.severity is Severity.ERROR}
+    return frozenset(dll_key(base_name(finding.subject)) for finding in found) - frozenset(map(base_name, harmful))
 
 
 def _scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedImage]:
