@@ -50,6 +50,8 @@ COMMANDS = {
     "diff": Command("wheelfix.cli.diff", "say what changed between two builds of a wheel"),
     "explain": Command("wheelfix.cli.explain", "show the page of a finding, or list all findings"),
     "demo": Command("wheelfix.cli.demo", "make a small broken wheel and mend it before your eyes"),
+    "completion": Command("wheelfix.cli.completion", "print a completion script for your shell"),
+    "man": Command("wheelfix.cli.man", "print the manual page"),
 }
 
 DESCRIPTION = """\

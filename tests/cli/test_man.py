@@ -1,0 +1,51 @@
+"""The manual: whole, and free of what roff would take for its own."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from wheelfix.cli.grammar import read_grammar
+from wheelfix.cli.main import main
+from wheelfix.cli.man import render_man, render_markdown
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="no groff is installed")
+def test_groff_reads_it_without_a_warning(tmp_path):
+    page = tmp_path / "wheelfix.1"
+    page.write_text(render_man(), encoding="utf-8")
+    result = subprocess.run(
+        ["groff", "-man", "-ww", "-Tascii", "-P-c", str(page)], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert result.stderr == ""
+    assert "--fail-on LEVEL" in re.sub(r".\x08", "", result.stdout)
+
+
+def test_every_option_is_in_both():
+    man, markdown = render_man(), render_markdown()
+    for command in read_grammar():
+        assert f".SS {command.name}" in man
+        assert f"## wheelfix {command.name}" in markdown
+        for word in command.options:
+            for name in word.names:
+                assert name.replace("-", "\\-") in man
+                assert f"`{name}" in markdown
+
+
+def test_no_line_begins_as_a_request_by_accident():
+    known = {".TH", ".SH", ".SS", ".br", ".B", ".I", ".TP", ".PP", ".nf", ".fi"}
+    assert {line.split()[0] for line in render_man().splitlines() if line.startswith(".")} <= known
+
+
+def test_every_option_has_help():
+    for command in read_grammar():
+        for word in (*command.arguments, *command.options):
+            assert word.help, (command.name, word.names or word.metavar)
+
+
+def test_on_the_command_line(capsys):
+    assert main(["man", "--format", "markdown"]) == 0
+    assert capsys.readouterr().out == render_markdown()
