@@ -53,7 +53,7 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "bench": ("test", [["-m", "benchmarks"]]),
     "docs": ("docs", [["-m", "mkdocs", "build", "--strict", "--quiet"]]),
     "generate": ("", [["-m", "tools.make_docs"], ["-m", "tools.make_pictures"], ["-m", "tools.make_benchmark_table"]]),
-    "zipapp": ("", [["-m", "tools.make_zipapp"]]),
+    "zipapp": ("zipapp", [["-m", "tools.make_zipapp"]]),
 }
 
 
