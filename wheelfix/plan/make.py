@@ -30,6 +30,7 @@ from wheelfix.plan.model import (
     WheelRef,
 )
 from wheelfix.plan.needs import Lack, destinations, lacks, matches_any, needers
+from wheelfix.plan.objections import in_words, objections
 from wheelfix.roots.choose import choose
 from wheelfix.roots.family import family_files
 from wheelfix.roots.outcome import Choice, Conflict, Need, Terms
@@ -246,6 +247,7 @@ class _Planner:
         return Terms(
             runtime=self.options.with_vcredist,
             included=frozenset(map(dll_key, self.options.include)),
+            objection=objections(self.index, self.options),
             provided=self._provided,
         )
 
@@ -285,11 +287,12 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
     after = examine_view(planner.view, before.identity, scan, facts, None)
     info = before.facts.info
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
+    additions = tuple(_addition(entry, planner, entry.path in mangled) for entry in chosen)
     plan = Plan(
         wheel=reference(archive, before),
         output=output_name(archive.path.name, options.build_tag) if archive else "",
         layout="libs" if mangled else "beside",
-        additions=tuple(_addition(entry, planner, entry.path in mangled) for entry in chosen),
+        additions=additions,
         drops=tuple(sorted(planner.drops, key=lambda drop: drop.path)),
         renames=(Rename(info.prefix, "", "everything lay one folder too deep"),) if info and info.prefix else (),
         mends=_mends(before, bool(chosen or planner.drops)),
@@ -299,7 +302,7 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
         compressor=f"{compressor.name} {compressor.version}",
         compression=options.compression,
         sbom=options.sbom and bool(chosen),
-        notes=tuple(_notes(planner)),
+        notes=tuple(dict.fromkeys(warning for addition in additions for warning in addition.warnings)),
     )
     return Planned(plan, chosen, after)
 
@@ -356,6 +359,7 @@ def _addition(entry: Chosen, planner: _Planner, mangle: bool) -> Addition:
     target = planner.view.origin(entry.path)
     if mangle:
         target = f"{planner.before.identity.name}.libs/{base_name(entry.path)}"
+    signer, warnings = "", entry.warnings
     if entry.file is None:
         origin = planner.before.subject.view.origin(entry.own)
         source = Source("own", planner.before.identity.path, origin, origin="this wheel")
@@ -368,6 +372,10 @@ def _addition(entry: Chosen, planner: _Planner, mangle: bool) -> Addition:
         source = Source(kind, path, member, str(file.root.path), file.origin)
         found = index.version(file)
         size, digest, version = file.size, index.sha256(file), str(found) if found else file.version_hint
+        signature = index.signature(file)
+        signer = str(signature)
+        if signature.reason:
+            warnings = (*warnings, f"{file.location} {in_words(signature)}")
     return Addition(
         target=target,
         name=base_name(entry.path),
@@ -380,8 +388,9 @@ def _addition(entry: Chosen, planner: _Planner, mangle: bool) -> Addition:
         serves=entry.serves,
         chosen=entry.reason,
         rejected=entry.rejected,
+        signer=signer,
         mangle=mangle,
-        warnings=entry.warnings,
+        warnings=warnings,
     )
 
 
@@ -405,13 +414,6 @@ def _remaining(after: Examination, planner: _Planner) -> Iterator[Remaining]:
             providers=who_ships(missing.name, cuda=planner.cuda),
             allowed=matches_any(missing.name, planner.options.allow_missing),
         )
-
-
-def _notes(planner: _Planner) -> Iterator[str]:
-    warned: dict[str, None] = {}
-    for entry in planner.chosen.values():
-        warned.update(dict.fromkeys(entry.warnings))
-    yield from warned
 
 
 def still_broken(planned: Planned) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import Malformed, dll_key, fold
 from wheelfix.pe.fatbin import read_archs
 from wheelfix.pe.image import read_image
+from wheelfix.pe.signature import Signature, read_signature
 from wheelfix.pe.stream import FileSource, chunks
 from wheelfix.pe.version import read_version
 from wheelfix.roots import conda, condafile, pyenv, tree
@@ -91,6 +92,7 @@ class RootIndex:
         self._versions: dict[tuple[Path, str], FileVersion | None] = {}
         self._archs: dict[tuple[Path, str], tuple[str, ...]] = {}
         self._digests: dict[tuple[Path, str], str] = {}
+        self._signatures: dict[tuple[Path, str], Signature] = {}
 
     def __enter__(self) -> RootIndex:
         return self
@@ -184,6 +186,17 @@ class RootIndex:
                 found = ()
             self._archs[_ident(file)] = found
         return self._archs[_ident(file)]
+
+    def signature(self, file: RootFile) -> Signature:
+        """Return who signed a file and whether it is unchanged; reads all of a signed one."""
+        if _ident(file) not in self._signatures:
+            try:
+                with self._opened(file) as source:
+                    found = read_signature(source)
+            except InputError as exc:
+                found = Signature("unreadable", reason=str(exc))
+            self._signatures[_ident(file)] = found
+        return self._signatures[_ident(file)]
 
     def sha256(self, file: RootFile) -> str:
         """Return the digest of a file's bytes, in hexadecimal; read once."""

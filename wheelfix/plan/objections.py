@@ -1,0 +1,57 @@
+"""What the user's terms have against a candidate: no signature that holds, or no code for the user's card."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.roots.family import family_files
+from wheelfix.roots.gpu import gpu_objection
+from wheelfix.roots.outcome import Objection
+from wheelfix.rules.gpufit import Fit, card_arch, fit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from wheelfix.options import RepairOptions
+    from wheelfix.pe.signature import Signature
+    from wheelfix.roots.index import RootFile, RootIndex
+
+SOUND = "valid-digest"
+"""The one status of a signature that holds."""
+
+
+def objections(index: RootIndex, options: RepairOptions) -> Callable[[RootFile], Objection | None]:
+    """Return the first objection to a candidate, those that reject it before those that only rank it lower."""
+    checks: list[Callable[[RootFile], Objection | None]] = []
+    if options.require_signed:
+        checks.append(signature_objection(index))
+    if options.scan.gpu is not None:
+        card = card_arch(options.scan.gpu)
+        checks.append(gpu_objection(index, card, lambda archs: fit(archs, card) is not Fit.NONE))
+
+    def objection(file: RootFile) -> Objection | None:
+        return next((found for check in checks if (found := check(file)) is not None), None)
+
+    return objection
+
+
+def signature_objection(index: RootIndex) -> Callable[[RootFile], Objection | None]:
+    """Return the objection that rejects what is unsigned or was changed since, in the file or in its family."""
+
+    def objection(file: RootFile) -> Objection | None:
+        for part in (file, *family_files(index, file)):
+            signature = index.signature(part)
+            if signature.status != SOUND:
+                subject = "it" if part is file else part.name
+                return Objection(f"{subject} {in_words(signature)}, and --require-signed was given", fatal=True)
+        return None
+
+    return objection
+
+
+def in_words(signature: Signature) -> str:
+    """Return what is wrong with a signature, to be said after the file's name."""
+    if signature.status == "unsigned":
+        return "is not signed"
+    what = "has a signature that cannot be read" if signature.status == "unreadable" else "has a broken signature"
+    return f"{what} ({signature.reason})" if signature.reason else what
