@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wheelfix.model import EdgeKind, Finding, Malformed, MissingDll, ScanReport, Severity, Verdict
@@ -39,7 +40,8 @@ def render_scan(
     canvas.paragraph((_facts(report), "dim"))
     _prediction(canvas, report)
     _missing(canvas, report.missing, verbose=verbose)
-    _findings(canvas, new, verbose=verbose)
+    told = frozenset() if verbose else frozenset(item.name for item in report.missing if item.required)
+    _findings(canvas, new, told, verbose=verbose)
     _known(canvas, [finding for finding in report.findings if finding not in new])
     if verbose:
         canvas.blank()
@@ -144,6 +146,14 @@ def _missing(canvas: Canvas, missing: Sequence[MissingDll], *, verbose: bool) ->
             canvas.paragraph("; ".join(item.providers), indent=4, lead=("comes with ", "dim"))
     if untold:
         canvas.paragraph(", ".join(untold), (" (-v tells more)", "dim"), indent=2, lead=("optional: ", "dim"))
+    if any(item.required for item in missing):
+        found = all(item.candidates for item in missing if item.required)
+        how = (
+            "'wheelfix repair WHEEL' vendors them from where they were found"
+            if found
+            else "'wheelfix repair WHEEL --root PATH' vendors them from a folder, wheel or conda package that has them"
+        )
+        canvas.paragraph(how, indent=2, lead=("hint: ", "dim"))
 
 
 def _some(paths: Sequence[str], most: int = 4) -> str:
@@ -152,7 +162,8 @@ def _some(paths: Sequence[str], most: int = 4) -> str:
     return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _findings(canvas: Canvas, findings: Sequence[Finding], *, verbose: bool) -> None:
+def _findings(canvas: Canvas, findings: Sequence[Finding], told: frozenset[str], *, verbose: bool) -> None:
+    """Tell the findings by severity and code; where a DLL comes from was ``told`` with what is missing."""
     for severity, (heading, style) in HEADINGS.items():
         chosen = [finding for finding in findings if finding.severity is severity]
         if not chosen:
@@ -163,7 +174,11 @@ def _findings(canvas: Canvas, findings: Sequence[Finding], *, verbose: bool) -> 
         for finding in chosen:
             groups.setdefault(finding.code, []).append(finding)
         for members in groups.values():
-            _group(canvas, members, style, verbose=verbose)
+            _group(canvas, [_unhinted(member, told) for member in members], style, verbose=verbose)
+
+
+def _unhinted(finding: Finding, told: frozenset[str]) -> Finding:
+    return replace(finding, hint="") if finding.subject in told else finding
 
 
 def _group(canvas: Canvas, findings: Sequence[Finding], style: str, *, verbose: bool) -> None:
