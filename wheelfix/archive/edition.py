@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive import names
 from wheelfix.archive.headers import NO_DATE
+from wheelfix.archive.record import SIGNATURES
 from wheelfix.errors import CannotRepair, UsageError
 
 if TYPE_CHECKING:
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
     from wheelfix.archive.reader import Archive
     from wheelfix.archive.record import Row
     from wheelfix.model import ByteSource
-
-SIGNATURES = ("RECORD.jws", "RECORD.p7s")
-"""Files beside RECORD that sign it; a new RECORD makes them void, and PEP 815 retires them."""
-
 
 @dataclass(frozen=True, slots=True)
 class NewMember:

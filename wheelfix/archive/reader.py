@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Archive", "ArchiveFault", "Limits", "Member"]
 
+_HAS_PREAD = hasattr(os, "pread")
 _CHUNK = 1 << 18
 _DEFAULT_READ_LIMIT = 64 << 20
 
@@ -108,32 +109,22 @@ class Archive:
 
     # ------------------------------------------------------------------------------------------------ reading
 
-    if hasattr(os, "pread"):
-
-        def read_at(self, offset: int, length: int) -> bytes:
-            """Return up to ``length`` bytes of the file from ``offset``."""
-            try:
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes of the file from ``offset``."""
+        try:
+            if _HAS_PREAD:
                 data = os.pread(self._file.fileno(), length, offset)
                 while len(data) < length and (more := os.pread(self.fileno(), length - len(data), offset + len(data))):
                     data += more
-            except (OSError, ValueError) as exc:
-                raise self._cannot_read(exc) from exc
-            return data
-
-    else:
-
-        def read_at(self, offset: int, length: int) -> bytes:
-            """Return up to ``length`` bytes of the file from ``offset``."""
-            parts = []
-            try:
-                with self._lock:
-                    self._file.seek(offset)
-                    while length and (part := self._file.read(length)):
-                        parts.append(part)
-                        length -= len(part)
-            except (OSError, ValueError) as exc:
-                raise self._cannot_read(exc) from exc
-            return b"".join(parts)
+                return data
+            with self._lock:  # Windows: one position for all threads
+                self._file.seek(offset)
+                data = self._file.read(length)
+                while len(data) < length and (more := self._file.read(length - len(data))):
+                    data += more
+                return data
+        except (OSError, ValueError, OverflowError) as exc:
+            raise EnvironmentFailure(f"cannot read {self.path}", because=str(exc)) from exc
 
     def find(self, name: str) -> Member | None:
         """Return the first member of that very name."""
@@ -240,9 +231,6 @@ class Archive:
 
     def _unreadable(self, member: Member, because: str) -> InputError:
         return InputError(f"{self.path}: cannot read {member.name!r}", because=because, hint="the wheel is damaged")
-
-    def _cannot_read(self, exc: Exception) -> EnvironmentFailure:
-        return EnvironmentFailure(f"cannot read {self.path}", because=str(exc))
 
 
 def _cannot_open(path: Path, exc: OSError) -> InputError | EnvironmentFailure:

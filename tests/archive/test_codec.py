@@ -1,0 +1,70 @@
+"""The door to deflate: which compressor is taken, and that both speak the same format."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+from wheelfix.archive import codec
+from wheelfix.errors import UsageError
+
+DATA = b"some text that repeats, some text that repeats\n" * 500
+
+
+@pytest.fixture(params=codec.NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    """Each compressor that is installed."""
+    if codec._module(request.param) is None:
+        pytest.skip(f"{request.param} is not installed")
+    return str(request.param)
+
+
+@pytest.mark.parametrize("level", range(10))
+def test_zlib_inflates_what_each_compressor_makes(name: str, level: int) -> None:
+    deflater = codec.Compressor.choose(name, level).deflater()
+    packed = deflater.compress(DATA) + deflater.flush()
+    assert zlib.decompress(packed, -15) == DATA
+
+
+def test_names_versions_and_methods(name: str) -> None:
+    compressor = codec.Compressor.choose(name, "store")
+    assert (compressor.name, compressor.level, compressor.method) == (name, -1, codec.STORED)
+    assert compressor.version[0].isdigit()
+    assert codec.Compressor.choose(name, "7").level == 7
+    assert codec.Compressor.choose(name).method == codec.DEFLATED
+
+
+def test_the_best_one_at_hand_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "_module", lambda name: zlib if name == "zlib" else None)
+    assert codec.Compressor.choose().name == "zlib"
+    with pytest.raises(UsageError, match="is not installed"):
+        codec.Compressor.choose("zlib-ng")
+
+
+@pytest.mark.parametrize(("name", "level"), [("auto", 10), ("auto", -2), ("auto", "best"), ("auto", ""), ("gzip", 6)])
+def test_nonsense_is_refused(name: str, level: int | str) -> None:
+    with pytest.raises(UsageError) as caught:
+        codec.Compressor.choose(name, level)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("data", "size", "expected"),
+    [
+        (zlib.compress(DATA, 6)[2:-4], len(DATA), DATA),
+        (zlib.compress(DATA, 6)[2:-4], len(DATA) - 1, None),
+        (zlib.compress(DATA, 6)[2:-4], len(DATA) + 1, None),
+        (zlib.compress(DATA, 6)[2:-5], len(DATA), None),
+        (zlib.compress(DATA, 6)[2:-4] + b"x", len(DATA), None),
+        (zlib.compress(b"")[2:-4], 0, b""),
+        (b"\xff" * 9, 5, None),
+        (b"", 0, None),
+    ],
+)
+def test_inflating_at_once(data: bytes, size: int, expected: bytes | None) -> None:
+    assert codec.inflate_whole(data, size) == expected
+
+
+def test_crc() -> None:
+    assert codec.crc32(DATA[100:], codec.crc32(DATA[:100])) == zlib.crc32(DATA)

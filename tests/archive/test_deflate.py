@@ -1,0 +1,110 @@
+"""Parallel deflate: one stream, the same on any number of threads."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from wheelfix.archive import codec, deflate
+from wheelfix.archive.deflate import BLOCK, Deflating
+from wheelfix.errors import EnvironmentFailure
+from wheelfix.pe.stream import MemorySource
+
+if TYPE_CHECKING:
+    from wheelfix.archive.deflate import Packed
+
+WORDS = [b"torch", b"lib", b"kernel", b"\0\0\0\0", b"mov eax", bytes(range(200, 256))]
+
+
+def some_bytes(size: int) -> bytes:
+    """Return bytes that compress somewhat, always the same."""
+    chance = random.Random(7)
+    out = bytearray()
+    while len(out) < size:
+        out += chance.choice(WORDS) + chance.randbytes(2)
+    return bytes(out[:size])
+
+
+def pack(data: bytes, jobs: int = 2, name: str = "zlib", level: int = 6) -> tuple[Packed, bytes]:
+    out: list[bytes] = []
+    with Deflating(codec.Compressor.choose(name, level), jobs) as deflating:
+        packed = deflating.pack(MemorySource(data), out.append, "it")
+    return packed, b"".join(out)
+
+
+@pytest.mark.parametrize("size", [1, 100, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 3 * BLOCK + 70_000])
+def test_the_stream_is_one_and_right(size: int) -> None:
+    data = some_bytes(size)
+    packed, stream = pack(data)
+    if packed.method == codec.DEFLATED:
+        inflater = zlib.decompressobj(-15)
+        assert inflater.decompress(stream) == data
+        assert inflater.eof
+        assert not inflater.unused_data
+    else:
+        assert stream == data
+    assert (packed.usize, packed.csize, packed.crc) == (size, len(stream), zlib.crc32(data))
+    assert packed.sha256 == hashlib.sha256(data).digest()
+
+
+@pytest.mark.parametrize("name", codec.NAMES)
+def test_threads_do_not_change_the_bytes(name: str) -> None:
+    if codec._module(name) is None:
+        pytest.skip(f"{name} is not installed")
+    data = some_bytes(4 * BLOCK + 5)
+    streams = {pack(data, jobs, name)[1] for jobs in (1, 2, 5)}
+    assert len(streams) == 1
+
+
+def test_blocks_cost_next_to_nothing() -> None:
+    data = some_bytes(4 * BLOCK)
+    whole = zlib.compressobj(6, zlib.DEFLATED, -15, 9)
+    at_once = len(whole.compress(data) + whole.flush())
+    assert pack(data)[0].csize < at_once * 1.005
+
+
+def test_what_does_not_shrink_is_stored_and_nothing_is_nothing() -> None:
+    noise = random.Random(1).randbytes(1000)
+    assert pack(noise)[0].method == codec.STORED
+    assert pack(noise)[1] == noise
+    packed, stream = pack(b"")
+    assert (packed.method, packed.csize, packed.crc, stream) == (codec.STORED, 0, 0, b"")
+
+
+def test_blocks_under_way_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However large the file, only as many blocks are in memory as threads can chew."""
+    monkeypatch.setattr(deflate, "BLOCK", 1000)
+    reached = written = 0
+    ahead = []
+
+    class Counting:
+        size = 200_000
+
+        def read_at(self, offset: int, length: int) -> bytes:
+            nonlocal reached
+            reached = offset + length
+            ahead.append(reached - written)
+            return b"x" * length
+
+    def write(_: bytes) -> None:
+        nonlocal written
+        written += 1000
+
+    with Deflating(codec.Compressor.choose("zlib"), 3) as deflating:
+        deflating.pack(Counting(), write, "it")
+    assert max(ahead) <= 7000
+
+
+def test_a_source_that_ends_early_is_a_failure() -> None:
+    class Short:
+        size = 10
+
+        def read_at(self, offset: int, length: int) -> bytes:
+            return b"x"
+
+    with Deflating(codec.Compressor.choose(), 1) as deflating, pytest.raises(EnvironmentFailure, match="shorter"):
+        deflating.pack(Short(), lambda _: None, "it")

@@ -1,0 +1,88 @@
+"""Names: every spelling that leads elsewhere is told, and nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.archive.hostile import UNSAFE_NAMES
+from wheelfix.archive import names
+
+SAFE_NAMES = (
+    "torch/lib/c10.dll",
+    "torch/",
+    "a b/c d.txt",
+    " leading/space.txt",
+    "pkg/.hidden",
+    "pkg/..dots.py",
+    "pkg/a..b",
+    "console.py",
+    "pkg/auxiliary.h",
+    "pkg/nullable.hpp",
+    "pkg/com10.txt",
+    "pkg/lpt.txt",
+    "pkg/comx",
+    "pkg/\u00fcber.txt",
+    "pkg/\U0001f600.txt",
+    "pkg/" + "x" * 251,
+)
+
+
+@pytest.mark.parametrize("name", UNSAFE_NAMES.values(), ids=UNSAFE_NAMES.keys())
+def test_unsafe_names_are_told(name: str) -> None:
+    assert names.why_unsafe(name)
+    assert not names.is_safe(name)
+    assert not names.all_plain(["pkg/fine.py", name])
+
+
+@pytest.mark.parametrize("name", SAFE_NAMES)
+def test_safe_names_are_left_alone(name: str) -> None:
+    assert names.why_unsafe(name) == ""
+    assert names.all_plain([name, "pkg/fine.py"])
+
+
+def test_a_step_may_have_255_characters() -> None:
+    assert names.is_safe("pkg/" + "x" * 255)
+    assert not names.is_safe("pkg/" + "\U0001f600" * 128)  # two UTF-16 units each
+
+
+def test_a_backslash_alone_is_no_danger_but_deserves_a_closer_look() -> None:
+    assert names.is_safe("pkg\\sub\\a.txt")
+    assert not names.all_plain(["pkg\\sub\\a.txt"])
+
+
+def test_no_names_and_an_empty_name() -> None:
+    assert names.all_plain([])
+    assert not names.all_plain([""])
+    assert not names.all_plain(["a", "", "b"])
+    assert names.why_unsafe("") == "the name is empty"
+
+
+PART = st.text(st.sampled_from("ab.. :/\\\x00\n?connulaux1"), max_size=12)
+
+
+@given(st.lists(st.text(max_size=20) | PART, max_size=6))
+def test_the_quick_look_never_passes_what_the_slow_one_refuses(listed: list[str]) -> None:
+    if names.all_plain(listed):
+        assert not [name for name in listed if names.why_unsafe(name) or "\\" in name]
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected"),
+    [
+        (["A.txt", "a.txt"], [("A.txt", "a.txt")]),
+        (["d/\u00e9", "d/e\u0301"], [("d/\u00e9", "d/e\u0301")]),
+        (["d/x", "D/X", "d/X"], [("d/x", "D/X"), ("d/x", "d/X")]),
+        (["lib/", "Lib"], [("lib/", "Lib")]),
+        (["a", "a"], []),
+        (["a", "b"], []),
+    ],
+)
+def test_collisions(listed: list[str], expected: list[tuple[str, str]]) -> None:
+    assert list(names.collisions(listed)) == expected
+
+
+def test_a_file_cannot_be_a_folder() -> None:
+    assert list(names.files_as_folders({"x", "x/y/z.txt", "q/r"})) == [("x", "x/")]
+    assert list(names.files_as_folders({"x/", "x/y/z.txt", "x/y/"})) == []

@@ -1,0 +1,288 @@
+"""The reader: what zipfile sees, what limits stop, and what damage says."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import threading
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.archive.byhand import Entry, build_zip, deflate, wheel_entries, write_wheel_by_hand
+from wheelfix.archive.conformance import check_archive
+from wheelfix.archive.reader import Archive, Limits
+from wheelfix.archive.record import check_record
+from wheelfix.errors import EnvironmentFailure, InputError, WheelfixError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = st.text(st.characters(codec="utf-8", exclude_characters="\\/\0", exclude_categories=["Cc", "Cs"]), min_size=1)
+MEMBERS = st.dictionaries(NAME, st.binary(max_size=3000) | st.just(b"z" * 700_000), max_size=6)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(MEMBERS, st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]), st.binary(max_size=20))
+def test_everything_zipfile_writes_is_read_alike(
+    tmp_path: Path, files: dict[str, bytes], method: int, prefix: bytes
+) -> None:
+    path = tmp_path / "x.whl"
+    with path.open("wb") as out:
+        out.write(prefix)
+        with zipfile.ZipFile(out, "w", method) as written:
+            for name, data in files.items():
+                written.writestr(name, data)
+    with Archive.open(path) as archive, zipfile.ZipFile(path) as other:
+        assert [member.name for member in archive.members] == other.namelist()
+        for member, info in zip(archive.members, other.infolist(), strict=True):
+            assert (member.usize, member.csize, member.crc) == (info.file_size, info.compress_size, info.CRC)
+            assert (member.header_offset, member.external_attr) == (info.header_offset, info.external_attr)
+            assert (member.method, member.flags) == (info.compress_type, info.flag_bits)
+            assert archive.read(member) == other.read(info)
+            assert archive.find(member.name) == member
+        more = {fault.kind for fault in check_archive(archive)} - {fault.kind for fault in archive.faults}
+        assert more == ({"hidden-data"} if prefix else set())
+
+
+def test_facts_of_a_member(tmp_path: Path) -> None:
+    path = write_wheel_by_hand(tmp_path, [Entry("d/", method=0), Entry("pkg\\b.txt", b"hi", attributes=0o100755 << 16)])
+    with Archive.open(path) as archive:
+        folder, file = archive.members[:2]
+    assert folder.is_dir
+    assert not file.is_dir
+    assert (file.name, file.raw_name) == ("pkg/b.txt", b"pkg\\b.txt")
+    assert file.mode == 0o100755
+    assert file.dos_time == (40 << 9 | 1 << 5 | 1, 0)
+    assert file.create_system == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "because"),
+    [
+        (b"", "it is empty"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 1\n", "it is a git-lfs pointer"),
+        (b"<!DOCTYPE html><html>404</html>", "it looks like a web page"),
+        (b"PK\x03\x04" + bytes(100), "it has no end record, so it was cut short"),
+        (b"\x1f\x8b" + bytes(100), "it has no end record"),
+        (b"PK\x05\x06", "it has no end record"),
+    ],
+    ids=["empty", "lfs", "html", "cut", "gzip", "end-cut"],
+)
+def test_what_is_no_archive_says_why(tmp_path: Path, content: bytes, because: str) -> None:
+    path = tmp_path / "x.whl"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        Archive.open(path)
+    assert caught.value.because == because
+    assert caught.value.hint
+    assert str(path) in caught.value.what
+
+
+def test_a_path_that_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        Archive.open(tmp_path / "none.whl")
+    with pytest.raises(InputError, match="is a folder"):
+        Archive.open(tmp_path)
+
+
+def test_an_empty_archive_has_no_members(tmp_path: Path) -> None:
+    path = tmp_path / "x.whl"
+    path.write_bytes(build_zip([]))
+    with Archive.open(path) as archive:
+        assert archive.members == ()
+        assert check_archive(archive) == ()
+
+
+def _try_everything(path: Path) -> None:
+    """Open and read all of an archive; only our own errors may come."""
+    with contextlib.suppress(WheelfixError), Archive.open(path) as archive:
+        check_archive(archive)
+        check_record(archive, hashes=True, jobs=1)
+        for member in archive.members:
+            with contextlib.suppress(WheelfixError):
+                archive.read(member)
+
+
+def test_cut_at_every_byte(tmp_path: Path) -> None:
+    whole = build_zip(wheel_entries([Entry("a.txt", b"text" * 50)]), zip64={})
+    path = tmp_path / "x.whl"
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        _try_everything(path)
+
+
+WHOLE = build_zip(wheel_entries([Entry("a.txt", b"text" * 50)]), zip64={}, comment=b"note")
+
+
+@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=8),
+    st.integers(0, 40),
+)
+def test_any_bytes_changed(tmp_path: Path, changes: list[tuple[int, int]], near_end: int) -> None:
+    data = bytearray(WHOLE)
+    for at, value in changes:
+        data[at] = value
+    if near_end:  # the end records are where it hurts
+        data[-near_end] ^= 0xFF
+    path = tmp_path / "x.whl"
+    path.write_bytes(data)
+    _try_everything(path)
+
+
+@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=200), st.integers(0, 70000))
+def test_any_bytes_before_an_end_record(tmp_path: Path, head: bytes, offset: int) -> None:
+    end = build_zip([], end={"entries": 1, "here": 1, "size": len(head), "offset": offset})
+    path = tmp_path / "x.whl"
+    path.write_bytes(head + end)
+    _try_everything(path)
+
+
+# ------------------------------------------------------------------------------------------------- limits
+
+
+def _archive(path: Path, entries: list[Entry], **options: object) -> Path:
+    path.write_bytes(build_zip(entries, **options))  # type: ignore[arg-type]
+    return path
+
+
+def test_too_many_members(tmp_path: Path) -> None:
+    path = _archive(tmp_path / "x.whl", [Entry(f"{number}", method=0) for number in range(50)])
+    with pytest.raises(InputError, match="more than 49 members"):
+        Archive.open(path, Limits(max_members=49))
+    with Archive.open(path, Limits(max_members=50)) as archive:
+        assert len(archive.members) == 50
+
+
+def test_a_huge_directory(tmp_path: Path) -> None:
+    path = _archive(tmp_path / "x.whl", [Entry("a", method=0, central={"comment": b"c" * 5000})])
+    with pytest.raises(InputError, match="directory has 5047 bytes"):
+        Archive.open(path, Limits(max_directory=5000))
+
+
+def test_a_bomb_of_one_member_is_told_and_not_read(tmp_path: Path) -> None:
+    zeros = bytes(3 << 20)
+    path = _archive(tmp_path / "x.whl", [Entry("bomb", zeros), Entry("pad", bytes(range(256)) * 99, method=0)])
+    limits = Limits(max_ratio=100, ratio_from=1 << 20)
+    with Archive.open(path, limits) as archive:
+        assert [fault.kind for fault in archive.faults] == ["zip-bomb"]
+        bomb = archive.members[0]
+        with pytest.raises(InputError, match="would unpack to"):
+            archive.read(bomb)
+        assert archive.why_refused(bomb)
+
+
+def test_a_bomb_of_many_members_is_refused(tmp_path: Path) -> None:
+    packed = Entry("x", bytes(1 << 20))
+    packed.fields()
+    many = [Entry(f"{number}", bytes(1 << 20), packed=packed.packed) for number in range(5)]
+    path = _archive(tmp_path / "x.whl", many)
+    with pytest.raises(InputError, match="asks for too much"):
+        Archive.open(path, Limits(max_ratio=100, ratio_from=4 << 20))
+    with pytest.raises(InputError, match="would unpack to 5242880 bytes"):
+        Archive.open(path, Limits(max_total=(5 << 20) - 1))
+
+
+def test_a_bomb_of_quoted_overlaps_is_refused_without_unpacking(tmp_path: Path) -> None:
+    """All entries share one kernel of data: 2000 entries claim a gigabyte of nearly nothing."""
+    data = bytes(500_000)
+    packed = deflate(data)
+    entries = [Entry(f"{number}", data, packed=packed, reuse=0 if number else None) for number in range(2000)]
+    path = _archive(tmp_path / "x.whl", entries)
+    with Archive.open(path) as archive:
+        assert {fault.kind for fault in archive.faults} == {"overlap", "out-of-bounds"}
+        for member in archive.members:
+            with pytest.raises(InputError):
+                archive.data_span(member)
+
+
+def test_a_member_that_lies_about_its_size_is_not_unpacked_beyond_it(tmp_path: Path) -> None:
+    """The stream would give 100 MB; the entry says 1000 bytes; at most one piece more than that is made."""
+    packed = deflate(bytes(100 << 20), 9)
+    path = _archive(tmp_path / "x.whl", [Entry("a", b"", packed=packed, both={"usize": 1000, "csize": len(packed)})])
+    with Archive.open(path) as archive:
+        made: list[bytes] = []
+        with pytest.raises(InputError, match="more than its 1000 bytes"):
+            made.extend(archive.chunks(archive.members[0]))
+        assert sum(map(len, made)) <= 1000
+
+
+def test_reading_at_once_has_a_limit(tmp_path: Path) -> None:
+    path = _archive(tmp_path / "x.whl", [Entry("a", b"x" * 1000)])
+    with Archive.open(path) as archive, pytest.raises(InputError, match="more than the 999"):
+        archive.read(archive.members[0], 999)
+
+
+def test_the_list_of_faults_has_an_end(tmp_path: Path) -> None:
+    path = _archive(tmp_path / "x.whl", [Entry(f"{number}:", method=0) for number in range(10_050)])
+    with Archive.open(path) as archive:
+        assert len(archive.faults) == 10_001
+        assert archive.faults[-1].message == "and 50 more members like this"
+
+
+def test_more_members_than_16_bits_can_count(tmp_path: Path) -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as written:
+        for number in range(70_000):
+            written.writestr(zipfile.ZipInfo(f"some/folder/file-{number}.txt"), b"")
+    path = tmp_path / "x.whl"
+    path.write_bytes(out.getvalue())
+    with Archive.open(path) as archive:
+        assert len(archive.members) == 70_000
+        assert check_archive(archive) == ()
+
+
+# -------------------------------------------------------------------------------------------------- reading
+
+
+def test_many_threads_read_at_once(tmp_path: Path) -> None:
+    contents = {f"{number}.bin": bytes([number]) * 300_000 + bytes(range(256)) * 50 for number in range(8)}
+    path = _archive(tmp_path / "x.whl", [Entry(name, data) for name, data in contents.items()])
+    wrong: list[str] = []
+    with Archive.open(path) as archive:
+
+        def work() -> None:
+            wrong.extend(member.name for member in archive.members if archive.read(member) != contents[member.name])
+
+        threads = [threading.Thread(target=work) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert wrong == []
+
+
+def test_without_pread_reading_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows has no pread; there a lock guards the position."""
+    path = _archive(tmp_path / "x.whl", [Entry("a", b"abc" * 100_000), Entry("b", b"b", method=0)])
+    monkeypatch.setattr("wheelfix.archive.reader._HAS_PREAD", False)
+    with Archive.open(path) as archive:
+        assert archive.read(archive.members[0]) == b"abc" * 100_000
+        assert archive.read(archive.members[1]) == b"b"
+
+
+def test_sources_give_bytes_at_any_place(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 1000
+    path = _archive(tmp_path / "x.whl", [Entry("a", data), Entry("b", data, method=0)])
+    with Archive.open(path) as archive:
+        for member in archive.members:
+            source = archive.source(member)
+            assert source.size == len(data)
+            assert source.read_at(100_000, 300) == data[100_000:100_300]
+            assert source.read_at(5, 10) == data[5:15]
+            assert source.read_at(len(data) - 3, 100) == data[-3:]
+
+
+def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
+    path = _archive(tmp_path / "x.whl", [Entry("a", b"abc")])
+    with Archive.open(path) as archive:
+        archive.check_unchanged()
+        with path.open("ab") as file:
+            file.write(b"more")
+        with pytest.raises(EnvironmentFailure, match="changed while it was read"):
+            archive.check_unchanged()

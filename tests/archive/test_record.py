@@ -1,0 +1,232 @@
+"""RECORD: rows in every odd spelling, rendering, and agreement with the archive."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import tracemalloc
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from installer.records import parse_record_file
+
+from tests.archive.byhand import DIST_INFO, Entry, build_zip, record_row, wheel_entries, write_wheel_by_hand
+from wheelfix.archive.faults import RECORD_KINDS
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.record import Record, Row, check_record, decode_digest, encode_digest, hash_bytes, render
+from wheelfix.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DIGEST = hash_bytes(b"hello")
+SHA512 = encode_digest(hashlib.sha512(b"hello").digest())
+
+
+@pytest.mark.parametrize(
+    ("line", "row", "kinds"),
+    [
+        (f"a.py,sha256={DIGEST},5", Row("a.py", "sha256", DIGEST, 5), []),
+        (f"a.py,sha256={DIGEST}=,5", Row("a.py", "sha256", DIGEST + "=", 5), []),
+        (f"a.py,sha512={SHA512},5", Row("a.py", "sha512", SHA512, 5), []),
+        ("x/RECORD,,", Row("x/RECORD"), []),
+        (f'"a, b.py",sha256={DIGEST},5', Row("a, b.py", "sha256", DIGEST, 5), []),
+        (f'"say ""hi"".py",sha256={DIGEST},5', Row('say "hi".py', "sha256", DIGEST, 5), []),
+        (f'"two\nlines.py",sha256={DIGEST},5', Row("two\nlines.py", "sha256", DIGEST, 5), []),
+        (f"d\\a.py,sha256={DIGEST},5", Row("d/a.py", "sha256", DIGEST, 5), ["row-backslash"]),
+        ("a.py", Row("a.py"), ["row-malformed"]),
+        ("a.py,,,,", Row("a.py"), ["row-malformed"]),
+        (",,", None, ["row-malformed"]),
+        ("a.py,sha256:abc,5", Row("a.py", size=5), ["row-malformed"]),
+        ("a.py,sha256=short,5", Row("a.py", size=5), ["row-malformed"]),
+        ("a.py,nonsense=abc,5", Row("a.py", size=5), ["row-malformed"]),
+        ("a.py,sha512=!!!,5", Row("a.py", size=5), ["row-malformed"]),
+        (f"a.py,sha256={DIGEST},-5", Row("a.py", "sha256", DIGEST), ["row-malformed"]),
+        (f"a.py,sha256={DIGEST},\u0665", Row("a.py", "sha256", DIGEST), ["row-malformed"]),
+        (f"a.py,sha256={DIGEST}," + "9" * 5000, Row("a.py", "sha256", DIGEST), ["row-malformed"]),
+    ],
+)
+def test_one_line(line: str, row: Row | None, kinds: list[str]) -> None:
+    record = Record.parse(line.encode() + b"\n")
+    assert record.rows == ((row,) if row else ())
+    assert [fault.kind for fault in record.faults] == kinds
+
+
+def test_line_ends_empty_lines_and_a_mark_at_the_start() -> None:
+    text = f"\ufeffa.py,sha256={DIGEST},5\r\n\r\nb.py,sha256={DIGEST},5\n\nx/RECORD,,"
+    record = Record.parse(text.encode())
+    assert [row.path for row in record.rows] == ["a.py", "b.py", "x/RECORD"]
+    assert record.faults == ()
+    assert record.row("b.py") == Row("b.py", "sha256", DIGEST, 5)
+    assert record.row("c.py") is None
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xff\xfe\x00", b"a\0b,,\n", b'"never closed,,\n' * 3, b"x" * 200_000 + b",,\n", bytes(range(256))]
+)
+def test_garbage_is_told_and_never_raised(data: bytes) -> None:
+    record = Record.parse(data)
+    assert {fault.kind for fault in record.faults} <= RECORD_KINDS.keys()
+    assert record.faults or record.rows
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes(data: bytes) -> None:
+    Record.parse(data)
+
+
+PATH = st.text(st.characters(codec="utf-8", exclude_characters="\\\0", exclude_categories=["Cs"]), min_size=1).filter(
+    lambda path: not path.startswith("\ufeff")
+)
+ROWS = st.lists(
+    st.builds(
+        Row, PATH, st.just("sha256"), st.binary(min_size=32, max_size=32).map(encode_digest), st.integers(0, 2**40)
+    )
+)
+
+
+@given(ROWS)
+def test_what_is_rendered_is_read_back(rows: list[Row]) -> None:
+    data = render(rows)
+    record = Record.parse(data)
+    assert record.rows == tuple(rows)
+    assert record.faults == ()
+    # Two readers that know nothing of us.
+    text = data.decode()
+    assert [line[0] for line in csv.reader(io.StringIO(text, newline=""))] == [row.path for row in rows]
+    if not any("\r" in row.path or len(row.path.splitlines()) > 1 for row in rows):
+        read = list(parse_record_file(io.StringIO(text, newline="")))
+        assert [(path, digest) for path, digest, _ in read] == [(row.path, f"sha256={row.digest}") for row in rows]
+
+
+def test_digests() -> None:
+    assert hash_bytes(b"") == "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
+    assert decode_digest(hash_bytes(b"x")) == hashlib.sha256(b"x").digest()
+    assert decode_digest(hash_bytes(b"x") + "=") == hashlib.sha256(b"x").digest()
+
+
+def test_a_record_without_end_is_stopped() -> None:
+    with pytest.raises(InputError, match="more than 400000 rows"):
+        Record.parse(b"a,,\n" * 400_001)
+    faults = Record.parse(b"x,y\n" * 50_000).faults
+    assert len(faults) == 1002
+    assert faults[-1].message.startswith("more than 1000 faults")
+
+
+def test_a_record_of_a_hundred_megabytes_is_not_swallowed(tmp_path: Path) -> None:
+    """It packs to a few kilobytes; reading it whole would cost far more than a wheel is worth."""
+    entries = wheel_entries()[:-1]
+    path = tmp_path / "pkg-1.0-py3-none-any.whl"
+    path.write_bytes(build_zip([*entries, Entry(f"{DIST_INFO}/RECORD", b"pkg/a,,\n" * (100 << 17))]))
+    with Archive.open(path) as archive:
+        tracemalloc.start()
+        with pytest.raises(InputError, match="more than the 67108864"):
+            check_record(archive)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        tracemalloc.stop()
+
+
+# ----------------------------------------------------------------------------------- against the archive
+
+
+def _wheel(folder: Path, record: str | None, *more: Entry) -> Path:
+    entries = wheel_entries(more)[:-1]
+    if record is not None:
+        entries.append(Entry(f"{DIST_INFO}/RECORD", record.encode()))
+    path = folder / "pkg-1.0-py3-none-any.whl"
+    path.write_bytes(build_zip(entries))
+    return path
+
+
+def _rows(*more: Entry) -> str:
+    return wheel_entries(more)[-1].data.decode()
+
+
+INIT = record_row("pkg/__init__.py", b"answer = 42\n" * 20)
+MD5 = encode_digest(hashlib.md5(b"answer = 42\n" * 20).digest())
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda text: text, []),
+        (lambda text: text.replace("\n", "\r\n"), []),
+        (lambda text: text.replace(INIT, ""), [("row-missing", "pkg/__init__.py")]),
+        (lambda text: text + record_row("gone.py", b""), [("row-orphan", "gone.py")]),
+        (lambda text: text + "folder/,,\n", []),
+        (lambda text: text + "../../up.py,,\n", [("row-unsafe", "../../up.py"), ("row-orphan", "../../up.py")]),
+        (lambda text: text + INIT, [("row-duplicate", "pkg/__init__.py")]),
+        (lambda text: text.replace(",240", ",241"), [("size-stale", "pkg/__init__.py")]),
+        (lambda text: text.replace(",240", ","), [("size-missing", "pkg/__init__.py")]),
+        (lambda text: text.replace(INIT, "pkg/__init__.py,,240\n"), [("hash-missing", "pkg/__init__.py")]),
+        (
+            lambda text: text.replace(INIT, record_row("pkg/__init__.py", b"z" * 240)),
+            [("hash-stale", "pkg/__init__.py")],
+        ),
+        (lambda text: text.replace(INIT, f"pkg/__init__.py,md5={MD5},240\n"), [("hash-weak", "pkg/__init__.py")]),
+        (lambda text: text.replace("pkg/", "pkg\\"), [("row-backslash", "pkg/__init__.py")]),
+        (
+            lambda text: text.replace("RECORD,,", f"RECORD,sha256={DIGEST},5"),
+            [("self-hash", f"{DIST_INFO}/RECORD")],
+        ),
+        (lambda text: text.replace(f"{DIST_INFO}/RECORD,,\n", ""), [("row-missing", f"{DIST_INFO}/RECORD")]),
+    ],
+    ids=["right", "crlf", "missing", "orphan", "folder", "unsafe", "twice", "size", "no-size", "no-hash", "hash",
+         "weak", "backslash", "self-hash", "no-self"],
+)  # fmt: skip
+def test_disagreements(tmp_path: Path, change: object, expected: list[tuple[str, str]]) -> None:
+    path = _wheel(tmp_path, change(_rows()))  # type: ignore[operator]
+    with Archive.open(path) as archive:
+        faults = check_record(archive, hashes=True, jobs=2)
+    assert [(fault.kind, fault.path) for fault in faults] == expected
+
+
+def test_hashes_are_looked_at_only_on_request(tmp_path: Path) -> None:
+    path = _wheel(tmp_path, _rows().replace(INIT, record_row("pkg/__init__.py", b"z" * 240)))
+    with Archive.open(path) as archive:
+        assert check_record(archive) == ()
+        (fault,) = check_record(archive, hashes=True)
+    assert fault.expected == f"sha256={hash_bytes(b'z' * 240)}"
+    assert fault.found == f"sha256={hash_bytes(b'answer = 42' + chr(10).encode())}" or fault.found.startswith("sha256=")
+
+
+def test_other_strong_hashes_are_checked_too(tmp_path: Path) -> None:
+    data = b"answer = 42\n" * 20
+    good = encode_digest(hashlib.sha512(data).digest())
+    for digest, kinds in ((good, []), (SHA512, ["hash-stale"])):
+        path = _wheel(tmp_path, _rows().replace(INIT, f"pkg/__init__.py,sha512={digest},240\n"))
+        with Archive.open(path) as archive:
+            assert [fault.kind for fault in check_record(archive, hashes=True)] == kinds
+
+
+def test_no_record_at_all(tmp_path: Path) -> None:
+    path = _wheel(tmp_path, None)
+    with Archive.open(path) as archive:
+        assert [fault.kind for fault in check_record(archive)] == ["record-missing"]
+
+
+def test_signatures_need_no_row_and_are_told(tmp_path: Path) -> None:
+    path = _wheel(tmp_path, _rows(), Entry(f"{DIST_INFO}/RECORD.jws", b"{}"))
+    with Archive.open(path) as archive:
+        assert [(fault.kind, fault.path) for fault in check_record(archive)] == [
+            ("signature", f"{DIST_INFO}/RECORD.jws")
+        ]
+
+
+def test_a_wheel_one_folder_too_deep_is_compared_without_that_folder(tmp_path: Path) -> None:
+    path = tmp_path / "pkg-1.0-py3-none-any.whl"
+    entries = [Entry(b"deep/" + entry.raw_name, entry.data) for entry in wheel_entries()]
+    path.write_bytes(build_zip([Entry("deep/", method=0), *entries]))
+    with Archive.open(path) as archive:
+        assert check_record(archive, hashes=True) == ()
+
+
+def test_progress_tells_every_byte(tmp_path: Path) -> None:
+    path = write_wheel_by_hand(tmp_path, [Entry("big.bin", bytes(3 << 20)), Entry("a.txt", b"a")])
+    told: list[int] = []
+    with Archive.open(path) as archive:
+        check_record(archive, hashes=True, jobs=3, progress=told.append)
+        assert sum(told) == sum(member.usize for member in archive.members)
