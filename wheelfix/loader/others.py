@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from packaging.markers import UndefinedEnvironmentName
+from packaging.requirements import InvalidRequirement, Requirement
+
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import cuda_part
 from wheelfix.knowledge.providers import conda_package
 from wheelfix.loader import torch
-from wheelfix.model import Assumed, OwnedBy
+from wheelfix.model import Assumed, Machine, OwnedBy
 
 if TYPE_CHECKING:
     from wheelfix.knowledge.distributions import Owner
@@ -18,6 +21,42 @@ if TYPE_CHECKING:
     from wheelfix.model import Provider
 
 _NAME = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+
+_MACHINES = {Machine.AMD64: "AMD64", Machine.X86: "x86", Machine.ARM64: "ARM64"}
+
+
+def required_names(requires: tuple[str, ...], profile: Profile) -> frozenset[str]:
+    """The distributions that an installer brings along on the target: no extras, no lines for another system.
+
+    torch's METADATA names NVIDIA's packages in its Windows wheels too, but for Linux only.
+    """
+    return frozenset(name for name in (_name_on_windows(text, profile) for text in requires) if name)
+
+
+def _name_on_windows(text: str, profile: Profile) -> str:
+    """The normalised name in a requirement, or nothing when its marker does not hold on the target."""
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        match = _NAME.match(text)
+        return re.sub(r"[-_.]+", "-", match[1]).lower() if match else ""
+    major, minor = profile.python or (3, 11)
+    environment = {
+        "extra": "",
+        "os_name": "nt",
+        "sys_platform": "win32",
+        "platform_system": "Windows",
+        "platform_machine": _MACHINES.get(profile.machine, "AMD64"),
+        "platform_python_implementation": "CPython",
+        "implementation_name": "cpython",
+        "python_version": f"{major}.{minor}",
+        "python_full_version": f"{major}.{minor}.0",
+    }
+    try:
+        holds = requirement.marker is None or requirement.marker.evaluate(environment)
+    except UndefinedEnvironmentName:
+        holds = True
+    return re.sub(r"[-_.]+", "-", requirement.name).lower() if holds else ""
 
 
 class Provisions:
@@ -29,9 +68,7 @@ class Provisions:
         self.profile = profile
         self.torch = facts
         self.adds_cuda = facts is None or torch.adds_cuda(facts, view)
-        self.required = frozenset(
-            re.sub(r"[-_.]+", "-", match[1]).lower() for match in map(_NAME.match, requires) if match
-        )
+        self.required = required_names(requires, profile)
 
     def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
         """The distribution or assumption that brings a DLL, if any."""

@@ -1,0 +1,49 @@
+"""What the distributions in Requires-Dist bring, and what they do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.views import make_view
+from wheelfix.loader.others import required_names
+from wheelfix.loader.profile import Profile
+from wheelfix.loader.resolve import resolve
+from wheelfix.model import Machine, Missing, OwnedBy
+from wheelfix.pe.forge import forge_dll
+
+SITE = "Lib/site-packages/"
+TORCH = {f"{SITE}torch/__init__.py": "", f"{SITE}torch/version.py": "__version__ = '2.7.1+cu126'\ncuda = '12.6'\n"}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        pytest.param("intel_openmp==2021.*", {"intel-openmp"}, id="plain"),
+        pytest.param('mkl>=2021.1.1,<=2021.4.0; platform_system == "Windows"', {"mkl"}, id="windows"),
+        pytest.param('nvidia-cudnn-cu12==9.5.1.17; platform_system == "Linux"', set(), id="linux"),
+        pytest.param('nvidia-cudnn-cu13~=9.0; extra == "cudnn"', set(), id="extra"),
+        pytest.param('tbb; sys_platform == "win32" and platform_machine != "ARM64"', {"tbb"}, id="machine"),
+        pytest.param('x; python_version < "3.9"', set(), id="another-python"),
+        pytest.param("Odd_Name (>=1)", {"odd-name"}, id="old-brackets"),
+        pytest.param("odd name ???", {"odd"}, id="no-requirement"),
+    ],
+)
+def test_only_what_an_installer_brings_on_windows_counts(line, expected):
+    assert required_names((line,), Profile(python=(3, 11))) == expected
+
+
+def test_markers_see_the_target_and_not_this_machine():
+    line = ('tbb; platform_machine == "ARM64" and python_version >= "3.12"',)
+    assert required_names(line, Profile(machine=Machine.ARM64, python=(3, 12))) == {"tbb"}
+    assert required_names(line, Profile(machine=Machine.AMD64, python=(3, 12))) == frozenset()
+
+
+def test_what_torch_requires_on_linux_is_missing_on_windows():
+    """torch 2.7.1's METADATA names nvidia-cudnn-cu12 for Linux, in its Windows wheel too."""
+    files = {**TORCH, f"{SITE}torch/lib/torch_cuda.dll": forge_dll("torch_cuda.dll", imports={"cudnn64_9.dll": ["f"]})}
+    linux = ('nvidia-cudnn-cu12==9.5.1.17; platform_system == "Linux" and platform_machine == "x86_64"',)
+    everywhere = ("nvidia-cudnn-cu12==9.5.1.17",)
+    (edge,) = (one for one in resolve(make_view(files), Profile(), linux).edges if one.name == "cudnn64_9.dll")
+    assert isinstance(edge.provider, Missing)
+    (edge,) = (one for one in resolve(make_view(files), Profile(), everywhere).edges if one.name == "cudnn64_9.dll")
+    assert isinstance(edge.provider, OwnedBy)
