@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import wheelfix
 from wheelfix.cli.parser import Parser, did_you_mean
+from wheelfix.cli.signals import Interrupts, interruptible
 from wheelfix.errors import Exit, UsageError, WheelfixError
 
 if TYPE_CHECKING:
@@ -142,16 +143,18 @@ def run(argv: list[str]) -> int:
 def main(argv: list[str] | None = None) -> int:
     """Run ``wheelfix`` with these arguments and return its exit code; nothing escapes as a traceback."""
     make_streams_forgiving()
-    try:
+    with interruptible() as interrupts:
         try:
-            code = run(sys.argv[1:] if argv is None else list(argv))
-        except SystemExit as stop:  # argparse after --help and --version
-            code = stop.code if isinstance(stop.code, int) else Exit.OK
-        sys.stdout.flush()
-    except BaseException as error:  # the one place where everything ends
-        if os.environ.get("WHEELFIX_DEBUG"):
-            raise
-        return report_error(error)
+            try:
+                code = run(sys.argv[1:] if argv is None else list(argv))
+            except SystemExit as stop:  # argparse after --help and --version
+                code = stop.code if isinstance(stop.code, int) else Exit.OK
+            sys.stdout.flush()
+        except BaseException as error:  # the one place where everything ends
+            interrupts.ignore()
+            if os.environ.get("WHEELFIX_DEBUG"):
+                raise
+            return report_error(error)
     return code
 
 
@@ -221,4 +224,6 @@ def make_streams_forgiving() -> None:
 
 def entry() -> None:
     """The console script."""
-    sys.exit(main())
+    code = main()
+    Interrupts().ignore()  # the interpreter's last steps are short, and a message from there would be a traceback
+    sys.exit(code)

@@ -1,0 +1,81 @@
+"""Requests to stop unwind the work, wherever they fall; what was ignored before stays ignored."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import pytest
+
+from wheelfix.cli import main as door
+from wheelfix.cli.signals import interruptible
+from wheelfix.errors import Exit
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows cannot send these to one process")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_request_to_stop_unwinds_and_the_old_handlers_come_back(number, monkeypatch, capsys):
+    cleaned = []
+
+    def work(argv):
+        try:
+            signal.raise_signal(number)
+            time.sleep(5)
+        finally:
+            cleaned.append(argv)
+
+    monkeypatch.setattr(door, "run", work)
+    before = signal.getsignal(number)
+    assert door.main(["scan"]) == Exit.INTERRUPTED
+    assert cleaned == [["scan"]]
+    assert capsys.readouterr().err == "wheelfix: interrupted\n"
+    assert signal.getsignal(number) is before
+
+
+def test_what_nohup_ignores_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_an_interrupt_in_a_destructor_is_not_lost(capsys):
+    class Nasty:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        nasty = Nasty()
+        del nasty
+        time.sleep(5)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_other_unraisable_errors_are_still_told(capsys):
+    class Nasty:
+        def __del__(self):
+            raise ValueError("told")
+
+    hook, sys.unraisablehook = sys.unraisablehook, sys.__unraisablehook__
+    try:
+        with interruptible():
+            nasty = Nasty()
+            del nasty
+    finally:
+        sys.unraisablehook = hook
+    assert "told" in capsys.readouterr().err
+
+
+def test_another_thread_may_run_the_command_line(monkeypatch):
+    monkeypatch.setattr(door, "run", lambda argv: Exit.OK)
+    codes = []
+    thread = threading.Thread(target=lambda: codes.append(door.main(["scan"])))
+    thread.start()
+    thread.join()
+    assert codes == [Exit.OK]

@@ -1,0 +1,83 @@
+"""Interrupts: whoever stops us with Ctrl-C, Ctrl-Break or SIGTERM gets a clean folder and exit code 130.
+
+Python raises KeyboardInterrupt on Ctrl-C, so that temporary files vanish on the way out, and dies of SIGTERM where it
+stands; here both go the first way. An interrupt that falls into a destructor would be printed and lost: it is sent
+again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+NAMES = ("SIGINT", "SIGTERM", "SIGBREAK", "SIGHUP")
+"""What a console, a service manager or a CI system sends to make a program stop."""
+AGAIN = 0.02
+"""Seconds until a lost interrupt is sent again."""
+
+
+class Interrupts:
+    """The handlers of this process; outside the main thread, where Python allows none, it does nothing."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._ours = threading.current_thread() is threading.main_thread()
+
+    def unwind(self) -> None:
+        """Let every request to stop raise KeyboardInterrupt; what was ignored before (nohup) stays ignored."""
+        for number in self._numbers():
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                self._before[number] = signal.signal(number, _interrupt)
+
+    def ignore(self) -> None:
+        """Let nothing disturb the last steps."""
+        for number in self._numbers():
+            signal.signal(number, signal.SIG_IGN)
+
+    def restore(self) -> None:
+        """Put back what was there."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _numbers(self) -> list[int]:
+        return [getattr(signal, name) for name in NAMES if self._ours and hasattr(signal, name)]
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[Interrupts]:
+    """Let every request to stop unwind the work in this block."""
+    interrupts, hook = Interrupts(), sys.unraisablehook
+    interrupts.unwind()
+    sys.unraisablehook = _sending_again(hook)
+    try:
+        yield interrupts
+    finally:
+        sys.unraisablehook = hook
+        interrupts.restore()
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _sending_again(hook: Callable[[sys.UnraisableHookArgs], object]) -> Callable[[sys.UnraisableHookArgs], None]:
+    def raised(lost: sys.UnraisableHookArgs) -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            threading.Thread(target=_send, daemon=True).start()
+        else:
+            hook(lost)
+
+    return raised
+
+
+def _send() -> None:
+    time.sleep(AGAIN)
+    signal.raise_signal(signal.SIGINT)
