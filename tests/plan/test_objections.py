@@ -1,4 +1,4 @@
-"""Terms that a candidate must meet: a signature that holds, code for the user's card; and what the plan says of both."""
+"""Terms that a candidate must meet: a signature that holds, code for the card; and what the plan says of both."""
 
 from __future__ import annotations
 
