@@ -55,7 +55,7 @@ def test_kepler_ends_with_cuda_11_8() -> None:
     assert (kepler.name, kepler.generation) == ("sm_35", "Kepler")
     assert kepler.compiles_with((11, 7))
     assert not kepler.compiles_with((12, 0))
-    assert (kepler.cudnn_has, kepler.cudnn_lacks) == ("8.5.0", "8.9.4")
+    assert (kepler.cudnn_has, kepler.cudnn_lacks) == ("8.7.0", "8.8.0")
 
 
 def test_blackwell_begins_with_cuda_12_8() -> None:
@@ -85,7 +85,7 @@ def test_build_flags() -> None:
     [
         pytest.param('capability = "3.2"', 'capability = "3.0"', "capability '3.0' twice", id="twice"),
         pytest.param('last_cuda = "10.2"', 'last_cuda = "4.2"', "end before they begin", id="range"),
-        pytest.param('cudnn_has = "8.5.0"', 'cudnn_has = "8.9.7"', "and 8.9.4 has none", id="cudnn"),
+        pytest.param('cudnn_has = "8.7.0"', 'cudnn_has = "8.9.7"', "and 8.8.0 has none", id="cudnn"),
         pytest.param('"Tesla K80",', '"Tesla K40",', "two capabilities", id="card twice"),
         pytest.param(
             'capability = "12.1"\nnames', 'capability = "12.7"\nnames', "unknown capability 12.7", id="unknown"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from collections import Counter
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
 PTX, SASS = 1, 2
 
 
-def entry(kind: int, arch: int, payload: bytes = b"", *, flags: int = 0x41, length: int = 64) -> bytes:
-    head = struct.pack("<HHIQIIHHIIIQQQ", kind, 257, length, len(payload), 0, 0, 7, 1, arch, 0, 0, flags, 0, 0)
+def entry(
+    kind: int, arch: int, payload: bytes = b"", *, flags: int = 0x41, length: int = 64, form: tuple[int, int] = (1, 7)
+) -> bytes:
+    major, minor = form
+    head = struct.pack("<HHIQIIHHIIIQQQ", kind, 257, length, len(payload), 0, 0, minor, major, arch, 0, 0, flags, 0, 0)
     return head.ljust(length, b"\0") + payload
 
 
@@ -51,6 +55,13 @@ def test_machine_code_before_ptx_and_old_before_new() -> None:
 
 def test_code_for_one_architecture_alone() -> None:
     assert read_archs(source(container(entry(SASS, 90), entry(SASS, 90, flags=0x102041)))) == ("sm_90", "sm_90a")
+
+
+def test_the_newest_language_of_each_ptx() -> None:
+    entries = [entry(PTX, 80, form=(7, 4)), entry(PTX, 80, form=(7, 8)), entry(PTX, 90, form=(8, 0)), entry(SASS, 80)]
+    found = read_gpu_code(source(container(*entries)))
+    assert found is not None
+    assert found.ptx == {"ptx_80": (7, 8), "ptx_90": (8, 0)}
 
 
 def test_zeros_between_containers() -> None:
@@ -193,6 +204,43 @@ def lz4_head(data: bytes, wanted: int = 64) -> bytes:
 
 
 KEPLER_ON = "sm_35 sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 ptx_80"
+
+
+def ptx_versions(source: ByteSource) -> Iterator[tuple[int, bytes, bytes]]:
+    """Yield capability, version in the header and version in the text of every PTX entry that is plain or LZ4."""
+    headers = read_headers(source)
+    assert isinstance(headers, Headers)
+    (section,) = (section for section in headers.sections if section.name == ".nv_fatb")
+    for base in range(section.offset, section.offset + section.size, 1 << 20):
+        window = source.read_at(base, (1 << 20) + 4096)
+        at = window.find(b"\x01\x00\x01\x01")
+        while 0 <= at < 1 << 20:
+            _, _, length, _, _, _, minor, major, arch = struct.unpack_from("<HHIQIIHHI", window, at)
+            text = re.match(rb".{0,16}?\.version (\d+\.\d+)", window[at + length : at + length + 64], re.DOTALL)
+            if 64 <= length < 1024 and text:
+                yield arch, f"{major}.{minor}".encode(), text[1]
+            at = window.find(b"\x01\x00\x01\x01", at + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "member", "expected"),
+    [
+        ("nvidia_cublas_cu11-11.10", "cublas64_11.dll", {"ptx_80": (7, 7)}),
+        ("nvidia_cusparse_cu11", "cusparse64_11.dll", {"ptx_80": (7, 8), "ptx_90": (7, 8)}),
+        ("cupy_cuda11x-11.6.0", "thrust.cp311-win_amd64.pyd", {"ptx_90": (7, 8)}),
+    ],
+)
+@pytest.mark.real
+@pytest.mark.skipif(not WHEELS, reason=f"no wheels in {FOLDER}")
+def test_the_ptx_says_the_same(name: str, member: str, expected: dict[str, tuple[int, int]]) -> None:
+    """The version in the header of an entry is the one in the first line of its text."""
+    for _, real in members(wheel(name), member):
+        found = read_gpu_code(real)
+        assert found is not None
+        assert found.ptx == expected
+        told = list(ptx_versions(real))
+        assert len(told) == sum(count for arch, count in found.entries.items() if arch.startswith("ptx"))
+        assert [head for _, head, _ in told] == [text for _, _, text in told]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def test_a_dll_without_code_for_the_card() -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("cudnn_cnn_infer64_8.dll", "cuDNN 8.5.0, the last"),
+        ("cudnn_cnn_infer64_8.dll", "cuDNN 8.7.0, the last"),
         ("cublas64_12.dll", "of CUDA 11.8 or before"),
         ("cutensor.dll", "a release of cuTENSOR"),
         ("kernels.dll", "-DCMAKE_CUDA_ARCHITECTURES=35"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.drivers import driver_needed, last_driver, parse_drivers
+from wheelfix.knowledge.drivers import cuda_of_driver, driver_for_ptx, driver_needed, last_driver, parse_drivers
 from wheelfix.knowledge.stable_abi import parse_stable_abi, stable_abi
 from wheelfix.knowledge.tables import TableFault
 
@@ -39,24 +39,54 @@ def test_drivers_of_releases_and_cards() -> None:
     assert last_driver(8, 6) is None
 
 
-def test_generations_out_of_order_are_refused() -> None:
-    text = """
+@pytest.mark.parametrize(
+    ("version", "driver"), [((6, 4), 445), ((7, 4), 470), ((7, 8), 520), ((8, 6), 570), ((9, 0), 580), ((99, 0), None)]
+)
+def test_drivers_that_compile_ptx(version: tuple[int, int], driver: int | None) -> None:
+    assert driver_for_ptx(version) == driver
+
+
+@pytest.mark.parametrize(("driver", "cuda"), [(470, (11, 4)), (480, (11, 4)), (580, (13, 0)), (390, None)])
+def test_the_newest_ptx_of_a_driver(driver: int, cuda: tuple[int, int] | None) -> None:
+    assert cuda_of_driver(driver) == cuda
+
+
+GENERATION = """
+[[generation]]
+name = "{name}"
+from = "{first}"
+to = "{last}"
+driver = {driver}
+source = "s"
+"""
+LANGUAGE = """
+[[ptx]]
+version = "{version}"
+cuda = "{cuda}"
+driver = {driver}
+source = "s"
+"""
+RELEASE = """
 [[cuda]]
 release = "11"
 driver = 450
 source = "s"
-[[generation]]
-name = "B"
-from = "5.0"
-to = "7.0"
-driver = 580
-source = "s"
-[[generation]]
-name = "A"
-from = "3.0"
-to = "3.7"
-driver = 470
-source = "s"
 """
+KEPLER = GENERATION.format(name="A", first="3.0", last="3.7", driver=470)
+MAXWELL = GENERATION.format(name="B", first="5.0", last="7.0", driver=580)
+OLD = LANGUAGE.format(version="7.4", cuda="11.4", driver=470)
+NEW = LANGUAGE.format(version="7.8", cuda="11.8", driver=520)
+
+
+def test_a_small_table_is_read() -> None:
+    assert len(parse_drivers("x.toml", RELEASE + KEPLER + MAXWELL + OLD + NEW).languages) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [RELEASE + MAXWELL + KEPLER + OLD, RELEASE + KEPLER + MAXWELL + NEW + OLD, RELEASE + KEPLER],
+    ids=["generations", "languages", "no-languages"],
+)
+def test_tables_out_of_order_are_refused(text: str) -> None:
     with pytest.raises(TableFault):
         parse_drivers("x.toml", text)

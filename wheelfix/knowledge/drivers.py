@@ -1,4 +1,4 @@
-"""Which NVIDIA driver a CUDA release needs, and which driver is the last for an old card."""
+"""Which NVIDIA driver a CUDA release or a version of PTX needs, and which driver is the last for an old card."""
 
 from __future__ import annotations
 
@@ -23,12 +23,25 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
+class Language:
+    """A version of PTX."""
+
+    version: Pair
+    cuda: Pair
+    """The toolkit that brought it."""
+    driver: int
+    """The first branch that compiles it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Drivers:
     """The content of ``drivers.toml``."""
 
     needed: dict[tuple[int, ...], int]
     """CUDA major, or major and minor, to the oldest branch that runs it."""
     generations: tuple[Generation, ...]
+    languages: tuple[Language, ...]
+    """Versions of PTX, oldest first."""
 
 
 def parse_drivers(table: str, text: str) -> Drivers:
@@ -45,8 +58,15 @@ def parse_drivers(table: str, text: str) -> Drivers:
     for earlier, later in itertools.pairwise(generations):
         if not earlier.first <= earlier.last < later.first or earlier.driver >= later.driver:
             check.faults.append(f"{earlier.name} and {later.name} are not in order")
+    languages = tuple(
+        Language(_pair(row["version"]), _pair(row["cuda"]), int(row["driver"]))
+        for row in check.rows(tree, "ptx", ["version", "cuda", "driver"])
+    )
+    for old, new in itertools.pairwise(languages):
+        if not (old.version < new.version and old.cuda < new.cuda and old.driver < new.driver):
+            check.faults.append(f"PTX {new.version[0]}.{new.version[1]} is not newer than the one before")
     check.finish()
-    return Drivers(needed, generations)
+    return Drivers(needed, generations, languages)
 
 
 def _pair(text: str) -> Pair:
@@ -69,3 +89,13 @@ def last_driver(major: int, minor: int) -> Generation | None:
     """Return the generation of a compute capability whose drivers have ended; None while there are new ones."""
     card = (major, minor)
     return next((item for item in _drivers().generations if item.first <= card <= item.last), None)
+
+
+def driver_for_ptx(version: Pair) -> int | None:
+    """Return the oldest driver branch that compiles a version of PTX; None for a version newer than the table."""
+    return next((item.driver for item in _drivers().languages if item.version >= version), None)
+
+
+def cuda_of_driver(driver: int) -> Pair | None:
+    """Return the newest CUDA release whose PTX a driver branch compiles; None for branches before the table."""
+    return next((item.cuda for item in reversed(_drivers().languages) if item.driver <= driver), None)

@@ -5,10 +5,13 @@ entries, each a header with kind, lengths and compute capability, and a payload 
 never are, so a walk from header to header tells everything. It crosses the whole section: on a deflated member that
 costs inflating it, some seconds for a gigabyte, in bounded memory.
 
-The layout comes from reading real CUDA DLLs. An architecture-specific entry (``sm_90a``) is told by the header flag
-0x100000, on thin evidence: in cuDNN 9.1's cudnn_engines_runtime_compiled64_9.dll two of the 18 sm_90 entries have it,
-and these two alone say so in their cubin's e_flags. No such entry for a newer architecture was seen.
-Family-specific code (``sm_100f``) cannot be told from ordinary code here.
+The layout comes from reading real CUDA DLLs. An entry with PTX tells in its header which version of the language it is
+written in, the one of its first line (``.version 7.8``); a driver that does not know it refuses to compile it.
+
+An architecture-specific entry (``sm_90a``) is told by the header flag 0x100000, on thin evidence: in cuDNN 9.1's
+cudnn_engines_runtime_compiled64_9.dll two of the 18 sm_90 entries have it, and these two alone say so in their cubin's
+e_flags. No such entry for a newer architecture was seen. Family-specific code (``sm_100f``) cannot be told from
+ordinary code here.
 """
 
 from __future__ import annotations
@@ -36,8 +39,8 @@ KINDS = {1: "ptx", 2: "sm"}
 SPECIFIC = 0x100000
 MAX_ENTRIES = 500_000
 """Far beyond torch_cuda.dll, which has some thousands."""
-ENTRY = struct.Struct("<HHIQ12xI8xQ")
-"""Kind, version, header length, payload length; compute capability at 28, flags at 40."""
+ENTRY = struct.Struct("<HHIQ8xHHI8xQ")
+"""Kind, version, header length, payload length; minor and major of the format at 24, capability at 28, flags at 40."""
 STEP = 64 << 10
 
 
@@ -48,6 +51,8 @@ class GpuCode:
     entries: Mapping[str, int] = field(default_factory=dict)
     """Architectures with how often each occurs: ``sm_86`` and ``sm_90a`` are machine code, ``ptx_86`` is PTX."""
     oddities: tuple[str, ...] = ()
+    ptx: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """For ``ptx_86`` and its like the newest version of the PTX language among the entries: 7.8 came with CUDA 11.8."""
 
     @property
     def archs(self) -> tuple[str, ...]:
@@ -79,6 +84,7 @@ class _Walk:
         self.source = source
         self.headers = headers
         self.found: Counter[tuple[str, int, bool]] = Counter()
+        self.languages: dict[str, tuple[int, int]] = {}
         self.seen = 0
         self.oddities: list[str] = []
 
@@ -93,8 +99,8 @@ class _Walk:
             for at, end in self._wrapped(wrappers):
                 self._container(at, end)
         order = sorted(self.found, key=lambda key: (key[0] == "ptx", key[0], key[1], key[2]))
-        entries = {f"{kind}_{arch}{'a' if own else ''}": self.found[kind, arch, own] for kind, arch, own in order}
-        return GpuCode(entries, tuple(self.oddities))
+        entries = {_name(*key): self.found[key] for key in order}
+        return GpuCode(entries, tuple(self.oddities), dict(sorted(self.languages.items())))
 
     def _section(self, at: int, end: int) -> None:
         """Read the containers that follow one another, some with zeros in between."""
@@ -139,13 +145,17 @@ class _Walk:
         if len(head) < ENTRY.size or self.seen >= MAX_ENTRIES:
             self._odd(f"more than {MAX_ENTRIES} entries; the rest was not read" if head else "an entry is cut off")
             return 0
-        kind, _, length, size, arch, flags = cast("tuple[int, ...]", ENTRY.unpack(head))
+        kind, _, length, size, minor, major, arch, flags = cast("tuple[int, ...]", ENTRY.unpack(head))
         if length < ENTRY.size or not arch < 10_000:
             self._odd("an entry makes no sense; the rest of its container was not read")
             return 0
         self.seen += 1
         if kind in KINDS:
-            self.found[KINDS[kind], arch, bool(flags & SPECIFIC)] += 1
+            own = bool(flags & SPECIFIC)
+            self.found[KINDS[kind], arch, own] += 1
+            if KINDS[kind] == "ptx":
+                name = _name("ptx", arch, own)
+                self.languages[name] = max(self.languages.get(name, (0, 0)), (major, minor))
         else:
             self._odd(f"entries of unknown kind {kind}")
         return length + size
@@ -163,6 +173,10 @@ class _Walk:
     def _odd(self, what: str) -> None:
         if len(self.oddities) < 8 and what not in self.oddities:
             self.oddities.append(what)
+
+
+def _name(kind: str, arch: int, own: bool) -> str:
+    return f"{kind}_{arch}{'a' if own else ''}"
 
 
 def _span(section: Section, size: int) -> tuple[int, int]:
