@@ -50,10 +50,13 @@ def test_an_interrupt_in_a_destructor_is_not_lost(capsys):
         def __del__(self):
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt), interruptible():
+    def work():
         nasty = Nasty()
         del nasty
         time.sleep(5)
+
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        work()
     assert "Traceback" not in capsys.readouterr().err
 
 

@@ -165,5 +165,5 @@ def test_the_files_vanish_when_nobody_needs_them(tmp_path: Path) -> None:
     package = condafile.open_package(old_package(tmp_path, {"Library/bin/a.dll": b"MZ"}))
     disk = package.dlls["Library/bin/a.dll"].disk
     assert disk.read_bytes() == b"MZ"
-    package.folder.cleanup()
+    package.folder.close()
     assert not disk.exists()

@@ -14,17 +14,17 @@ import io
 import json
 import re
 import tarfile
-import tempfile
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from wheelfix.archive.reader import Archive
+from wheelfix.archive.workfolder import WorkFolder
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
     from wheelfix.model import ByteSource
 
@@ -58,7 +58,7 @@ class CondaPackage:
     """``win-64`` for a package of 64-bit Windows; empty when it does not tell."""
     dlls: Mapping[str, PackedDll]
     """By member."""
-    folder: tempfile.TemporaryDirectory[str] = field(repr=False)
+    folder: WorkFolder = field(repr=False)
     """Kept, because the files vanish with it."""
 
 
@@ -73,22 +73,15 @@ def open_package(path: Path) -> CondaPackage:
 
 @functools.lru_cache(maxsize=64)
 def _unpack(path: Path, _size: int, _changed: int) -> CondaPackage:
-    folder = _temporary_folder()
-    unpacker = _Unpacker(path, Path(folder.name))
+    folder = WorkFolder()
+    unpacker = _Unpacker(path, folder.path)
     try:
         unpacker.run()
     except BaseException:
-        folder.cleanup()
+        folder.close()
         raise
     name, version = unpacker.identity()
     return CondaPackage(name, version, str(unpacker.index.get("subdir", "")), unpacker.dlls, folder)
-
-
-def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    try:
-        return tempfile.TemporaryDirectory(prefix="wheelfix-conda-", ignore_cleanup_errors=True)
-    except OSError as exc:
-        raise EnvironmentFailure("cannot make a temporary folder", because=str(exc), hint="set TMPDIR") from exc
 
 
 class _Header(tarfile.TarInfo):

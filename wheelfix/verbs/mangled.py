@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.archive.workfolder import WorkFolder
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.knowledge.families import demangle
 from wheelfix.model import InView, Missing, Severity, dll_key
@@ -20,6 +20,7 @@ from wheelfix.verbs.scan import examine_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from wheelfix.model import ScanReport
     from wheelfix.options import RepairOptions
@@ -38,8 +39,7 @@ def repair_with_libs(
     target: Path,
 ) -> tuple[Plan, ScanReport, int]:
     """Repair a wheel some of whose new DLLs get names of their own; the plan as carried out, the rescan, the size."""
-    with tempfile.TemporaryDirectory(prefix="wheelfix-") as work:
-        folder = Path(work)
+    with WorkFolder() as folder:
         stage_dlls(planned, index, folder / "dlls")
         first = _without_mangled(archive, before, planned, index, options, folder / "first")
         second = run_delvewheel(first, folder / "dlls", set(_of_others(planned.after)), folder / "second")
@@ -54,17 +54,17 @@ def repair_with_libs(
 
 def stage_dlls(planned: Planned, index: RootIndex, folder: Path) -> None:
     """Put exactly the DLLs to be renamed into a folder, checked against the plan's hashes."""
-    folder.mkdir(parents=True)
     for entry, addition in zip(planned.chosen, planned.plan.additions, strict=True):
         if not addition.mangle or entry.file is None:
             continue
         digest = hashlib.sha256()
-        with (folder / addition.name).open("wb") as out:
+        with AtomicFile(folder / addition.name) as out:
             for piece in index.chunks(entry.file):
                 digest.update(piece)
                 out.write(piece)
-        if digest.hexdigest() != addition.sha256:
-            raise EnvironmentFailure(f"{entry.file.location} changed since it was planned", hint="run again")
+            if digest.hexdigest() != addition.sha256:
+                raise EnvironmentFailure(f"{entry.file.location} changed since it was planned", hint="run again")
+            out.commit()
 
 
 def _without_mangled(
