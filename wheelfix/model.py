@@ -271,6 +271,8 @@ class LoadEvent:
     """``torch-glob``, ``extension`` or ``code``."""
     module: str = ""
     """For an extension: the dotted module name."""
+    guarded: bool = False
+    """The code catches the failure of this load wherever it performs it, and goes on without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,14 +295,14 @@ class Resolution:
     edges: tuple[Edge, ...] = ()
     outcomes: tuple[LoadOutcome, ...] = ()
     reached: frozenset[str] = frozenset()
-    """Files that some event loads, directly or through imports and companions."""
+    """Files that some event loads, directly or through imports and companions; not those of guarded loads that fail."""
     search_dirs: tuple[str, ...] = ()
     """Folders added to the DLL search by the package, in order."""
 
     @property
     def first_failure(self) -> LoadOutcome | None:
-        """The first event that fails, which is the one the user sees."""
-        return next((outcome for outcome in self.outcomes if outcome.code), None)
+        """The first event that fails and that no code catches, which is the one the user sees."""
+        return next((outcome for outcome in self.outcomes if outcome.code and not outcome.event.guarded), None)
 
 
 # ------------------------------------------------------------------------------------------ resolution → report

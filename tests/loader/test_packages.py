@@ -136,3 +136,75 @@ def test_torch_brings_its_dlls_to_extensions_that_require_it():
     resolution = resolve(view, Profile(), ("torch==2.7.1",))
     assert resolution.first_failure is None
     assert all(isinstance(edge.provider, OwnedBy) for edge in resolution.edges if edge.name == "c10.dll")
+
+
+BACKENDS = {
+    f"{SITE}pkg/_tbb.pyd": extension({"gone.dll": ["f"]}),
+    f"{SITE}pkg/_plain.pyd": extension(),
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "guarded"),
+    [
+        pytest.param("try:\n    from pkg import _tbb as lib\nexcept ImportError:\n    pass", True, id="from-package"),
+        pytest.param("try:\n    from . import _tbb\nexcept (ImportError, OSError):\n    _tbb = None", True, id="dot"),
+        pytest.param("try:\n    import pkg._tbb\nexcept:\n    pass", True, id="bare-except"),
+        pytest.param("with suppress(ImportError):\n    from ._tbb import f", True, id="suppress"),
+        pytest.param("try:\n    import_module('pkg._tbb')\nexcept Exception:\n    pass", True, id="import-module"),
+        pytest.param("try:\n    from . import _tbb\nexcept ImportError as e:\n    raise X from e", False, id="raised"),
+        pytest.param("try:\n    from . import _tbb\nexcept KeyError:\n    pass", False, id="another-error"),
+        pytest.param("try:\n    pass\nexcept ImportError:\n    from . import _tbb", False, id="in-the-handler"),
+        pytest.param("from . import _tbb", False, id="plain"),
+        pytest.param("", False, id="imported-by-nobody"),
+    ],
+)
+def test_an_import_that_the_code_catches_does_not_break_the_package(code, guarded):
+    """numba tries its TBB backend, and takes another when there is no tbb12.dll."""
+    resolution = resolve(make_view({**BACKENDS, f"{SITE}pkg/__init__.py": code}), Profile())
+    assert (resolution.first_failure is None) is guarded
+    assert (f"{SITE}pkg/_tbb.pyd" in resolution.reached) is not guarded
+    assert [edge.name for edge in resolution.edges if isinstance(edge.provider, Missing)] == ["gone.dll"]
+
+
+def test_one_import_that_is_not_caught_is_enough():
+    files = {
+        f"{SITE}pkg/__init__.py": "try:\n    from . import _tbb\nexcept ImportError:\n    pass",
+        f"{SITE}pkg/more.py": "from pkg import _tbb",
+    }
+    assert resolve(make_view({**BACKENDS, **files}), Profile()).first_failure is not None
+
+
+def test_the_first_of_several_places_that_loads_is_taken():
+    """tables tries tables.libs, where the DLL's own needs are met, and then its own folder, catching OSError."""
+    code = (
+        "ext = 'so' if platform.system() == 'Linux' else 'dll'\n"
+        "for where in (Path(__file__).parent.with_suffix('.libs'), Path(__file__).parent, ''):\n"
+        "    try:\n        ctypes.CDLL(str(Path(where) / f'core.{ext}'))\n    except OSError:\n        pass\n"
+    )
+    files = {
+        f"{SITE}pkg/__init__.py": code,
+        f"{SITE}pkg/_x.pyd": extension({"core.dll": ["f"]}),
+        f"{SITE}pkg/core.dll": forge_dll("core.dll", imports={"lz4.dll": ["g"]}, exports=["f"]),
+        f"{SITE}pkg.libs/core.dll": forge_dll("core.dll", imports={"lz4-1a2b.dll": ["g"]}, exports=["f"]),
+        f"{SITE}pkg.libs/lz4-1a2b.dll": forge_dll("lz4-1a2b.dll", exports=["g"]),
+    }
+    resolution = resolve(make_view(files), Profile())
+    assert resolution.first_failure is None
+    assert f"{SITE}pkg/core.dll" not in resolution.reached
+
+
+def test_code_for_other_systems_is_passed_over():
+    code = (
+        "if sys.platform.startswith('linux'):\n    ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'a.dll'))\n"
+        "elif os.name == 'nt':\n    ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'b.dll'))\n"
+        "else:\n    ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'c.dll'))\n"
+    )
+    files = {f"{SITE}pkg/{name}.dll": forge_dll(f"{name}.dll") for name in "abc"}
+    resolution = resolve(make_view({**files, f"{SITE}pkg/__init__.py": code}), Profile())
+    assert resolution.reached == {f"{SITE}pkg/b.dll"}
+
+
+def test_kernel_drivers_are_not_asked_what_they_import():
+    files = {f"{SITE}pkg/divert64.sys": forge_dll("divert64.sys", imports={"ntoskrnl.exe": ["f"]})}
+    assert resolve(make_view(files), Profile()).edges == ()

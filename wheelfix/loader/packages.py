@@ -38,19 +38,33 @@ def package_loads(view: FileView, profile: Profile) -> PackageLoads:
     """Find out, without running anything, what importing the subject of a view loads."""
     added: dict[str, None] = {}
     named: dict[str, None] = {}
-    loaded: dict[str, None] = {}
-    for path, source in _loading_code(view):
+    loaded: dict[str, bool] = {}
+    for path, source in _python_code(view, WORDS):
         code = read_path_code(source, path)
         added.update(dict.fromkeys(folder for folder in code.added if view.in_folder(folder)))
         for target in code.loaded:
             found = _files_meant(view, target, path)
-            loaded.update(dict.fromkeys(found))
+            for file in found:
+                loaded[file] = target in code.guarded and loaded.get(file, True)
             if not found and "/" not in target and "*" not in target and "." in target:
                 named[target] = None
-    loaded.update(dict.fromkeys(_load_orders(view)))
+    loaded.update(dict.fromkeys(_load_orders(view), False))
     extensions = [LoadEvent(path, "extension", module_name(path)) for path in extension_modules(view, profile)]
-    code_events = [LoadEvent(path, "code") for path in loaded]
+    code_events = [LoadEvent(path, "code", guarded=guarded) for path, guarded in loaded.items()]
     return PackageLoads((*code_events, *extensions), tuple(added), tuple(named))
+
+
+def is_import_guarded(view: FileView, module: str) -> bool:
+    """Whether the package's code goes on wherever the import of a module fails: ``try: … except ImportError: …``.
+
+    False when no import of it is found: it may be imported by another extension module.
+    """
+    answers = []
+    for path, source in _python_code(view, (module.rpartition(".")[2].encode(),)):
+        if "/tests/" not in path:
+            imported = read_path_code(source, path).imported
+            answers += [imported[module]] if module in imported else []
+    return bool(answers) and all(answers)
 
 
 def extension_modules(view: FileView, profile: Profile) -> list[str]:
@@ -81,13 +95,13 @@ def module_name(path: str) -> str:
     return ".".join([*folder.split("/"), name]) if folder else name
 
 
-def _loading_code(view: FileView) -> Iterator[tuple[str, str]]:
-    """The Python files of the subject that mention DLL folders or loads."""
+def _python_code(view: FileView, words: tuple[bytes, ...]) -> Iterator[tuple[str, str]]:
+    """The Python files of the subject in which one of some words occurs."""
     for file in view.files:
         if file.layer is Layer.ENVIRONMENT or not file.path.endswith(".py") or file.size > SOURCE_LIMIT:
             continue
         data = view.source(file.path).read_at(0, file.size)
-        if any(word in data for word in WORDS):
+        if any(word in data for word in words):
             yield file.path, data.decode("utf-8", "replace")
 
 

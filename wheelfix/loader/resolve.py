@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.companions import companions_of, needs_in_practice
 from wheelfix.loader import torch
 from wheelfix.loader.others import Provisions
-from wheelfix.loader.packages import extension_modules, module_name, package_loads
+from wheelfix.loader.packages import extension_modules, is_import_guarded, module_name, package_loads
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, Loader
 from wheelfix.loader.target import Target
 from wheelfix.loader.view import base_name, parent
@@ -77,7 +77,25 @@ def _import_package(loader: Loader, profile: Profile) -> list[LoadOutcome]:
         again = [event for event, failure in failures.items() if failure]
         failures.update({event: loader.load(event.path, AS_PYTHON_DOES) for event in again})
         if sum(map(bool, failures.values())) == len(again):
-            return [_outcome(event, failure) for event, failure in failures.items()]
+            break
+    settled = {_with_guard(event, failure, loader.view): failure for event, failure in failures.items()}
+    _forget_guarded(loader, settled)
+    return [_outcome(event, failure) for event, failure in settled.items()]
+
+
+def _with_guard(event: LoadEvent, failure: Failure | None, view: FileView) -> LoadEvent:
+    """Ask for an extension that cannot be loaded whether the package goes on without it."""
+    if failure is None or event.cause != "extension":
+        return event
+    return replace(event, guarded=is_import_guarded(view, event.module))
+
+
+def _forget_guarded(loader: Loader, failures: dict[LoadEvent, Failure | None]) -> None:
+    """Take back what only loads have touched that failed without harm: for the package it is as if never loaded."""
+    harmless = {path for event, failure in failures.items() if failure and event.guarded for path in failure.mapped}
+    harmful = {path for event, failure in failures.items() if failure and not event.guarded for path in failure.mapped}
+    for path in harmless - harmful - set(loader.modules):
+        loader.touched.pop(path, None)
 
 
 def _outcome(event: LoadEvent, failure: Failure | None) -> LoadOutcome:
@@ -96,8 +114,8 @@ def _survey(loader: Loader, view: FileView) -> None:
     is anywhere in the view counts as found for it.
     """
     for path, image in view.images().items():
-        if path in loader.touched or not isinstance(image, Image) or image.managed:
-            continue
+        if path in loader.touched or not isinstance(image, Image) or image.managed or path.lower().endswith(".sys"):
+            continue  # assemblies and kernel drivers have loaders of their own
         steps = loader.search_steps(path, AS_PYTHON_DOES)
         needs = [(need, EdgeKind.IMPORT) for need in image.imports]
         needs += [(need, EdgeKind.DELAY) for need in image.delay_imports]

@@ -7,7 +7,7 @@ every module of the closure is mapped (126, 193), then imports are bound to expo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.loader.view import base_name, parent
@@ -77,6 +77,8 @@ class Failure:
     chain: tuple[str, ...]
     """View paths of the modules passed through; the last is the cause, a plain DLL name if it is missing."""
     detail: str = ""
+    mapped: tuple[str, ...] = field(default=(), compare=False)
+    """View paths of everything that the load had mapped when it gave up."""
 
 
 @dataclass(slots=True)
@@ -157,7 +159,8 @@ class Loader:
                 self.modules[mapped] = None
             for key, mapped in attempt.mapped.items():
                 self.loaded.setdefault(key, mapped)
-        return attempt.failure
+            return None
+        return replace(attempt.failure, mapped=tuple(attempt.order))
 
     def load_by_name(self, name: str, flags: int = DEFAULT_DIRS) -> Failure | None:
         """Load by base name, as ``ctypes.CDLL("msvcp140.dll")`` does."""

@@ -171,16 +171,27 @@ class FileView:
         own = (path for path, file in self._files.items() if file.layer is not Layer.ENVIRONMENT)
         return tuple(path for path in own if self.is_image(path))
 
-    def read_images(self, jobs: int, progress: Callable[[int, int], None] | None = None) -> None:
-        """Read the facts of every image of the subject in parallel, the largest first."""
+    def read_images(
+        self,
+        jobs: int,
+        progress: Callable[[int, int], None] | None = None,
+        read: Callable[[ViewFile], ImageFacts] | None = None,
+    ) -> None:
+        """Read the facts of every image of the subject in parallel, the largest first; ``read`` may do more on the way."""
+        read = read or self._read
         wanted = [self._files[path] for path in self.image_paths if path not in self._facts]
         wanted.sort(key=lambda file: -file.size)
         done, total = 0, sum(file.size for file in wanted)
         with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-            for file, _ in zip(wanted, pool.map(lambda f: self.image(f.path), wanted), strict=True):
+            for file, facts in zip(wanted, pool.map(read, wanted), strict=True):
+                self._facts.setdefault(file.path, facts)
                 done += file.size
                 if progress:
                     progress(done, total)
+
+    @staticmethod
+    def _read(file: ViewFile) -> ImageFacts:
+        return read_image(file.open())
 
     def over(self, below: FileView) -> FileView:
         """This view laid over another: same-named files of this one win."""
