@@ -18,6 +18,7 @@ from wheelfix.cli.common import (
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.repair import add_policy_options, add_writing_options, repair_options
+from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import WheelfixError
 from wheelfix.report.formats import SCAN_KINDS, Failure
 
@@ -66,17 +67,21 @@ def execute(args: argparse.Namespace) -> int:
     from wheelfix.rules.registry import check_patterns
 
     output = Output.from_args(args)
-    for option in ("in_place", "dry_run", "lock", "locked", "env", "package", "undo"):
-        setattr(args, option, None)
-    options = repair_options(args)
-    filters = (check_patterns(args.select, "--select"), check_patterns(args.ignore, "--ignore"))
     inputs = expand_inputs(args.paths, folders=False)
+    groups = []
+    for own, paths in group_inputs(args, inputs.paths):
+        for option in ("in_place", "dry_run", "lock", "locked", "env", "package", "undo"):
+            setattr(own, option, None)
+        filters = (check_patterns(own.select, "--select"), check_patterns(own.ignore, "--ignore"))
+        groups.append((repair_options(own), filters, own.fail_on, paths))
     for error in inputs.failures:
         output.fail(Failure(error.what, error))
-    with output.progress(len(inputs.paths)) as progress, open_index(options.scan.roots) as index:
-        for path in inputs.paths:
-            _take(path, options, filters, index, output)
-            progress.step()
+    with output.progress(len(inputs.paths)) as progress:
+        for options, filters, fail_on, paths in groups:
+            with open_index(options.scan.roots) as index:
+                for path in paths:
+                    _take(path, options, filters, index, output, fail_on)
+                    progress.step()
     output.finish()
     return output.exit_code
 
@@ -87,6 +92,7 @@ def _take(
     filters: tuple[tuple[str, ...], tuple[str, ...]],
     index: RootIndex,
     output: Output,
+    fail_on: str,
 ) -> None:
     """Repair one wheel and report on what came out; a wheel that cannot be repaired is reported as it is."""
     from wheelfix.verbs.repair import repair
@@ -109,7 +115,7 @@ def _take(
         if isinstance(found, ScanFailure):
             output.fail(Failure(found.path, found.error))
         else:
-            output.add(found)
+            output.add(found, fail_on)
 
 
 def _sources(plan: Plan) -> dict[str, str]:

@@ -133,11 +133,7 @@ def run(argv: list[str]) -> int:
         parser.require_nothing()
         sys.stdout.write(describe(read_settings(parser, name, rest)))
         return Exit.OK
-    settings = read_settings(parser, name, rest)
-    args = settings.namespace()
-    args.command = name
-    args.settings = settings
-    return module.execute(args)
+    return module.execute(read_settings(parser, name, rest).namespace())
 
 
 def main(argv: list[str] | None = None) -> int:

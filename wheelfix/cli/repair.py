@@ -19,6 +19,7 @@ from wheelfix.cli.common import (
     write_result,
 )
 from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, UsageError, WheelfixError
 from wheelfix.report.look import Look, look_of
 from wheelfix.report.progress import Progress
@@ -210,7 +211,7 @@ def execute(args: argparse.Namespace) -> int:
     inputs = expand_inputs(args.paths, folders=False)
     for error in inputs.failures:
         teller.fail(error.what, error)
-    done = list(_repair_all(inputs.paths, options, args, teller))
+    done = list(_repair_all(inputs.paths, args, teller))
     if args.lock is not None:
         from wheelfix.plan.lock import write_lock
 
@@ -218,13 +219,20 @@ def execute(args: argparse.Namespace) -> int:
     return teller.finish()
 
 
-def _repair_all(
-    paths: tuple[Path, ...], options: RepairOptions, args: argparse.Namespace, teller: _Teller
+def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, teller: _Teller) -> Iterator[Plan]:
+    groups = [(repair_options(own), group) for own, group in group_inputs(args, paths)]
+    with Progress(sys.stderr, len(paths), enabled=_wanted(args)) as progress:
+        for options, group in groups:
+            yield from _repair_group(group, options, args, teller, progress)
+
+
+def _repair_group(
+    paths: list[Path], options: RepairOptions, args: argparse.Namespace, teller: _Teller, progress: Progress
 ) -> Iterator[Plan]:
     from wheelfix.roots.gather import open_index
     from wheelfix.verbs.repair import repair
 
-    with open_index(options.scan.roots) as index, Progress(sys.stderr, len(paths), enabled=_wanted(args)) as progress:
+    with open_index(options.scan.roots) as index:
         for path in paths:
             with teller.attempt(str(path)):
                 result = repair(path, options, index, dry_run=args.dry_run, progress=progress.part)

@@ -74,7 +74,10 @@ class Settings:
 
     def namespace(self, wheel: str = "") -> argparse.Namespace:
         """Return what a command's ``execute`` takes."""
-        return argparse.Namespace(**{dest: given.value for dest, given in self.values(wheel).items()})
+        args = argparse.Namespace(**{dest: given.value for dest, given in self.values(wheel).items()})
+        args.command = self.command
+        args.settings = self
+        return args
 
     @property
     def has_wheels(self) -> bool:

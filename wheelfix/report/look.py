@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
@@ -34,13 +35,32 @@ def look_of(stream: TextIO, environ: Mapping[str, str] | None = None) -> Look:
     environ = os.environ if environ is None else environ
     terminal = is_terminal(stream)
     forced = bool(environ.get("FORCE_COLOR"))
-    colour = (terminal and environ.get("TERM") != "dumb") or forced
+    colour = (terminal and environ.get("TERM") != "dumb" and _takes_escapes(stream)) or forced
     if environ.get("NO_COLOR"):
         colour = False
     width = PIPE_WIDTH
     if terminal:
         width = max(40, min(MAX_WIDTH, shutil.get_terminal_size((PIPE_WIDTH, 24)).columns))
     return Look(width=width, colour=colour, unicode=(terminal or forced) and can_draw(stream))
+
+
+def _takes_escapes(stream: TextIO) -> bool:
+    """Whether a terminal obeys escape sequences; an old Windows console does only when told to, if at all."""
+    if sys.platform != "win32":
+        return True
+    import ctypes
+    import msvcrt
+
+    enable_virtual_terminal = 0x0004
+    try:
+        handle = msvcrt.get_osfhandle(stream.fileno())
+        mode = ctypes.c_ulong()
+        kernel = ctypes.windll.kernel32
+        if not kernel.GetConsoleMode(handle, ctypes.byref(mode)):
+            return bool(os.environ.get("TERM"))  # a terminal that is no console: mintty and the like
+        return bool(kernel.SetConsoleMode(handle, mode.value | enable_virtual_terminal))
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def is_terminal(stream: TextIO) -> bool:

@@ -10,7 +10,7 @@ from wheelfix.report.blocks import Block, Code, Heading, Line, Listing, Paragrap
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-VOID = frozenset({"br", "input", "meta"})
+VOID = frozenset({"br", "col", "input", "meta"})
 
 
 class Html(str):

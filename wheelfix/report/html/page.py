@@ -86,6 +86,9 @@ def _wheel(name: str, report: ScanReport, context: Context) -> Html:
     graph = build_graph(report)
     facts = [f"{report.name} {report.version}".strip(), ", ".join(report.tags), report.machine.value]
     facts.append(f"{count(len(report.images), 'DLL')}, {human_size(_size(report))}")
+    added = [image.facts.size for image in report.images if image.path in context.sources]
+    if added:
+        facts.append(f"{len(added)} of them vendored, {human_size(sum(added))}")
     return el(
         "section",
         el("h2", label(report), " ", _badge(report.verdict), id=name),
@@ -247,11 +250,12 @@ def _files(name: str, graph: Graph, context: Context) -> Html:
             )
         )
     names = ("file", "size", "share", "needed by", "needs", "facts")
+    columns = el("colgroup", *(el("col", style=f"width:{width}%") for width in (26, 8, 8, 20, 26, 12)))
     head = el("tr", *(el("th", text, scope="col", class_="number" if text == "size" else None) for text in names))
     return el(
         "details",
         el("summary", f"All {count(len(images), 'DLL')}, largest first"),
-        el("table", el("thead", head), el("tbody", *rows)),
+        el("table", columns, el("thead", head), el("tbody", *rows), class_="files"),
         id=f"{name}-files",
         open=len(images) <= 60,
     )
