@@ -12,7 +12,7 @@ from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import LoadEvent, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
@@ -54,17 +54,20 @@ def package_loads(view: FileView, profile: Profile) -> PackageLoads:
     return PackageLoads((*code_events, *extensions), tuple(added), tuple(named))
 
 
-def is_import_guarded(view: FileView, module: str) -> bool:
-    """Whether the package's code goes on wherever the import of a module fails: ``try: … except ImportError: …``.
+def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:
+    """Those of some modules without which the package's code goes on: ``try: import … except ImportError: …``.
 
-    False when no import of it is found: it may be imported by another extension module.
+    A module of which no import is found is not among them: another extension module may import it.
     """
-    answers = []
-    for path, source in _python_code(view, (module.rpartition(".")[2].encode(),)):
+    wanted = frozenset(modules)
+    found: dict[str, bool] = {}
+    words = tuple({module.rpartition(".")[2].encode() for module in wanted})
+    for path, source in _python_code(view, words) if words else ():
         if "/tests/" not in path:
-            imported = read_path_code(source, path).imported
-            answers += [imported[module]] if module in imported else []
-    return bool(answers) and all(answers)
+            for module, guarded in read_path_code(source, path).imported.items():
+                if module in wanted:
+                    found[module] = guarded and found.get(module, True)
+    return frozenset(module for module, guarded in found.items() if guarded)
 
 
 def extension_modules(view: FileView, profile: Profile) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.companions import companions_of, needs_in_practice
 from wheelfix.loader import torch
 from wheelfix.loader.others import Provisions
-from wheelfix.loader.packages import extension_modules, is_import_guarded, module_name, package_loads
+from wheelfix.loader.packages import extension_modules, guarded_imports, module_name, package_loads
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, Loader
 from wheelfix.loader.target import Target
 from wheelfix.loader.view import base_name, parent
@@ -78,16 +78,14 @@ def _import_package(loader: Loader, profile: Profile) -> list[LoadOutcome]:
         failures.update({event: loader.load(event.path, AS_PYTHON_DOES) for event in again})
         if sum(map(bool, failures.values())) == len(again):
             break
-    settled = {_with_guard(event, failure, loader.view): failure for event, failure in failures.items()}
+    failed = [event.module for event, failure in failures.items() if failure and event.cause == "extension"]
+    guarded = guarded_imports(loader.view, failed)
+    settled = {
+        replace(event, guarded=True) if failure and event.module in guarded else event: failure
+        for event, failure in failures.items()
+    }
     _forget_guarded(loader, settled)
     return [_outcome(event, failure) for event, failure in settled.items()]
-
-
-def _with_guard(event: LoadEvent, failure: Failure | None, view: FileView) -> LoadEvent:
-    """Ask for an extension that cannot be loaded whether the package goes on without it."""
-    if failure is None or event.cause != "extension":
-        return event
-    return replace(event, guarded=is_import_guarded(view, event.module))
 
 
 def _forget_guarded(loader: Loader, failures: dict[LoadEvent, Failure | None]) -> None:
