@@ -39,6 +39,37 @@ class Digest:
     """Why there is no value: damaged data, a wrong CRC, a wrong size."""
 
 
+class HashedReading:
+    """A member that is hashed while somebody reads it, so that it is unpacked once for both."""
+
+    def __init__(self, archive: Archive, member: Member) -> None:
+        self._member = member
+        self._sha256 = hashlib.sha256()
+        self._crc = 0
+        self._size = 0
+        self._tapped = member.method == codec.DEFLATED
+        self.source = archive.source(member, self._take if self._tapped else None)
+        """What to read from."""
+
+    def _take(self, piece: bytes) -> None:
+        self._sha256.update(piece)
+        self._crc = codec.crc32(piece, self._crc)
+        self._size += len(piece)
+
+    def finish(self) -> Digest | None:
+        """Unpack the rest and return the digest; None for a member that the usual way has to look at."""
+        member = self._member
+        if not self._tapped or not member.usize:
+            return None
+        try:
+            self.source.read_at(member.usize - 1, 1)
+        except InputError:
+            return None
+        if (self._size, self._crc) != (member.usize, member.crc):
+            return None
+        return Digest(member, "sha256", self._sha256.digest())
+
+
 def default_jobs() -> int:
     """Return how many threads to use: the processors this process may run on."""
     try:
@@ -55,15 +86,21 @@ def digests(
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     stop: threading.Event | None = None,
+    known: Mapping[int, Digest] | None = None,
 ) -> dict[int, Digest]:
     """Return the digest of each member by its ``entry``; a damaged member gives a digest with an error.
 
+    ``known`` are digests that somebody else has already; a member among them is not read again.
     ``algorithms`` names the algorithm for a member's name where it is not sha256; ``progress`` is told unpacked bytes;
     ``stop`` ends the work early, without the digests that are not there yet.
     """
     wanted = algorithms or {}
-    found: dict[int, Digest] = {}
-    work = iter(_plan(list(members)))
+    found = {
+        entry: digest
+        for entry, digest in (known or {}).items()
+        if digest.algorithm == wanted.get(digest.member.name, "sha256")
+    }
+    work = iter(_plan([member for member in members if member.entry not in found]))
     lock = threading.Lock()
     stop = stop or threading.Event()
     trouble: list[BaseException] = []

@@ -20,7 +20,7 @@ from wheelfix.archive.hashing import STRONG, digests
 from wheelfix.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from wheelfix.archive.hashing import Digest
     from wheelfix.archive.reader import Archive, Member
@@ -180,10 +180,12 @@ def check_record(
     hashes: bool = False,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
+    known: Mapping[int, Digest] | None = None,
 ) -> tuple[RecordFault, ...]:
     """Return every disagreement between RECORD and the members: names and sizes, and with ``hashes`` their bytes.
 
     Without ``record`` the archive's own is read. Paths are compared as the archive spells them, prefix included.
+    ``known`` are digests that were made already, by ``entry``.
     """
     own = record_member(archive)
     if own is None:
@@ -202,7 +204,7 @@ def check_record(
     own_path = own.name.removeprefix(prefix)
     faults += _check_rows(rows, members, own_path)
     if hashes:
-        faults += _check_hashes(archive, rows, members, own_path, jobs, progress)
+        faults += _check_hashes(archive, rows, members, own_path, jobs, progress, known)
     return tuple(faults)
 
 
@@ -249,13 +251,14 @@ def _check_hashes(
     own: str,
     jobs: int | None,
     progress: Callable[[int], None] | None,
+    known: Mapping[int, Digest] | None,
 ) -> Iterator[RecordFault]:
     algorithms = {
         member.name: rows[path].algorithm
         for path, member in members.items()
         if path in rows and rows[path].algorithm not in {"", "sha256"}
     }
-    found = digests(archive, members.values(), algorithms=algorithms, jobs=jobs, progress=progress)
+    found = digests(archive, members.values(), algorithms=algorithms, jobs=jobs, progress=progress, known=known)
     for path, member in members.items():
         digest = found[member.entry]
         if digest.error:

@@ -177,7 +177,7 @@ class FileView:
         progress: Callable[[int, int], None] | None = None,
         read: Callable[[ViewFile], ImageFacts] | None = None,
     ) -> None:
-        """Read the facts of every image of the subject in parallel, the largest first; ``read`` may do more on the way."""
+        """Read the facts of every image of the subject in parallel, the largest first; ``read`` may do more on it."""
         read = read or self._read
         wanted = [self._files[path] for path in self.image_paths if path not in self._facts]
         wanted.sort(key=lambda file: -file.size)

@@ -144,13 +144,22 @@ class _Position:
 class InflatedSource:
     """A deflated member, inflated only as far as it is read, in bounded memory; safe to read from several threads.
 
+    ``tap`` gets every byte once and in order, as it is inflated for the first time.
+
     Raises InputError when the stream is damaged or ends before ``usize`` bytes came out; bytes behind ``usize``
     are never looked at.
     """
 
     def __init__(
-        self, read_compressed: Callable[[int, int], bytes], csize: int, usize: int, *, cache: int = CACHE
+        self,
+        read_compressed: Callable[[int, int], bytes],
+        csize: int,
+        usize: int,
+        *,
+        cache: int = CACHE,
+        tap: Callable[[bytes], object] | None = None,
     ) -> None:
+        self._tap = tap
         self._read_compressed = read_compressed
         self._csize = csize
         self._usize = usize
@@ -222,6 +231,8 @@ class InflatedSource:
         head.reached += len(chunk)
         if head is self._frontier:
             self._starts.append(start)
+            if self._tap is not None:
+                self._tap(chunk)
             if head.reached - self._checkpoints[-1].reached >= self._spacing:
                 self._leave_checkpoint()
         self._remember(start, chunk)

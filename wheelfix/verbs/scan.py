@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.archive.conformance import check_archive
+from wheelfix.archive.hashing import HashedReading
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.archive.wheelinfo import WheelInfo, canonical
@@ -19,9 +21,10 @@ from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile, assumptions
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.torch import torch_facts
-from wheelfix.loader.view import base_name
+from wheelfix.loader.view import Layer, base_name
 from wheelfix.model import Image, Machine, ScannedImage, ScanReport, Severity, dll_key
 from wheelfix.options import ScanOptions
+from wheelfix.pe.image import read_image
 from wheelfix.roots.gather import open_index
 from wheelfix.rules.context import Subject
 from wheelfix.rules.registry import run
@@ -30,9 +33,11 @@ from wheelfix.verbs.missing import list_missing
 
 if TYPE_CHECKING:
     from wheelfix.archive.faults import ArchiveFault
+    from wheelfix.archive.hashing import Digest
     from wheelfix.archive.record import RecordFault
     from wheelfix.loader.places import Distribution, Environment
-    from wheelfix.loader.view import FileView
+    from wheelfix.loader.view import FileView, ViewFile
+    from wheelfix.model import ImageFacts
     from wheelfix.roots.index import RootIndex
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -136,8 +141,40 @@ def examine_wheel(
     if options.python is not None:
         view = view.over(open_environment(options.python).view)
     identity = Identity(str(archive.path), info.name, info.version, info.tags, info.metadata.requires_dist)
-    facts = archive_facts(archive, info, options)
-    return examine_view(view, identity, options, facts, index, progress)
+    # Unpacking lets go of the interpreter lock, looking at ten thousand headers does not: they go side by side.
+    with ThreadPoolExecutor(max_workers=1) as aside:
+        reading = aside.submit(_read_images, view, archive, options, progress)
+        faults = (*check_archive(archive), *info.faults)
+        known = reading.result()
+    record_faults = check_record(archive, hashes=options.verify, jobs=options.jobs, known=known)
+    return examine_view(view, identity, options, ArchiveFacts(info, faults, record_faults), index, progress)
+
+
+def _read_images(
+    view: FileView, archive: Archive, options: ScanOptions, progress: Progress | None
+) -> Mapping[int, Digest]:
+    """Read the images of a wheel; when RECORD is to be verified, hash them in the same pass and return the digests."""
+    if not options.verify:
+        view.read_images(options.jobs, progress)
+        return {}
+    known: dict[int, Digest] = {}
+
+    def read(file: ViewFile) -> ImageFacts:
+        member = archive.find(file.origin)
+        if file.layer is not Layer.SUBJECT or member is None:
+            return read_image(file.open())
+        try:
+            reading = HashedReading(archive, member)
+            facts = read_image(reading.source)
+        except InputError:
+            return read_image(file.open())
+        digest = reading.finish()
+        if digest is not None:
+            known[member.entry] = digest
+        return facts
+
+    view.read_images(options.jobs, progress, read)
+    return known
 
 
 def examine_folder(
