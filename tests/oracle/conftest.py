@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.oracle.wine import Unavailable, Wine, native_wine
+from tests.oracle.winpython import WindowsPython, windows_python
+from tests.oracle.x64 import x64_wine
+from tests.support.tiers import unavailable
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-REQUIRED = "WHEELFIX_REQUIRE_TIERS"
-"""With this variable set a tier that cannot run is a failure; CI sets it, so that nothing is skipped unseen."""
-
-
-def unavailable(reason: str) -> NoReturn:
-    """Skip, or fail where the tiers are required."""
-    if os.environ.get(REQUIRED):
-        pytest.fail(f"{reason}, and {REQUIRED} is set", pytrace=False)
-    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +20,24 @@ def native() -> Wine:
     """The host's own Wine, running."""
     try:
         return native_wine()
+    except Unavailable as error:
+        unavailable(str(error))
+
+
+@pytest.fixture(scope="session")
+def x64() -> Wine:
+    """An x86_64 Wine, running."""
+    try:
+        return x64_wine()
+    except Unavailable as error:
+        unavailable(str(error))
+
+
+@pytest.fixture(scope="session")
+def python(x64: Wine) -> WindowsPython:
+    """A Windows CPython; copy it before putting anything into its site-packages."""
+    try:
+        return windows_python(x64)
     except Unavailable as error:
         unavailable(str(error))
 

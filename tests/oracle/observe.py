@@ -112,7 +112,7 @@ def run(wine: Wine, graph: Graph, loads: Sequence[Load], root: Path) -> Observat
         target = load.target if load.by_name else windows_path(root / load.target)
         arguments += ["-f", f"{load.flags:x}", target]
     more = {"WINEPATH": ";".join(windows_path(root / folder) for folder in graph.on_path)} if graph.on_path else {}
-    return parse(wine.run(arguments, debug=DEBUG, more=more), root)
+    return parse(wine.run(arguments, debug=DEBUG, more=more).output, root)
 
 
 def parse(output: str, root: Path) -> Observation:

@@ -10,10 +10,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
+from tests.support.tiers import cache_folder
 from wheelfix.model import Machine
 
 if TYPE_CHECKING:
@@ -29,12 +31,6 @@ ZIG_TARGETS = {Machine.ARM64: ("aarch64", "arm64"), Machine.AMD64: ("x86_64", "i
 
 class Unavailable(Exception):
     """A tier cannot run here, with the reason in one line."""
-
-
-def cache_folder() -> Path:
-    """Return where prefixes and built programs are kept between runs."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "wheelfix"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,7 @@ class Wine:
     def start(self) -> None:
         """Make the prefix if there is none, start the server, and wake everything that a first run would wake."""
         self.prefix.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(self.prefix.with_suffix(".lock")):
+        with locked(self.prefix.with_suffix(".lock")):
             if not (self.prefix / "system.reg").exists():
                 self._quietly([str(self.program), "wineboot", "-i"], timeout=300)
                 self._quietly([str(self.server), "-w"], timeout=120)
@@ -79,22 +75,66 @@ class Wine:
         *,
         debug: str = "-all",
         more: Mapping[str, str] | None = None,
-        timeout: float = 120,
-    ) -> str:
-        """Run a Windows program and return what it and the loader wrote, in the order in which they wrote it."""
+        folder: Path | None = None,
+        apart: bool = False,
+        timeout: float = 300,
+    ) -> Ran:
+        """Run a Windows program; what it and Wine write comes in the order of writing, unless ``apart``."""
         command = [str(self.program), *map(str, arguments)]
-        # A file, not a pipe: a pipe stays open as long as any Wine process that inherited it.
-        with tempfile.TemporaryFile() as output:
-            subprocess.run(
-                command,
-                env=self.environment(debug, more),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                timeout=timeout,
-            )
-            output.seek(0)
-            return output.read().decode("utf-8", "replace")
+        # Pipes, because CPython under Wine does not take a plain file for its standard output.
+        process = subprocess.Popen(
+            command,
+            env=self.environment(debug, more),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if apart else subprocess.STDOUT,
+        )
+        assert process.stdout is not None
+        readers = [_Reader(stream) for stream in (process.stdout, process.stderr) if stream is not None]
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+        texts = [reader.text() for reader in readers]
+        return Ran(code, texts[0], texts[1] if apart else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What came of a program."""
+
+    code: int
+    output: str
+    errors: str = ""
+
+
+class _Reader:
+    """Reads a pipe to the end of the program, which may be before the end of the pipe.
+
+    A pipe stays open as long as any process that inherited it, and a service that Wine happens to start on the way
+    outlives the program by minutes.
+    """
+
+    GRACE = 0.5
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream = stream
+        self.data = bytearray()
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self) -> None:
+        while chunk := os.read(self.stream.fileno(), 1 << 16):
+            self.data += chunk
+        self.stream.close()
+
+    def text(self) -> str:
+        """Return what has been written, once the program is known to be over."""
+        self.thread.join(self.GRACE)
+        return bytes(self.data).decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def windows_path(path: Path | str) -> str:
@@ -167,7 +207,7 @@ def _zig(*arguments: str | Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Hold a lock file, so that two test runs do not make the same prefix at once."""
     import fcntl  # not on Windows, where these modules are imported but no Wine runs
 

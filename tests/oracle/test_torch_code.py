@@ -1,0 +1,220 @@
+"""The error that wheelfix predicts for a torch wheel is the very line that torch's own code raises on Windows.
+
+torch's loading code comes from the real wheel, at test time; the DLLs around it are forged, so each fault is one that a
+loader answers in a moment. Windows' CPython runs the code under Wine.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.oracle.torchcode import loading_code, version_file
+from tests.support.tiers import wheel
+from tests.support.wheels import build_wheel
+from wheelfix.knowledge.winerrors import message_text
+from wheelfix.model import Machine
+from wheelfix.pe.forge import forge_dll
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.oracle.winpython import WindowsPython
+
+HERE = Path(__file__).parent
+RELEASES = {
+    "1.12.1": "torch-1.12.1-cp310-cp310-win_amd64.whl",
+    "2.0.1": "torch-2.0.1-cp311-cp311-win_amd64.whl",
+    "2.4.0": "torch-2.4.0-cp311-cp311-win_amd64.whl",
+    "2.7.1": "torch-2.7.1-cp311-cp311-win_amd64.whl",
+    "2.15.0": "torch-2.15.0-cp311-cp311-win_amd64.whl",
+}
+OLD = ("1.12.1", "2.0.1", "2.4.0", "2.7.1")
+
+
+def dll(path: str, *needs: str, machine: Machine = Machine.AMD64, **more: Any) -> tuple[str, bytes]:
+    """A path in the wheel and the DLL there, which exports ``f`` and wants ``f`` of others."""
+    name = path.rpartition("/")[2]
+    return path, forge_dll(name, machine=machine, imports={need: ["f"] for need in needs}, exports=["f"], **more)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A small torch wheel. The first word of its DLLs' names is its own: all scenarios share a process."""
+
+    id: str
+    files: tuple[tuple[str, bytes], ...]
+    code: int = 0
+    names: str = ""
+    """The DLL of which the error speaks."""
+    cuda: str | None = None
+    only_in: tuple[str, ...] = ()
+    """The releases in which the fault shows; all when empty."""
+    options: tuple[str, ...] = ()
+    environment: Mapping[str, tuple[tuple[str, bytes], ...]] = field(default_factory=dict)
+    """Variables that name a folder outside, with the files in it."""
+
+
+LIB = "torch/lib"
+DATA = "torch-{version}.data/data"
+SCENARIOS = (
+    Scenario(
+        "whole",
+        (
+            dll(f"{LIB}/whole_a.dll", "WHOLE_B.dll", "KERNEL32.dll", delay_imports={"whole_gone.dll": ["f"]}),
+            dll(f"{LIB}/whole_b.dll", "api-ms-win-crt-heap-l1-1-0.dll"),
+        ),
+    ),
+    Scenario(
+        "chain",
+        (
+            dll(f"{LIB}/chain_aoti_custom_ops.dll", "chain_torch_cpu.dll"),
+            dll(f"{LIB}/chain_torch_cpu.dll", "chain_c10.dll", "chain_gone.dll"),
+            dll(f"{LIB}/chain_c10.dll"),
+        ),
+        code=126,
+        names="chain_aoti_custom_ops.dll",
+    ),
+    Scenario(
+        "order",
+        (
+            dll(f"{LIB}/order_a.dll"),
+            dll(f"{LIB}/ORDER_B.dll", "order_gone.dll"),
+            dll(f"{LIB}/order_C.dll", "order_gone.dll"),
+            dll(f"{LIB}/Order_aa.dll", "order_a.dll"),
+        ),
+        code=126,
+        names="ORDER_B.dll",
+    ),
+    Scenario(
+        "foreign",
+        (dll(f"{LIB}/foreign_a.dll"), dll(f"{LIB}/foreign_b.dll", machine=Machine.X86)),
+        code=193,
+        names="foreign_b.dll",
+    ),
+    Scenario(
+        "text",
+        ((f"{LIB}/text_a.dll", b"version https://git-lfs.github.com/spec/v1\n"), dll(f"{LIB}/text_b.dll")),
+        code=193,
+        names="text_a.dll",
+    ),
+    Scenario(
+        "library-bin",
+        (dll(f"{LIB}/library_a.dll", "library_b.dll"), dll(f"{DATA}/Library/bin/library_b.dll")),
+    ),
+    Scenario(
+        "prefix-bin",
+        (dll(f"{LIB}/prefix_a.dll", "prefix_b.dll"), dll(f"{DATA}/bin/prefix_b.dll")),
+        code=126,
+        names="prefix_a.dll",
+        only_in=OLD,
+    ),
+    Scenario(
+        "outside-search",
+        (dll(f"{LIB}/outside_a.dll", "outside_b.dll"), dll("torch/bin/outside_b.dll")),
+        code=126,
+        names="outside_a.dll",
+    ),
+    Scenario(
+        "toolkit",
+        (dll(f"{LIB}/toolkit_a.dll", "cublas64_11.dll"),),
+        cuda="11.7",
+        options=("--assume", "cuda=11.7"),
+        environment={
+            "CUDA_PATH_V11_7": (dll("bin/cublas64_11.dll", "cublasLt64_11.dll"), dll("bin/cublasLt64_11.dll")),
+        },
+    ),
+    Scenario(
+        # Once cudart is in the wheel, torch no longer adds the toolkit's folder.
+        "half-vendored",
+        (dll(f"{LIB}/cudart64_110.dll"), dll(f"{LIB}/half_a.dll", "cufft64_10.dll")),
+        code=126,
+        names="half_a.dll",
+        cuda="11.7",
+        options=("--assume", "cuda=11.7"),
+        environment={"CUDA_PATH_V11_7": (dll("bin/cufft64_10.dll"),)},
+    ),
+)
+
+
+def small_wheel(scenario: Scenario, release: str, code: str, folder: Path) -> Path:
+    version = f"{release}+cu117" if scenario.cuda else release
+    files = {path.format(version=version): data for path, data in scenario.files}
+    text = {"torch/__init__.py": code, "torch/version.py": version_file(version, scenario.cuda)}
+    return build_wheel(folder, "torch", version, "cp311-cp311-win_amd64", {**text, **files})
+
+
+def predictions(wheels: Mapping[str, Path]) -> dict[str, dict[str, Any] | None]:
+    """What ``wheelfix scan`` says will be raised, by scenario."""
+    found: dict[str, dict[str, Any] | None] = {}
+    for options in dict.fromkeys(scenario.options for scenario in SCENARIOS):
+        asked = {str(wheels[scenario.id]): scenario.id for scenario in SCENARIOS if scenario.options == options}
+        command = [sys.executable, "-m", "wheelfix", "scan", *asked, "--format", "json", "--no-config", *options]
+        done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", stdin=subprocess.DEVNULL)
+        assert done.returncode in (0, 1), done.stderr
+        for report in json.loads(done.stdout)["wheels"]:
+            found[asked[report["path"]]] = report["first_failure"]
+    return found
+
+
+def install(path: Path, site_packages: Path, prefix: Path) -> None:
+    """Unpack a wheel as an installer does; files of the data scheme go to the prefix."""
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            first, _, rest = name.partition("/")
+            target = prefix / rest.removeprefix("data/") if first.endswith(".data") else site_packages / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(archive.read(name))
+
+
+def as_on_windows(raised: dict[str, Any], site_packages: str) -> str:
+    """The line with the sentence that Windows has for the code, and with the unknown part of the path left out."""
+    line: str = raised["line"].replace(raised["text"], message_text(raised["code"]), 1)
+    # The message quotes paths as they are, its repr would double the backslashes.
+    return line.replace(site_packages, "…")
+
+
+@pytest.mark.real
+@pytest.mark.wine_x64
+@pytest.mark.slow
+@pytest.mark.parametrize("release", RELEASES)
+def test_torch_raises_the_predicted_line(release: str, python: WindowsPython, tmp_path: Path) -> None:
+    code = loading_code(wheel(RELEASES[release]))
+    wheels = {s.id: small_wheel(s, release, code, tmp_path / "dist" / s.id) for s in SCENARIOS}
+    expected = predictions(wheels)
+    for scenario in SCENARIOS:
+        failure = expected[scenario.id]
+        shows = scenario.code and (not scenario.only_in or release in scenario.only_in)
+        assert (failure["code"] if failure else 0) == (scenario.code if shows else 0), scenario.id
+        assert (failure["path"] if failure else "") == (f"{LIB}/{scenario.names}" if shows else ""), scenario.id
+
+    raised = import_each(wheels, python.copy_to(tmp_path / "Python311"), tmp_path)
+    assert raised == {name: failure["message"] if failure else None for name, failure in expected.items()}
+
+
+def import_each(wheels: Mapping[str, Path], own: WindowsPython, folder: Path) -> dict[str, str | None]:
+    """Install every wheel into a folder of its own and import it there; return the lines raised, by scenario."""
+    variables: dict[str, str] = {}
+    for scenario in SCENARIOS:
+        install(wheels[scenario.id], folder / scenario.id, own.folder)
+        for variable, files in scenario.environment.items():
+            variables[variable] = own.see(folder / variable)
+            for name, data in files:
+                target = folder / variable / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(data)
+    sites = {scenario.id: own.see(folder / scenario.id) for scenario in SCENARIOS}
+    done = own.run([own.see(HERE / "import_torch.py"), *sites.values()], more=variables)
+    assert done.code == 0, done.errors
+    answers = json.loads(done.output.splitlines()[-1])
+    return {
+        name: as_on_windows(answer, site) if answer else None
+        for (name, site), answer in zip(sites.items(), answers, strict=True)
+    }
