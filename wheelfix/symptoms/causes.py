@@ -151,14 +151,13 @@ def explain_symptom(symptom: Symptom) -> Cause | None:
 
 
 def explain_symptoms(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
-    """Return the causes of several symptoms, the surest first; one that comes twice is told once."""
+    """Return the causes of several symptoms in their order, guesses last; one that comes twice is told once."""
     found: dict[tuple[str, tuple[str, ...], str], Cause] = {}
     for symptom in symptoms:
         cause = explain_symptom(symptom)
         if cause:
             found.setdefault((cause.id, cause.likely_missing, cause.summary), cause)
-    order = list(Confidence)
-    return tuple(sorted(found.values(), key=lambda cause: order.index(cause.confidence)))
+    return tuple(sorted(found.values(), key=lambda cause: cause.confidence is Confidence.GUESS))
 
 
 def _missing(symptom: Symptom, rule: Rule) -> tuple[str, ...]:
@@ -288,7 +287,13 @@ def _fill(text: str, words: Mapping[str, str]) -> str:
 
 
 def _fill_remedy(step: Remedy, words: Mapping[str, str]) -> Remedy | None:
-    """Fill a remedy's holes; None when its command needs something that the text does not tell."""
-    if any(not words[hole] for hole in _HOLE.findall(step.command) if hole not in _OPTIONAL):
+    """Fill a remedy's holes; None when its command needs something that the text does not tell.
+
+    Advice about a package stays, without its command, where nobody said which package it is.
+    """
+    empty = {hole for hole in _HOLE.findall(step.command) if not words[hole]} - _OPTIONAL
+    if empty == {"package"}:
+        return replace(step, command="", why=_fill(step.why, words))
+    if empty:
         return None
     return replace(step, command=_fill(step.command, words), why=_fill(step.why, words))

@@ -154,7 +154,7 @@ FORMS: tuple[Form, ...] = (
     _form(
         "cudnn-version",
         "cudnn version incompatibility|loaded runtime cudnn library",
-        r"(?:compiled (?:against|with):?)\s*\(?(?P<d_built>\d+[.,]\s*\d+[.,]?\s*\d*)\)?"
+        r"(?:compiled\s+(?:against|with):?)\s*\(?(?P<d_built>\d+[.,]\s*\d+[.,]?\s*\d*)\)?"
         r"[^\r\n]{0,80}?found runtime version\s*\(?(?P<d_running>\d+[.,]\s*\d+[.,]?\s*\d*)",
     ),
     _form(
@@ -186,7 +186,7 @@ FORMS: tuple[Form, ...] = (
     _form(
         "no-kernel-image",
         "supports cuda capabilities",
-        r"supports CUDA capabilities (?P<d_supported>(?:(?:sm|compute)_\w+[\s.,]*)+)",
+        r"supports CUDA capabilities (?P<d_supported>(?:(?:sm|compute)_\d+[a-z]?[\s.,]*)+)",
     ),
     _form(
         "no-kernel-image",
@@ -270,8 +270,8 @@ FORMS: tuple[Form, ...] = (
         r"\s*(?P<text>[^\r\n]{0,300})",
     ),
     # the words of dialog boxes are in phrases.toml; what they have in common is the status
-    _form("delay-load", "c06d007|322836902|106659827", _statuses(_DELAY_STATUSES)),
-    _form("exit-code", "0xc0|-10737|-10725|322122|32223", _statuses(_EXIT_STATUSES)),
+    _form("delay-load", "c06d007|322836902|106659827", _statuses(_DELAY_STATUSES), weak=True),
+    _form("exit-code", "0xc0|-10737|-10725|322122|32223", _statuses(_EXIT_STATUSES), weak=True),
     _form(
         "exit-code",
         "status_dll_|status_entrypoint|status_ordinal|status_invalid_image|status_illegal",

@@ -186,7 +186,7 @@ def _found(form: Form, match: re.Match[str]) -> Found:
         confidence = max(confidence, known.confidence, key=list(Confidence).index)
     path = _tidy_path(groups["path"]) if "path" in groups else None
     if path is None and form.kind in ("winerror", "load-library"):
-        path = _quoted_path(text)
+        path = _quoted_path(text or match.string)
     details = {name[2:]: " ".join(value.split()) for name, value in groups.items() if name.startswith("d_")}
     symptom = Symptom(
         form.kind,
@@ -231,7 +231,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 _QUOTED = re.compile(r"""\\?["'“‘](?P<path>(?:[A-Za-z]:|\\\\|\.)[\\/][^"”]{1,700}?)\\?["'”’](?=\s|$|[.),:])""")
-_BARE = re.compile(r"(?P<path>[A-Za-z]:[\\/](?:[^\s\"'*?<>|:]+[ ]?)+?\.(?:dll|pyd|exe|node))(?![\w.])", re.IGNORECASE)
+_BARE = re.compile(r"(?P<path>[A-Za-z]:[\\/][^\"'*?<>|:\r\n]{1,400}?\.(?:dll|pyd|exe|node))(?![\w.])", re.IGNORECASE)
 
 
 def _quoted_path(text: str) -> str | None:

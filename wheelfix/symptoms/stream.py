@@ -58,9 +58,9 @@ def sniff_encoding(head: bytes) -> str:
     sample = head[:4096]
     if len(sample) >= 8:
         half = len(sample) // 2
-        if sample[1::2].count(0) > half * 0.7 and sample[0::2].count(0) < half * 0.1:
+        if not sample[1] and sample[1::2].count(0) > half * 0.7 and sample[0::2].count(0) < half * 0.1:
             return "utf-16-le"
-        if sample[0::2].count(0) > half * 0.7 and sample[1::2].count(0) < half * 0.1:
+        if not sample[0] and sample[0::2].count(0) > half * 0.7 and sample[1::2].count(0) < half * 0.1:
             return "utf-16-be"
     return "utf-8"
 
@@ -119,7 +119,8 @@ def suspicious_lines(
                 lines.pop()
             if hot and hot[0] < _LEAD_LINES:
                 for line in lead:
-                    yield from _pieces(line, limits)
+                    if line.number >= number + hot[0] - _LEAD_LINES:
+                        yield from _pieces(line, limits)
             burning = frozenset(hot)
             for index in _wanted(hot, owed, len(lines)):
                 yield from _pieces(Line(number + index, lines[index], index in burning), limits)
@@ -127,7 +128,7 @@ def suspicious_lines(
         breaks = whole.count("\n")
         lead = _tail(whole, number + breaks, after=hot[-1] + number + _TRAIL_LINES if hot else 0)
         number += breaks
-    progress.lines = number - 1 + bool(carry or progress.size) if progress.size else 0
+        progress.lines = number - whole.endswith("\n")
 
 
 def _hot_lines(lowered: str, words: tuple[str, ...]) -> list[int]:
