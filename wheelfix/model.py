@@ -373,6 +373,18 @@ class Verdict(str, enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class GpuFit:
+    """How the GPU code of one image fits the card that was asked about."""
+
+    card: str
+    """As it was asked: ``RTX 5070``, ``sm_35``, ``native``."""
+    arch: str
+    """What that stands for: ``sm_120``."""
+    fit: str
+    """``native``, ``same-major``, ``ptx``, ``none`` or ``left-over``."""
+
+
+@dataclass(frozen=True, slots=True)
 class ScannedImage:
     """A PE image of the scanned thing, by its path there."""
 
@@ -382,6 +394,8 @@ class ScannedImage:
     """Read only when a rule or an option asked for it."""
     archs: tuple[str, ...] | None = None
     """GPU code inside, such as ``sm_86`` and ``ptx_86``; None when nobody asked."""
+    gpu: GpuFit | None = None
+    """Whether that runs on the card asked about; None when nobody asked, or there is no GPU code."""
     signer: str | None = None
     """Who signed it, ``unsigned``, or None when nobody asked."""
 

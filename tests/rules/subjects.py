@@ -27,6 +27,7 @@ from wheelfix.model import (
     Resolution,
     Symbol,
 )
+from wheelfix.pe.fatbin import GpuCode
 from wheelfix.rules import registry
 from wheelfix.rules.context import Subject
 
@@ -166,10 +167,21 @@ def subject(
         torch=torch,
         gpu=gpu,
         version=known.get,
-        archs=(archs or {}).get,
+        gpu_code=lambda path: code(*(archs or {})[path]) if path in (archs or {}) else None,
         signer=lambda path: "unsigned" if path in set(unsigned) else None,
         thorough=thorough,
     )
+
+
+def code(*archs: str) -> GpuCode:
+    """Return GPU code; an architecture may come with its version of PTX: ``ptx_35@7.8``."""
+    ptx: dict[str, tuple[int, int]] = {}
+    for arch in archs:
+        name, _, version = arch.partition("@")
+        if version:
+            major, _, minor = version.partition(".")
+            ptx[name] = int(major), int(minor)
+    return GpuCode({arch.partition("@")[0]: 1 for arch in archs}, (), ptx)
 
 
 def opener(data: bytes) -> Callable[[], Bytes]:

@@ -25,15 +25,75 @@ def test_a_dll_without_code_for_the_card() -> None:
     ("name", "hint"),
     [
         ("cudnn_cnn_infer64_8.dll", "cuDNN 8.7.0, the last"),
-        ("cublas64_12.dll", "of CUDA 11.8 or before"),
+        ("cublas64_12.dll", "cuBLAS of CUDA 11.8, the last toolkit with code for sm_35"),
         ("cutensor.dll", "a release of cuTENSOR"),
         ("kernels.dll", "-DCMAKE_CUDA_ARCHITECTURES=35"),
     ],
 )
 def test_the_remedy_fits_the_maker(name: str, hint: str) -> None:
     found = run(subject({LIB + name: dll()}, archs={LIB + name: ("sm_50", "sm_60")}, gpu="sm_35"))
-    assert [f"{item.code}:{item.severity}" for item in found] == ["WF501:warning"]
+    assert [item.code for item in found] == ["WF501"]
     assert hint in found[0].hint
+
+
+def test_new_cards_need_a_new_toolkit() -> None:
+    path = LIB + "cublas64_11.dll"
+    found = run(subject({path: dll()}, archs={path: ("sm_80", "sm_86")}, gpu="RTX 5070"))
+    assert found[0].hint == "take cuBLAS of CUDA 12.8 or later, which has code for sm_120"
+
+
+NEW, OLD = LIB + "libkernels_cuda128.dll", LIB + "libkernels_cuda118.dll"
+
+
+@pytest.mark.parametrize(
+    ("loaded", "newer", "expected"),
+    [
+        (False, ("sm_120",), ["WF501:warning"]),
+        (False, ("ptx_90",), ["WF502:info", "WF501:warning"]),
+        (True, ("sm_120",), ["WF501:error"]),
+        (False, ("sm_89",), ["WF501:error"]),
+    ],
+    ids=["another-backend-has-it", "another-has-ptx", "it-is-loaded", "nothing-in-the-wheel-has-it"],
+)
+def test_one_backend_of_several(loaded: bool, newer: tuple[str, ...], expected: list[str]) -> None:
+    events = [loads(OLD)] if loaded else []
+    thing = subject({OLD: dll(), NEW: dll()}, events=events, archs={OLD: ("sm_86",), NEW: newer}, gpu="sm_120")
+    assert sorted(codes(thing)) == sorted(expected)
+
+
+def test_dlls_with_one_remedy_are_told_together() -> None:
+    names = ["cudnn_adv_infer64_8.dll", "cudnn_cnn_infer64_8.dll", "cudnn_ops_infer64_8.dll"]
+    archs = {LIB + name: ("sm_50", "ptx_90") if "cnn" in name else ("sm_50", "sm_86") for name in names}
+    found = run(subject({path: dll() for path in archs}, archs=archs, gpu="K40c"))
+    assert len(found) == 1
+    assert found[0].message.startswith(
+        "cudnn_adv_infer64_8.dll, cudnn_cnn_infer64_8.dll and cudnn_ops_infer64_8.dll have"
+    )
+    assert "sm_50, sm_86 and ptx_90, none of which runs on sm_35; their kernels" in found[0].message
+    assert found[0].evidence["archs"] == {"torch/lib/" + name: [*archs[LIB + name]] for name in names}
+
+
+@pytest.mark.parametrize(
+    ("ptx", "gpu", "expected", "said"),
+    [
+        ("ptx_35@7.4", "sm_37", ["WF502:info"], "and must be 470 or later"),
+        (
+            "ptx_35@7.8",
+            "sm_37",
+            ["WF501:error"],
+            "470, does not compile its PTX 7.8, only that of CUDA 11.4",
+        ),
+        ("ptx_50@9.0", "sm_61", ["WF502:info"], "and must be 580 or later"),
+        ("ptx_50@9.1", "sm_61", ["WF501:error"], "580, does not compile its PTX 9.1, only that of CUDA 13.0"),
+        ("ptx_86@9.9", "sm_120", ["WF502:info"], "and a driver older than the toolkit cannot"),
+        ("ptx_90@7.8", "sm_37", ["WF501:error"], "none of which runs on sm_37"),
+    ],
+)
+def test_ptx_that_no_driver_of_the_card_compiles(ptx: str, gpu: str, expected: list[str], said: str) -> None:
+    thing = subject({CUDA: dll()}, events=[loads(CUDA)], archs={CUDA: (ptx,)}, gpu=gpu)
+    found = run(thing)
+    assert [f"{item.code}:{item.severity}" for item in found] == expected
+    assert said in found[0].message
 
 
 @pytest.mark.parametrize(
@@ -76,7 +136,7 @@ def test_when_there_is_nothing_to_say(archs: tuple[str, ...] | None, gpu: str | 
     assert codes(subject({CUDA: dll()}, events=[loads(CUDA)], archs=known, gpu=gpu)) == expected
 
 
-@pytest.mark.parametrize(("size", "expected"), [(345_088, []), (5 << 20, ["WF501:warning"])])
+@pytest.mark.parametrize(("size", "expected"), [(345_088, []), (5 << 20, ["WF501:error"])])
 def test_what_nvcc_leaves_behind_is_no_kernel(size: int, expected: list[str]) -> None:
     path = LIB + "nvblas64_11.dll"
     assert codes(subject({path: dll(size=size)}, archs={path: ("sm_52",)}, gpu="sm_35")) == expected

@@ -6,7 +6,7 @@ import pytest
 
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.rules import gpufit
-from wheelfix.rules.gpufit import Fit, card_arch, fit, parse_arch
+from wheelfix.rules.gpufit import Fit, card_arch, fit, fit_of_image, parse_arch
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,35 @@ def test_what_is_no_architecture_is_refused(text: str) -> None:
 )
 def test_rules_of_binary_compatibility(archs: list[str], card: str, expected: Fit) -> None:
     assert fit(archs, card) is expected
+
+
+@pytest.mark.parametrize(
+    ("version", "card", "expected"),
+    [
+        ((7, 4), "sm_35", Fit.PTX),
+        ((7, 5), "sm_35", Fit.NONE),
+        ((7, 8), "sm_50", Fit.PTX),
+        ((99, 0), "sm_50", Fit.NONE),
+        ((99, 0), "sm_90", Fit.PTX),
+        (None, "sm_35", Fit.PTX),
+    ],
+)
+def test_a_driver_must_know_the_version_of_ptx(version: tuple[int, int] | None, card: str, expected: Fit) -> None:
+    assert fit(["ptx_30"], card, {"ptx_30": version} if version else {}) is expected
+
+
+@pytest.mark.parametrize(
+    ("archs", "size", "expected"),
+    [
+        (("sm_52",), 300_000, Fit.LEFT_OVER),
+        (("sm_52", "ptx_52"), 300_000, Fit.LEFT_OVER),
+        (("sm_52", "ptx_52"), 30_000_000, Fit.NONE),
+        (("sm_50",), 300_000, Fit.NONE),
+    ],
+)
+def test_what_nvcc_leaves_behind_fits_no_card_and_harms_none(archs: tuple[str, ...], size: int, expected: Fit) -> None:
+    assert fit_of_image(archs, size, "sm_35", {}) is expected
+    assert not expected.runs
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tests.support import tiers
 from wheelfix.archive.reader import Archive
 from wheelfix.model import Severity
 from wheelfix.options import ScanOptions
-from wheelfix.pe.fatbin import read_archs
+from wheelfix.pe.fatbin import read_gpu_code
 from wheelfix.rules import run
 from wheelfix.verbs.scan import examine_wheel, scan
 
@@ -81,5 +81,5 @@ def test_official_torch_wheels(name: str, expected: list[tuple[str, str, str]]) 
 def test_gpu_code_of_real_wheels(name: str, card: str, expected: set[str]) -> None:
     with Archive.open(tiers.wheel(name, optional=True)) as archive:
         subject = examine_wheel(archive, ScanOptions()).subject
-        asked = dataclasses.replace(subject, gpu=card, archs=lambda path: read_archs(subject.view.source(path)))
+        asked = dataclasses.replace(subject, gpu=card, gpu_code=lambda path: read_gpu_code(subject.view.source(path)))
         assert {item.code for item in run(asked, ("WF5",))} == expected

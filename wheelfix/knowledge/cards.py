@@ -157,3 +157,20 @@ def build_flags(capability: Capability) -> tuple[str, ...]:
     """Return the settings that make PyTorch's and CMake's builds produce code for a card."""
     major, minor = capability
     return f"TORCH_CUDA_ARCH_LIST={major}.{minor}", f"-DCMAKE_CUDA_ARCHITECTURES={major}{minor}"
+
+
+def library_release(group: str, title: str, capability: Capability) -> str:
+    """Return which release of one of NVIDIA's libraries has code for a card, to be said after "take"; maybe nothing.
+
+    ``group`` and ``title`` are those of the library's family.
+    """
+    known = architecture(capability)
+    if known is None:
+        return ""
+    if group == "cudnn" and known.cudnn_has:
+        return f"{title} {known.cudnn_has}, the last that is known to have code for {known.name}"
+    if group == "cuda" and known.last_cuda is not None:
+        return f"{title} of CUDA {known.last_cuda[0]}.{known.last_cuda[1]}, the last toolkit with code for {known.name}"
+    if group == "cuda":
+        return f"{title} of CUDA {known.first_cuda[0]}.{known.first_cuda[1]} or later, which has code for {known.name}"
+    return ""

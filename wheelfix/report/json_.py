@@ -85,6 +85,8 @@ def image_value(image: ScannedImage) -> dict[str, Json]:
         value["version"] = str(image.version)
     if image.archs is not None:
         value["archs"] = list(image.archs)
+    if image.gpu is not None:
+        value["gpu"] = {"card": image.gpu.card, "arch": image.gpu.arch, "fit": image.gpu.fit}
     if image.signer is not None:
         value["signer"] = image.signer
     return value

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.cards import capability_of, library_release
+from wheelfix.knowledge.families import family_of
 from wheelfix.roots.family import family_files
 from wheelfix.roots.outcome import Objection
 
@@ -27,7 +29,15 @@ def gpu_objection(
             archs = index.archs(part)
             if archs and not runs(archs):
                 subject = "it" if part is file else part.name
-                return Objection(f"{subject} has no code for {card}, only for {', '.join(archs)}", fatal)
+                reason = f"{subject} has no code for {card}, only for {', '.join(archs)}"
+                better = _better(part.name, card)
+                return Objection(f"{reason}; take {better}" if better else reason, fatal)
         return None
 
     return objection
+
+
+def _better(name: str, card: str) -> str:
+    """Return the release of a library that has code for a card, as far as the tables know."""
+    member, capability = family_of(name), capability_of(card)
+    return library_release(member.family.group, member.family.title, capability) if member and capability else ""

@@ -26,7 +26,7 @@ from wheelfix.model import (
     dll_key,
     fold,
 )
-from wheelfix.pe.fatbin import read_archs
+from wheelfix.pe.fatbin import GpuCode, read_gpu_code
 from wheelfix.rules.gpufit import card_arch
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ class Subject:
     """The card asked about: ``sm_86``, ``8.6``, ``K40c``, ``native``; None when nobody asked."""
     version: Callable[[str], FileVersion | None] = field(default=_unknown)
     """The version resource of a file; None when it has none or reading it would cost more than was asked for."""
-    archs: Callable[[str], tuple[str, ...] | None] = field(default=_unknown)
-    """The GPU code inside a file, as ``sm_86``, ``sm_90a``, ``ptx_90``; read from the file when nobody gives it."""
+    gpu_code: Callable[[str], GpuCode | None] = field(default=_unknown)
+    """The GPU code inside a file; read from the file when nobody gives it."""
     signer: Callable[[str], str | None] = field(default=_unknown)
     """Who signed a file, or ``unsigned``; None when nobody asked."""
     thorough: bool = False
@@ -209,9 +209,9 @@ class Subject:
         """The architecture of the card asked about, as ``sm_86``; UsageError for one that nobody knows."""
         return card_arch(self.gpu) if self.gpu is not None else None
 
-    def archs_of(self, path: str) -> tuple[str, ...] | None:
-        """Return the GPU code inside a file, which takes the whole file; None for a file that has none."""
-        return self.archs(path) if self.archs is not _unknown else read_archs(self.view.source(path))
+    def code_of(self, path: str) -> GpuCode | None:
+        """Return the GPU code inside a file, which takes the whole file; None for a file that has no place for any."""
+        return self.gpu_code(path) if self.gpu_code is not _unknown else read_gpu_code(self.view.source(path))
 
     def origin(self, path: str) -> str:
         """Return the name a file has in the wheel or on disk, which is what people know it by."""

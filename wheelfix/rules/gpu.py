@@ -7,22 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.cards import architecture, build_flags
+from wheelfix.knowledge.cards import architecture, build_flags, library_release
 from wheelfix.knowledge.cuda import cuda_majors_for, release
-from wheelfix.knowledge.drivers import driver_needed, last_driver
+from wheelfix.knowledge.drivers import cuda_of_driver, driver_for_ptx, driver_needed, last_driver
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.rules.coherence import cuda_dlls
 from wheelfix.rules.context import Subject, base
-from wheelfix.rules.gpufit import Fit, fit, parse_arch
+from wheelfix.rules.gpufit import Fit, compiles, fit, fit_of_image, parse_arch
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_LEFT_OVER = 1 << 20
-"""A DLL with kernels of its own for one architecture is larger."""
+    from wheelfix.pe.fatbin import GpuCode
 
 
 @rule(
@@ -40,36 +39,74 @@ _LEFT_OVER = 1 << 20
     "A CUDA DLL has only intermediate code for the card, which the driver compiles at first use.",
 )
 def gpu_code(subject: Subject) -> Iterator[Finding]:
-    """Hold the GPU code of every image against the card that was asked about."""
+    """Hold the GPU code of every image against the card that was asked about; DLLs with one remedy are one finding."""
     card = subject.card
     if card is None:
         return
-    for path in subject.images:
-        archs = subject.archs_of(path)
-        if not archs or _is_left_over(archs, subject.images[path].size):
-            continue
-        fits = fit(archs, card)
-        evidence: dict[str, Json] = {"archs": [*archs], "gpu": card, "fit": fits.value}
-        if fits is Fit.NONE:
-            loaded = subject.reached(path)
+    codes = {path: code for path in subject.images if (code := subject.code_of(path)) and code.archs}
+    fits = {path: fit_of_image(code.archs, subject.images[path].size, card, code.ptx) for path, code in codes.items()}
+    served = any(fits[path].runs for path in fits)
+    groups: dict[tuple[Fit, str, bool], list[str]] = {}
+    for path, fits_so in fits.items():
+        if fits_so in (Fit.NONE, Fit.PTX):
+            # Where another backend of the wheel has code, one that nothing loads by itself may stay without.
+            harmful = subject.reached(path) or not served
+            groups.setdefault((fits_so, _remedy(path, subject, card), harmful), []).append(path)
+    for (fits_so, hint, harmful), paths in groups.items():
+        evidence: dict[str, Json] = {
+            "gpu": card,
+            "fit": fits_so.value,
+            "archs": {subject.origin(path): [*codes[path].archs] for path in paths},
+        }
+        members = [codes[path] for path in paths]
+        if fits_so is Fit.NONE:
+            severity = Severity.ERROR if harmful else Severity.WARNING
+            message = _none(paths, members, card)
+            yield finding("WF501", subject.origin(paths[0]), message, hint=hint, evidence=evidence, severity=severity)
+        else:
             yield finding(
-                "WF501",
-                subject.origin(path),
-                f"{base(path)} has code for {listing(archs, 12)}, none of which runs on {card}; its kernels "
-                "fail with 'no kernel image is available for execution on the device'",
-                hint=_remedy(path, subject, card),
-                evidence=evidence,
-                severity=Severity.ERROR if loaded else Severity.WARNING,
+                "WF502", subject.origin(paths[0]), _ptx_only(paths, members, card), hint=hint, evidence=evidence
             )
-        elif fits is Fit.PTX:
-            yield finding(
-                "WF502",
-                subject.origin(path),
-                f"{base(path)} has no machine code for {card}, only PTX ({listing(_ptx(archs))}); the driver "
-                "compiles it at first use, which can take minutes, and a driver older than the toolkit cannot",
-                hint=_remedy(path, subject, card),
-                evidence=evidence,
-            )
+
+
+def _none(paths: list[str], codes: list[GpuCode], card: str) -> str:
+    """Return what is there, that none of it runs, and how that will show."""
+    has, their = ("has", "its") if len(paths) == 1 else ("have", "their")
+    archs = _ordered({arch for code in codes for arch in code.archs})
+    message = f"{listing([base(path) for path in paths], 6)} {has} code for {listing(archs, 14)}, "
+    ended = last_driver(*parse_arch(card)[:2])
+    too_new = {code.ptx[arch] for code in codes for arch in code.ptx if fit([arch], card) is Fit.PTX}
+    if too_new and ended is not None and not compiles(max(too_new), card):
+        knows = cuda_of_driver(ended.driver)
+        message += (
+            f"and the last driver for {card} ({ended.name}), {ended.driver}, does not compile {their} PTX "
+            f"{_dotted(max(too_new))}" + (f", only that of CUDA {_dotted(knows)} and before; " if knows else "; ")
+        )
+    else:
+        message += f"none of which runs on {card}; "
+    return message + f"{their} kernels fail with 'no kernel image is available for execution on the device'"
+
+
+def _ptx_only(paths: list[str], codes: list[GpuCode], card: str) -> str:
+    """Return that the driver has work to do, and how new it must be for it."""
+    has, it = ("has", "it") if len(paths) == 1 else ("have", "them")
+    usable = {arch for code in codes for arch in code.archs if fit([arch], card) is Fit.PTX}
+    versions = [code.ptx[arch] for code in codes for arch in usable & set(code.ptx)]
+    needed = driver_for_ptx(max(versions)) if versions else None
+    message = (
+        f"{listing([base(path) for path in paths], 6)} {has} no machine code for {card}, only PTX "
+        f"({listing(_ordered(usable))}); the driver compiles {it} at first use, which can take minutes, "
+    )
+    return message + (f"and must be {needed} or later" if needed else "and a driver older than the toolkit cannot")
+
+
+def _ordered(archs: Iterable[str]) -> list[str]:
+    """Return architectures as people list them: machine code before PTX, old before new."""
+    return sorted(archs, key=lambda arch: (arch.startswith("ptx_"), parse_arch(arch)))
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
 
 
 @rule(
@@ -113,21 +150,13 @@ def _releases(subject: Subject) -> list[tuple[int, int]]:
     return [(major, -1) for major in sorted(majors)]
 
 
-def _is_left_over(archs: tuple[str, ...], size: int) -> bool:
-    """Whether the code is only what nvcc links in when nobody names an architecture, as in NVIDIA's nvblas64_11.dll."""
-    return set(archs) <= {"sm_52", "ptx_52"} and size < _LEFT_OVER
-
-
-def _ptx(archs: Iterable[str]) -> list[str]:
-    return [arch for arch in archs if arch.startswith("ptx_")]
-
-
 def _remedy(path: str, subject: Subject, card: str) -> str:
     """Return the flag that makes the code, or the release of the vendor's file that has it."""
     member = family_of(base(path))
     major, minor, _ = parse_arch(card)
     if member is not None and member.family.vendor == "NVIDIA":
-        return _other_release(member.family.group, member.family.title, (major, minor))
+        known_release = library_release(member.family.group, member.family.title, (major, minor))
+        return f"take {known_release or f'a release of {member.family.title} that has code for {card}'}"
     torch_flag, cmake_flag = build_flags((major, minor))
     if member is None or member.family.group != "torch":
         return f"build with {cmake_flag} (torch extensions: {torch_flag})"
@@ -138,16 +167,3 @@ def _remedy(path: str, subject: Subject, card: str) -> str:
     edge = known.first_cuda if built < known.first_cuda else known.last_cuda or known.first_cuda
     which = "the first" if built < known.first_cuda else "the last"
     return f"build torch with {torch_flag} and CUDA {edge[0]}.{edge[1]}, {which} toolkit that compiles for {card}"
-
-
-def _other_release(group: str, title: str, capability: tuple[int, int]) -> str:
-    """Return which release of NVIDIA's library to take for a card."""
-    card = f"sm_{capability[0]}{capability[1]}"
-    known = architecture(capability)
-    if known is not None and group == "cudnn" and known.cudnn_has:
-        return f"take cuDNN {known.cudnn_has}, the last that is known to have code for {card}"
-    if known is not None and group == "cuda" and known.last_cuda is not None:
-        return f"take {title} of CUDA {known.last_cuda[0]}.{known.last_cuda[1]} or before, which has code for {card}"
-    if known is not None and group == "cuda":
-        return f"take {title} of CUDA {known.first_cuda[0]}.{known.first_cuda[1]} or later, which has code for {card}"
-    return f"take a release of {title} that has code for {card}"

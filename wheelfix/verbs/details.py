@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.model import Image
-from wheelfix.pe.fatbin import read_archs
+from wheelfix.model import GpuFit, Image, ScannedImage
+from wheelfix.pe.fatbin import read_gpu_code
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
+from wheelfix.rules.gpufit import fit_of_image
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from wheelfix.loader.view import FileView
     from wheelfix.model import ByteSource, FileVersion
+    from wheelfix.options import ScanOptions
+    from wheelfix.pe.fatbin import GpuCode
+    from wheelfix.rules.context import Subject
 
 
 class Details:
@@ -21,7 +27,7 @@ class Details:
         self._view = view
         self._open: tuple[str, ByteSource] | None = None
         self._versions: dict[str, FileVersion | None] = {}
-        self._archs: dict[str, tuple[str, ...] | None] = {}
+        self._codes: dict[str, GpuCode | None] = {}
         self._signers: dict[str, str | None] = {}
 
     def version(self, path: str) -> FileVersion | None:
@@ -30,11 +36,11 @@ class Details:
             self._versions[path] = read_version(self._source(path)) if self._readable(path) else None
         return self._versions[path]
 
-    def archs(self, path: str) -> tuple[str, ...] | None:
-        """The GPU code inside, as ``sm_86`` and ``ptx_86``; None without any."""
-        if path not in self._archs:
-            self._archs[path] = read_archs(self._source(path)) if self._readable(path) else None
-        return self._archs[path]
+    def gpu_code(self, path: str) -> GpuCode | None:
+        """The GPU code inside; None for a file that has no place for any."""
+        if path not in self._codes:
+            self._codes[path] = read_gpu_code(self._source(path)) if self._readable(path) else None
+        return self._codes[path]
 
     def signer(self, path: str) -> str | None:
         """Who signed it, ``unsigned``, or what is wrong with the signature; None for what is no image."""
@@ -50,3 +56,27 @@ class Details:
         if self._open is None or self._open[0] != path:
             self._open = (path, self._view.source(path))
         return self._open[1]
+
+
+def scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedImage]:
+    """The images of a view, with as many details as the options ask for."""
+    wants_code = options.archs or options.gpu is not None
+    for path, facts in subject.view.images().items():
+        if not isinstance(facts, Image):
+            yield ScannedImage(subject.origin(path), facts)
+            continue
+        code = subject.code_of(path) if wants_code else None
+        yield ScannedImage(
+            path=subject.origin(path),
+            facts=facts,
+            version=subject.version(path) if options.versions else None,
+            archs=code.archs if code is not None else None,
+            gpu=_gpu_fit(subject, facts, code) if code is not None and code.archs else None,
+            signer=subject.signer(path),
+        )
+
+
+def _gpu_fit(subject: Subject, image: Image, code: GpuCode) -> GpuFit | None:
+    if subject.gpu is None or subject.card is None:
+        return None
+    return GpuFit(subject.gpu, subject.card, fit_of_image(code.archs, image.size, subject.card, code.ptx).value)

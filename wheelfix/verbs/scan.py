@@ -22,13 +22,13 @@ from wheelfix.loader.profile import Profile, assumptions
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.torch import torch_facts
 from wheelfix.loader.view import Layer, base_name
-from wheelfix.model import Image, Machine, ScannedImage, ScanReport, Severity, dll_key
+from wheelfix.model import Image, Machine, ScanReport, Severity, dll_key
 from wheelfix.options import ScanOptions
 from wheelfix.pe.image import read_image
 from wheelfix.roots.gather import open_index
 from wheelfix.rules.context import Subject
 from wheelfix.rules.registry import run
-from wheelfix.verbs.details import Details
+from wheelfix.verbs.details import Details, scanned_images
 from wheelfix.verbs.missing import list_missing
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ def examine_view(
         torch=torch_facts(view),
         gpu=options.gpu,
         version=details.version,
-        archs=details.archs,
+        gpu_code=details.gpu_code,
         signer=details.signer if options.signatures else nobody_asked,
         thorough=options.versions,
     )
@@ -269,7 +269,7 @@ def examine_view(
         version=identity.version,
         tags=identity.tags,
         machine=machine,
-        images=tuple(_scanned_images(subject, options)),
+        images=tuple(scanned_images(subject, options)),
         resolution=resolution,
         missing=list_missing(subject, index),
         first_failure=predict(view, resolution, _excused(subject)),
@@ -288,20 +288,6 @@ def _excused(subject: Subject) -> frozenset[str]:
     found = run(subject, ("missing-dependency", "outside-search-path"))
     harmful = {dll_key(finding.subject) for finding in found if finding.severity is Severity.ERROR}
     return frozenset(dll_key(base_name(finding.subject)) for finding in found) - frozenset(map(base_name, harmful))
-
-
-def _scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedImage]:
-    """The images with as many details as the options ask for."""
-    wants_archs = options.archs or options.gpu is not None
-    for path, facts in subject.view.images().items():
-        readable = isinstance(facts, Image)
-        yield ScannedImage(
-            path=subject.view.origin(path),
-            facts=facts,
-            version=subject.version(path) if options.versions and readable else None,
-            archs=subject.archs(path) if wants_archs and readable else None,
-            signer=subject.signer(path) if readable else None,
-        )
 
 
 def archive_facts(archive: Archive, info: WheelInfo, options: ScanOptions) -> ArchiveFacts:
