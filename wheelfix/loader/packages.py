@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.pathcode import WORDS, read_path_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import LoadEvent, fold
@@ -64,7 +65,7 @@ def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:
     words = tuple({module.rpartition(".")[2].encode() for module in wanted})
     for path, source in _python_code(view, words) if words else ():
         if "/tests/" not in path:
-            for module, guarded in read_path_code(source, path).imported.items():
+            for module, guarded in read_imports(source, path).items():
                 if module in wanted:
                     found[module] = guarded and found.get(module, True)
     return frozenset(module for module, guarded in found.items() if guarded)

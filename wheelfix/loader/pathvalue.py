@@ -7,6 +7,7 @@ made of anything else cannot be told and is None.
 from __future__ import annotations
 
 import ast
+import functools
 import posixpath
 from typing import TypeAlias
 
@@ -36,20 +37,22 @@ _SCHEMES = {"platlib": SITE_PACKAGES, "purelib": SITE_PACKAGES, "data": ".", "sc
 class Values:
     """The names of one Python file and what they stand for."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, tree: ast.Module) -> None:
         self.names: dict[str, Value] = {"__file__": path, "__path__": [posixpath.dirname(path)]}
-        self.functions: dict[str, ast.expr] = {}
-        """What the file's own functions return, for those that have one return statement."""
+        self.tree = tree
         self.aliases: dict[str, str] = {}
         """Other names for functions that give a package's folder."""
 
-    def learn_functions(self, tree: ast.AST) -> None:
-        """Note what the functions of a file return."""
-        for inner in ast.walk(tree):
+    @functools.cached_property
+    def functions(self) -> dict[str, ast.expr]:
+        """What the file's own functions return, for those that have one return statement."""
+        found = {}
+        for inner in ast.walk(self.tree):
             if isinstance(inner, ast.FunctionDef):
                 returned = [part.value for part in ast.walk(inner) if isinstance(part, ast.Return) and part.value]
                 if len(returned) == 1:
-                    self.functions[inner.name] = returned[0]
+                    found[inner.name] = returned[0]
+        return found
 
     def learn_alias(self, alias: ast.alias) -> None:
         """Note ``from importlib.resources import files as where``."""

@@ -1,0 +1,94 @@
+"""Read from Python source which modules it imports, and whether it goes on without them.
+
+Only statements are looked at, so that a whole package is read in the time of one parse.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.pathvalue import SITE_PACKAGES, called
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_CAUGHT = frozenset(
+    {"ImportError", "ModuleNotFoundError", "OSError", "FileNotFoundError", "WindowsError"}
+    | {"EnvironmentError", "IOError", "Exception", "BaseException"}
+)
+"""What a failed load raises, and what that is a kind of."""
+
+
+def read_imports(source: str, path: str) -> Mapping[str, bool]:
+    """The modules that a file at ``path`` in the view imports, and whether it catches the failure wherever it does."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
+    found: dict[str, bool] = {}
+    for name, guarded in _imports(tree.body, package):
+        found[name] = guarded and found.get(name, True)
+    return found
+
+
+def goes_on(node: ast.Try) -> bool:
+    """Whether a ``try`` catches a failed load and does not raise anew."""
+    return any(
+        (handler.type is None or _is_caught(handler.type))
+        and not any(isinstance(part, ast.Raise) for part in ast.walk(handler))
+        for handler in node.handlers
+    )
+
+
+def suppresses(node: ast.With) -> bool:
+    """Whether a ``with`` is ``contextlib.suppress`` of a failed load."""
+    calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
+    return any(called(call) == "suppress" and any(_is_caught(arg) for arg in call.args) for call in calls)
+
+
+def _is_caught(node: ast.expr) -> bool:
+    if isinstance(node, ast.Tuple):
+        return any(_is_caught(element) for element in node.elts)
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name in _CAUGHT
+
+
+def _imports(statements: list[ast.stmt], package: str) -> Iterator[tuple[str, bool]]:
+    """Names of imported modules, with whether a statement around the import catches its failure."""
+    pending = [(statement, False) for statement in reversed(statements)]
+    while pending:
+        node, guarded = pending.pop()
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, guarded) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((name, guarded) for name in _imported_from(node, package))
+        elif isinstance(node, ast.Assign | ast.Expr | ast.Return):
+            yield from ((name, guarded) for name in _imported_by_call(node.value))
+        elif isinstance(node, ast.Try):
+            pending += [(inner, guarded or goes_on(node)) for inner in node.body]
+            outside = [*node.orelse, *node.finalbody, *(line for handler in node.handlers for line in handler.body)]
+            pending += [(inner, guarded) for inner in outside]
+        elif isinstance(node, ast.With):
+            pending += [(inner, guarded or suppresses(node)) for inner in node.body]
+        else:
+            blocks = (getattr(node, "body", []), getattr(node, "orelse", []))
+            pending += [(inner, guarded) for block in blocks for inner in block]
+
+
+def _imported_from(node: ast.ImportFrom, package: str) -> list[str]:
+    parts = package.split(".") if node.level else []
+    start = [*parts[: len(parts) - node.level + 1], *([node.module] if node.module else [])]
+    origin = ".".join(part for part in start if part)
+    return [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
+
+
+def _imported_by_call(node: ast.expr | None) -> list[str]:
+    """The name in ``importlib.import_module("pkg.module")``."""
+    if isinstance(node, ast.Call) and called(node) in ("import_module", "__import__") and node.args:
+        first = node.args[0]
+        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+            return [first.value]
+    return []
