@@ -69,6 +69,12 @@ def test_a_folder_without_wheels_is_an_error_where_only_wheels_make_sense(here):
     assert error.what == "the folder pkg holds no wheel"
 
 
+def test_a_path_that_cannot_be_looked_at(here):
+    inputs = expand_inputs(["x" * 5000, "dist/a.whl"])
+    assert [path.name for path in inputs.paths] == ["a.whl"]
+    assert [error.exit_code for error in inputs.failures] in ([3], [4])
+
+
 def test_nothing_typed(here):
     with pytest.raises(UsageError):
         expand_inputs([])

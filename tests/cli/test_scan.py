@@ -109,6 +109,10 @@ class TestJson:
         assert bad["first_failure"]["code"] == 126
         assert len(document["failures"]) == 1
 
+    def test_what_stands_for_nothing_is_named_as_it_was_typed(self, dist, capsys):
+        document = json.loads(run(capsys, "dist", "nothing*.whl", "--format", "json")[1])
+        assert [failure["path"] for failure in document["failures"]] == ["nothing*.whl"]
+
     def test_into_a_file(self, dist, capsys):
         code, out, _ = run(capsys, "dist/bad-*.whl", "--format", "json", "-o", "out.json")
         assert (code, out) == (1, "")

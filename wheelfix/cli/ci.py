@@ -74,8 +74,7 @@ def execute(args: argparse.Namespace) -> int:
             setattr(own, option, None)
         filters = (check_patterns(own.select, "--select"), check_patterns(own.ignore, "--ignore"))
         groups.append((repair_options(own), filters, own.fail_on, paths))
-    for error in inputs.failures:
-        output.fail(Failure(error.what, error))
+    output.fail_inputs(inputs)
     with output.progress(len(inputs.paths)) as progress:
         for options, filters, fail_on, paths in groups:
             with open_index(options.scan.roots) as index:

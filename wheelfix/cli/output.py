@@ -19,6 +19,7 @@ from wheelfix.report.words import count
 
 if TYPE_CHECKING:
     from wheelfix.baseline import Baseline
+    from wheelfix.cli.paths import Inputs
     from wheelfix.model import ScanReport
 
 
@@ -132,6 +133,11 @@ class Output:
             self._bar.hide()
         sys.stdout.flush()
         say_error(failure.error.what, failure.error.because, failure.error.hint)
+
+    def fail_inputs(self, inputs: Inputs) -> None:
+        """Take what was typed and stands for nothing."""
+        for word, error in zip(inputs.words, inputs.failures, strict=True):
+            self.fail(Failure(word, error))
 
     def finish(self) -> None:
         """Write the summary of many, the document, and the reports to files."""

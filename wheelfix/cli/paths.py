@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import InputError, UsageError
+from wheelfix.errors import EnvironmentFailure, InputError, UsageError, WheelfixError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,8 +20,10 @@ class Inputs:
 
     paths: tuple[Path, ...]
     """Wheels, and folders that are not folders of wheels (an environment, a package)."""
-    failures: tuple[InputError, ...]
-    """What was typed and stands for nothing; the others are still worth a look."""
+    failures: tuple[WheelfixError, ...]
+    """What was typed and stands for nothing, or cannot be reached; the others are still worth a look."""
+    words: tuple[str, ...]
+    """What was typed for each failure."""
 
 
 def expand_inputs(words: Iterable[str], *, folders: bool = True) -> Inputs:
@@ -30,16 +32,21 @@ def expand_inputs(words: Iterable[str], *, folders: bool = True) -> Inputs:
     ``folders`` says whether a folder without wheels makes sense to the command, as an environment or a package.
     """
     paths: dict[str, Path] = {}
-    failures = []
+    failures: list[WheelfixError] = []
+    failed: list[str] = []
     for word in words:
         try:
             for path in _expand(word, folders=folders):
                 paths.setdefault(_identity(path), path)
         except InputError as error:
             failures.append(error)
+            failed.append(word)
+        except OSError as error:  # no permission, a name too long, a share that is gone
+            failures.append(EnvironmentFailure(f"cannot look at {word}", because=error.strerror or str(error)))
+            failed.append(word)
     if not paths and not failures:
         raise UsageError("nothing to look at", hint="name a wheel, a folder, or a pattern such as dist/*.whl")
-    return Inputs(tuple(paths.values()), tuple(failures))
+    return Inputs(tuple(paths.values()), tuple(failures), tuple(failed))
 
 
 def _expand(word: str, *, folders: bool) -> list[Path]:

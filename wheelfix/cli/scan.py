@@ -98,8 +98,7 @@ def execute(args: argparse.Namespace) -> int:
     output = Output.from_args(args)
     inputs = expand_inputs(args.paths)
     groups = [(scan_options(own), own.fail_on, paths) for own, paths in group_inputs(args, inputs.paths)]
-    for error in inputs.failures:
-        output.fail(Failure(error.what, error))
+    output.fail_inputs(inputs)
     with output.progress(len(inputs.paths)) as progress:
         for options, fail_on, paths in groups:
             for result in scan_all(paths, options, progress.part):

@@ -53,8 +53,7 @@ def execute(args: argparse.Namespace) -> int:
         jobs=args.jobs or all_cores(),
     )
     inputs = expand_inputs(args.paths, folders=False)
-    for error in inputs.failures:
-        output.fail(Failure(error.what, error))
+    output.fail_inputs(inputs)
     with output.progress(len(inputs.paths)) as progress:
         for result in verify_all(inputs.paths, options):
             if isinstance(result, ScanFailure):
