@@ -6,6 +6,7 @@ DLLs that the plan chose and an empty PATH, so that nothing else can enter the w
 
 from __future__ import annotations
 
+import calendar
 import os
 import subprocess
 import sys
@@ -20,14 +21,18 @@ if TYPE_CHECKING:
 TIMEOUT = 3600
 
 
-def run_delvewheel(wheel: Path, dlls: Path, excluded: Iterable[str], target: Path) -> Path:
-    """Vendor the DLLs of a folder into a wheel, renamed; the new wheel lies in the target folder."""
+def run_delvewheel(wheel: Path, dlls: Path, excluded: Iterable[str], target: Path, stamp: int) -> Path:
+    """Vendor the DLLs of a folder into a wheel, renamed; the new wheel lies in the target folder.
+
+    ``stamp`` is the DOS time that its members get. With a fixed time delvewheel also leaves out the command line that
+    it would otherwise write into the wheel, with paths of this machine.
+    """
     names = sorted(set(excluded))
     command = [sys.executable, "-m", "delvewheel", "repair", "--add-path", str(dlls), "--wheel-dir", str(target)]
     command += ["--ignore-existing", "--analyze-existing", str(wheel)]
     if names:
         command[-1:-1] = ["--exclude", os.pathsep.join(names)]
-    environment = {**os.environ, "PATH": str(dlls), "PYTHONIOENCODING": "utf-8"}
+    environment = {**os.environ, "PATH": str(dlls), "PYTHONIOENCODING": "utf-8", "SOURCE_DATE_EPOCH": _seconds(stamp)}
     try:
         done = subprocess.run(
             command,
@@ -48,3 +53,9 @@ def run_delvewheel(wheel: Path, dlls: Path, excluded: Iterable[str], target: Pat
             hint="--layout beside puts them next to the extension under their own names",
         )
     return target / wheel.name
+
+
+def _seconds(stamp: int) -> str:
+    """A DOS date and time as seconds since 1970."""
+    date = (1980 + (stamp >> 25), stamp >> 21 & 15, stamp >> 16 & 31)
+    return str(calendar.timegm((*date, stamp >> 11 & 31, stamp >> 5 & 63, 2 * (stamp & 31))))

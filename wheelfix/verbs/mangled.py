@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.edition import new_stamp
 from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
@@ -42,7 +43,8 @@ def repair_with_libs(
     with WorkFolder() as folder:
         stage_dlls(planned, index, folder / "dlls")
         first = _without_mangled(archive, before, planned, index, options, folder / "first")
-        second = run_delvewheel(first, folder / "dlls", set(_of_others(planned.after)), folder / "second")
+        stamp, others = new_stamp(archive.members), set(_of_others(planned.after))
+        second = run_delvewheel(first, folder / "dlls", others, folder / "second", stamp)
         with Archive.open(second, options.scan.limits) as made:
             after = examine_wheel(made, options.scan)
             _refuse_if_broken(after, archive.path)
