@@ -190,7 +190,7 @@ def test_hashes_are_looked_at_only_on_request(tmp_path: Path) -> None:
         assert check_record(archive) == ()
         (fault,) = check_record(archive, hashes=True)
     assert fault.expected == f"sha256={hash_bytes(b'z' * 240)}"
-    assert fault.found == f"sha256={hash_bytes(b'answer = 42' + chr(10).encode())}" or fault.found.startswith("sha256=")
+    assert fault.found == "sha256=" + hash_bytes(b"answer = 42\n" * 20)
 
 
 def test_other_strong_hashes_are_checked_too(tmp_path: Path) -> None:

@@ -70,9 +70,8 @@ class Assembly:
         entry = source.directory
         end = member.entry + 46 + (entry[member.entry + 28] | entry[member.entry + 29] << 8) + len(member.extra)
         self._directory += entry[member.entry : end]
+        struct.pack_into("<HH", self._directory, at + 32, 0, 0)  # no comment, first disk
         struct.pack_into("<I", self._directory, at + 42, offset)
-        if member.comment:
-            struct.pack_into("<H", self._directory, at + 32, 0)
 
     def copy_packed(self, archive: Archive, member: Member, data: int, header: Header) -> None:
         """Append a member's packed bytes, which begin at ``data``, under a header of its own."""

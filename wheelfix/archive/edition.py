@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.record import Row
     from wheelfix.model import ByteSource
 
+
 @dataclass(frozen=True, slots=True)
 class NewMember:
     """A file to put into a wheel; exactly one of path, data, source and packed says where its bytes come from."""

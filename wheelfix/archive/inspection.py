@@ -107,11 +107,13 @@ class Inspection:
             yield fault("special-file", f"the member is a special file (mode {member.mode:#o})")
         if member.comment:
             yield fault("comment", f"the member has a comment of {len(member.comment)} bytes", (PYPI,))
-        if CENTRAL.unpack_from(self.directory, member.entry)[12] not in {0, MAX16}:
+        entry = CENTRAL.unpack_from(self.directory, member.entry)
+        if entry[12] not in {0, MAX16}:
             yield fault("multi-disk", "the member claims to lie on another disk")
-        if MAX32 in (member.csize, member.usize) or member.header_offset == MAX32:
-            cut_short = any(tag == ZIP64 for tag, _ in extra_fields(member.extra))
-            by = (PIP, UV, PYPI) if cut_short else (UV, PYPI)
+        announced = (entry[7], entry[8], entry[15]).count(MAX32)
+        given = next((len(body) for tag, body in extra_fields(member.extra) if tag == ZIP64), -1)
+        if announced and given < 8 * announced:
+            by = (UV, PYPI) if given < 0 else (PIP, UV, PYPI)
             yield fault("zip64-malformed", "a ZIP64 field is announced and missing", by, refuse=True)
         if member.spelled is not None and not member.spelled.isascii():
             yield from _encoding_faults(member)

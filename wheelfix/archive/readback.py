@@ -47,16 +47,15 @@ def read_back(
         own = record_member(archive)
         record = Record.parse(archive.read(own)) if own is not None else Record()
         faults = check_record(archive, record)
-        damaged = []
         rows = {row.path: row for row in record.rows}
-        members = [member for name in sorted(set(new)) if (member := archive.find(name)) is not None]
-        damaged += [f"{name}: it is not in the wheel" for name in sorted(set(new)) if archive.find(name) is None]
-        for member in [own] if own is not None else []:
-            members.append(member)
-        for digest in digests(archive, members, jobs=jobs).values():
-            row = rows.get(digest.member.name)
+        wanted = sorted(set(new))
+        members = [member for name in wanted if (member := archive.find(name)) is not None]
+        damaged = [f"{name}: it is not in the wheel" for name in wanted if archive.find(name) is None]
+        found = digests(archive, members, jobs=jobs)
+        for member in members:
+            digest, row = found[member.entry], rows.get(member.name)
             if digest.error:
-                damaged.append(f"{digest.member.name}: {digest.error}")
-            elif digest.member is not own and (row is None or row.digest != encode_digest(digest.value)):
-                damaged.append(f"{digest.member.name}: its sha256 is not what RECORD says")
+                damaged.append(f"{member.name}: {digest.error}")
+            elif row is None or row.digest != encode_digest(digest.value):
+                damaged.append(f"{member.name}: its sha256 is not what RECORD says")
         return ReadBack(check_archive(archive), faults, tuple(damaged))

@@ -1,0 +1,116 @@
+"""Real wheels: read alike by zipfile, right by our checks, and unchanged where nothing was to be changed."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from wheelfix.archive.conformance import check_archive
+from wheelfix.archive.edition import Edition, NewMember
+from wheelfix.archive.readback import read_back
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.record import Record, check_record, record_member
+from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.archive.writer import write_wheel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WHEELS = Path(os.environ.get("WHEELFIX_WHEELS", "~/.cache/wheelfix/wheels")).expanduser()
+ALL = sorted(WHEELS.glob("*.whl")) if WHEELS.is_dir() else []
+pytestmark = pytest.mark.real
+
+# Official wheels whose RECORD does not fit (torch 1.12.1's METADATA; a backslash in PyQt5-Qt5's), and some that do.
+RECORDS = {
+    "PyQt5_Qt5-5.15.2-py3-none-win_amd64.whl": {"row-backslash"},
+    "mkl-2025.3.0-py2.py3-none-win_amd64.whl": set(),
+    "numpy-2.2.6-cp311-cp311-win_amd64.whl": set(),
+    "nvidia_cudnn_cu11-8.9.4.25-py3-none-win_amd64.whl": set(),
+    "scipy-1.15.3-cp311-cp311-win_amd64.whl": set(),
+    "torch-1.12.1-cp310-cp310-win_amd64.whl": {"size-stale"},
+    "torch-2.4.0-cp311-cp311-win_amd64.whl": set(),
+    "torch-2.7.1-cp311-cp311-win_amd64.whl": set(),
+}
+
+
+def real(name: str) -> Path:
+    """Return a wheel of the cache, or skip."""
+    path = WHEELS / name
+    if not path.is_file():
+        pytest.skip(f"{name} is not in {WHEELS}")
+    return path
+
+
+@pytest.fixture(params=ALL or [None], ids=lambda path: path.name[:40] if path else "none")
+def wheel(request: pytest.FixtureRequest) -> Iterator[Archive]:
+    """Each wheel of the cache."""
+    if request.param is None:
+        pytest.skip(f"no wheels in {WHEELS}")
+    with Archive.open(request.param) as archive:
+        yield archive
+
+
+def test_the_directory_is_that_of_zipfile(wheel: Archive) -> None:
+    with zipfile.ZipFile(wheel.path) as other:
+        assert [
+            (member.name, member.usize, member.csize, member.crc, member.header_offset) for member in wheel.members
+        ] == [
+            (info.filename, info.file_size, info.compress_size, info.CRC, info.header_offset)
+            for info in other.infolist()
+        ]
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_they_are_regular(name: str) -> None:
+    with Archive.open(real(name)) as archive:
+        assert check_archive(archive) == ()
+        info = WheelInfo.from_archive(archive)
+    assert {fault.kind for fault in info.faults} <= {"dist-info-not-last"}
+    assert info.metadata.name.replace("-", "_").lower() == name.partition("-")[0].lower()
+
+
+@pytest.mark.parametrize(("name", "kinds"), RECORDS.items())
+def test_names_and_sizes_are_those_of_record(name: str, kinds: set[str]) -> None:
+    with Archive.open(real(name)) as archive:
+        assert {fault.kind for fault in check_record(archive)} == kinds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["torch-1.12.1-cp310-cp310-win_amd64.whl", "scipy-1.15.3-cp311-cp311-win_amd64.whl"])
+def test_hashes_are_those_of_record(name: str) -> None:
+    with Archive.open(real(name)) as archive:
+        stale = {"hash-stale"} if RECORDS[name] else set()
+        assert {fault.kind for fault in check_record(archive, hashes=True)} == RECORDS[name] | stale
+
+
+def test_torch_gets_its_openmp_back(tmp_path: Path) -> None:
+    """Without libiomp5md.dll, and with it again out of Intel's wheel: only what must change changes."""
+    source = real("torch-2.7.1-cp311-cp311-win_amd64.whl")
+    name = "torch/lib/libiomp5md.dll"
+    with Archive.open(source) as torch, Archive.open(real("intel_openmp-2023.2.0-py2.py3-none-win_amd64.whl")) as intel:
+        own = record_member(torch)
+        assert own is not None
+        rows = Record.parse(torch.read(own)).rows
+        old = torch.find(name)
+        assert old is not None
+        (vendored,) = (member for member in intel.members if member.name.endswith("/libiomp5md.dll"))
+        target = tmp_path / source.name
+        kept = tuple(row for row in rows if row.path != name)
+        edition = Edition(
+            "torch-2.7.1.dist-info", frozenset([old]), {}, (NewMember(name, packed=(intel, vendored)),), kept
+        )
+        written = write_wheel(torch, target, edition)
+        assert read_back(target, [name]).problems == ()
+        with Archive.open(target) as new:
+            before = {member.name: member for member in torch.members}
+            for member in new.members:
+                if member.name not in {name, own.name}:
+                    assert member._replace(header_offset=0, entry=0) == before[member.name]._replace(
+                        header_offset=0, entry=0
+                    )
+            assert {member.name for member in new.members} == before.keys()
+        assert written.copied > 0.99 * torch.size

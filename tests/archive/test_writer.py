@@ -1,0 +1,464 @@
+"""The writer: what changes changes, what does not stays byte for byte, and nothing is left half done."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.archive.byhand import DIST_INFO, STAMP, Entry, build_zip, deflate, wheel_entries, write_wheel_by_hand
+from tests.archive.hostile import CASES
+from wheelfix.archive import codec
+from wheelfix.archive.conformance import check_archive
+from wheelfix.archive.deflate import BLOCK
+from wheelfix.archive.edition import Edition, NewMember
+from wheelfix.archive.readback import read_back
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.record import Record, Row, check_record, hash_bytes
+from wheelfix.archive.writer import write_wheel
+from wheelfix.errors import CannotRepair, EnvironmentFailure, WheelfixError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wheelfix.archive.writer import Written
+
+RECORD = f"{DIST_INFO}/RECORD"
+TEXT = b"text that is compressed, text that is compressed\n" * 30
+
+
+@pytest.fixture(autouse=True)
+def _no_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
+
+
+def rewrite(source: Path, target: Path, edition: Edition | None = None, **options: object) -> Written:
+    """Write an edition of a wheel with the rows of its own RECORD."""
+    with Archive.open(source) as archive:
+        return write_wheel(archive, target, edition or Edition(DIST_INFO), **options)  # type: ignore[arg-type]
+
+
+def own_rows(path: Path) -> tuple[Row, ...]:
+    with zipfile.ZipFile(path) as wheel:
+        return Record.parse(wheel.read(RECORD)).rows
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as wheel:
+        assert wheel.testzip() is None
+        return {info.filename: wheel.read(info) for info in wheel.infolist()}
+
+
+def assert_right(path: Path, new: tuple[str, ...] = ()) -> None:
+    """Hold a wheel against everything we know of wheels."""
+    assert read_back(path, new).problems == ()
+    with Archive.open(path) as archive:
+        assert check_archive(archive) == ()
+        assert check_record(archive, hashes=True) == ()
+
+
+def test_nothing_to_do_changes_nothing(tmp_path: Path) -> None:
+    source = write_wheel_by_hand(
+        tmp_path, [Entry("d/", method=0), Entry("a.txt", TEXT), Entry("b.bin", b"b", method=0)]
+    )
+    target = tmp_path / "out" / source.name
+    first = rewrite(source, target, Edition(DIST_INFO, rows=own_rows(source)))
+    assert contents(target) == contents(source)
+    assert_right(target)
+    again = tmp_path / "again" / source.name
+    rewrite(target, again, Edition(DIST_INFO, rows=own_rows(target)))
+    assert again.read_bytes() == target.read_bytes()
+    assert first.size == target.stat().st_size
+
+
+def test_members_are_dropped_added_replaced_and_renamed(tmp_path: Path) -> None:
+    source = write_wheel_by_hand(
+        tmp_path, [Entry("a.txt", TEXT), Entry("b.txt", b"b" * 99), Entry("old/c.txt", TEXT), Entry("d.txt", b"d")]
+    )
+    disk = tmp_path / "disk.dll"
+    disk.write_bytes(TEXT * 3)
+    with Archive.open(source) as archive:
+        drop = frozenset(member for member in archive.members if member.name == "d.txt")
+    edition = Edition(
+        DIST_INFO,
+        drop=drop,
+        rename={"old/c.txt": "new/c.txt"},
+        add=(NewMember("lib/x.dll", path=disk), NewMember("b.txt", data=b"replaced"), NewMember("empty", data=b"")),
+        rows=(Row("a.txt", "sha256", hash_bytes(TEXT), len(TEXT)), Row("d.txt", "sha256", hash_bytes(b"d"), 1)),
+    )
+    target = tmp_path / "out.whl"
+    written = rewrite(source, target, edition)
+    found = contents(target)
+    assert found["lib/x.dll"] == TEXT * 3
+    assert found["b.txt"] == b"replaced"
+    assert found["new/c.txt"] == TEXT
+    assert found["empty"] == b""
+    assert not {"d.txt", "old/c.txt"} & found.keys()
+    assert list(found)[-1] == RECORD
+    assert_right(target, ("lib/x.dll", "b.txt", "empty"))
+    assert [added.name for added in written.added] == ["b.txt", "empty", "lib/x.dll"]
+    assert written.added[2].sha256 == hashlib.sha256(TEXT * 3).hexdigest()
+    # The row that was told comes first, the others by name, RECORD itself last.
+    assert [row.path for row in written.rows] == [
+        "a.txt", "b.txt", "empty", "lib/x.dll", "new/c.txt", f"{DIST_INFO}/METADATA", f"{DIST_INFO}/WHEEL",
+        "pkg/__init__.py", RECORD,
+    ]  # fmt: skip
+
+
+def test_unchanged_members_keep_header_and_bytes(tmp_path: Path) -> None:
+    extra = b"UT\x05\x00\x01abcd"
+    kept = Entry("kept.bin", TEXT, packed=deflate(TEXT, 1), both={"extra": extra, "flags": 2, "needed": 10},
+                 attributes=0o100755 << 16)  # fmt: skip
+    source = write_wheel_by_hand(tmp_path, [Entry("gone.bin", TEXT), kept, Entry("more.bin", b"m")])
+    target = tmp_path / "out.whl"
+    with Archive.open(source) as archive:
+        edition = Edition(DIST_INFO, drop=frozenset(archive.members[:1]))
+        written = write_wheel(archive, target, edition)
+        old = archive.find("kept.bin")
+        assert old is not None
+        before = archive.read_at(old.header_offset, 30 + 8 + 9 + old.csize)
+    with Archive.open(target) as archive:
+        new = archive.find("kept.bin")
+        assert new is not None
+        assert archive.read_at(new.header_offset, len(before)) == before
+        assert new._replace(header_offset=0, entry=0) == old._replace(header_offset=0, entry=0)
+        assert archive.find("more.bin") is not None
+    assert written.copied > 0
+    assert_right(target)
+
+
+def test_dist_info_is_put_last_and_signatures_go(tmp_path: Path) -> None:
+    entries = wheel_entries([Entry(f"{DIST_INFO}/RECORD.jws", b"{}"), Entry(f"{DIST_INFO}/RECORD.p7s", b"{}")])
+    entries = [*entries[2:], *entries[:2], Entry("last.py", b"1")]
+    source = tmp_path / "in.whl"
+    source.write_bytes(build_zip(entries))
+    target = tmp_path / "out.whl"
+    rewrite(source, target)
+    found = list(contents(target))
+    assert found == ["pkg/__init__.py", "last.py", f"{DIST_INFO}/METADATA", f"{DIST_INFO}/WHEEL", RECORD]
+    assert_right(target)
+
+
+MENDED = ("descriptor", "descriptor-bare", "descriptor-wide", "descriptor-local-only", "backslash", "comment",
+          "archive-comment", "trailing", "prefix", "prefix-counted", "gap", "gap-at-end", "gap-before-end-record",
+          "ghost", "count-low", "count-high", "disks", "utf8-unflagged", "unicode-path-central", "unicode-path-local",
+          "extra-cut", "extra-twice", "local-name", "local-crc", "local-usize", "local-method", "local-flags",
+          "local-date", "zip64-unneeded", "zip64-forced", "zip64-forced-local", "zip64-local-lie",
+          "zip64-central-unneeded", "zip64-central-one-too-many", "zip64-local-zeros", "zip64-end", "zip64-end-size",
+          "zip64-end-sentinels", "zip64-end-elsewhere", "cp437", "disk-of-member", "utf8", "regular")  # fmt: skip
+
+
+@pytest.mark.parametrize("key", MENDED)
+def test_irregularities_are_mended_by_writing_anew(tmp_path: Path, key: str) -> None:
+    case = CASES[key]
+    source = write_wheel_by_hand(tmp_path, case.entries, **case.options)
+    target = tmp_path / "out.whl"
+    rewrite(source, target)
+    assert_right(target)
+    with Archive.open(source) as before, Archive.open(target) as after:
+        # What the members hold is what the old directory said they hold.
+        assert {
+            member.name: before.read(member) for member in before.members if not member.name.endswith("RECORD")
+        } == {member.name: after.read(member) for member in after.members if not member.name.endswith("RECORD")}
+
+
+HOPELESS = ("encrypted", "bzip2", "overlap", "beyond", "crc-lie", "stream-cut", "stored-size-lie", "zip64-missing",
+            "local-signature", "duplicate", "name-up", "name-nul-dll")  # fmt: skip
+
+
+@pytest.mark.parametrize("key", HOPELESS)
+def test_what_cannot_be_mended_is_refused_and_nothing_is_written(tmp_path: Path, key: str) -> None:
+    case = CASES[key]
+    source = write_wheel_by_hand(tmp_path / "in", case.entries, **case.options)
+    target = tmp_path / "out" / "x.whl"
+    with pytest.raises(CannotRepair):
+        rewrite(source, target)
+    assert not target.parent.exists() or list(target.parent.iterdir()) == []
+
+
+def test_a_wheel_too_deep_is_lifted(tmp_path: Path) -> None:
+    entries = [Entry(b"deep/" + entry.raw_name, entry.data) for entry in wheel_entries([Entry("a.txt", TEXT)])]
+    source = tmp_path / "in.whl"
+    source.write_bytes(build_zip([Entry("deep/", method=0), *entries]))
+    target = tmp_path / "out.whl"
+    with Archive.open(source) as archive:
+        rename = {member.name: member.name.removeprefix("deep/") for member in archive.members}
+        write_wheel(archive, target, Edition(DIST_INFO, rename=rename))
+    assert contents(target).keys() == {
+        "a.txt", "pkg/__init__.py", f"{DIST_INFO}/METADATA", f"{DIST_INFO}/WHEEL", RECORD
+    }  # fmt: skip
+    assert_right(target)
+
+
+# ------------------------------------------------------------------------------------------ where bytes come from
+
+
+def root_wheel(folder: Path, data: bytes, **changes: object) -> Path:
+    """A wheel to vendor from."""
+    path = folder / "root-1-py3-none-any.whl"
+    path.write_bytes(build_zip([Entry("bin/x.dll", data, **changes)]))  # type: ignore[arg-type]
+    return path
+
+
+def test_packed_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
+    packed = deflate(TEXT, 1)
+    source = write_wheel_by_hand(tmp_path)
+    with Archive.open(root_wheel(tmp_path, TEXT, packed=packed)) as root:
+        new = NewMember("lib/x.dll", packed=(root, root.members[0]), sha256=hashlib.sha256(TEXT).hexdigest())
+        target = tmp_path / "out.whl"
+        written = rewrite(source, target, Edition(DIST_INFO, add=(new,)))
+    assert contents(target)["lib/x.dll"] == TEXT
+    assert_right(target, ("lib/x.dll",))
+    (added,) = written.added
+    assert (added.packed_size, added.size) == (len(packed), len(TEXT))
+    with Archive.open(target) as archive:
+        member = archive.find("lib/x.dll")
+        assert member is not None
+        start, length = archive.data_span(member)
+        assert archive.read_at(start, length) == packed
+        assert (member.dos_stamp, member.mode) == (STAMP, 0o100644)
+
+
+def test_stored_members_of_a_root_are_compressed(tmp_path: Path) -> None:
+    source = write_wheel_by_hand(tmp_path)
+    target = tmp_path / "out.whl"
+    with Archive.open(root_wheel(tmp_path, TEXT, method=0)) as root:
+        new = NewMember("lib/x.dll", packed=(root, root.members[0]))
+        (added,) = rewrite(source, target, Edition(DIST_INFO, add=(new,))).added
+    assert added.packed_size < len(TEXT) // 5
+    assert_right(target, ("lib/x.dll",))
+
+
+@pytest.mark.parametrize("change", [{"both": {"crc": 5}}, {"packed": deflate(TEXT)[:-4]}], ids=["crc", "cut"])
+def test_a_damaged_root_gets_nothing_in(tmp_path: Path, change: dict[str, object]) -> None:
+    source = write_wheel_by_hand(tmp_path / "in")
+    target = tmp_path / "out" / "x.whl"
+    with Archive.open(root_wheel(tmp_path, TEXT, **change)) as root:
+        edition = Edition(DIST_INFO, add=(NewMember("lib/x.dll", packed=(root, root.members[0])),))
+        with pytest.raises(CannotRepair, match="cannot vendor"):
+            rewrite(source, target, edition)
+    assert list(target.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("way", ["path", "data", "packed"])
+def test_other_bytes_than_planned_are_refused(tmp_path: Path, way: str) -> None:
+    source = write_wheel_by_hand(tmp_path / "in")
+    disk = tmp_path / "x.dll"
+    disk.write_bytes(TEXT)
+    with Archive.open(root_wheel(tmp_path, TEXT)) as root:
+        places = {"path": disk, "data": TEXT, "packed": (root, root.members[0])}
+        new = NewMember("lib/x.dll", sha256="0" * 64, **{way: places[way]})  # type: ignore[arg-type]
+        target = tmp_path / "out" / "x.whl"
+        with pytest.raises(EnvironmentFailure, match="not the file that was planned"):
+            rewrite(source, target, Edition(DIST_INFO, add=(new,)))
+    assert list(target.parent.iterdir()) == []
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    source = write_wheel_by_hand(tmp_path / "in")
+    target = tmp_path / "out" / "x.whl"
+    new = NewMember("lib/x.dll", path=tmp_path / "none.dll")
+    with pytest.raises(WheelfixError, match=r"none\.dll"):
+        rewrite(source, target, Edition(DIST_INFO, add=(new,)))
+    assert list(target.parent.iterdir()) == []
+
+
+# ----------------------------------------------------------------------------------------------- compression
+
+
+@pytest.mark.parametrize("size", [0, 1, BLOCK, 2 * BLOCK + 7])
+@pytest.mark.parametrize("level", ["store", 0, 1, 6, 9])
+def test_levels_and_sizes(tmp_path: Path, size: int, level: str | int) -> None:
+    data = (TEXT * (size // len(TEXT) + 1))[:size]
+    source = write_wheel_by_hand(tmp_path)
+    target = tmp_path / "out.whl"
+    edition = Edition(DIST_INFO, add=(NewMember("x.dll", data=data),))
+    rewrite(source, target, edition, compressor=codec.Compressor.choose("auto", level))
+    assert contents(target)["x.dll"] == data
+    assert_right(target, ("x.dll",))
+    with zipfile.ZipFile(target) as wheel:
+        info = wheel.getinfo("x.dll")
+        if level == "store":
+            assert info.compress_type == zipfile.ZIP_STORED
+        assert info.flag_bits & 8 == 0
+
+
+def test_a_large_file_that_does_not_shrink_is_stored(tmp_path: Path) -> None:
+    noise = random.Random(3).randbytes(2 * BLOCK + 100)
+    source = write_wheel_by_hand(tmp_path)
+    target = tmp_path / "out.whl"
+    (added,) = rewrite(source, target, Edition(DIST_INFO, add=(NewMember("x.dll", data=noise),))).added
+    assert added.packed_size == len(noise)
+    assert contents(target)["x.dll"] == noise
+    assert_right(target, ("x.dll",))
+
+
+def test_the_same_bytes_on_any_number_of_threads_and_in_any_order(tmp_path: Path) -> None:
+    source = write_wheel_by_hand(tmp_path, [Entry("a.txt", TEXT)])
+    new = [NewMember(f"lib/{name}.dll", data=(name.encode() + TEXT) * 3000) for name in "abc"]
+    results = set()
+    for number, (jobs, order) in enumerate([(1, new), (2, new[::-1]), (5, new[1:] + new[:1])]):
+        target = tmp_path / f"{number}.whl"
+        rewrite(source, target, Edition(DIST_INFO, add=tuple(order)), jobs=jobs)
+        results.add(target.read_bytes())
+    assert len(results) == 1
+
+
+def test_dates_and_permissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    entries = [
+        Entry("run.sh", TEXT, attributes=0o100755 << 16),
+        Entry("old.dll", b"", attributes=0x20, both={"made": 20}),
+    ]
+    source = write_wheel_by_hand(tmp_path, entries)
+    target = tmp_path / "out.whl"
+    add = (NewMember("new.dll", data=TEXT, mode=0o100755), NewMember("old.dll", data=TEXT))
+    rewrite(source, target, Edition(DIST_INFO, add=add))
+    with zipfile.ZipFile(target) as wheel:
+        infos = {info.filename: info for info in wheel.infolist()}
+    assert infos["run.sh"].external_attr >> 16 == 0o100755
+    assert infos["run.sh"].date_time == (2020, 1, 1, 0, 0, 0)
+    assert infos["new.dll"].external_attr >> 16 == 0o100755
+    assert infos["new.dll"].date_time == (2023, 11, 14, 22, 13, 20)
+    assert (infos["old.dll"].external_attr, infos["old.dll"].create_system) == (0x20, 0)
+    assert infos[RECORD].date_time == (2023, 11, 14, 22, 13, 20)
+
+
+NAMES = st.text(st.sampled_from("abcxyz\u00fc\u4e2d"), min_size=1, max_size=8)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.dictionaries(NAMES, st.binary(max_size=2000), max_size=6),
+    st.dictionaries(NAMES, st.binary(max_size=2000), max_size=4),
+    st.sets(NAMES, max_size=3),
+    st.booleans(),
+)
+def test_any_edition_is_a_right_wheel(
+    tmp_path: Path, old: dict[str, bytes], new: dict[str, bytes], drop: set[str], stored: bool
+) -> None:
+    source = write_wheel_by_hand(
+        tmp_path, [Entry(f"old/{name}", data, method=0 if stored else 8) for name, data in old.items()]
+    )
+    target = tmp_path / "out.whl"
+    with Archive.open(source) as archive:
+        gone = frozenset(member for member in archive.members if member.name.removeprefix("old/") in drop)
+        add = tuple(NewMember(f"new/{name}", data=data) for name, data in new.items())
+        write_wheel(archive, target, Edition(DIST_INFO, drop=gone, add=add), jobs=1)
+    found = contents(target)
+    assert {name: found[f"old/{name}"] for name in old.keys() - drop} == {name: old[name] for name in old.keys() - drop}
+    assert {name: found[f"new/{name}"] for name in new} == new
+    assert_right(target, tuple(f"new/{name}" for name in new))
+
+
+# -------------------------------------------------------------------------------------------------- failures
+
+
+def test_in_place(tmp_path: Path) -> None:
+    source = write_wheel_by_hand(tmp_path, [Entry("a.txt", TEXT)])
+    rewrite(source, source, Edition(DIST_INFO, add=(NewMember("b.txt", data=b"b"),)))
+    assert contents(source)["b.txt"] == b"b"
+    assert_right(source, ("b.txt",))
+    assert [path.name for path in tmp_path.iterdir()] == [source.name]
+
+
+@pytest.mark.parametrize("which", ["source", "root"])
+def test_an_input_that_changes_meanwhile(tmp_path: Path, which: str) -> None:
+    source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
+    root_path = root_wheel(tmp_path, TEXT)
+    victim = source if which == "source" else root_path
+    target = tmp_path / "out" / "x.whl"
+
+    def change(_: int) -> None:
+        with victim.open("r+b") as file:
+            file.write(b"PK")
+        os.utime(victim, (1, 1))
+
+    with Archive.open(root_path) as root:
+        edition = Edition(DIST_INFO, add=(NewMember("lib/x.dll", packed=(root, root.members[0])),))
+        with pytest.raises(EnvironmentFailure, match="changed while it was read"):
+            rewrite(source, target, edition, progress=change)
+    assert list(target.parent.iterdir()) == []
+
+
+def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
+    source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
+    target = tmp_path / "out" / "x.whl"
+
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    edition = Edition(DIST_INFO, add=(NewMember("x.dll", data=TEXT * 50_000),))
+    with pytest.raises(KeyboardInterrupt):
+        rewrite(source, target, edition, progress=interrupt)
+    assert list(target.parent.iterdir()) == []
+
+
+SLOW_WRITE = """
+import sys, pathlib, time
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.edition import Edition, NewMember
+from wheelfix.archive.writer import write_wheel
+source, target = map(pathlib.Path, sys.argv[1:])
+print("go", flush=True)
+with Archive.open(source) as archive:
+    add = tuple(NewMember(f"lib/{n}.dll", data=bytes(range(256)) * 4000) for n in range(6))
+    write_wheel(archive, target, Edition("pkg-1.0.dist-info", add=add), jobs=2, progress=lambda _: time.sleep(0.002))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs kill -9")
+def test_killed_at_any_moment_the_target_is_old_or_whole(tmp_path: Path) -> None:
+    source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
+    before = source.read_bytes()
+    target = tmp_path / "out" / source.name
+    target.parent.mkdir()
+    target.write_bytes(b"old")
+    chance = random.Random(11)
+    for _ in range(25):
+        run = subprocess.Popen([sys.executable, "-c", SLOW_WRITE, source, target], stdout=subprocess.PIPE)
+        assert run.stdout is not None
+        run.stdout.readline()
+        time.sleep(chance.random() * 0.4)
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        run.stdout.close()
+        assert source.read_bytes() == before
+        if target.read_bytes() != b"old":
+            assert_right(target)
+            target.write_bytes(b"old")
+        for path in target.parent.iterdir():
+            assert path == target or path.name.startswith(".wheelfix-")
+    rewrite(source, target)
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_two_runs_into_one_folder(tmp_path: Path) -> None:
+    source = write_wheel_by_hand(tmp_path / "in", [Entry("a.txt", TEXT)])
+    target = tmp_path / "out" / source.name
+    runs = [subprocess.Popen([sys.executable, "-c", SLOW_WRITE, source, target], stdout=subprocess.DEVNULL)
+            for _ in range(3)]  # fmt: skip
+    assert [run.wait() for run in runs] == [0, 0, 0]
+    assert list(target.parent.iterdir()) == [target]
+    assert_right(target)
+
+
+def test_crc_of_long_members_is_right(tmp_path: Path) -> None:
+    data = TEXT * (3 * BLOCK // len(TEXT))
+    source = write_wheel_by_hand(tmp_path)
+    target = tmp_path / "out.whl"
+    rewrite(source, target, Edition(DIST_INFO, add=(NewMember("x", data=data),)))
+    with zipfile.ZipFile(target) as wheel:
+        assert zlib.crc32(data) == wheel.getinfo("x").CRC
