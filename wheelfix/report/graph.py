@@ -17,7 +17,7 @@ NODE_WIDTH = 210
 NODE_HEIGHT = 40
 GAP_X = 26
 GAP_Y = 56
-PER_ROW = 10
+PER_ROW = 8
 """More nodes of one layer than this take another row: a sheet that is far too wide cannot be read."""
 
 

@@ -27,12 +27,11 @@ for (const graph of document.querySelectorAll(".graph")) {
   }
 
   function readable() { // a large drawing begins at its top, at a size one can read
-    const widest = 1.5 * svg.clientWidth;
-    if (full.w > widest && svg.clientWidth > 0) {
-      const height = (widest * svg.clientHeight) / svg.clientWidth;
-      view = { x: (full.w - widest) / 2, y: 0, w: widest, h: height };
-      show();
-    }
+    if (!svg.clientWidth) return;
+    const width = Math.min(full.w, 1.8 * svg.clientWidth);
+    const height = (width * svg.clientHeight) / svg.clientWidth;
+    if (width < full.w || height < full.h) view = { x: (full.w - width) / 2, y: 0, w: width, h: height };
+    show();
   }
 
   function place(box) {
