@@ -282,10 +282,11 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
     planner.run()
     chosen = tuple(planner.chosen[path] for path in sorted(planner.chosen))
     mangled = to_mangle(planner, chosen)
-    facts = replace(before.facts, faults=(), record_faults=())
+    info = before.facts.info
+    mended = replace(info, faults=(), prefix="") if info else None
+    facts = replace(before.facts, info=mended, faults=(), record_faults=())
     scan = replace(options.scan, select=(), ignore=())
     after = examine_view(planner.view, before.identity, scan, facts, None)
-    info = before.facts.info
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
     additions = tuple(_addition(entry, planner, entry.path in mangled) for entry in chosen)
     plan = Plan(
@@ -396,7 +397,7 @@ def _addition(entry: Chosen, planner: _Planner, mangle: bool) -> Addition:
 
 def _mends(before: Examination, writing: bool) -> tuple[Mend, ...]:
     """What writing the wheel anew puts right by itself; for what harms nobody alone it is not written anew."""
-    findings = [f for f in before.report.findings if f.code < "WF2" and f.repairable is Repairable.ALWAYS]
+    findings = [f for f in before.report.findings if f.code < "WF2" and f.repairable is not Repairable.NEVER]
     if not writing and all(finding.severity is Severity.INFO for finding in findings):
         return ()
     return tuple(Mend(finding.code, finding.subject, finding.message) for finding in findings)

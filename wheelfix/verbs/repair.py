@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.errors import CannotRepair
+from wheelfix.model import Repairable, Severity
 from wheelfix.options import RepairOptions
 from wheelfix.plan.lock import check_lock, open_sources
 from wheelfix.plan.make import Planned, make_plan, still_broken
@@ -68,7 +69,7 @@ def repair(
         planned = make_plan(before, index, options, archive)
         if dry_run:
             return Repaired(Outcome.PLANNED, planned.plan, None, before.report, planned.after.report)
-        _refuse_if_broken(planned, path)
+        _refuse_if_broken(planned, before.report, path)
         target = target_of(path, planned.plan, options)
         if not planned.plan.changes:
             return Repaired(Outcome.UNCHANGED, planned.plan, keep(archive, target), before.report, before.report)
@@ -103,8 +104,13 @@ def target_of(path: Path, plan: Plan, options: RepairOptions) -> Path:
     return (path.parent if options.wheel_dir is None else options.wheel_dir) / plan.output
 
 
-def _refuse_if_broken(planned: Planned, path: Path) -> None:
+def _refuse_if_broken(planned: Planned, before: ScanReport, path: Path) -> None:
+    """CannotRepair if the wheel would not load, or if the archive has a fault that writing it anew does not mend."""
     faults = still_broken(planned)
+    for finding in before.findings:
+        lasting = finding.code < "WF2" and finding.repairable is Repairable.NEVER
+        if lasting and finding.severity is Severity.ERROR:
+            faults += (f"{finding.code} {finding.subject}: {finding.message}",)
     if faults:
         lacking = [item for item in planned.plan.remaining if item.required and not item.allowed]
         hint = "name where it lies with --root, or accept it with --allow-missing NAME"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.codec import Compressor
 from wheelfix.archive.edition import Edition, NewMember
+from wheelfix.archive.hashing import digests
 from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.record import Record, Row, record_member
@@ -77,13 +78,19 @@ def _with_build(wheel: bytes, build: str) -> bytes:
 
 
 def _dropped(archive: Archive, plan: Plan) -> Iterator[Member]:
-    """Members that the plan drops, and second copies of a name, which are identical or the scan would have said so."""
+    """Members that the plan drops, and second copies of a name that are the same to the byte."""
     gone = {drop.path for drop in plan.drops}
-    seen: set[str] = set()
+    by_name: dict[str, list[Member]] = {}
     for member in archive.members:
-        if member.name in gone or member.name in seen:
+        if member.name in gone:
             yield member
-        seen.add(member.name)
+        else:
+            by_name.setdefault(member.name, []).append(member)
+    for copies in by_name.values():
+        if len(copies) > 1:
+            found = digests(archive, copies)
+            if len({(found[copy.entry].value, found[copy.entry].error) for copy in copies}) == 1:
+                yield from copies[1:]  # where they differ, the writer refuses, because nobody can tell which is meant
 
 
 def _renames(archive: Archive, info: WheelInfo) -> Mapping[str, str]:
