@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.report.samples import broken_torch, clean_wheel
 from wheelfix.baseline import Baseline
@@ -93,6 +96,29 @@ def test_there_and_back(tmp_path):
 def test_a_file_that_is_no_baseline(tmp_path, text):
     (tmp_path / "known.json").write_text(text)
     with pytest.raises(InputError, match="is no baseline"):
+        Baseline.read(tmp_path / "known.json")
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["distribution", "code", "severity", "subject", "detail", "paths"]), inner, max_size=6
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(JSON)
+def test_any_entries_give_a_baseline_or_a_fault(tmp_path_factory, findings):
+    path = tmp_path_factory.mktemp("any") / "known.json"
+    path.write_text(json.dumps({"schema": "wheelfix.baseline/1", "findings": findings}), encoding="utf-8")
+    with contextlib.suppress(InputError):
+        Baseline.read(path).stale([broken_torch()])
+
+
+def test_a_file_nested_without_end(tmp_path):
+    (tmp_path / "known.json").write_text("[" * 100_000)
+    with pytest.raises(InputError):
         Baseline.read(tmp_path / "known.json")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wheelfix.config import Option, find_file, read_configuration
 from wheelfix.errors import UsageError
@@ -86,6 +88,7 @@ def test_paths_count_from_the_file(tmp_path):
         ('wheels = ["torch"]', "wheelfix.toml:1: wheels holds one table for each name", ""),
         ("wheels = { torch = { xyz = 1 } }", "wheelfix.toml:1: there is no option 'xyz'", "--show-config"),
         ("fail-on = ", "is no TOML", ""),
+        ("wheels = 1", "wheelfix.toml:1: wheels holds one table for each name", ""),
     ],
 )
 def test_faults_name_key_and_line(tmp_path, text, what, hint):
@@ -112,6 +115,37 @@ def test_no_utf8(tmp_path):
     (tmp_path / "wheelfix.toml").write_bytes(b'ignore = "\xff"')
     with pytest.raises(UsageError, match="not UTF-8"):
         read_configuration(tmp_path / "wheelfix.toml", OPTIONS, ())
+
+
+KEYS = st.sampled_from([*OPTIONS, "wheels", "scan", "repair", "nope", '"a.b"', "x.y", "fail_on"])
+VALUES = st.sampled_from(
+    ['"error"', "1", "true", "[]", '["a", "b"]', "{}", "{ jobs = 1 }", "1.5", "1979-05-27", "[[1]]"]
+)
+HEADERS = st.sampled_from(["[wheels]", '[wheels."t*"]', "[scan]", "[repair.x]", "[[scan]]", "[tool.wheelfix]", ""])
+LINES = st.one_of(HEADERS, st.builds("{} = {}".format, KEYS, VALUES), st.text(max_size=20))
+
+
+@given(st.lists(LINES, max_size=8).map("\n".join), st.sampled_from(["wheelfix.toml", "pyproject.toml"]))
+def test_any_text_gives_settings_or_a_fault(tmp_path_factory, text, name):
+    path = tmp_path_factory.mktemp("any") / name
+    path.write_text(text, encoding="utf-8", errors="replace")
+    try:
+        found = read_configuration(path, OPTIONS, ("scan", "repair"))
+    except UsageError as error:
+        assert name in error.what  # noqa: PT017  # either outcome is right
+    else:
+        assert all(item.key in OPTIONS for item in found.settings)
+
+
+@pytest.mark.parametrize("text", ["tool = 1", "[tool]\nwheelfix = 1"])
+def test_a_project_file_whose_table_is_none(tmp_path, text):
+    with pytest.raises(UsageError, match=r"tool\.wheelfix is no table"):
+        read(tmp_path, text, "pyproject.toml")
+
+
+def test_a_text_nested_without_end(tmp_path):
+    with pytest.raises(UsageError):
+        read(tmp_path, "a = " + "[" * 100_000)
 
 
 class TestFinding:

@@ -97,7 +97,7 @@ class Baseline:
             document = json.loads(path.read_text("utf-8-sig"))
         except FileNotFoundError as error:
             raise UsageError(f"there is no baseline {path}", hint="--write-baseline makes it") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is no baseline", because=str(error)) from error
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise InputError(f"{path} is no baseline", because=f"its schema is not {SCHEMA}")

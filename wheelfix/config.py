@@ -129,10 +129,11 @@ def read_configuration(path: Path, options: Mapping[str, Option], commands: Sequ
         raise UsageError(f"{path} cannot be read", because="it is not UTF-8") from error
     try:
         document = _toml.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no TOML", because=str(error)) from error
     own = path.name != PROJECT_FILE
-    table = document if own else document.get("tool", {}).get("wheelfix", {})
+    tool = document.get("tool", {})
+    table = document if own else tool.get("wheelfix", {}) if isinstance(tool, dict) else tool
     reader = _Reader(path, _Lines(text, () if own else ("tool", "wheelfix")), options, tuple(commands))
     reader.read(table)
     if reader.faults:

@@ -104,7 +104,7 @@ def read_document(text: str, path: str) -> list[Build]:
     """Return the builds of a saved scan; InputError when it is none."""
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is no saved scan", because=str(error)) from error
     if not isinstance(document, dict) or document.get("schema") != SCAN_SCHEMA:
         raise InputError(f"{path} is no saved scan", because=f"its schema is not {SCAN_SCHEMA}")
