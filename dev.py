@@ -88,7 +88,7 @@ def make_environment() -> None:
 
 def run(arguments: list[str]) -> None:
     """Run the environment's Python in this folder; its failure is ours."""
-    environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
+    environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}", "NO_MKDOCS_2_WARNING": "1"}
     code = subprocess.call([str(PYTHON), *arguments], cwd=HERE, env=environment)
     if code:
         sys.exit(code)

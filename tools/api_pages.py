@@ -63,11 +63,13 @@ def _class(name: str, thing: type) -> str:
         return text
     notes = _field_notes(thing)
     rows = [
-        (code(item.name), code(str(item.type).replace("|", "or")), notes.get(item.name, ""))
+        (code(item.name), code(str(item.type).replace("|", "or")), " ".join(notes.get(item.name, "").split()))
         for item in dataclasses.fields(thing)
     ]
     rows += [
-        (code(key), "property", _prose(value.fget)) for key, value in vars(thing).items() if isinstance(value, property)
+        (code(key), "property", " ".join(_prose(value.fget).split()))
+        for key, value in vars(thing).items()
+        if isinstance(value, property)
     ]
     return text + table(("field", "type", "meaning"), rows)
 

@@ -12,9 +12,12 @@ NOTE = "<!-- Made by `python dev.py generate`; do not edit by hand. -->\n"
 
 
 def cell(text: object) -> str:
-    """Return text that stays inside one cell of a table and is not taken for markup."""
-    flat = " ".join(str(text).split())
-    parts = re.split(r"(`[^`]*`)", flat)
+    """Return text that stays inside one cell of a table and is not taken for markup; its line breaks are kept."""
+    return "<br>".join(_line(" ".join(line.split())) for line in str(text).split("\n"))
+
+
+def _line(text: str) -> str:
+    parts = re.split(r"(`[^`]*`)", text)
     return "".join(_code(part[1:-1]) if part.startswith("`") else _plain(part) for part in parts)
 
 

@@ -63,9 +63,9 @@ def _value(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {code(item)}" for key, item in value.items())
+        return "\n".join(f"{key}: {code(item)}" for key, item in value.items())
     if isinstance(value, list):
-        return ", ".join(_value(name, item) for item in value)
+        return "\n".join(_value(name, item) for item in value)
     return code(value) if name in CODE else str(value)
 
 

@@ -30,7 +30,7 @@ EXAMPLES = """\
   wheelfix scan dist\\*.whl                     one wheel or many; patterns may stay quoted
   wheelfix scan dist --fail-on warning         a folder of wheels, stricter
   wheelfix scan C:\\envs\\build --package torch  an installed environment
-  wheelfix scan torch.whl --root C:\\CUDA\\v11.7 say what could be vendored from there
+  wheelfix scan torch.whl --root C:\\CUDA\\v11.7   say what could be vendored from there
   wheelfix scan torch.whl --format json -o scan.json
 """
 

@@ -1,0 +1,126 @@
+"""Console blocks are run on the example and print what they show; Python blocks run; TOML blocks are read."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import WRITTEN, blocks, fits, split, steps
+from wheelfix import example
+from wheelfix.cli.main import main
+
+STORIES = {"cu117": example.kepler_cu117, "cu114": example.kepler_cu114}
+
+
+def pages_with(language):
+    return [page for page in WRITTEN if any(block.language == language for block in blocks(page))]
+
+
+def name(page):
+    return page.stem
+
+
+def lay_out(folder, story):
+    """Put the files of a story into a folder, as ``wheelfix demo --keep`` leaves them."""
+    for old in ("dist", "roots", "wheelhouse"):
+        shutil.rmtree(folder / old, ignore_errors=True)
+    example.write_wheel(STORIES[story](), folder / "dist")
+    example.write_roots(STORIES[story](), folder / "roots")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with the example, where this machine's toolkits and settings do not show."""
+    lay_out(tmp_path, "cu117")
+    monkeypatch.chdir(tmp_path)
+    for variable in [key for key in os.environ if key.startswith("WHEELFIX_")]:
+        monkeypatch.delenv(variable)
+    for variable in ("FORCE_COLOR", "GITHUB_STEP_SUMMARY"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("WHEELFIX_NO_DISCOVER", "1")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the blocks are for bash")
+@pytest.mark.parametrize("page", pages_with("console"), ids=name)
+def test_console(page, place):
+    for block in blocks(page):
+        if block.language != "console":
+            continue
+        if "example" in block.orders:
+            lay_out(place, block.orders["example"])
+        found = steps(block)
+        for number, step in enumerate(found):
+            code, output = run(step.command)
+            where = f"{block.place}: {step.command}\n{output}"
+            assert code == (int(block.orders.get("exit", 0)) if number == len(found) - 1 else 0), where
+            if step.output:
+                assert fits(step.output, output.splitlines()), where
+
+
+def run(command):
+    """Run a line; plain commands of ours in this process, because there are many."""
+    if command.startswith("wheelfix ") and not set(command) & set("|<>&;*$("):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            return main(split(command)[1:]), output.getvalue()
+    for tool in ("zip", "unzip"):
+        if f"{tool} -" in command and not shutil.which(tool):
+            pytest.skip(f"there is no {tool} here (Debian: apt-get install {tool})")
+    done = subprocess.run(
+        ["bash", "-c", command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        encoding="utf-8",
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("page", pages_with("python"), ids=name)
+def test_python(page, place, capsys):
+    """The blocks of a page share their names, as they would in one session."""
+    names = {}
+    for block in blocks(page):
+        if block.language == "python":
+            exec(compile(block.text, block.place, "exec"), names)
+            printed = capsys.readouterr().out
+            for line in block.text.splitlines():
+                _, mark, comment = line.partition("  # ")
+                if mark and line.startswith("print("):
+                    assert comment.strip().partition("…")[0].strip() in printed, line
+
+
+@pytest.mark.parametrize("page", pages_with("toml"), ids=name)
+def test_toml(page, place, capsys):
+    """Tables that speak to wheelfix are understood by it."""
+    for block in blocks(page):
+        if block.language == "toml":
+            Path("pyproject.toml").write_text(block.text, encoding="utf-8")
+            assert main(["repair", "--show-config"]) == 0
+            shown = capsys.readouterr().out
+            assert ("pyproject.toml" in shown) == ("[tool.wheelfix" in block.text)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "same"),
+    [
+        pytest.param(("a", "b"), ["a", "b  "], True, id="equal but for blanks at the end"),
+        pytest.param(("a",), ["a", "b"], False, id="more than expected"),
+        pytest.param(("...", "b"), ["a", "a", "b"], True, id="lines left out"),
+        pytest.param(("a", "..."), ["a"], True, id="nothing left out"),
+        pytest.param(("from ... (x)",), ["from /tmp/y (x)"], True, id="text left out"),
+        pytest.param(("a",), [], False, id="nothing"),
+    ],
+)
+def test_fits(expected, actual, same):
+    assert fits(expected, actual) is same
