@@ -23,6 +23,8 @@ def test_parses(words):
         assert parts[0] == "COMMAND" or root_parser().options()
         return
     assert parts[0] in COMMANDS
+    if len(parts) == 1:
+        return
     parser = command_parser(parts[0], load_command(parts[0]))
     if "--help" in parts or "-h" in parts:
         return
