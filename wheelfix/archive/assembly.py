@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wheelfix.model import ByteSource
 
 _LEVEL_FLAGS = 0x0006
+_PLACE = struct.Struct("<HH6sI")
 
 
 class Assembly:
@@ -44,9 +45,9 @@ class Assembly:
         run_start = run_end = 0
         for local in read_locals(source, members):
             member = local.member
-            reason = source.why_refused(member) or ("" if local.data else "there is no header before its data")
-            if reason:
-                raise CannotRepair(f"{source.path}: cannot copy {member.name!r}", because=reason)
+            if not local.data or source.why_refused(member):
+                because = source.why_refused(member) or "there is no header before its data"
+                raise CannotRepair(f"{source.path}: cannot copy {member.name!r}", because=because)
             if not _in_order(local, rename):
                 self._copy(source, run_start, run_end)
                 run_start = run_end = 0
@@ -66,12 +67,11 @@ class Assembly:
 
     def _enter(self, source: Archive, member: Member, offset: int) -> None:
         """Take over the old directory entry with a new offset."""
-        at = len(self._directory)
-        entry = source.directory
-        end = member.entry + 46 + (entry[member.entry + 28] | entry[member.entry + 29] << 8) + len(member.extra)
-        self._directory += entry[member.entry : end]
-        struct.pack_into("<HH", self._directory, at + 32, 0, 0)  # no comment, first disk
-        struct.pack_into("<I", self._directory, at + 42, offset)
+        old, at, entry = source.directory, len(self._directory), member.entry
+        end = entry + 46 + (old[entry + 28] | old[entry + 29] << 8) + len(member.extra)
+        self._directory += old[entry:end]
+        # No comment, first disk, the attributes as they are, and where the header is now.
+        _PLACE.pack_into(self._directory, at + 32, 0, 0, old[entry + 36 : entry + 42], offset)
 
     def copy_packed(self, archive: Archive, member: Member, data: int, header: Header) -> None:
         """Append a member's packed bytes, which begin at ``data``, under a header of its own."""
@@ -122,14 +122,14 @@ class Assembly:
 
 def _in_order(local: Local, rename: Mapping[str, str]) -> bool:
     """Whether the member can be copied with its header as it is."""
-    member = local.member
+    member, extra = local.member, local.extra
     return not (
         local.differences
         or member.spelled is not None
         or local.flags & DESCRIPTOR
-        or (local.extra and not _harmless(local.extra))
+        or (extra and not _harmless(extra))
         or (member.extra and not _harmless(member.extra))
-        or rename.get(member.name, member.name) != member.name
+        or (rename and rename.get(member.name, member.name) != member.name)
     )
 
 

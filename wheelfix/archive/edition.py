@@ -84,6 +84,8 @@ class Arrangement:
     new_last: tuple[NewMember, ...]
     replaced: Mapping[str, Member]
     """Old members that a new one (or the new RECORD) takes the place of, by new name."""
+    kept_files: frozenset[str]
+    """The new names of all old members but folders."""
 
 
 def arrange(source: Archive, edition: Edition) -> Arrangement:
@@ -108,7 +110,8 @@ def arrange(source: Archive, edition: Edition) -> Arrangement:
     new = sorted(edition.add, key=attrgetter("name"))
     if any(member.name in ours for member in new):
         raise UsageError("RECORD is written by the writer itself")
-    _check_names(source.path, final, [member.name for member in new])
+    suspicious = edition.rename or any(fault.kind in {"unsafe-path", "backslash-name"} for fault in source.faults)
+    _check_names(source.path, final, [member.name for member in new], look_at_kept=bool(suspicious))
     inside = [name.startswith(folder) for name in final]
     return Arrangement(
         tuple(member for member, within in zip(kept, inside, strict=True) if not within),
@@ -116,25 +119,25 @@ def arrange(source: Archive, edition: Edition) -> Arrangement:
         tuple(member for member, within in zip(kept, inside, strict=True) if within),
         tuple(member for member in new if member.name.startswith(folder)),
         replaced,
+        frozenset(name for name in final if name[-1] != "/"),
     )
 
 
-def _check_names(path: Path, kept: Sequence[str], new: Sequence[str]) -> None:
+def _check_names(path: Path, kept: Sequence[str], new: Sequence[str], *, look_at_kept: bool) -> None:
     """CannotRepair if the new wheel would have two members of a name, or a name that nobody should unpack."""
     final = [*kept, *new]
-    if not names.all_plain(final):
-        for name in final:
+    unknown = final if look_at_kept else new
+    if not names.all_plain(unknown):
+        for name in unknown:
             reason = names.why_unsafe(name) or ("folders must be separated by slashes" if "\\" in name else "")
             if reason:
                 raise CannotRepair(f"{path}: refusing to write {name!r}", because=reason)
     if len(set(final)) != len(final):
         twice = sorted(name for name in set(final) if final.count(name) > 1)[0]
         raise CannotRepair(f"{path}: {twice!r} would be in the wheel twice", hint="drop one of them")
-    fresh = set(new)
-    for first, second in names.collisions(final) if fresh else ():
-        if second in fresh or first in fresh:
-            because = "on Windows they are one file"
-            raise CannotRepair(f"{path}: {first!r} and {second!r} clash", because=because)
+    for first, second in names.collisions_with(kept, new):
+        because = "on Windows they are one file"
+        raise CannotRepair(f"{path}: {first!r} and {second!r} clash", because=because)
 
 
 def new_stamp(members: Iterable[Member]) -> int:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 ZIP64, UNICODE_PATH = 0x0001, 0x7075
 _USUAL_EXTRA = 64
+_WINDOW = 64 << 10
 
 
 class Local(NamedTuple):
@@ -42,27 +43,31 @@ class Local(NamedTuple):
 
 
 def read_locals(archive: Archive, members: Iterable[Member]) -> Iterator[Local]:
-    """Give the local header of each member, in the order asked."""
-    directory, read_at = archive.directory, archive.read_at
+    """Give the local header of each member, in the order asked; that of the file is the fastest."""
+    directory, make = archive.directory, Local._make
+    window, start, end = b"", 0, 0
     for member in members:
-        at, entry = member.header_offset, member.entry
-        name_end = int.from_bytes(directory[entry + 28 : entry + 30], "little") + 30
-        header = read_at(at, name_end + _USUAL_EXTRA)
+        at, entry, flags = member.header_offset, member.entry, member.flags
+        name_end = 30 + (directory[entry + 28] | directory[entry + 29] << 8)
+        # Neighbours are read together: ten thousand system calls take longer than the bytes between the headers.
+        if at < start or at + name_end + _USUAL_EXTRA > end:
+            window = archive.read_at(at, max(_WINDOW, name_end + _USUAL_EXTRA))
+            start, end = at, at + len(window)
+        here = at - start
         # The same fields in the same order, so most headers compare as a whole.
         if (
-            header[4:28] == directory[entry + 6 : entry + 30]
-            and header[:4] == b"PK\x03\x04"
-            and header[30:name_end] == directory[entry + 46 : entry + 16 + name_end]
-            and not member.flags & DESCRIPTOR
-            and member.csize != MAX32 != member.usize
+            window[here + 4 : here + 28] == directory[entry + 6 : entry + 30]
+            and window[here + 30 : here + name_end] == directory[entry + 46 : entry + 16 + name_end]
+            and window[here : here + 4] == b"PK\x03\x04"
+            and not flags & DESCRIPTOR
+            and member.csize < MAX32
+            and member.usize < MAX32
         ):
-            extra_length = header[28] | header[29] << 8
-            if not extra_length:
-                yield Local(member, at + name_end, member.flags, b"")
-                continue
-            extra = header[name_end : name_end + extra_length]
-            if len(extra) == extra_length and member.csize < MAX32 and member.usize < MAX32:
-                yield Local(member, at + name_end + extra_length, member.flags, extra)
+            extra_length = window[here + 28] | window[here + 29] << 8
+            data = at + name_end + extra_length
+            extra = window[here + name_end : data - start] if extra_length else b""
+            if len(extra) == extra_length:
+                yield make((member, data, flags, extra, 0, ()))
                 continue
         yield _compare(archive, member)
 

@@ -107,6 +107,16 @@ def collisions(names: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield first, name
 
 
+def collisions_with(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Give pairs of different names that are one file on Windows, where at least the second is a new one."""
+    yield from collisions(new)
+    wanted = {fold(name.removesuffix("/")): name for name in new}
+    for name in old if wanted else ():
+        other = wanted.get((name.lower() if name.isascii() else fold(name)).removesuffix("/"))
+        if other is not None and other != name:
+            yield name, other
+
+
 def files_as_folders(names: Collection[str]) -> Iterator[tuple[str, str]]:
     """Give pairs of a file's name and a folder's name that are the same; ``names`` had better be a set or dict."""
     folders = {name.rpartition("/")[0] for name in names}

@@ -216,6 +216,8 @@ def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> I
             yield RecordFault("signature", path, "signs a RECORD; rewriting invalidates it and PEP 815 retires it")
             continue
         row = rows.get(path)
+        if row is not None and row.size == member.usize and row.algorithm == "sha256" and path != own:
+            continue  # as nearly all are
         if row is None:
             yield RecordFault("row-missing", path, "the member has no row in RECORD")
         elif path == own:

@@ -104,15 +104,19 @@ def write_wheel(
 
 def _missing_rows(source: Archive, arrangement: Arrangement, edition: Edition, jobs: int) -> dict[str, Row]:
     """Return rows for kept members that have none, from their bytes."""
-    told = {row.path for row in edition.rows}
-    rename = edition.rename.get
-    kept = (*arrangement.kept_first, *arrangement.kept_last)
-    lacking = [member for member in kept if not member.is_dir and rename(member.name, member.name) not in told]
+    lacking = arrangement.kept_files.difference(row.path for row in edition.rows)
+    if not lacking:
+        return {}
+    new_names = {
+        member: name
+        for member in (*arrangement.kept_first, *arrangement.kept_last)
+        if (name := edition.rename.get(member.name, member.name)) in lacking
+    }
     made: dict[str, Row] = {}
-    for digest in digests(source, lacking, jobs=jobs).values() if lacking else ():
+    for digest in digests(source, new_names, jobs=jobs).values():
         if digest.error:
             raise CannotRepair(f"{source.path}: cannot read {digest.member.name!r}", because=digest.error)
-        name = rename(digest.member.name, digest.member.name)
+        name = new_names[digest.member]
         made[name] = Row(name, "sha256", encode_digest(digest.value), digest.member.usize)
     return made
 
@@ -121,15 +125,9 @@ def _rows(
     edition: Edition, arrangement: Arrangement, made: Mapping[str, Row], added: Iterable[Added]
 ) -> tuple[Row, ...]:
     """Return RECORD's rows: told ones in their order, made and new ones by name, RECORD itself last."""
-    rename = edition.rename.get
-    kept = {
-        rename(member.name, member.name)
-        for member in (*arrangement.kept_first, *arrangement.kept_last)
-        if not member.is_dir
-    }
     told: dict[str, Row] = {}
     for row in edition.rows:
-        if row.path in kept:
+        if row.path in arrangement.kept_files:
             told.setdefault(row.path, row)
     fresh = dict(made)
     for new in added:
