@@ -89,4 +89,6 @@ class RepairOptions:
     """Believe RECORD's hashes of unchanged members instead of checking every byte."""
     sbom: bool = True
     require_signed: bool = False
+    seal: bool = False
+    """Put the digest of the whole wheel into the plan, so that a lock holds for no other."""
     scan: ScanOptions = field(default_factory=ScanOptions)

@@ -166,6 +166,7 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
         trust_record=args.trust_record,
         sbom=args.sbom,
         require_signed=args.require_signed,
+        seal=args.lock is not None,
         scan=scan,
     )
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.edition import NewMember
+from wheelfix.archive.names import normalise, why_unsafe
+from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.errors import InputError
 from wheelfix.plan.model import Plan, plan_from_json
+from wheelfix.plan.sources import sha256_of
 from wheelfix.roots.condafile import open_package
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LOCK_SCHEMA = "wheelfix.lock/1"
+SOURCES = ("file", "wheel", "conda-package", "own")
 LIMIT = 64 << 20
 """No lock file is larger than this."""
 
@@ -27,9 +32,12 @@ def write_lock(plans: list[Plan], path: Path) -> None:
     """Write the plans of a repair to a file."""
     document = {"schema": LOCK_SCHEMA, "plans": [plan.to_json() for plan in plans]}
     try:
-        path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as exc:
-        raise EnvironmentFailure(f"cannot write {path}", because=exc.strerror or str(exc)) from exc
+        data = json.dumps(document, indent=2, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # a path that is no text has no other form than JSON's own
+        data = json.dumps(document, indent=2).encode()
+    with AtomicFile(path) as out:
+        out.write(data + b"\n")
+        out.commit()
 
 
 def read_lock(path: Path) -> list[Plan]:
@@ -51,16 +59,36 @@ def read_lock(path: Path) -> list[Plan]:
     plans = document.get("plans")
     if not isinstance(plans, list):
         raise InputError(f"{path} is no lock file", because="it has no list of plans")
-    return [plan_from_json(tree, f"{path}, plan {number}") for number, tree in enumerate(plans, start=1)]
+    return [_sound(plan_from_json(tree, f"{path}, plan {n}"), f"{path}, plan {n}") for n, tree in enumerate(plans, 1)]
+
+
+def _sound(plan: Plan, where: str) -> Plan:
+    """The plan, if it writes nothing but a wheel into the target folder, and nothing into that but what it pins."""
+    faults = []
+    if not plan.output.endswith(".whl") or why_unsafe(plan.output) or "/" in normalise(plan.output):
+        faults.append(f"output {plan.output!r} is no name of a wheel")
+    if plan.layout not in ("beside", "libs"):
+        faults.append(f"there is no layout {plan.layout!r}")
+    for addition in plan.additions:
+        if addition.source.kind not in SOURCES:
+            faults.append(f"{addition.target} comes from {addition.source.kind!r}, and there is no such thing")
+        if not re.fullmatch("[0-9a-f]{64}", addition.sha256):
+            faults.append(f"{addition.target} has no hash, so that anything could be put there")
+        if addition.mangle and (plan.layout != "libs" or why_unsafe(addition.name) or "/" in normalise(addition.name)):
+            faults.append(f"{addition.name!r} cannot be renamed")
+    if faults:
+        raise InputError(f"{where} is no valid plan", because="; ".join(faults[:5]))
+    return plan
 
 
 def check_lock(plan: Plan, archive: Archive, where: str) -> WheelInfo:
     """Make sure that the wheel is the one the plan was made for."""
     digest = hashlib.sha256(archive.directory).hexdigest()
-    if archive.size != plan.wheel.size or digest != plan.wheel.directory_sha256:
+    differs = archive.size != plan.wheel.size or digest != plan.wheel.directory_sha256
+    if differs or (plan.wheel.sha256 and sha256_of(archive) != plan.wheel.sha256):
         raise InputError(
             f"{archive.path} is not the wheel that {where} was written for",
-            because="its size or its directory differs",
+            because="its size or its directory differs" if differs else "its bytes differ",
             hint="plan anew with --lock, or give the wheel that was locked",
         )
     return WheelInfo.from_archive(archive)
@@ -75,10 +103,16 @@ def open_sources(plan: Plan, own: Archive) -> Iterator[tuple[NewMember, ...]]:
         for addition in plan.additions:
             source = addition.source
             if source.kind == "file":
+                if not Path(source.path).is_file():  # a pipe would keep us waiting for ever
+                    raise InputError(
+                        f"{source.path} is not there any more", because="the lock wants it", hint="plan anew"
+                    )
                 made.append(NewMember(addition.target, path=Path(source.path), sha256=addition.sha256))
             elif source.kind == "conda-package":
-                disk = open_package(Path(source.path)).dlls[source.member].disk
-                made.append(NewMember(addition.target, path=disk, sha256=addition.sha256))
+                packed = open_package(Path(source.path)).dlls.get(source.member)
+                if packed is None:
+                    raise _no_member(Path(source.path), source.member)
+                made.append(NewMember(addition.target, path=packed.disk, sha256=addition.sha256))
             else:
                 archive = own
                 if source.kind == "wheel":
@@ -87,8 +121,10 @@ def open_sources(plan: Plan, own: Archive) -> Iterator[tuple[NewMember, ...]]:
                     archive = archives[source.path]
                 member = archive.find(source.member)
                 if member is None:
-                    raise InputError(
-                        f"{archive.path} has no member {source.member}", because="it is not what was locked"
-                    )
+                    raise _no_member(archive.path, source.member)
                 made.append(NewMember(addition.target, packed=(archive, member), sha256=addition.sha256))
         yield tuple(made)
+
+
+def _no_member(path: Path, member: str) -> InputError:
+    return InputError(f"{path} has no member {member}", because="it is not what was locked")

@@ -16,7 +16,7 @@ from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, ViewFile, base_name, parent
-from wheelfix.model import Repairable, Severity, dll_key, fold
+from wheelfix.model import InView, Missing, Repairable, Severity, dll_key, fold
 from wheelfix.plan.model import (
     Addition,
     Drop,
@@ -31,6 +31,7 @@ from wheelfix.plan.model import (
 )
 from wheelfix.plan.needs import Lack, destinations, lacks, matches_any, needers
 from wheelfix.plan.objections import in_words, objections
+from wheelfix.plan.sources import sha256_of
 from wheelfix.roots.choose import choose
 from wheelfix.roots.family import family_files
 from wheelfix.roots.outcome import Choice, Conflict, Need, Terms
@@ -290,7 +291,7 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
     additions = tuple(_addition(entry, planner, entry.path in mangled) for entry in chosen)
     plan = Plan(
-        wheel=reference(archive, before),
+        wheel=reference(archive, before, seal=options.seal),
         output=output_name(archive.path.name, options.build_tag) if archive else "",
         layout="libs" if mangled else "beside",
         additions=additions,
@@ -303,18 +304,20 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
         compressor=f"{compressor.name} {compressor.version}",
         compression=options.compression,
         sbom=options.sbom and bool(chosen),
+        left_alone=_of_others(after) if mangled else (),
         notes=tuple(dict.fromkeys(warning for addition in additions for warning in addition.warnings)),
     )
     return Planned(plan, chosen, after)
 
 
-def reference(archive: Archive | None, before: Examination) -> WheelRef:
+def reference(archive: Archive | None, before: Examination, *, seal: bool = False) -> WheelRef:
     """What identifies the wheel that a plan is for; an installed distribution has no archive."""
     identity = before.identity
     if archive is None:
         return WheelRef(identity.path, identity.name, identity.version, 0, "")
     digest = hashlib.sha256(archive.directory).hexdigest()
-    return WheelRef(str(archive.path), identity.name, identity.version, archive.size, digest)
+    whole = sha256_of(archive) if seal else ""
+    return WheelRef(str(archive.path), identity.name, identity.version, archive.size, digest, whole)
 
 
 def output_name(name: str, build_tag: str | None) -> str:
@@ -356,6 +359,17 @@ def _may_be_renamed(path: str) -> bool:
     return member is None or member.family.rename
 
 
+def _of_others(after: Examination) -> tuple[str, ...]:
+    """The DLLs of Windows, Python, drivers and owners, and what may be missing; as they compare and as spelled."""
+    found: dict[str, None] = {}
+    for edge in after.report.resolution.edges:
+        if not isinstance(edge.provider, InView):
+            found[dll_key(edge.name)] = None
+            if isinstance(edge.provider, Missing):
+                found[edge.name] = None
+    return tuple(sorted(found))
+
+
 def _addition(entry: Chosen, planner: _Planner, mangle: bool) -> Addition:
     target = planner.view.origin(entry.path)
     if mangle:
@@ -364,7 +378,8 @@ def _addition(entry: Chosen, planner: _Planner, mangle: bool) -> Addition:
     if entry.file is None:
         origin = planner.before.subject.view.origin(entry.own)
         source = Source("own", planner.before.identity.path, origin, origin="this wheel")
-        size, digest, version = planner.view.file(entry.path).size, "", ""
+        own = planner.view.file(entry.path)
+        size, digest, version = own.size, sha256_of(own.open()), ""
     else:
         file, index = entry.file, planner.index
         kind = file.root.kind if file.root.is_file else "file"

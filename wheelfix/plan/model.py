@@ -123,6 +123,8 @@ class WheelRef:
     size: int
     directory_sha256: str
     """Digest of the central directory, which has size and CRC of every member."""
+    sha256: str = ""
+    """Digest of the whole file, for a lock; empty when none was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,8 @@ class Plan:
     """Name and version of what compresses new members."""
     compression: str = "6"
     sbom: bool = True
+    left_alone: tuple[str, ...] = ()
+    """With the layout ``libs``: DLLs that others bring or that may be missing, which delvewheel must not look for."""
     notes: tuple[str, ...] = ()
 
     @property

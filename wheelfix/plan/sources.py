@@ -2,28 +2,61 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.edition import NewMember
 from wheelfix.errors import EnvironmentFailure
+from wheelfix.pe.stream import FileSource, chunks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from wheelfix.archive.members import Member
     from wheelfix.archive.reader import Archive
+    from wheelfix.model import ByteSource
     from wheelfix.plan.make import Planned
     from wheelfix.roots.index import RootIndex
 
 
 def new_members(planned: Planned, archive: Archive, index: RootIndex) -> tuple[NewMember, ...]:
-    """The additions of a plan that go into the wheel as they are, without what delvewheel renames."""
+    """The additions of a plan, in its order; what delvewheel renames is among them."""
     made = []
     for entry, addition in zip(planned.chosen, planned.plan.additions, strict=True):
-        if addition.mangle:
-            continue
         packed = index.packed(entry.file) if entry.file else (archive, _member(archive, addition.source.member))
         path = None if packed or entry.file is None else index.disk_path(entry.file)
         made.append(NewMember(addition.target, path=path, packed=packed, sha256=addition.sha256))
     return tuple(made)
+
+
+@contextlib.contextmanager
+def opened(new: NewMember) -> Iterator[ByteSource]:
+    """The bytes of a member that comes from a file or from another archive."""
+    if new.packed is not None:
+        archive, member = new.packed
+        yield archive.source(member)
+    elif new.path is not None:
+        with FileSource(new.path) as source:
+            yield source
+
+
+def bytes_of(new: NewMember) -> Iterator[bytes]:
+    """The same from front to back; those of another archive are checked against their CRC."""
+    if new.packed is not None:
+        archive, member = new.packed
+        yield from archive.chunks(member)
+    elif new.path is not None:
+        with FileSource(new.path) as source:
+            yield from chunks(source)
+
+
+def sha256_of(source: ByteSource) -> str:
+    """The digest of all bytes, in hexadecimal."""
+    digest = hashlib.sha256()
+    for piece in chunks(source):
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def _member(archive: Archive, name: str) -> Member:

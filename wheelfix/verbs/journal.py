@@ -103,7 +103,7 @@ def _checked(document: dict[str, Json], path: Path) -> Journal:
 
 def _inside(path: Path, prefix: Path) -> bool:
     """Whether a file lies in the environment, links followed."""
-    if path.name in ("", ".", "..") or not str(path).isprintable():
+    if path.name in ("", ".", "..") or "\0" in str(path):
         return False
     try:
         return (path.parent.resolve() / path.name).is_relative_to(prefix.resolve())

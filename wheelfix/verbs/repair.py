@@ -12,15 +12,18 @@ from wheelfix.archive.record import check_record
 from wheelfix.errors import CannotRepair
 from wheelfix.model import Repairable, Severity
 from wheelfix.options import RepairOptions
+from wheelfix.pe.signature import read_signature
 from wheelfix.plan.lock import check_lock, open_sources
 from wheelfix.plan.make import Planned, make_plan, still_broken
-from wheelfix.plan.sources import new_members
+from wheelfix.plan.objections import SOUND, in_words
+from wheelfix.plan.sources import new_members, opened
 from wheelfix.roots.gather import open_index
 from wheelfix.verbs.mangled import repair_with_libs
 from wheelfix.verbs.rewrite import keep, rewrite
 from wheelfix.verbs.scan import examine_wheel
 
 if TYPE_CHECKING:
+    from wheelfix.archive.edition import NewMember
     from wheelfix.model import ScanReport
     from wheelfix.plan.model import Plan
     from wheelfix.roots.index import RootIndex
@@ -76,10 +79,10 @@ def repair(
         info = before.facts.info
         assert info is not None
         stale = {fault.path for fault in before.facts.record_faults}
-        if planned.plan.layout == "libs":
-            plan, after, size = repair_with_libs(archive, before, planned, index, options, target)
-            return Repaired(Outcome.REPAIRED, plan, target, before.report, after, size)
         members = new_members(planned, archive, index)
+        if planned.plan.layout == "libs":
+            plan, after, size = repair_with_libs(archive, planned.plan, members, stale, options, target)
+            return Repaired(Outcome.REPAIRED, plan, target, before.report, after, size)
         written = rewrite(archive, info, planned.plan, members, stale, target, options)
         return Repaired(Outcome.REPAIRED, planned.plan, target, before.report, planned.after.report, written.size)
 
@@ -87,16 +90,35 @@ def repair(
 def replay(plan: Plan, options: RepairOptions, where: str) -> Repaired:
     """Carry out a locked plan: the same wheel, the same sources, nothing else."""
     path = Path(plan.wheel.path)
+    options = replace(options, compression=plan.compression, compressor=plan.compressor.partition(" ")[0])
     with Archive.open(path, options.scan.limits) as archive, open_sources(plan, archive) as members:
         info = check_lock(plan, archive, where)
+        if options.require_signed:
+            _refuse_unsigned(plan, members)
         target = target_of(path, plan, options)
         if not plan.changes:
             return Repaired(Outcome.UNCHANGED, plan, keep(archive, target), None, None)
         stale: set[str] = set()
         if not options.trust_record:
             stale = {fault.path for fault in check_record(archive, hashes=True, jobs=options.scan.jobs)}
+        if plan.layout == "libs":
+            named, after, size = repair_with_libs(archive, plan, members, stale, options, target)
+            return Repaired(Outcome.REPAIRED, named, target, None, after, size)
         written = rewrite(archive, info, plan, members, stale, target, options)
         return Repaired(Outcome.REPAIRED, plan, target, None, None, written.size)
+
+
+def _refuse_unsigned(plan: Plan, members: tuple[NewMember, ...]) -> None:
+    """CannotRepair if a DLL that comes from outside has no signature that holds."""
+    for new, addition in zip(members, plan.additions, strict=True):
+        if addition.source.kind != "own":
+            with opened(new) as source:
+                signature = read_signature(source)
+            if signature.status != SOUND:
+                raise CannotRepair(
+                    f"{plan.wheel.path} cannot be repaired",
+                    because=f"{new.origin} {in_words(signature)}, and --require-signed was given",
+                )
 
 
 def target_of(path: Path, plan: Plan, options: RepairOptions) -> Path:

@@ -1,0 +1,192 @@
+"""A lock lets in what it pins, byte for byte, and nothing else; one that a stranger wrote gets no further."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.pe.test_signature import signed
+from tests.support.wheels import build_wheel
+from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
+from wheelfix.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.pe.forge import forge_dll
+from wheelfix.plan.lock import read_lock, write_lock
+from wheelfix.verbs.repair import repair_wheel, replay
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from wheelfix.plan.model import Plan
+
+    Edit = Callable[[dict[str, Any]], object]
+
+PLAIN = forge_dll("libiomp5md.dll", exports=["omp_get_num_threads"])
+
+
+class Bench:
+    """A wheel that lacks a DLL, a root that has it, and the lock of its repair."""
+
+    def __init__(self, folder: Path, *, dll: str = "libiomp5md.dll", data: bytes = PLAIN, **more: Any) -> None:
+        self.folder = folder
+        module = forge_dll("ext.pyd", imports={dll: ["omp_get_num_threads"]}, exports=["PyInit_ext"])
+        files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
+        self.wheel = build_wheel(folder / "dist", "pkg", "1.0", files=files, stored=True)
+        self.root = folder / "root"
+        self.root.mkdir()
+        self.dll = self.root / dll
+        self.dll.write_bytes(data)
+        scan = ScanOptions(roots=RootOptions(roots=(self.root,), discover=False), jobs=1)
+        self.options = RepairOptions(wheel_dir=folder / "out", seal=True, scan=scan, **more)
+        result = repair_wheel(self.wheel, self.options)
+        assert result.output is not None
+        self.made = result.output.read_bytes()
+        self.lock = folder / "lock.json"
+        write_lock([result.plan], self.lock)
+
+    def change(self, edit: Edit) -> None:
+        """Edit the plan in the lock file."""
+        document = json.loads(self.lock.read_text(encoding="utf-8"))
+        edit(document["plans"][0])
+        self.lock.write_text(json.dumps(document), encoding="utf-8")
+
+    def replay(self, **more: Any) -> bytes:
+        """Carry the lock out, with the options of somebody who knows nothing of those it was made with."""
+        scan = ScanOptions(roots=RootOptions(discover=False), jobs=1)
+        (plan,) = read_lock(self.lock)
+        made = replay(plan, RepairOptions(wheel_dir=self.folder / "again", scan=scan, **more), str(self.lock)).output
+        assert made is not None
+        return made.read_bytes()
+
+    @property
+    def written(self) -> list[str]:
+        again = self.folder / "again"
+        return sorted(path.name for path in again.iterdir()) if again.exists() else []
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param({}, id="beside"),
+        pytest.param({"dll": "frobnicate.dll", "layout": "libs"}, id="renamed"),
+        pytest.param({"compression": "9", "compressor": "zlib"}, id="other-compression"),
+        pytest.param({"compression": "store"}, id="stored"),
+        pytest.param({"build_tag": "7"}, id="build-tag"),
+    ],
+)
+def test_the_same_bytes_come_out(tmp_path: Path, how: dict[str, Any]) -> None:
+    """A plan with renamed DLLs used to be carried out without renaming, and the wheel did not load."""
+    bench = Bench(tmp_path, **how)
+    assert bench.replay() == bench.made
+
+
+def test_another_source_is_refused(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.dll.write_bytes(PLAIN[:-1] + b"!")
+    with pytest.raises(EnvironmentFailure, match="is not the file that was planned"):
+        bench.replay()
+    assert bench.written == []
+
+
+def test_another_source_is_refused_where_it_would_be_renamed(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, dll="frobnicate.dll", layout="libs")
+    bench.dll.write_bytes(PLAIN[:-1] + b"!")
+    with pytest.raises(EnvironmentFailure, match="changed since it was planned"):
+        bench.replay()
+    assert bench.written == []
+
+
+def test_a_wheel_with_other_bytes_under_the_same_directory_is_refused(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    data = bytearray(bench.wheel.read_bytes())
+    with zipfile.ZipFile(bench.wheel) as archive:
+        entry = archive.getinfo("pkg/ext.cp311-win_amd64.pyd")
+    data[entry.header_offset + 30 + len(entry.filename) + 700] ^= 1
+    bench.wheel.write_bytes(data)
+    with pytest.raises(InputError, match="its bytes differ"):
+        bench.replay()
+    assert bench.written == []
+
+
+def _addition(**values: object) -> Edit:
+    return lambda plan: plan["additions"][0].update(values)
+
+
+def _source(**values: object) -> Edit:
+    return lambda plan: plan["additions"][0]["source"].update(values)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        pytest.param(lambda plan: plan.update(output="../../evil-1.0-py3-none-any.whl"), id="output-above"),
+        pytest.param(lambda plan: plan.update(output="/tmp/evil-1.0-py3-none-any.whl"), id="output-absolute"),
+        pytest.param(lambda plan: plan.update(output="..\\evil-1.0-py3-none-any.whl"), id="output-backslash"),
+        pytest.param(lambda plan: plan.update(output="C:evil.whl"), id="output-drive"),
+        pytest.param(lambda plan: plan.update(output="evil.exe"), id="output-no-wheel"),
+        pytest.param(lambda plan: plan.update(output=""), id="output-empty"),
+        pytest.param(lambda plan: plan.update(layout="sideways"), id="layout"),
+        pytest.param(_addition(sha256=""), id="no-hash"),
+        pytest.param(_addition(sha256="0" * 63 + "G"), id="odd-hash"),
+        pytest.param(_source(kind="url"), id="unknown-source"),
+        pytest.param(_addition(mangle=True), id="renamed-without-libs"),
+        pytest.param(_addition(size="1"), id="wrong-type"),
+        pytest.param(_addition(surprise=1), id="unknown-field"),
+    ],
+)
+def test_a_plan_that_asks_for_anything_else_is_refused(
+    tmp_path: Path, edit: Callable[[dict[str, Any]], object]
+) -> None:
+    bench = Bench(tmp_path)
+    bench.change(edit)
+    with pytest.raises(InputError, match="no valid plan"):
+        read_lock(bench.lock)
+
+
+@pytest.mark.parametrize(
+    "target", ["../evil.dll", "/evil.dll", "C:/evil.dll", "pkg/NUL.dll", "pkg/a.dll:x", "pkg\\a.dll"]
+)
+def test_a_target_outside_the_wheel_is_not_written(tmp_path: Path, target: str) -> None:
+    bench = Bench(tmp_path)
+    bench.change(_addition(target=target))
+    with pytest.raises(CannotRepair, match="refusing to write"):
+        bench.replay()
+    assert bench.written == []
+
+
+def test_sources_that_are_gone_are_named(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.dll.unlink()
+    with pytest.raises(InputError, match=r"libiomp5md\.dll is not there"):
+        bench.replay()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders here")
+def test_a_pipe_does_not_keep_us_waiting(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.dll.unlink()
+    os.mkfifo(bench.dll)
+    with pytest.raises(InputError, match=r"libiomp5md\.dll is not there"):
+        bench.replay()
+
+
+def test_signatures_can_be_demanded_of_a_lock(tmp_path: Path) -> None:
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "signed").mkdir()
+    with pytest.raises(CannotRepair, match="is not signed, and --require-signed"):
+        Bench(tmp_path / "bare").replay(require_signed=True)
+    bench = Bench(tmp_path / "signed", data=signed(PLAIN))
+    assert bench.replay(require_signed=True) == bench.made
+
+
+def test_a_path_that_is_no_text_can_be_locked(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    (plan,) = read_lock(bench.lock)
+    odd: Plan = replace(plan, wheel=replace(plan.wheel, path="/tmp/\udcff.whl"))
+    write_lock([odd], bench.lock)
+    assert read_lock(bench.lock) == [odd]
