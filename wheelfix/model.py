@@ -401,6 +401,18 @@ class ScannedImage:
 
 
 @dataclass(frozen=True, slots=True)
+class CudaStory:
+    """What there is to know about the CUDA of a wheel."""
+
+    release: str
+    """``11.7``, or the majors that the names of its DLLs tell."""
+    driver: str
+    """The oldest driver for Windows that runs it; empty when the tables do not know."""
+    text: str
+    """All of it in one paragraph."""
+
+
+@dataclass(frozen=True, slots=True)
 class ScanReport:
     """What ``wheelfix scan`` says about one wheel, package folder or installed distribution."""
 
@@ -414,6 +426,10 @@ class ScanReport:
     missing: tuple[MissingDll, ...]
     first_failure: Prediction | None
     findings: tuple[Finding, ...]
+    archs: tuple[str, ...] | None = None
+    """GPU code of all images together; None when nobody asked."""
+    cuda: CudaStory | None = None
+    """None for what has nothing to do with CUDA."""
 
     @property
     def verdict(self) -> Verdict:

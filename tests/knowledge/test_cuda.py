@@ -13,8 +13,8 @@ from wheelfix.knowledge.cuda import (
     is_versioned_by_patch,
     parse_cuda,
     release,
-    release_of_file_version,
     release_of_local_version,
+    release_of_product,
 )
 from wheelfix.knowledge.tables import TableFault, read_text
 
@@ -123,8 +123,14 @@ def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("file", "expected"),
-    [((6, 14, 11, 11070), (11, 7)), ((6, 14, 11, 12080), (12, 8)), ((8, 9, 4, 25), None), ((6, 14, 11, 0), None)],
+    ("product", "expected"),
+    [
+        ("NVIDIA CUDA 11.7.99 NVRTC Library", (11, 7)),
+        ("NVIDIA CUDA 12.9.79 Runtime", (12, 9)),
+        ("NVIDIA CUDA BLAS Library", None),
+        ("NVIDIA cuDNN Library", None),
+        ("", None),
+    ],
 )
-def test_the_toolkit_in_a_version_resource(file: tuple[int, int, int, int], expected: tuple[int, int] | None) -> None:
-    assert release_of_file_version(file) == expected
+def test_the_toolkit_in_a_version_resource(product: str, expected: tuple[int, int] | None) -> None:
+    assert release_of_product(product) == expected

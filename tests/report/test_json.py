@@ -10,7 +10,7 @@ import pytest
 
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
-from wheelfix.model import FileVersion
+from wheelfix.model import CudaStory, FileVersion, GpuFit
 from wheelfix.report.formats import Failure
 from wheelfix.report.json_ import render_scan
 from wheelfix.schemas import load_schema
@@ -60,6 +60,20 @@ def test_facts_that_were_asked_for_are_added():
     check(document)
     assert document["wheels"][0]["images"][0]["archs"] == ["sm_86", "ptx_86"]
     assert document["wheels"][0]["images"][0]["version"] == "1.2.3.4"
+
+
+def test_gpu_code_and_cuda_are_added():
+    report = clean_wheel()
+    image = dataclasses.replace(report.images[0], archs=("sm_86",), gpu=GpuFit("RTX 5070", "sm_120", "none"))
+    told = dataclasses.replace(
+        report, images=(image,), archs=("sm_86",), cuda=CudaStory("11.7", "452.39", "Made for CUDA 11.7.")
+    )
+    document = json.loads(render_scan([told]))
+    check(document)
+    wheel = document["wheels"][0]
+    assert wheel["images"][0]["gpu"] == {"card": "RTX 5070", "arch": "sm_120", "fit": "none"}
+    assert wheel["archs"] == ["sm_86"]
+    assert wheel["cuda"] == {"release": "11.7", "driver": "452.39", "text": "Made for CUDA 11.7."}
 
 
 def test_inputs_that_could_not_be_read_are_named():

@@ -135,6 +135,7 @@ def subject(
     record_faults: tuple[RecordFault, ...] = (),
     torch: TorchFacts | None = None,
     versions: Mapping[str, tuple[int, int, int, int]] | None = None,
+    products: Mapping[str, str] | None = None,
     archs: Mapping[str, tuple[str, ...]] | None = None,
     gpu: str | None = None,
     unsigned: Iterable[str] = (),
@@ -146,6 +147,7 @@ def subject(
     """Return a subject; what events name is reached, and so is what they import from the view."""
     outcomes = tuple(events)
     known = {path: FileVersion(version) for path, version in (versions or {}).items()}
+    known |= {path: FileVersion(strings={"ProductName": product}) for path, product in (products or {}).items()}
     files = [
         ViewFile(path, path.removeprefix(SITE), facts.size, opener((contents or {}).get(path, b"")))
         for path, facts in images.items()

@@ -55,14 +55,14 @@ def release_of_local_version(version: str) -> Release | None:
     return (int(match["major"]), int(match["minor"])) if match else None
 
 
-def release_of_file_version(file: tuple[int, int, int, int]) -> Release | None:
-    """Return the toolkit that the version resource of CUDA's own DLLs tells: 6.14.11.11070 is 11.7; None for others.
+def release_of_product(product: str) -> Release | None:
+    """Return the toolkit that the product name of a CUDA DLL tells: ``NVIDIA CUDA 11.7.99 NVRTC Library``; or None.
 
-    Read from cudart64_110.dll of nvidia-cuda-runtime-cu11 11.7.99; NVIDIA writes its driver-like scheme there.
+    cudart, NVRTC and nvJitLink have such a name. The mathematical libraries count their own releases: cuBLAS 11.10
+    belongs to CUDA 11.7.
     """
-    if file[:3] != (6, 14, 11) or file[3] < 1000:
-        return None
-    return file[3] // 1000, file[3] % 1000 // 10
+    match = re.match(r"NVIDIA CUDA (\d+)\.(\d+)\.\d+ ", product)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def parse_cuda(table: str, text: str) -> CudaTable:

@@ -39,6 +39,8 @@ class Drivers:
 
     needed: dict[tuple[int, ...], int]
     """CUDA major, or major and minor, to the oldest branch that runs it."""
+    windows: dict[int, str]
+    """Branch to its first driver for Windows."""
     generations: tuple[Generation, ...]
     languages: tuple[Language, ...]
     """Versions of PTX, oldest first."""
@@ -48,9 +50,10 @@ def parse_drivers(table: str, text: str) -> Drivers:
     """Turn the table's text into values; every fault is told at once."""
     tree = parse_toml(table, text)
     check = Checker(table)
-    rows = check.rows(tree, "cuda", ["release", "driver"])
+    rows = check.rows(tree, "cuda", ["release", "driver"], ["windows"])
     check.unique("release", (row["release"] for row in rows))
     needed = {tuple(int(part) for part in row["release"].split(".")): int(row["driver"]) for row in rows}
+    windows = {int(row["driver"]): row["windows"] for row in rows if "windows" in row}
     generations = tuple(
         Generation(row["name"], _pair(row["from"]), _pair(row["to"]), int(row["driver"]), row["source"])
         for row in check.rows(tree, "generation", ["name", "from", "to", "driver"])
@@ -66,7 +69,7 @@ def parse_drivers(table: str, text: str) -> Drivers:
         if not (old.version < new.version and old.cuda < new.cuda and old.driver < new.driver):
             check.faults.append(f"PTX {new.version[0]}.{new.version[1]} is not newer than the one before")
     check.finish()
-    return Drivers(needed, generations, languages)
+    return Drivers(needed, windows, generations, languages)
 
 
 def _pair(text: str) -> Pair:
@@ -83,6 +86,11 @@ def driver_needed(major: int, minor: int) -> int | None:
     """Return the oldest driver branch that runs a CUDA release; None when the table does not know it."""
     needed = _drivers().needed
     return needed.get((major, minor), needed.get((major,)))
+
+
+def windows_driver(branch: int) -> str:
+    """Return the first driver for Windows of a branch, as far as it is known; else the branch."""
+    return _drivers().windows.get(branch, str(branch))
 
 
 def last_driver(major: int, minor: int) -> Generation | None:

@@ -53,7 +53,7 @@ def failure_value(failure: Failure) -> Json:
 
 def scan_value(report: ScanReport, context: Context = DEFAULT) -> dict[str, Json]:
     """Return the report on one wheel as plain values."""
-    return {
+    value: dict[str, Json] = {
         "path": report.path,
         "name": report.name,
         "version": report.version,
@@ -65,6 +65,11 @@ def scan_value(report: ScanReport, context: Context = DEFAULT) -> dict[str, Json
         "first_failure": prediction_value(report.first_failure) if report.first_failure else None,
         "findings": [finding_value(finding, known=context.known(report, finding)) for finding in report.findings],
     }
+    if report.archs is not None:
+        value["archs"] = list(report.archs)
+    if report.cuda is not None:
+        value["cuda"] = {"release": report.cuda.release, "driver": report.cuda.driver, "text": report.cuda.text}
+    return value
 
 
 def image_value(image: ScannedImage) -> dict[str, Json]:

@@ -12,14 +12,14 @@ from wheelfix.knowledge.cuda import cuda_majors_for, release
 from wheelfix.knowledge.drivers import cuda_of_driver, driver_for_ptx, driver_needed, last_driver
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import Finding, Json, Repairable, Severity
-from wheelfix.rules.coherence import cuda_dlls
 from wheelfix.rules.context import Subject, base
-from wheelfix.rules.gpufit import Fit, compiles, fit, fit_of_image, parse_arch
+from wheelfix.rules.cuda import cuda_dlls
+from wheelfix.rules.gpufit import Fit, compiles, fit, fit_of_image, in_order, parse_arch
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from wheelfix.pe.fatbin import GpuCode
 
@@ -72,7 +72,7 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
 def _none(paths: list[str], codes: list[GpuCode], card: str) -> str:
     """Return what is there, that none of it runs, and how that will show."""
     has, their = ("has", "its") if len(paths) == 1 else ("have", "their")
-    archs = _ordered({arch for code in codes for arch in code.archs})
+    archs = in_order({arch for code in codes for arch in code.archs})
     message = f"{listing([base(path) for path in paths], 6)} {has} code for {listing(archs, 14)}, "
     ended = last_driver(*parse_arch(card)[:2])
     too_new = {code.ptx[arch] for code in codes for arch in code.ptx if fit([arch], card) is Fit.PTX}
@@ -95,14 +95,9 @@ def _ptx_only(paths: list[str], codes: list[GpuCode], card: str) -> str:
     needed = driver_for_ptx(max(versions)) if versions else None
     message = (
         f"{listing([base(path) for path in paths], 6)} {has} no machine code for {card}, only PTX "
-        f"({listing(_ordered(usable))}); the driver compiles {it} at first use, which can take minutes, "
+        f"({listing(in_order(usable))}); the driver compiles {it} at first use, which can take minutes, "
     )
     return message + (f"and must be {needed} or later" if needed else "and a driver older than the toolkit cannot")
-
-
-def _ordered(archs: Iterable[str]) -> list[str]:
-    """Return architectures as people list them: machine code before PTX, old before new."""
-    return sorted(archs, key=lambda arch: (arch.startswith("ptx_"), parse_arch(arch)))
 
 
 def _dotted(version: tuple[int, int]) -> str:

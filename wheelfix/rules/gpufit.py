@@ -60,6 +60,11 @@ def parse_arch(text: str) -> tuple[int, int, str]:
     return int(match["major"]), int(match["minor"]), match["variant"]
 
 
+def in_order(archs: Iterable[str]) -> list[str]:
+    """Return architectures as people list them: machine code before PTX, old before new."""
+    return sorted(archs, key=lambda arch: (arch.startswith("ptx_"), parse_arch(arch)))
+
+
 def fit(archs: Iterable[str], card: str, ptx: Mapping[str, tuple[int, int]] | None = None) -> Fit:
     """Return how a DLL's code fits a card, both as architecture names.
 

@@ -8,10 +8,10 @@ from wheelfix.model import GpuFit, Image, ScannedImage
 from wheelfix.pe.fatbin import read_gpu_code
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
-from wheelfix.rules.gpufit import fit_of_image
+from wheelfix.rules.gpufit import fit_of_image, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from wheelfix.loader.view import FileView
     from wheelfix.model import ByteSource, FileVersion
@@ -80,3 +80,8 @@ def _gpu_fit(subject: Subject, image: Image, code: GpuCode) -> GpuFit | None:
     if subject.gpu is None or subject.card is None:
         return None
     return GpuFit(subject.gpu, subject.card, fit_of_image(code.archs, image.size, subject.card, code.ptx).value)
+
+
+def archs_of_all(images: Iterable[ScannedImage]) -> tuple[str, ...]:
+    """The architectures that some image has code for."""
+    return tuple(in_order({arch for image in images for arch in image.archs or ()}))

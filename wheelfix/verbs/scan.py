@@ -27,8 +27,9 @@ from wheelfix.options import ScanOptions
 from wheelfix.pe.image import read_image
 from wheelfix.roots.gather import open_index
 from wheelfix.rules.context import Subject
+from wheelfix.rules.cudastory import cuda_story
 from wheelfix.rules.registry import run
-from wheelfix.verbs.details import Details, scanned_images
+from wheelfix.verbs.details import Details, archs_of_all, scanned_images
 from wheelfix.verbs.missing import list_missing
 
 if TYPE_CHECKING:
@@ -263,17 +264,20 @@ def examine_view(
         signer=details.signer if options.signatures else nobody_asked,
         thorough=options.versions,
     )
+    images = tuple(scanned_images(subject, options))
     report = ScanReport(
         path=identity.path,
         name=identity.name,
         version=identity.version,
         tags=identity.tags,
         machine=machine,
-        images=tuple(scanned_images(subject, options)),
+        images=images,
         resolution=resolution,
         missing=list_missing(subject, index),
         first_failure=predict(view, resolution, _excused(subject)),
         findings=run(subject, options.select, options.ignore),
+        archs=archs_of_all(images) if options.archs or options.gpu is not None else None,
+        cuda=cuda_story(subject),
     )
     return Examination(report, subject, identity, facts)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from wheelfix.model import EdgeKind, Finding, Malformed, MissingDll, ScanReport, Severity, Verdict
 from wheelfix.report.formats import DEFAULT, Context
 from wheelfix.report.text.canvas import Canvas, Span
+from wheelfix.report.text.gpu import draw_gpu
 from wheelfix.report.text.tree import draw_tree
 from wheelfix.report.words import count, import_statement, label, sentence, short_path
 
@@ -42,6 +43,7 @@ def render_scan(
     _missing(canvas, report.missing, verbose=verbose)
     told = frozenset() if verbose else frozenset(item.name for item in report.missing if item.required)
     _findings(canvas, new, told, verbose=verbose)
+    draw_gpu(canvas, report)
     _known(canvas, [finding for finding in report.findings if finding not in new])
     if verbose:
         canvas.blank()

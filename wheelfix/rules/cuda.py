@@ -1,0 +1,241 @@
+"""WF402, WF403 and WF407: CUDA DLLs, labels and version files that do not belong together.
+
+What matters is one process: two CUDA majors in one wheel are two backends, in one import closure they are a fault.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.cuda import (
+    cuda_majors_for,
+    cuda_versions_for,
+    expected_name,
+    is_versioned_by_patch,
+    release,
+    release_of_local_version,
+    release_of_product,
+)
+from wheelfix.model import EdgeKind, Finding, Json, Repairable, Severity, dll_key
+from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.dependencies import missing
+from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.wording import listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from wheelfix.knowledge.cuda import Release
+
+
+def _strings(items: Iterable[str]) -> list[Json]:
+    return [*items]
+
+
+def cuda_dlls(subject: Subject, process: Iterable[str]) -> dict[str, str]:
+    """Return the CUDA DLLs that a group of files is or asks for: folded name to who brings it in."""
+    found: dict[str, str] = {}
+    for path in process:
+        key = dll_key(base(path))
+        if cuda_majors_for(key):
+            found.setdefault(key, base(path))
+        for edge in subject.edges_from.get(path, ()):
+            if edge.kind is EdgeKind.IMPORT and cuda_majors_for(edge.name):
+                found.setdefault(dll_key(edge.name), base(path))
+    return found
+
+
+@rule(
+    "WF402",
+    "mixed-cuda-majors",
+    Severity.WARNING,
+    Repairable.NEVER,
+    "DLLs of two CUDA majors meet in one process.",
+)
+def mixed_cuda_majors(subject: Subject) -> Iterator[Finding]:
+    """Find import closures whose CUDA DLLs no single toolkit has."""
+    told: set[frozenset[str]] = set()
+    for process in subject.processes:
+        found = cuda_dlls(subject, process)
+        fits = [cuda_majors_for(key) for key in found]
+        if not found or frozenset.intersection(*fits) or frozenset(found) in told:
+            continue
+        told.add(frozenset(found))
+        sides = _sides(found)
+        (first, first_names), (second, second_names) = sorted(sides.items())[:2]
+        yield finding(
+            "WF402",
+            subject.origin(process[0]),
+            f"{_asked(first_names[0], found)} is of CUDA {first}, {_asked(second_names[0], found)} of CUDA {second}; "
+            "both are loaded into one process, and what one allocates the other cannot use",
+            hint="build everything against one CUDA toolkit; look for a second one on PATH or in CUDA_PATH",
+            evidence={str(major): _strings(names) for major, names in sorted(sides.items())},
+        )
+
+
+def _sides(found: dict[str, str]) -> dict[int, list[str]]:
+    """Return the DLLs that only one CUDA major can have, by major."""
+    sides: dict[int, list[str]] = {}
+    for key in sorted(found):
+        majors = cuda_majors_for(key)
+        if len(majors) == 1:
+            sides.setdefault(next(iter(majors)), []).append(key)
+    if len(sides) < 2:  # the conflict lies with a name that several majors share
+        for key in sorted(found):
+            sides.setdefault(max(cuda_majors_for(key)), []).append(key)
+    return sides
+
+
+def _asked(key: str, found: dict[str, str]) -> str:
+    by = found[key]
+    return key if dll_key(by) == key else f"{key} (imported by {by})"
+
+
+@rule(
+    "WF403",
+    "partial-cuda",
+    Severity.ERROR,
+    Repairable.SOMETIMES,
+    "The torch wheel has cudart but not the other CUDA DLLs, so torch does not look for a toolkit.",
+)
+def partial_cuda(subject: Subject) -> Iterator[Finding]:
+    """Find torch wheels that are between the two ways of getting CUDA: all of it inside, or none of it."""
+    if subject.torch is None or subject.torch.cuda is None:
+        return
+    inside = [
+        path
+        for path in subject.images
+        if folder(path) in subject.resolution.search_dirs and re.match(r"cudart64.*\.dll", dll_key(base(path)))
+    ]
+    absent = [need for need in missing(subject, EdgeKind.IMPORT) if need.reached and cuda_versions_for(need.name)]
+    if not inside or not absent:
+        return
+    names = [need.name for need in absent]
+    yield finding(
+        "WF403",
+        subject.origin(inside[0]),
+        f"{base(inside[0])} is in the wheel, {listing(names)} {'is' if len(names) == 1 else 'are'} not; torch adds the "
+        f"CUDA {subject.torch.cuda} toolkit's folder only if no cudart is in its own folders, so an installed toolkit "
+        "does not help",
+        hint=f"'wheelfix repair --cuda FOLDER' with CUDA {subject.torch.cuda}, or leave {base(inside[0])} out too",
+        evidence={"present": _strings(subject.origin(path) for path in inside), "missing": _strings(names)},
+    )
+
+
+@rule(
+    "WF407",
+    "cuda-tag-mismatch",
+    Severity.WARNING,
+    Repairable.NEVER,
+    "The version label, torch/version.py and the CUDA DLLs name different CUDA releases.",
+)
+def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
+    """Hold ``+cu117`` against torch's own word and against the DLLs that are loaded, and these against each other."""
+    yield from _builtins_mismatch(subject)
+    label, built = named_releases(subject)
+    version = version_of(subject)
+    name = f"{subject.wheel.name} {version}" if subject.wheel is not None else f"torch {version}"
+    if label and built and label != built:
+        yield finding(
+            "WF407",
+            name,
+            f"the version {version} says CUDA {spell(label)}, torch/version.py says {spell(built)}; users will "
+            "install the wrong toolkit for it",
+            hint="set PYTORCH_BUILD_VERSION to the label that fits the toolkit, and build again",
+            evidence={"label": spell(label), "built": spell(built)},
+        )
+    told = built or label
+    if told is None:
+        return
+    # One process after the other: an image that only another backend loads says nothing about this one.
+    odd = {
+        key: by
+        for process in subject.processes
+        for key, by in cuda_dlls(subject, process).items()
+        if not fits_release(key, told)
+    }
+    if odd:
+        names = sorted(odd)
+        yield finding(
+            "WF407",
+            names[0],
+            f"the wheel is made for CUDA {spell(told)}, but {_asked(names[0], odd)} is of CUDA "
+            f"{_toolkits(names[0])}" + (f" (as {listing(names[1:])})" if len(names) > 1 else ""),
+            hint=f"build against CUDA {spell(told)} alone, or give the wheel the label of the toolkit it really needs",
+            evidence={"expected": spell(told), "dlls": _strings(names)},
+        )
+
+
+def _builtins_mismatch(subject: Subject) -> Iterator[Finding]:
+    """Hold NVRTC's built-ins against the one release that an NVRTC loads."""
+    for path in subject.images:
+        beside = nvrtc_builtins(subject, path)
+        if not beside:
+            continue
+        own = nvrtc_release(subject, path)
+        wanted = expected_name("nvrtc-builtins", spell(own)) if own is not None else None
+        if own is None or wanted is None or dll_key(wanted) in map(dll_key, beside):
+            continue
+        yield finding(
+            "WF407",
+            subject.origin(path),
+            f"{base(path)} is of CUDA {spell(own)} and loads {wanted}, but beside it lies {listing(beside)}; what it "
+            f'compiles at run time fails with "nvrtc: error: failed to open {wanted}"',
+            hint=f"take both files from one CUDA {spell(own)} toolkit: 'wheelfix repair --cuda FOLDER'",
+            evidence={"nvrtc": spell(own), "wanted": wanted, "present": _strings(beside)},
+            repairable=Repairable.SOMETIMES,
+        )
+
+
+def nvrtc_builtins(subject: Subject, nvrtc: str) -> list[str]:
+    """Return the built-ins in the folder of an NVRTC, as spelled; nothing for a file that is none."""
+    if not re.fullmatch(r"nvrtc64_\d+_0\.dll", dll_key(base(nvrtc))):
+        return []
+    return [
+        base(path)
+        for path in subject.images
+        if folder(path) == folder(nvrtc) and dll_key(base(path)).startswith("nvrtc-builtins64_")
+    ]
+
+
+def nvrtc_release(subject: Subject, path: str) -> Release | None:
+    """Return the toolkit that an NVRTC belongs to; from 11.2 on its name does not tell, its version resource does."""
+    version = subject.version(path)
+    return release_of_product(version.strings.get("ProductName", "")) if version is not None else None
+
+
+# ------------------------------------------------------------------------------------------------- for the story too
+
+
+def version_of(subject: Subject) -> str:
+    """Return the version of the thing with its label, however the file name escapes that."""
+    version = subject.wheel.version if subject.wheel is not None else subject.torch.version if subject.torch else ""
+    return version.replace("_", "+", 1)
+
+
+def named_releases(subject: Subject) -> tuple[Release | None, Release | None]:
+    """Return the CUDA release that the version's label names, and the one that torch says it was built with."""
+    built = release(subject.torch.cuda) if subject.torch is not None and subject.torch.cuda else None
+    return release_of_local_version(version_of(subject)), built
+
+
+def fits_release(name: str, told: Release) -> bool:
+    """Whether a CUDA DLL may be used by something that was built with that toolkit.
+
+    Most names are those of a major. CUPTI's and the built-ins' tell the very toolkit, as far as the table knows it.
+    """
+    if is_versioned_by_patch(name):
+        return spell(told) in cuda_versions_for(name)
+    return told[0] in cuda_majors_for(name)
+
+
+def _toolkits(name: str) -> str:
+    if is_versioned_by_patch(name):
+        return listing(sorted(cuda_versions_for(name), key=release))
+    return listing([str(major) for major in sorted(cuda_majors_for(name))])
+
+
+def spell(version: Release) -> str:
+    """Return a release as people write it."""
+    return f"{version[0]}.{version[1]}"

@@ -1,0 +1,203 @@
+"""The wheel's CUDA in one paragraph: which release, what is inside, which driver it needs, what that means for a card.
+
+Contradictions are findings as well (WF402, WF403, WF407, WF503); here they stand beside what they belong to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.cards import architecture
+from wheelfix.knowledge.cuda import cuda_majors_for, cuda_table, cuda_versions_for
+from wheelfix.knowledge.drivers import cuda_of_driver, driver_needed, last_driver, windows_driver
+from wheelfix.knowledge.families import family_of
+from wheelfix.model import CudaStory, EdgeKind, InView, dll_key
+from wheelfix.rules.context import Subject, base
+from wheelfix.rules.cuda import (
+    cuda_dlls,
+    fits_release,
+    named_releases,
+    nvrtc_builtins,
+    nvrtc_release,
+    spell,
+    version_of,
+)
+from wheelfix.rules.gpufit import parse_arch
+from wheelfix.rules.wording import listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.knowledge.cards import Architecture
+    from wheelfix.knowledge.cuda import Release
+    from wheelfix.knowledge.families import Member
+
+_GROUPS = ("cuda", "cudnn", "cuda-extra")
+
+
+def cuda_story(subject: Subject) -> CudaStory | None:
+    """Return what there is to know about the CUDA of a wheel; None for one that has nothing to do with it."""
+    label, built = named_releases(subject)
+    majors = _majors(subject)
+    if not (label or built or majors):
+        return None
+    told = built or label
+    # What the DLLs need counts, not what the label says.
+    releases = [told] if told and not majors - {told[0]} else [(major, -1) for major in sorted(majors)]
+    needed = [(cuda, driver) for cuda in releases if (driver := driver_needed(*cuda)) is not None]
+    sentences = [
+        *_made_for(subject, label, built, majors),
+        *_inside(subject),
+        *_runtime_compiler(subject),
+        *_profiler(subject, told),
+        *_cudnn(subject),
+        *_driver(needed),
+        *_card(subject, needed),
+    ]
+    newest = max((driver for _, driver in needed), default=0)
+    spelled = spell(told) if told else listing([str(major) for major in sorted(majors)], 9)
+    return CudaStory(spelled, windows_driver(newest) if newest else "", " ".join(sentences))
+
+
+def _majors(subject: Subject) -> set[int]:
+    """Return the CUDA majors that processes need; for a wheel that loads nothing by itself, those of its files."""
+    found: set[int] = set()
+    for process in subject.processes or tuple((path,) for path in subject.images):
+        sets = [cuda_majors_for(name) for name in cuda_dlls(subject, process)]
+        common = frozenset.intersection(*sets) if sets else frozenset()
+        if len(common) == 1:
+            found |= common
+        elif sets and not common:
+            found |= {max(majors) for majors in sets if len(majors) == 1}
+    return found
+
+
+def _made_for(subject: Subject, label: Release | None, built: Release | None, majors: set[int]) -> Iterator[str]:
+    tag = f"the label +{version_of(subject).partition('+')[2]}"
+    if label and built:
+        if label == built:
+            yield f"Made for CUDA {spell(built)}, as {tag} and torch/version.py say."
+        else:
+            yield f"torch/version.py says CUDA {spell(built)}, {tag} says {spell(label)}: one of them is wrong."
+    elif label or built:
+        yield f"Made for CUDA {spell(label or built or (0, 0))}, as {tag if label else 'torch/version.py'} says."
+    told = built or label
+    others = sorted(majors - {told[0]} if told else majors)
+    names = listing([str(major) for major in others], 9)
+    if told and others:
+        yield f"But it has or asks for DLLs of CUDA {names}."
+    elif others:
+        several = ", which do not meet in one process" if len(others) > 1 and _are_apart(subject) else ""
+        yield f"By the names of its DLLs it is for CUDA {names}{several}."
+
+
+def _are_apart(subject: Subject) -> bool:
+    """Whether every process has the DLLs of one major only."""
+    for process in subject.processes:
+        sets = [cuda_majors_for(name) for name in cuda_dlls(subject, process)]
+        if sets and not frozenset.intersection(*sets):
+            return False
+    return True
+
+
+def _inside(subject: Subject) -> Iterator[str]:
+    """Tell which of NVIDIA's libraries the wheel brings, and which it leaves to the machine."""
+    inside = {member.family.title: None for path in subject.images if (member := _of_nvidia(base(path)))}
+    outside = {
+        dll_key(edge.name): edge.name
+        for edge in subject.resolution.edges
+        if edge.kind is EdgeKind.IMPORT and not isinstance(edge.provider, InView) and _of_nvidia(edge.name)
+    }
+    if inside:
+        yield f"Inside: {listing(sorted(inside, key=str.casefold), 12)}."
+    if outside:
+        yield f"From outside must come {listing([outside[key] for key in sorted(outside)], 6)}."
+
+
+def _of_nvidia(name: str) -> Member | None:
+    member = family_of(name)
+    return member if member is not None and member.family.group in _GROUPS else None
+
+
+def _runtime_compiler(subject: Subject) -> Iterator[str]:
+    """Tell whether NVRTC has its own built-ins beside it."""
+    for path in subject.images:
+        for builtins in nvrtc_builtins(subject, path):
+            own = nvrtc_release(subject, path)
+            if own is None:
+                continue
+            fits = spell(own) in cuda_versions_for(builtins)
+            yield f"NVRTC is of CUDA {spell(own)}, {builtins} " + ("fits." if fits else "is of another release.")
+
+
+def _profiler(subject: Subject, told: Release | None) -> Iterator[str]:
+    """Tell which patch of the toolkit CUPTI's name belongs to: no other will do."""
+    patches: dict[str, list[str]] = {}
+    for patch, name in cuda_table().cupti.items():
+        patches.setdefault(dll_key(name), []).append(".".join(map(str, patch)))
+    names = {dll_key(base(path)) for path in subject.images} | {dll_key(edge.name) for edge in subject.resolution.edges}
+    for name in sorted(names & patches.keys()):
+        fits = "" if told is None or fits_release(name, told) else f", not of {spell(told)}"
+        yield f"CUPTI is needed as {name}, which is that of CUDA {listing(patches[name])}{fits}."
+
+
+def _cudnn(subject: Subject) -> Iterator[str]:
+    names = [base(path) for path in subject.images] + [edge.name for edge in subject.resolution.edges]
+    members = [member for name in names if (member := _of_nvidia(name)) and member.family.id == "cudnn"]
+    majors = sorted({member.version for member in members if member.version})
+    front = next((path for path in subject.images if dll_key(base(path)).startswith("cudnn64_")), None)
+    version = subject.version_of(front) if front else None
+    if version is not None and any(version.file):
+        yield f"cuDNN is {version}."
+    elif majors:
+        yield f"cuDNN is {listing(majors)}."
+
+
+def _driver(needed: list[tuple[Release, int]]) -> Iterator[str]:
+    if needed:
+        told = [f"CUDA {_short(cuda)} needs driver {windows_driver(driver)} or later" for cuda, driver in needed]
+        yield f"{listing(told, 9)}."
+
+
+def _short(cuda: Release) -> str:
+    return spell(cuda) if cuda[1] >= 0 else str(cuda[0])
+
+
+def _card(subject: Subject, needed: list[tuple[Release, int]]) -> Iterator[str]:
+    """Tell what an old card's last driver means: it runs older CUDA, and compiles older PTX."""
+    if subject.card is None or not needed:
+        return
+    major, minor, _ = parse_arch(subject.card)
+    newest = needed[-1][0]
+    yield from _toolkits(architecture((major, minor)), newest)
+    ended = last_driver(major, minor)
+    if ended is None:
+        return
+    runs = [_short(cuda) for cuda, driver in needed if driver <= ended.driver]
+    fails = [_short(cuda) for cuda, driver in needed if driver > ended.driver]
+    last = f"The last driver for the card ({ended.name}), {ended.driver},"
+    compiled = cuda_of_driver(ended.driver)
+    if not runs:
+        yield f"{last} is too old for that: no device will be found."
+    elif fails:
+        yield f"{last} runs CUDA {listing(runs)}, not {listing(fails)}."
+    elif newest[1] < 0 or compiled is None or compiled >= newest:
+        yield f"{last} runs that."
+    else:
+        yield (
+            f"{last} runs that, but compiles PTX of CUDA {spell(compiled)} and before only: everything needs machine "
+            f"code for {subject.card}, and what is compiled to PTX at run time fails."
+        )
+
+
+def _toolkits(known: Architecture | None, told: Release) -> Iterator[str]:
+    """Tell whether the toolkit makes code for the card, where that has begun late or ended."""
+    if known is None or told[1] < 0:
+        return
+    card = f"{known.name} ({known.generation})"
+    if told < known.first_cuda:
+        yield f"CUDA {spell(told)} does not know {card} yet; {spell(known.first_cuda)} is the first that does."
+    elif known.last_cuda is not None and told <= known.last_cuda:
+        yield f"CUDA {spell(told)} still compiles for {card}; {spell(known.last_cuda)} is the last that does."
+    elif known.last_cuda is not None:
+        yield f"CUDA {spell(told)} no longer compiles for {card}; {spell(known.last_cuda)} was the last that did."
