@@ -187,3 +187,14 @@ def test_the_content_of_a_root_is_not_read_to_list_it(tmp_path: Path, monkeypatc
     monkeypatch.setattr("wheelfix.roots.index.FileSource", refuse)
     (file,) = RootIndex([root]).candidates("a.dll")
     assert file.size == 2
+
+
+def test_of_mkl_comes_what_is_used_and_not_the_whole_folder(tmp_path: Path) -> None:
+    """A folder of MKL holds BLACS, which wants an MPI, and threading layers that nobody asked for."""
+    wanted = ["mkl_avx2.2.dll", "mkl_core.2.dll", "mkl_def.2.dll", "mkl_vml_cmpt.2.dll", "mkl_vml_def.2.dll"]
+    others = ["mkl_blacs_msmpi_lp64.2.dll", "mkl_tbb_thread.2.dll", "mkl_rt.2.dll", "mkl_core.1.dll"]
+    for name in ["mkl_intel_thread.2.dll", *wanted, *others]:
+        (tmp_path / name).write_bytes(b"MZ")
+    index = RootIndex([named_root(tmp_path, Host())])
+    (file,) = index.candidates("mkl_intel_thread.2.dll")
+    assert [sibling.name for sibling in family_files(index, file)] == wanted
