@@ -137,10 +137,13 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
     """Return what the command line asks for, checked."""
     from wheelfix.archive.codec import Compressor
     from wheelfix.options import RepairOptions, ScanOptions, all_cores
+    from wheelfix.rules.gpufit import card_arch
 
     refuse_contradiction(args.assume, args.no_assume)
     _refuse(args)
     Compressor.choose(args.compressor, args.compression)
+    if args.gpu is not None:
+        card_arch(args.gpu)
     scan = ScanOptions(
         assume=tuple(args.assume),
         no_assume=tuple(args.no_assume),
