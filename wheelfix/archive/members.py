@@ -90,6 +90,7 @@ def parse_directory(directory: bytes, start: int, limits: Limits, path: Path) ->
     """Return all members, and those among them that deserve a second look; ``start`` is added to their offsets."""
     text = directory.decode("latin-1")  # slices of it are names, as long as they are ASCII
     unpack, make = CENTRAL.unpack_from, Member._make
+    large = min(limits.ratio_from, limits.max_member_size)
     members: list[Member] = []
     odd: list[Member] = []
     at, end = 0, len(directory)
@@ -114,7 +115,7 @@ def parse_directory(directory: bytes, start: int, limits: Limits, path: Path) ->
             or disk
             or c
             or (method == 0 and csize != usize)
-            or usize > limits.ratio_from
+            or usize > large
         )
         if csize == MAX32 or usize == MAX32 or offset == MAX32:
             suspicious = True
@@ -163,7 +164,10 @@ def decode_name(raw: bytes) -> str:
 
 def too_much(path: Path, because: str, limit: str) -> InputError:
     """Return the error for an archive that exceeds one of the limits."""
-    hint = f"this looks like an attack; if it is none, raise the limit {limit}"
+    option = {"max_directory": "--max-members", "max_member_size": "--max-size"}.get(
+        limit, "--" + limit.replace("_", "-")
+    )
+    hint = f"this looks like an attack; if it is none, raise the limit with {option}"
     return InputError(f"{path} asks for too much", because=because, hint=hint)
 
 

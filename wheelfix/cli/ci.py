@@ -11,6 +11,7 @@ from wheelfix.cli.common import (
     add_command,
     add_filter_options,
     add_jobs_option,
+    add_limit_options,
     add_output_options,
     add_root_options,
     add_target_options,
@@ -57,6 +58,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_jobs_option(parser)
     add_target_options(parser)
     add_root_options(parser)
+    add_limit_options(parser)
     add_baseline_options(add_filter_options(parser))
     add_report_option(add_output_options(parser, SCAN_KINDS))
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import os
+import re
 import sys
-import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +15,14 @@ from wheelfix.errors import EnvironmentFailure, Exit, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from wheelfix.archive.reader import Limits
     from wheelfix.cli.main import Subparsers
     from wheelfix.cli.parser import Parser
     from wheelfix.errors import WheelfixError
     from wheelfix.options import RootOptions
+
+ENTRY = 640
+"""Bytes of a directory entry with a long name; who allows more members allows a larger directory."""
 
 
 def add_command(subparsers: Subparsers, name: str, summary: str, description: str, examples: str) -> Parser:
@@ -109,6 +113,48 @@ def add_jobs_option(parser: Parser) -> None:
     parser.add_argument("-j", "--jobs", metavar="N", type=positive, help="how many cores to use (default: all)")
 
 
+def size(text: str) -> int:
+    """Return a number of bytes from ``512M``, ``2 GiB`` or plain digits."""
+    found = re.fullmatch(r"(\d{1,15})\s*(?:([KMGT])(?:i?B)?|B)?", text.strip(), re.IGNORECASE)
+    if found is None or not int(found[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; write it as 512M, 2G or in bytes")
+    return int(found[1]) << (10 * " KMGT".index((found[2] or " ").upper()))
+
+
+def add_limit_options(parser: Parser) -> None:
+    """Add the options that say how much an archive may ask of us before it counts as an attack."""
+    group = parser.add_argument_group("limits, against archives made to exhaust the machine")
+    group.add_argument(
+        "--max-members", metavar="N", type=positive, help="refuse archives with more members (default 200000)"
+    )
+    group.add_argument(
+        "--max-size", metavar="SIZE", type=size, help="do not unpack members larger than this (default 32G)"
+    )
+    group.add_argument(
+        "--max-total", metavar="SIZE", type=size, help="refuse archives that unpack to more (default 256G)"
+    )
+    group.add_argument(
+        "--max-ratio", metavar="N", type=positive,
+        help="refuse archives that unpack to more than 1G and N times their size (default 200)",
+    )  # fmt: skip
+
+
+def limits(args: argparse.Namespace) -> Limits:
+    """Return how much an archive may ask of us, as the command line says."""
+    from wheelfix.archive.reader import Limits
+
+    usual = Limits()
+    members = args.max_members or usual.max_members
+    return replace(
+        usual,
+        max_members=members,
+        max_directory=max(usual.max_directory, members * ENTRY),
+        max_member_size=args.max_size or usual.max_member_size,
+        max_total=args.max_total or usual.max_total,
+        max_ratio=float(args.max_ratio or usual.max_ratio),
+    )
+
+
 def root_options(args: argparse.Namespace) -> RootOptions:
     """Return where DLLs may come from, as the command line says."""
     from wheelfix.options import RootOptions
@@ -146,20 +192,8 @@ def write_result(text: str, output: Path | None) -> None:
     if output.exists() and not output.is_file():
         output.write_text(text, encoding="utf-8", errors="replace")  # a device or a pipe cannot be replaced
         return
-    handle, name = tempfile.mkstemp(prefix=f".{output.name}.", suffix=".tmp", dir=output.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.write(text)
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(output)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    from wheelfix.archive.output import AtomicFile
 
-
-def _umask() -> int:
-    """Return the umask; mkstemp makes files private, a report is meant to be read."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with AtomicFile(output) as file:  # under a name that the next run knows, should this one be killed
+        file.write(text.encode("utf-8", "replace"))
+        file.commit()

@@ -10,10 +10,12 @@ from wheelfix.cli.common import (
     CommaList,
     add_command,
     add_jobs_option,
+    add_limit_options,
     add_output_options,
     add_root_options,
     add_target_options,
     exit_code,
+    limits,
     refuse_contradiction,
     root_options,
     write_result,
@@ -64,6 +66,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_jobs_option(parser)
     add_target_options(parser)
     add_root_options(parser)
+    add_limit_options(parser)
     add_output_options(parser, ("text", "json"))
 
 
@@ -151,6 +154,7 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
         jobs=args.jobs or all_cores(),
         gpu=args.gpu,
         roots=root_options(args),
+        limits=limits(args),
     )
     return RepairOptions(
         wheel_dir=None if args.in_place else args.wheel_dir or Path("wheelhouse"),

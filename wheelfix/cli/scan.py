@@ -9,9 +9,11 @@ from wheelfix.cli.common import (
     add_command,
     add_filter_options,
     add_jobs_option,
+    add_limit_options,
     add_output_options,
     add_root_options,
     add_target_options,
+    limits,
     refuse_contradiction,
     root_options,
 )
@@ -62,6 +64,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_jobs_option(parser)
     add_target_options(parser)
     add_root_options(parser)
+    add_limit_options(parser)
     add_baseline_options(add_filter_options(parser))
     add_report_option(add_output_options(parser, SCAN_KINDS))
 
@@ -91,6 +94,7 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
         versions=args.verbose,
         signatures=args.verbose,
         roots=root_options(args),
+        limits=limits(args),
     )
 
 

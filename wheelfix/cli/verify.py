@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.common import add_command, add_filter_options, add_jobs_option, add_output_options
+from wheelfix.cli.common import (
+    add_command,
+    add_filter_options,
+    add_jobs_option,
+    add_limit_options,
+    add_output_options,
+    limits,
+)
 from wheelfix.cli.output import Output, add_report_option
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.report.formats import SCAN_KINDS, Failure
@@ -32,6 +39,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a wheel, a pattern, a folder of wheels")
     add_jobs_option(parser)
+    add_limit_options(parser)
     add_filter_options(parser)
     add_report_option(add_output_options(parser, SCAN_KINDS))
     # Whatever RECORD disagrees about is what this command is for, and most of it does no harm to an import.
@@ -51,6 +59,7 @@ def execute(args: argparse.Namespace) -> int:
         ignore=check_patterns(args.ignore, "--ignore"),
         verify=True,
         jobs=args.jobs or all_cores(),
+        limits=limits(args),
     )
     inputs = expand_inputs(args.paths, folders=False)
     output.fail_inputs(inputs)
