@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from wheelfix.model import GpuFit, Image, ScannedImage
@@ -29,6 +31,27 @@ class Details:
         self._versions: dict[str, FileVersion | None] = {}
         self._codes: dict[str, GpuCode | None] = {}
         self._signers: dict[str, str | None] = {}
+
+    def read_ahead(self, options: ScanOptions) -> None:
+        """Read what the options ask for, several images at a time: inflating lets other threads work."""
+        code = options.archs or options.gpu is not None
+        if not (code or options.versions or options.signatures):
+            return
+
+        def read(path: str) -> None:
+            source = self._view.source(path)
+            # In the order in which these lie in a file, so that it is inflated in one go.
+            if code:
+                self._codes[path] = read_gpu_code(source)
+            if options.versions:
+                self._versions[path] = read_version(source)
+            if options.signatures:
+                self._signers[path] = str(read_signature(source))
+
+        paths = [path for path in self._view.images() if self._readable(path)]
+        paths.sort(key=lambda path: -self._view.file(path).size)
+        with ThreadPoolExecutor(max_workers=max(1, options.jobs)) as pool:
+            collections.deque(pool.map(read, paths), maxlen=0)
 
     def version(self, path: str) -> FileVersion | None:
         """What the version resource says; None without one."""

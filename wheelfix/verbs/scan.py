@@ -249,6 +249,7 @@ def examine_view(
     profile = Profile(machine, python_of_tags(identity.tags) or python, assume, cuda)
     resolution = resolve(view, profile, identity.requires)
     details = Details(view)
+    details.read_ahead(options)
     subject = Subject(
         view=view,
         profile=profile,
