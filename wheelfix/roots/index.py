@@ -109,6 +109,10 @@ class RootIndex:
         self._sources.clear()
         self._archives.clear()
 
+    def prepare(self) -> None:
+        """List the roots now, so that several threads may look up names afterwards."""
+        self._listing()
+
     # ---------------------------------------------------------------------------------------------- looking up
 
     def candidates(self, name: str) -> tuple[RootFile, ...]:

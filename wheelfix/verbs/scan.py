@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,7 +15,7 @@ from wheelfix.archive.hashing import HashedReading
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.archive.wheelinfo import WheelInfo, canonical
-from wheelfix.errors import InputError, WheelfixError
+from wheelfix.errors import EnvironmentFailure, InputError, WheelfixError
 from wheelfix.loader.places import open_environment, view_of_folder, view_of_wheel
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile, assumptions
@@ -107,13 +107,41 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
 def scan_all(
     paths: Iterable[Path], options: ScanOptions, progress: Progress | None = None
 ) -> Iterator[ScanReport | ScanFailure]:
-    """Scan several inputs one after the other; one that cannot be read does not stop the rest."""
-    index = open_index(options.roots)
-    for path in paths:
-        try:
-            yield from _scan_one(path, options, index, progress)
-        except WheelfixError as error:
-            yield ScanFailure(str(path), error)
+    """Scan several inputs, some of them side by side, and give the results in the order of the inputs.
+
+    One that cannot be read does not stop the rest, and never are more than a few in memory.
+    """
+    waiting = list(paths)
+    with open_index(options.roots) as index:
+        if len(waiting) == 1 or options.jobs == 1:
+            for path in waiting:
+                yield from _results(path, options, index, progress)
+            return
+        index.prepare()
+        alone = replace(options, jobs=1)
+        with ThreadPoolExecutor(max_workers=options.jobs) as pool:
+            running: deque[Future[list[ScanReport | ScanFailure]]] = deque()
+            for path in waiting:
+                running.append(pool.submit(_gathered, path, alone, index))
+                if len(running) > 2 * options.jobs:
+                    yield from running.popleft().result()
+            while running:
+                yield from running.popleft().result()
+
+
+def _gathered(path: Path, options: ScanOptions, index: RootIndex) -> list[ScanReport | ScanFailure]:
+    return list(_results(path, options, index, None))
+
+
+def _results(
+    path: Path, options: ScanOptions, index: RootIndex, progress: Progress | None
+) -> Iterator[ScanReport | ScanFailure]:
+    try:
+        yield from _scan_one(path, options, index, progress)
+    except WheelfixError as error:
+        yield ScanFailure(str(path), error)
+    except OSError as error:
+        yield ScanFailure(str(path), EnvironmentFailure(str(path), because=error.strerror or str(error)))
 
 
 def _scan_one(
