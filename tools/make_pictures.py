@@ -51,7 +51,7 @@ PICTURES = (
         (
             Shot(("scan", "dist"), head=20),
             Shot(("repair", "dist", *ROOTS, "--drop-test-artifacts", "-q")),
-            Shot(("scan", "wheelhouse")),
+            Shot(("scan", "wheelhouse", "-q")),
         ),
     ),
 )

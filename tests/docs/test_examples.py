@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import WRITTEN, blocks, fits, split, steps
+from tests.support.tiers import wheel
 from wheelfix import example
 from wheelfix.cli.main import main
 
@@ -124,3 +125,17 @@ def test_toml(page, place, capsys):
 )
 def test_fits(expected, actual, same):
     assert fits(expected, actual) is same
+
+
+@pytest.mark.real
+def test_wheels_as_roots(place):
+    """The how-to's command, with the real wheels it names, makes the example whole."""
+    page = next(page for page in WRITTEN if page.stem == "wheel-roots")
+    shown = (line for block in blocks(page) for line in block.text.splitlines())
+    line = next(line for line in shown if line.startswith("wheelfix repair"))
+    words = [
+        str(wheel(word.rpartition("\\")[2])) if word.startswith("roots\\") else word.replace("\\", "/")
+        for word in line.split()[1:]
+    ]
+    assert main([*words, "-q"]) == 0
+    assert main(["scan", "wheelhouse", "-q"]) == 0
