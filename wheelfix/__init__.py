@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wheelfix.model import Finding, ScanReport
     from wheelfix.options import RepairOptions, RootOptions, ScanOptions
+    from wheelfix.verbs.diagnose import diagnose
+    from wheelfix.verbs.diagnosis import Diagnosis
     from wheelfix.verbs.repair import repair_wheel as repair
     from wheelfix.verbs.scan import scan, scan_all
     from wheelfix.verbs.verify import verify
@@ -18,12 +20,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Diagnosis",
     "Finding",
     "RepairOptions",
     "RootOptions",
     "ScanOptions",
     "ScanReport",
     "__version__",
+    "diagnose",
     "repair",
     "scan",
     "scan_all",
@@ -31,11 +35,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Diagnosis": "wheelfix.verbs.diagnosis",
     "Finding": "wheelfix.model",
     "ScanReport": "wheelfix.model",
     "RepairOptions": "wheelfix.options",
     "RootOptions": "wheelfix.options",
     "ScanOptions": "wheelfix.options",
+    "diagnose": "wheelfix.verbs.diagnose",
     "repair": "wheelfix.verbs.repair:repair_wheel",
     "scan": "wheelfix.verbs.scan",
     "scan_all": "wheelfix.verbs.scan",

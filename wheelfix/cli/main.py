@@ -45,6 +45,7 @@ class CommandModule(Protocol):
 COMMANDS = {
     "scan": Command("wheelfix.cli.scan", "say what a Windows wheel lacks, and what its import will do"),
     "repair": Command("wheelfix.cli.repair", "vendor what is missing and write a wheel that is right"),
+    "diagnose": Command("wheelfix.cli.diagnose", "say what is behind an error text, and what to do"),
     "verify": Command("wheelfix.cli.verify", "check RECORD and the archive against every byte"),
     "ci": Command("wheelfix.cli.ci", "the whole last stage of CI: scan, repair, verify, scan again, report"),
     "roots": Command("wheelfix.cli.roots", "list the places that DLLs could come from"),
@@ -71,6 +72,7 @@ EXAMPLES = """\
 examples:
   wheelfix scan dist/*.whl            what is missing, and what the import will say
   wheelfix repair dist/*.whl          vendor it and write the wheel anew, into wheelhouse
+  wheelfix diagnose error.txt         from an error text to the cause and the way out
   wheelfix roots                      where DLLs could come from
   wheelfix explain WF301              what a finding means and what to do
 """

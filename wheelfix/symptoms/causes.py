@@ -129,12 +129,17 @@ def cause_table() -> CauseTable:
 
 def explain_symptom(symptom: Symptom) -> Cause | None:
     """Return what is behind a symptom, or None when the tables have nothing to say about it."""
-    table = cause_table()
-    rule = next((rule for rule in table.rules if rule.fits(symptom)), None)
-    if rule is None:
-        return None
-    template = table.causes[rule.cause]
-    missing = _missing(symptom, rule)
+    rule = next((rule for rule in cause_table().rules if rule.fits(symptom)), None)
+    return None if rule is None else _cause(symptom, rule, _missing(symptom, rule))
+
+
+def cause_by_id(name: str, symptom: Symptom, missing: tuple[str, ...] = ()) -> Cause:
+    """Return a cause that was found by other means, in the words of the table for this symptom."""
+    return _cause(symptom, Rule(name), missing)
+
+
+def _cause(symptom: Symptom, rule: Rule, missing: tuple[str, ...]) -> Cause:
+    template = cause_table().causes[rule.cause]
     words = _words(symptom, missing)
     order = list(Confidence)
     confidence = max(template.confidence, symptom.confidence, rule.confidence or Confidence.SURE, key=order.index)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from pathlib import PureWindowsPath
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of, is_openmp
@@ -92,8 +92,11 @@ class Block:
         return "\n".join(lines) + "\n"
 
 
-def collect(machine: Machine, names: Iterable[str] = ()) -> Block:
-    """Return the block; ``names`` are the DLLs in question, whose whole families are listed."""
+def collect(machine: Machine, names: Iterable[str] = (), told: Iterable[tuple[str, str]] = ()) -> Block:
+    """Return the block; ``names`` are the DLLs in question, whose whole families are listed.
+
+    ``told`` are rows of others to put at the end, such as the error and its cause.
+    """
     rows: list[tuple[str, str]] = [
         ("wheelfix", machine.tool),
         ("Python", machine.python),
@@ -105,6 +108,7 @@ def collect(machine: Machine, names: Iterable[str] = ()) -> Block:
         *(("VC++ runtime", _dll(dll)) for dll in machine.runtime),
         *_gpu(machine),
         *(("DLL", _dll(dll)) for dll in _family(machine, tuple(names))),
+        *told,
     ]
     users = user_names(machine.environ)
     return Block(tuple((label, mask_users(text, users)) for label, text in rows if text))
@@ -166,7 +170,8 @@ def _cuda(machine: Machine) -> list[tuple[str, str]]:
     text = machine.read_text("torch/version.py") or ""
     cuda = _value(text, "cuda")
     if nvcc:
-        rows.append(("CUDA that wins", f"{PureWindowsPath(nvcc).parent.parent} for builds (nvcc on PATH)"))
+        flavour = PureWindowsPath if "\\" in nvcc else PurePosixPath
+        rows.append(("CUDA that wins", f"{flavour(nvcc).parent.parent} for builds (nvcc on PATH)"))
     if cuda:
         variable = f"CUDA_PATH_V{cuda.replace('.', '_')}"
         vendored = [dll for dll in machine.dlls if dll.name.lower().startswith("cudart64")]

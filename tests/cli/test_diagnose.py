@@ -1,0 +1,170 @@
+"""``wheelfix diagnose`` on the command line: what it reads, what it prints, how it exits."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.validate import validate
+from tests.verbs.environments import install, lay
+from wheelfix.cli.main import main
+from wheelfix.example import kepler_cu117, write_wheel
+from wheelfix.report.look import Look
+from wheelfix.report.text.diagnosis import render_diagnosis
+from wheelfix.verbs.diagnose import diagnose
+
+CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
+LIB = r"C:\e\Lib\site-packages\torch\lib"
+TEXT = f'OSError: [WinError 126] x. Error loading "{LIB}\\shm.dll" or one of its dependencies.'
+
+
+@pytest.fixture(autouse=True)
+def no_active_environment(monkeypatch):
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def prefix(tmp_path):
+    made = install(write_wheel(kepler_cu117(), tmp_path / "dist"), tmp_path / "env")
+    return lay(made, {"python.exe": b"MZ"})
+
+
+def stdin_of(monkeypatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_a_file(capsys):
+    assert main(["diagnose", str(CORPUS / "torch-126-fbgemm-en.txt")]) == 1
+    out = capsys.readouterr().out
+    assert "line 6: torch-load 126" in out
+    assert 'python -m pip install "torch>=2.4.1"' in out
+
+
+def test_the_standard_input(monkeypatch, capsys):
+    stdin_of(monkeypatch, TEXT.encode("utf-16"))
+    assert main(["diagnose", "-"]) == 1
+    assert "standard input" in capsys.readouterr().out
+
+
+def test_a_text_on_the_command_line(capsys):
+    assert main(["diagnose", "--text", TEXT, "-q"]) == 1
+    assert capsys.readouterr().out == (
+        "Cause  most likely: Something in the import closure of shm.dll is missing;\n"
+        "       shm.dll itself is most likely sound.\n"
+    )
+
+
+def test_with_an_environment(prefix, capsys):
+    assert main(["diagnose", "--text", TEXT, "--env", str(prefix), "--no-discover"]) == 1
+    out = capsys.readouterr().out
+    assert "shm.dll -> torch_cpu.dll -> mkl_intel_thread.2.dll" in out
+    assert "It is not the only fault" in out
+
+
+def test_the_active_environment(prefix, monkeypatch, capsys):
+    monkeypatch.setenv("VIRTUAL_ENV", str(prefix))
+    assert main(["diagnose", "--no-discover"]) == 1
+    assert "the active environment" in capsys.readouterr().out
+
+
+def test_json_fits_its_schema(prefix, capsys):
+    argv = ["diagnose", "--text", TEXT, "--env", str(prefix), "--no-discover", "--format", "json"]
+    assert main(argv) == 1
+    document = json.loads(capsys.readouterr().out)
+    validate(document)
+    assert document["outcome"] == "cause-found"
+    assert document["causes"][0]["chain"][-1] == "mkl_intel_thread.2.dll"
+    assert document["only_fault"] is False
+    assert document["remedies"][0]["rank"] == 1
+    assert main([*argv, "--report"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    validate(document)
+    assert {"label": "torch", "text": "2.7.1+cu117, built for CUDA 11.7"} in document["report"]
+
+
+def test_the_block_for_an_issue(prefix, capsys):
+    text = TEXT.replace("C:\\e", "C:\\Users\\dana\\e")
+    assert main(["diagnose", "--text", text, "--env", str(prefix), "--no-discover", "--report"]) == 1
+    out = capsys.readouterr().out
+    assert "dana" not in out
+    assert "torch           2.7.1+cu117, built for CUDA 11.7\n" in out
+    assert "cause           mkl_intel_thread.2.dll is missing, which torch_cpu.dll imports.\n" in out
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CORPUS.glob("none-*.txt")))
+def test_what_has_nothing_to_do_with_dlls_exits_with_5_and_says_so_politely(name, capsys):
+    assert main(["diagnose", str(CORPUS / name)]) == 5
+    assert "Could not tell. Nothing here points to a DLL." in capsys.readouterr().out
+
+
+def test_garbage_exits_with_5(tmp_path, capsys):
+    file = tmp_path / "core.bin"
+    file.write_bytes(random.Random(3).randbytes(1 << 20))
+    assert main(["diagnose", str(file)]) == 5
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "told"),
+    [
+        ([], 2, "nothing to go by"),
+        (["gone.txt"], 3, "there is no such file"),
+        (["OSError: [WinError 126] no"], 3, "goes behind --text"),
+        (["x.txt", "--text", "y"], 2, "both a file and --text"),
+        (["torch-1-cp311-cp311-win_amd64.whl"], 2, "--wheel"),
+        (["--env", "gone"], 3, "gone"),
+        (["--wheel", "gone.whl"], 3, "gone.whl"),
+        (["--text", "x", "--assume", "luck"], 2, "luck"),
+    ],
+    ids=["nothing", "no-file", "text-as-file", "two-texts", "wheel", "no-env", "no-wheel", "assume"],
+)
+def test_what_makes_no_sense_is_said(argv, code, told, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["diagnose", *argv]) == code
+    err = capsys.readouterr().err
+    assert told in err
+    assert "Traceback" not in err
+
+
+def test_a_folder_is_sent_to_env(tmp_path, capsys):
+    assert main(["diagnose", str(tmp_path)]) == 2
+    assert f'--env "{tmp_path}"' in capsys.readouterr().err
+
+
+def test_the_whole_text_of_a_diagnosis():
+    found = diagnose("OMP: Error #15: Initializing libiomp5md.dll, but found libomp140.x86_64.dll already initialized.")
+    assert render_diagnosis(found, Look(width=100)) == (
+        "text        the text\n"
+        "            line 1: omp-duplicate (libiomp5md.dll, libomp140.x86_64.dll)\n"
+        "\n"
+        "Cause  Two OpenMP runtimes were loaded into one process: libiomp5md.dll and libomp140.x86_64.dll.\n"
+        "       Each keeps its own threads and locks; Intel's runtime notices and stops the process. Usually\n"
+        "       torch\\lib has one and conda's Library\\bin or another package has the other.\n"
+        "\n"
+        "What to do, best first\n"
+        " 1. See which OpenMP runtimes there are\n"
+        '      where /R "%CONDA_PREFIX%" libiomp5md.dll libomp*.dll vcomp*.dll\n'
+        "    one of them has to go\n"
+        " 2. Let the loader model find the true cause in the environment\n"
+        "      wheelfix diagnose\n"
+        "    it walks from the file to the DLL that is absent or does not fit, and says who has it\n"
+        " 3. Let one package manager provide torch, NumPy and MKL\n"
+        "      conda install --override-channels -c conda-forge pytorch numpy\n"
+        "    then they share one runtime; mixing pip's torch with conda's MKL is what brings the second one\n"
+        " 4. Import the package before others that bring the same runtime\n"
+        "    if that works alone, another import loads a runtime that does not fit first\n"
+        " 5. Last resort: let both run\n"
+        "      set KMP_DUPLICATE_LIB_OK=TRUE\n"
+        "    it only silences the check\n"
+        "    danger: results may silently be wrong, and the process may hang or crash; never in production\n"
+        "\n"
+        "Do not download DLLs from sites that collect them.\n"
+        "\n"
+        "note: This is from the text alone; with --env PREFIX or --wheel W the files tell the true cause.\n"
+    )

@@ -1,0 +1,38 @@
+"""Windows-like environments for tests: wheels unpacked as an installer would, with what lies around them."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+def install(wheel: Path, prefix: Path, site: Path | None = None) -> Path:
+    """Unpack a wheel into a prefix, ``.data`` folders included, and return the prefix."""
+    site = site or prefix / "Lib" / "site-packages"
+    schemes = {"purelib": site, "platlib": site, "data": prefix, "scripts": prefix / "Scripts"}
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            parts = name.split("/")
+            if name.endswith("/"):
+                continue
+            target = site.joinpath(*parts)
+            if parts[0].endswith(".data"):
+                target = schemes[parts[1]].joinpath(*parts[2:])
+            elif not name.lower().endswith((".dll", ".pyd", ".py")) and ".dist-info/" not in name:
+                continue  # headers and the like are thousands, and no loader asks for them
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(archive.read(name))
+    return prefix
+
+
+def lay(prefix: Path, files: Mapping[str, bytes | str]) -> Path:
+    """Write files below a prefix and return it."""
+    for name, data in files.items():
+        path = prefix / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return prefix

@@ -1,0 +1,166 @@
+"""``wheelfix diagnose``: from an error text to the true cause and the way out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from wheelfix.cli.common import (
+    add_command,
+    add_jobs_option,
+    add_output_options,
+    add_root_options,
+    add_target_options,
+    refuse_contradiction,
+    root_options,
+    write_result,
+)
+from wheelfix.errors import Exit, InputError, UsageError
+from wheelfix.report.look import Look, look_of
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from wheelfix.cli.main import Subparsers
+    from wheelfix.symptoms.report_block import Block
+    from wheelfix.verbs.diagnose import Question
+    from wheelfix.verbs.diagnosis import Diagnosis
+
+EXAMPLES = """\
+  wheelfix diagnose error.txt                    a traceback or a whole log, in any language
+  python app.py 2>&1 | wheelfix diagnose -       from a pipe
+  wheelfix diagnose --text "OSError: [WinError 126] ..."
+  wheelfix diagnose                              the active environment, without a text
+  wheelfix diagnose error.txt --env C:\\envs\\ml   with the files: the true cause
+  wheelfix diagnose --wheel dist\\torch.whl --report   the block to paste into an issue
+"""
+
+
+def configure_parser(subparsers: Subparsers) -> None:
+    """Add the command's parser."""
+    parser = add_command(
+        subparsers,
+        "diagnose",
+        "say what is behind an error text, and what to do",
+        "Read an error text or a log in any display language, hold it against an environment or a\n"
+        "wheel if there is one, and say the true cause, the chain that leads to it, and what to do.\n"
+        "Exits with 1 when a cause was found, 0 when there is no fault, 5 when it could not tell.",
+        EXAMPLES,
+    )
+    parser.add_argument("file", metavar="FILE", nargs="?", help="the error text or log; - reads the standard input")
+    group = parser.add_argument_group("what to go by")
+    group.add_argument("--text", metavar="TEXT", help="the error text itself")
+    group.add_argument("--env", metavar="PREFIX", type=Path, help="an environment, or a copy of one on any system")
+    group.add_argument("--wheel", metavar="W", type=Path, help="the wheel in question")
+    group.add_argument("--package", metavar="NAME", default="", help="in an environment: look at this distribution")
+    add_jobs_option(parser)
+    add_target_options(parser)
+    add_root_options(parser)
+    group = add_output_options(parser, ("text", "json"))
+    group.add_argument(
+        "--report", dest="issue_block", action="store_true",
+        help="print the block to paste into an issue; names of users are masked",
+    )  # fmt: skip
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Diagnose, tell, and return what it came to."""
+    from wheelfix.verbs.diagnose import answer
+
+    if args.file is not None and args.text is not None:
+        raise UsageError("both a file and --text are given", hint="give one of them")
+    with _question(args) as question:
+        diagnosis = answer(question)
+    block = _block(args, diagnosis) if args.issue_block else None
+    write_result(_rendered(args, diagnosis, block), args.output)
+    exits = {"no-fault-found": Exit.OK, "cause-found": Exit.FINDINGS, "could-not-tell": Exit.UNKNOWN}
+    return exits[diagnosis.outcome.value]
+
+
+@contextmanager
+def _question(args: argparse.Namespace) -> Iterator[Question]:
+    """What the command line asks, with its file open."""
+    from wheelfix.loader.profile import assumptions
+    from wheelfix.options import ScanOptions, all_cores
+    from wheelfix.verbs.diagnose import Question, active_environment
+
+    refuse_contradiction(args.assume, args.no_assume)
+    assumptions(tuple(args.assume), tuple(args.no_assume))
+    options = ScanOptions(
+        assume=tuple(args.assume),
+        no_assume=tuple(args.no_assume),
+        python=args.python,
+        jobs=args.jobs or all_cores(),
+        roots=root_options(args),
+    )
+    common = {
+        "environment": args.env,
+        "wheel": args.wheel,
+        "package": args.package,
+        "active": active_environment(os.environ),
+        "options": options,
+    }
+    if args.file is None:
+        yield Question(text=args.text, text_source="--text", **common)
+    elif args.file == "-":
+        yield Question(text=_stdin(), text_source="standard input", **common)
+    else:
+        with _opened(args.file) as file:
+            yield Question(text=file, text_source=args.file, **common)
+
+
+def _stdin() -> IO[bytes]:
+    if sys.stdin is None or sys.stdin.closed:
+        raise UsageError("there is no standard input", hint="give a file or --text")
+    return sys.stdin.buffer
+
+
+def _opened(word: str) -> IO[bytes]:
+    """Open the text; what is plainly something else gets the option that it belongs to."""
+    path = Path(word)
+    if path.is_dir():
+        raise UsageError(f"{word} is a folder", hint=f'for an environment: wheelfix diagnose --env "{word}"')
+    if word.lower().endswith(".whl"):
+        raise UsageError(f"{word} is a wheel", hint=f'wheelfix diagnose --wheel "{word}"')
+    try:
+        return path.open("rb")
+    except FileNotFoundError as error:
+        hint = "an error text itself goes behind --text" if " " in word else "- reads the standard input"
+        raise InputError(word, because="there is no such file", hint=hint) from error
+    except OSError as error:
+        raise InputError(word, because=error.strerror or str(error)) from error
+
+
+def _rendered(args: argparse.Namespace, diagnosis: Diagnosis, block: Block | None) -> str:
+    if args.format == "json":
+        from wheelfix.report.diagnosis import render_json
+
+        return render_json(diagnosis, block)
+    if block is not None:
+        return str(block)
+    from wheelfix.report.text.diagnosis import render_diagnosis
+
+    look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
+    return render_diagnosis(diagnosis, look, verbose=args.verbose, quiet=args.quiet)
+
+
+def _block(args: argparse.Namespace, diagnosis: Diagnosis) -> Block:
+    """The block for an issue: this machine, the environment, the error and what was made of it."""
+    from wheelfix.loader.places import open_environment
+    from wheelfix.roots.gather import gather_roots
+    from wheelfix.roots.host import this_machine
+    from wheelfix.symptoms.report_block import collect
+    from wheelfix.verbs.machine import describe_machine
+
+    prefix = next((one.source for one in diagnosis.evidence if one.kind == "environment"), None)
+    environment = open_environment(Path(prefix)) if prefix else None
+    machine = describe_machine(environment, gather_roots(root_options(args), this_machine()))
+    names = [name for one in diagnosis.explained for name in (*one.cause.likely_missing, *one.chain)]
+    names += [name for symptom in diagnosis.symptoms for name in (*symptom.dlls, symptom.file) if name]
+    told = [("error", symptom.excerpt) for symptom in diagnosis.symptoms]
+    told += [("cause", one.cause.summary) for one in diagnosis.explained]
+    return collect(machine, names, told)
