@@ -31,7 +31,7 @@ from wheelfix.verbs.journal import (
     take_back,
     write_whole,
 )
-from wheelfix.verbs.scan import chosen_distributions, examine_installed
+from wheelfix.verbs.scan import again, chosen_distributions, examine_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -76,7 +76,7 @@ def repair_installed(
     before = examine_installed(environment, distribution, options.scan, index)
     if not dry_run and (info / JOURNAL).exists():
         raise repaired_before(info / JOURNAL)
-    planned = make_plan(before, index, options)
+    planned = make_plan(before, index, options, again(before, options))
     faults = still_broken(planned)
     if faults and not dry_run:
         raise CannotRepair(

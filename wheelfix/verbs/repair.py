@@ -20,7 +20,7 @@ from wheelfix.plan.sources import new_members, opened
 from wheelfix.roots.gather import open_index
 from wheelfix.verbs.mangled import repair_with_libs
 from wheelfix.verbs.rewrite import keep, rewrite
-from wheelfix.verbs.scan import examine_wheel
+from wheelfix.verbs.scan import again, examine_wheel
 
 if TYPE_CHECKING:
     from wheelfix.archive.edition import NewMember
@@ -69,7 +69,7 @@ def repair(
     with Archive.open(path, options.scan.limits) as archive:
         scan = replace(options.scan, verify=not options.trust_record)
         before = examine_wheel(archive, scan, index, progress)
-        planned = make_plan(before, index, options, archive)
+        planned = make_plan(before, index, options, again(before, options), archive)
         if dry_run:
             return Repaired(Outcome.PLANNED, planned.plan, None, before.report, planned.after.report)
         _refuse_if_broken(planned, before.report, path)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.places import Distribution, Environment
     from wheelfix.loader.view import FileView, ViewFile
     from wheelfix.model import ImageFacts
+    from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootIndex
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -309,6 +310,12 @@ def examine_view(
         cuda=cuda_story(subject),
     )
     return Examination(report, subject, identity, facts)
+
+
+def again(before: Examination, options: RepairOptions) -> Callable[[FileView, ArchiveFacts], Examination]:
+    """The same scan, unfiltered, for another view of the same thing: what a plan asks about its result."""
+    scan = replace(options.scan, select=(), ignore=())
+    return lambda view, facts: examine_view(view, before.identity, scan, facts, None)
 
 
 def nobody_asked(path: str) -> None:

@@ -1,0 +1,287 @@
+"""Answer every need of a wheel from the roots, in rounds, until the model says that nothing more can be met."""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import UsageError
+from wheelfix.knowledge.companions import companions_of
+from wheelfix.knowledge.families import family_of, is_test_artifact
+from wheelfix.loader.places import member_path
+from wheelfix.loader.resolve import resolve
+from wheelfix.loader.view import SITE_PACKAGES, ViewFile, base_name, parent
+from wheelfix.model import dll_key, fold
+from wheelfix.plan.model import Drop, Refusal, Rejected
+from wheelfix.plan.needs import Lack, destinations, lacks, matches_any, needers
+from wheelfix.plan.objections import objections
+from wheelfix.roots.choose import choose
+from wheelfix.roots.family import family_files
+from wheelfix.roots.outcome import Choice, Conflict, Need, Terms
+
+if TYPE_CHECKING:
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import ImageFacts
+    from wheelfix.options import RepairOptions
+    from wheelfix.roots.index import RootFile, RootIndex
+    from wheelfix.verbs.scan import Examination
+
+ROUNDS = 64
+"""More rounds than the longest chain of dependencies; a bound, not a policy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A file that will be added, and everything the plan says about it."""
+
+    path: str
+    """Where it goes, in the view."""
+    file: RootFile | None
+    """The file of a root, or None for a copy of another member of the same wheel."""
+    own: str
+    """For such a copy: the member's path in the view."""
+    kind: str
+    because: str
+    serves: tuple[str, ...]
+    reason: str
+    rejected: tuple[Rejected, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Planner:
+    """Drops, includes, then answers needs from the roots in rounds, until nothing changes."""
+
+    before: Examination
+    index: RootIndex
+    options: RepairOptions
+    view: FileView
+    chosen: dict[str, Chosen] = field(default_factory=dict)
+    drops: list[Drop] = field(default_factory=list)
+    refused: dict[str, Refusal] = field(default_factory=dict)
+    unanswered: dict[str, str] = field(default_factory=dict)
+    tried: set[tuple[str, str]] = field(default_factory=set)
+
+    @property
+    def cuda(self) -> str | None:
+        subject = self.before.subject
+        return subject.torch.cuda if subject.torch else subject.profile.cuda
+
+    # ------------------------------------------------------------------------------------------------ the rounds
+
+    def run(self) -> None:
+        """Drop, include, then answer needs until nothing changes."""
+        self._drop()
+        self._include()
+        profile = self.before.subject.profile
+        if self.options.with_vcredist:
+            profile = replace(profile, assume=profile.assume - {"vcredist"})
+        for _ in range(ROUNDS):
+            resolution = resolve(self.view, profile, self.before.identity.requires)
+            found = list(lacks(self.view, resolution, self.options.companions, self.cuda))
+            answers = [self._answer(lack, resolution.search_dirs) for lack in found]
+            if not any(answers):
+                return
+
+    def _drop(self) -> None:
+        patterns = self.options.drop
+        for file in self.view.files:
+            name = base_name(file.path)
+            if any(fnmatch.fnmatchcase(fold(file.origin), fold(p)) or _is_name(p, name) for p in patterns):
+                self.drops.append(Drop(file.origin, "asked for with --drop"))
+            elif self.options.drop_test_artifacts and is_test_artifact(name):
+                self.drops.append(Drop(file.origin, "a test artefact of BUILD_TEST=1"))
+        unmatched = [p for p in patterns if not any(_means(p, drop.path) for drop in self.drops)]
+        if unmatched:
+            raise UsageError(f"--drop {unmatched[0]}", because=f"no member of {self.before.identity.path} matches it")
+        gone = {drop.path for drop in self.drops}
+        self.view = self.view.changed(dropped=[file.path for file in self.view.files if file.origin in gone])
+
+    def _include(self) -> None:
+        for name in self.options.include:
+            where = self._folder_for_included()
+            if self.view.find(where, name) is None:
+                lack = Lack((name,), (), (), True)
+                self._take(lack, name, (where,), "include", f"asked for with --include {name}")
+
+    def _folder_for_included(self) -> str:
+        subject = self.before.subject
+        if self.options.dest is not None:
+            return _in_site_packages(self.options.dest)
+        if subject.torch is not None:
+            return subject.torch.lib
+        reached = sorted(subject.resolution.reached) or sorted(subject.images)
+        return parent(reached[0]) if reached else SITE_PACKAGES
+
+    # ------------------------------------------------------------------------------------------------ one answer
+
+    def _answer(self, lack: Lack, added_dirs: tuple[str, ...]) -> bool:
+        """Try to meet a need; whether the view changed."""
+        if matches_any(lack.name, self.options.exclude):
+            self.refused.setdefault(dll_key(lack.name), Refusal(lack.name, "excluded with --exclude"))
+            return False
+        torch = self.before.subject.torch
+        folders = destinations(self.view, lack, torch.lib if torch else None, added_dirs)
+        if self.options.dest is not None:
+            folders = (_in_site_packages(self.options.dest),)
+        folders = tuple(folder for folder in folders if (dll_key(lack.name), folder) not in self.tried)
+        if not folders:
+            return False
+        self.tried.update((dll_key(lack.name), folder) for folder in folders)
+        if lack.present_at and self._copy_own(lack, folders):
+            return True
+        because = _because(self.view, lack)
+        names = lack.names or self._by_pattern(lack)
+        return any(self._take(lack, name, folders, str(lack.kind), because) for name in names)
+
+    def _copy_own(self, lack: Lack, folders: tuple[str, ...]) -> bool:
+        """Put a copy of a DLL that is in the wheel already where the loader looks."""
+        if not lack.reached:
+            return False
+        origin = lack.present_at[0]
+        for folder in folders:
+            chosen = Chosen(
+                path=f"{folder}/{base_name(origin)}",
+                file=None,
+                own=origin,
+                kind=str(lack.kind),
+                because=_because(self.view, lack),
+                serves=tuple(map(self.view.origin, lack.importers)),
+                reason="it is in the wheel, but where the loader does not look",
+            )
+            self._add(chosen)
+        return True
+
+    def _by_pattern(self, lack: Lack) -> tuple[str, ...]:
+        """Names of root files that a pattern means, for companions without a fixed name."""
+        found = {
+            file.name: None
+            for file in self.index.files()
+            if any(fnmatch.fnmatchcase(file.key, glob) for glob in lack.globs)
+        }
+        return tuple(found)
+
+    def _take(self, lack: Lack, name: str, folders: tuple[str, ...], kind: str, because: str) -> bool:
+        need = Need(
+            name=name,
+            machine=self.before.subject.machine,
+            needers=needers(self.view, lack, name),
+            cuda=self.cuda or "",
+            release=self._release(lack, name),
+            companions=_family_companions(name, self.cuda),
+            beside=self._beside(lack, name),
+        )
+        outcome = choose(need, self.index.candidates(name), self.index, self._terms())
+        if not isinstance(outcome, Choice):
+            reason = f"{outcome.reason}; {outcome.hint}" if isinstance(outcome, Conflict) else outcome.reason
+            self.unanswered.setdefault(dll_key(lack.name), reason)
+            return False
+        self.unanswered.pop(dll_key(lack.name), None)
+        serves = tuple(map(self.view.origin, lack.importers))
+        rejected = tuple(Rejected(c.file.location, c.reason) for c in outcome.considered if c.verdict != "chosen")
+        for folder in folders:
+            path = f"{folder}/{outcome.winner.name}"
+            self._add(
+                Chosen(path, outcome.winner, "", kind, because, serves, outcome.reason, rejected, outcome.warnings)
+            )
+            self._add_family(outcome.winner, folder)
+        return True
+
+    def _add_family(self, file: RootFile, folder: str) -> None:
+        """A family comes whole and from one folder."""
+        member = family_of(file.name)
+        for sibling in family_files(self.index, file) if member else ():
+            taken = self.view.find(folder, sibling.name)
+            if taken is None and not matches_any(sibling.name, self.options.exclude):
+                because = (
+                    f"part of {member.family.title if member else 'its family'}, which comes whole from one folder"
+                )
+                path = f"{folder}/{sibling.name}"
+                self._add(Chosen(path, sibling, "", "family", because, (file.name,), f"lies beside {file.name}"))
+
+    def _add(self, chosen: Chosen) -> None:
+        self.chosen[chosen.path] = chosen
+        if chosen.file is None:
+            own = self.view.file(chosen.own)
+            new = ViewFile(chosen.path, member_path(chosen.path, self._data), own.size, own.open)
+        else:
+            opened = functools.partial(self.index.open, chosen.file)
+            new = ViewFile(chosen.path, member_path(chosen.path, self._data), chosen.file.size, opened)
+        self.view = self.view.changed(added=[new])
+
+    @property
+    def _data(self) -> str:
+        info = self.before.facts.info
+        return info.data if info else f"{self.before.identity.name}.data"
+
+    # --------------------------------------------------------------------------------------------- what is known
+
+    def _terms(self) -> Terms:
+        return Terms(
+            runtime=self.options.with_vcredist,
+            included=frozenset(map(dll_key, self.options.include)),
+            objection=objections(self.index, self.options),
+            provided=self._provided,
+        )
+
+    def _provided(self, name: str) -> ImageFacts | None:
+        paths = self.view.named(dll_key(name))
+        return self.view.image(paths[0]) if paths else None
+
+    def _beside(self, lack: Lack, name: str) -> RootFile | None:
+        """The member of the same family that is chosen already: only its folder counts."""
+        member = family_of(name)
+        for path in lack.importers:
+            chosen = self.chosen.get(path)
+            other = family_of(base_name(path))
+            if chosen and chosen.file and member and other and other.family.id == member.family.id:
+                return chosen.file
+        return None
+
+    def _release(self, lack: Lack, name: str) -> str:
+        """The release of the family that is in the wheel already, which a missing part has to fit."""
+        member = family_of(name)
+        for path in lack.importers:
+            other = family_of(base_name(path))
+            if member and other and other.family.id == member.family.id and path not in self.chosen:
+                version = self.before.subject.version(path)
+                return str(version) if version else ""
+        return ""
+
+
+def _because(view: FileView, lack: Lack) -> str:
+    names = tuple(dict.fromkeys(map(base_name, lack.importers)))
+    who = ", ".join(names[:3])
+    more = len(names) - 3
+    who += f" and {more} more" if more > 0 else ""
+    words = {"import": "imported by", "delay": "delay-loaded by", "companion": "loaded at run time by"}
+    return f"{words.get(str(lack.kind), 'a forwarder target of')} {who}"
+
+
+def _family_companions(name: str, cuda: str | None) -> tuple[str, ...]:
+    member = family_of(name)
+    if member is None:
+        return ()
+    found = []
+    for need in companions_of(name, cuda=cuda):
+        other = family_of(need.names[0]) if need.names and need.required else None
+        if other and other.family.id == member.family.id:
+            found.append(need.names[0])
+    return tuple(found)
+
+
+def _in_site_packages(folder: str) -> str:
+    inside = folder.replace("\\", "/").strip("/")
+    if not inside or any(part in ("", ".", "..") for part in inside.split("/")) or ":" in inside:
+        raise UsageError(f"--dest {folder}", because="it is no folder inside the wheel", hint="for example torch/lib")
+    return f"{SITE_PACKAGES}/{inside}"
+
+
+def _is_name(pattern: str, name: str) -> bool:
+    return "/" not in pattern and fnmatch.fnmatchcase(fold(name), fold(pattern))
+
+
+def _means(pattern: str, path: str) -> bool:
+    return fnmatch.fnmatchcase(fold(path), fold(pattern)) or _is_name(pattern, base_name(path))
