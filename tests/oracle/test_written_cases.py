@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -54,21 +55,37 @@ def test_the_model_follows_the_rule(name: str, machine: Machine) -> None:
     assert (expected.codes, expected.modules) == (case.codes, loaded(case)), f"{case.graph}\n{expected.details}"
 
 
+def faults(case: Case, wine: Wine, folder: Path) -> str:
+    """How the loader's answer differs from the rule, with the graph and the log; empty when it does not."""
+    observed = observe(wine, case.graph, folder)
+    answers = observed.answers
+    if case.silent:
+        assert case.silent in {row.id for row in deviations() if row.log is None}
+        given = tuple(answer.wine for answer in answers)
+        return "" if given == case.wine else f"{case.id}: Wine gave {given}"
+    right = observed.modules == loaded(case)
+    for code, answer in zip(case.codes, answers, strict=True):
+        # Only a forwarder's target is mapped while others are bound, so that faults of two sorts may come first.
+        sure = len(answer.codes) == 1 or any("forwarder" in row for row in answer.seen)
+        right = right and sure and code in answer.codes
+    log = "\n".join(line for answer in answers for line in answer.log if ":trace:" not in line)
+    return "" if right else f"{case.id}: {[set(a.codes) for a in answers]}, {observed.modules}\n{case.graph}\n{log}"
+
+
 @pytest.mark.wine
 @pytest.mark.parametrize("name", WRITTEN[HERE])
 def test_the_loader_follows_the_rule(name: str, native: Wine, tmp_path: Path) -> None:
-    case = WRITTEN[HERE][name]
-    observed = observe(native, case.graph, tmp_path)
-    if case.silent:
-        assert case.silent in {row.id for row in deviations() if row.log is None}
-        assert tuple(answer.wine for answer in observed.answers) == case.wine
-        return
-    log = "\n".join(line for answer in observed.answers for line in answer.log if ":trace:" not in line)
-    told = f"{case.graph}\n{log}"
-    for code, answer in zip(case.codes, observed.answers, strict=True):
-        assert code in answer.codes, told
-        assert len(answer.codes) == 1 or any("forwarder" in row for row in answer.seen), told
-    assert observed.modules == loaded(case), told
+    assert faults(WRITTEN[HERE][name], native, tmp_path) == ""
+
+
+@pytest.mark.wine_x64
+@pytest.mark.slow
+def test_the_x86_64_loader_follows_every_rule(x64: Wine, tmp_path: Path) -> None:
+    if HERE is Machine.AMD64:
+        pytest.skip("the host's own Wine is the x86_64 one: done already, case by case")
+    with ThreadPoolExecutor(4) as pool:
+        answers = pool.map(lambda case: faults(case, x64, tmp_path / case.id), WRITTEN[Machine.AMD64].values())
+        assert "\n".join(filter(None, answers)) == ""
 
 
 @pytest.mark.wine
