@@ -61,6 +61,8 @@ def prepare(extra: str) -> None:
     """Make the environment and install wheelfix with an extra, unless that was done for this folder."""
     if not has_pip():
         make_environment()
+        if not has_pip():
+            sys.exit(f"{HOME} is damaged; remove that folder and run this again")
     stamp = HOME / f"wheelfix-{extra or 'plain'}.stamp"
     wanted = hashlib.sha256(str(HERE).encode() + (HERE / "pyproject.toml").read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted:
