@@ -130,6 +130,7 @@ def _source(**values: object) -> Edit:
         pytest.param(lambda plan: plan.update(output="C:evil.whl"), id="output-drive"),
         pytest.param(lambda plan: plan.update(output="evil.exe"), id="output-no-wheel"),
         pytest.param(lambda plan: plan.update(output=""), id="output-empty"),
+        pytest.param(lambda plan: plan.update(output="evil.whl"), id="output-no-tags"),
         pytest.param(lambda plan: plan.update(layout="sideways"), id="layout"),
         pytest.param(_addition(sha256=""), id="no-hash"),
         pytest.param(_addition(sha256="0" * 63 + "G"), id="odd-hash"),

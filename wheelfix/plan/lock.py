@@ -65,7 +65,9 @@ def read_lock(path: Path) -> list[Plan]:
 def _sound(plan: Plan, where: str) -> Plan:
     """The plan, if it writes nothing but a wheel into the target folder, and nothing into that but what it pins."""
     faults = []
-    if not plan.output.endswith(".whl") or why_unsafe(plan.output) or "/" in normalise(plan.output):
+    parts = plan.output.removesuffix(".whl").split("-")
+    is_wheel = plan.output.endswith(".whl") and len(parts) in (5, 6)
+    if not is_wheel or why_unsafe(plan.output) or "/" in normalise(plan.output):
         faults.append(f"output {plan.output!r} is no name of a wheel")
     if plan.layout not in ("beside", "libs"):
         faults.append(f"there is no layout {plan.layout!r}")

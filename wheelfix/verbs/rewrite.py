@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.codec import Compressor
@@ -11,7 +12,7 @@ from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.record import Record, Row, record_member
 from wheelfix.archive.writer import write_wheel
-from wheelfix.errors import CannotRepair
+from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.plan.sbom import FILE_NAME, make_sbom
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.reader import Archive
     from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.archive.writer import Written
-    from wheelfix.options import RepairOptions
+    from wheelfix.options import RepairOptions, ScanOptions
     from wheelfix.plan.model import Plan
 
 
@@ -56,10 +57,27 @@ def rewrite(
         rows=tuple(_kept_rows(archive, info, stale)),
     )
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    jobs = options.scan.jobs
-    odd = {(fault.kind, fault.subject) for fault in archive.faults}
-    check = _must_be_right((member.name for member in new), odd, jobs)
-    return write_wheel(archive, target, edition, compressor=compressor, jobs=jobs, check=check)
+    right = _must_be_right(archive, (member.name for member in new), options.scan)
+    in_place = _is_in_place(archive, target)
+
+    def check(path: Path) -> None:
+        right(path)
+        if in_place and not _is_in_place(archive, target):
+            raise EnvironmentFailure(
+                f"{target} was replaced while it was repaired",
+                because="another program wrote it anew",
+                hint="run again",
+            )
+
+    return write_wheel(archive, target, edition, compressor=compressor, jobs=options.scan.jobs, check=check)
+
+
+def _is_in_place(archive: Archive, target: Path) -> bool:
+    """Whether the target is the very file that is open as the archive."""
+    try:
+        return os.path.samestat(os.fstat(archive.fileno()), target.stat())
+    except OSError:
+        return False
 
 
 def _documents(archive: Archive, info: WheelInfo, plan: Plan) -> Iterator[NewMember]:
@@ -109,12 +127,16 @@ def _kept_rows(archive: Archive, info: WheelInfo, stale: set[str]) -> Iterator[R
             yield row
 
 
-def _must_be_right(new: Iterable[str], before: set[tuple[str, str]], jobs: int) -> Callable[[Path], None]:
+def _must_be_right(archive: Archive, new: Iterable[str], options: ScanOptions) -> Callable[[Path], None]:
     """A check of a wheel just written, which may keep the oddities of old members but gets no new ones."""
     names = sorted(new)
+    before = {(fault.kind, fault.subject) for fault in archive.faults}
 
     def check(path: Path) -> None:
-        found = read_back(path, names, jobs=jobs)
+        try:
+            found = read_back(path, names, jobs=options.jobs, limits=options.limits)
+        except InputError as exc:
+            raise EnvironmentFailure("the wheel that was written cannot be read back", because=str(exc)) from exc
         faults = [
             f"{fault.subject}: {fault.message}" for fault in found.archive if (fault.kind, fault.subject) not in before
         ]

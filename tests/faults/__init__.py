@@ -1,0 +1,1 @@
+"""Machines that fail, files that attack: what must hold afterwards."""

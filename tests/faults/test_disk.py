@@ -1,0 +1,222 @@
+"""Disks that are full, that fail, that write or read only part: exit 4, the input as it was, nothing half-made."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faults.workshop import (
+    REPOSITORY,
+    Bench,
+    digest,
+    environment,
+    installed,
+    leftovers,
+    small,
+    snapshot,
+    wheelfix,
+)
+from wheelfix.errors import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="faults are injected with Linux' means")
+
+EIO, EACCES, EINVAL, ENOSPC, EROFS, EDQUOT = 5, 13, 22, 28, 30, 122
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return small(tmp_path_factory.mktemp("bench"))
+
+
+@pytest.fixture(scope="module")
+def expected(bench: Bench) -> str:
+    """The digest of the wheel that an undisturbed run makes."""
+    assert wheelfix(*bench.command()).code == Exit.OK
+    made = digest(bench.target)
+    shutil.rmtree(bench.out)
+    return made
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The library that makes a disk fail, compiled here."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    command = [compiler] if compiler else [sys.executable, "-m", "ziglang", "cc"]
+    target = tmp_path_factory.mktemp("shim") / "failing_disk.so"
+    source = REPOSITORY / "tests" / "faults" / "failing_disk.c"
+    made = subprocess.run(
+        [*command, "-shared", "-fPIC", "-O1", "-o", str(target), str(source), "-ldl"], capture_output=True, check=False
+    )
+    if made.returncode:
+        pytest.skip("there is no C compiler here")
+    return str(target)
+
+
+def faulty(shim: str, bench: Bench, fault: str, path: str = ".wheelfix-", *more: str) -> int:
+    """Run a repair on a disk with one fault; the exit code."""
+    variables = {"LD_PRELOAD": shim, "WHEELFIX_FAULT": fault, "WHEELFIX_FAULT_PATH": path}
+    done = wheelfix(*bench.command(*more), **variables)
+    if done.code:
+        assert "wheelfix: error: cannot" in done.err
+    return done.code
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *(f"write:{error}:{nth}" for error in (EIO, ENOSPC) for nth in (1, 2)),
+        *(f"copy:{error}:1" for error in (EIO, ENOSPC, EDQUOT)),
+        f"fsync:{EIO}:1",
+        f"rename:{EACCES}:1",
+        f"open:{EROFS}:1",
+    ],
+)
+def test_a_disk_that_fails(shim: str, bench: Bench, expected: str, fault: str) -> None:
+    original = digest(bench.wheel)
+    assert faulty(shim, bench, fault) == Exit.ENVIRONMENT
+    assert digest(bench.wheel) == original
+    assert snapshot(bench.out) == {}
+    assert wheelfix(*bench.command()).code == Exit.OK
+    assert snapshot(bench.out) == {bench.wheel.name: expected}
+    shutil.rmtree(bench.out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", ["write", "copy", "sendfile", "fsync", "rename", "read"])
+@pytest.mark.parametrize("nth", range(1, 9))
+def test_the_nth_call_fails(shim: str, bench: Bench, expected: str, call: str, nth: int) -> None:
+    """Whatever call it is: the complete new wheel, or none and exit 4."""
+    code = faulty(shim, bench, f"{call}:{EIO}:{nth}")
+    assert (code, snapshot(bench.out)) in ((4, {}), (0, {bench.wheel.name: expected}))
+    shutil.rmtree(bench.out, ignore_errors=True)
+
+
+@pytest.mark.parametrize("call", ["write", "copy", "read"])
+def test_a_disk_that_does_only_part_of_it(shim: str, bench: Bench, expected: str, call: str) -> None:
+    assert faulty(shim, bench, f"{call}:short", "") == Exit.OK
+    assert snapshot(bench.out) == {bench.wheel.name: expected}
+    shutil.rmtree(bench.out)
+
+
+def test_a_file_system_without_kernel_copies(shim: str, bench: Bench, expected: str) -> None:
+    assert faulty(shim, bench, f"copy:{EINVAL}:1") == Exit.OK
+    assert snapshot(bench.out) == {bench.wheel.name: expected}
+    shutil.rmtree(bench.out)
+
+
+@pytest.mark.parametrize("nth", [1, 3, 20])
+def test_the_input_cannot_be_read(shim: str, bench: Bench, nth: int) -> None:
+    assert faulty(shim, bench, f"read:{EIO}:{nth}", bench.wheel.name) == Exit.ENVIRONMENT
+    assert not bench.out.exists() or snapshot(bench.out) == {}
+
+
+def test_a_source_cannot_be_read(shim: str, bench: Bench) -> None:
+    assert faulty(shim, bench, f"read:{EIO}:1", "libiomp5md.dll") == Exit.ENVIRONMENT
+    assert not bench.out.exists() or snapshot(bench.out) == {}
+
+
+@pytest.mark.parametrize("fault", [f"write:{ENOSPC}:3", f"write:{EIO}:9", f"rename:{EACCES}:5", f"fsync:{EIO}:4"])
+def test_an_environment_is_as_before_when_its_disk_fails(shim: str, bench: Bench, fault: str) -> None:
+    prefix = installed(bench)
+    before = snapshot(prefix)
+    command = ["repair", "--env", str(prefix), "--package", "torch", *bench.root_options]
+    variables = {"LD_PRELOAD": shim, "WHEELFIX_FAULT": fault, "WHEELFIX_FAULT_PATH": ".wheelfix-"}
+    assert wheelfix(*command, **variables).code == Exit.ENVIRONMENT
+    assert snapshot(prefix) == before
+
+
+# ------------------------------------------------------------------------------------------------------- full disks
+
+
+@contextlib.contextmanager
+def tiny_disk(folder: Path, size: str, mode: str = "rw") -> Iterator[Path]:
+    """A file system of its own, for whoever may mount one."""
+    folder.mkdir(parents=True)
+    mount = shutil.which("mount")
+    done = subprocess.run([mount or "mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=False)
+    if done.returncode:
+        pytest.skip("file systems cannot be mounted here")
+    try:
+        if mode == "ro":
+            subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+root_only = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0 or not shutil.which("mount"), reason="only root mounts"
+)
+
+
+@root_only
+@pytest.mark.parametrize("size", ["4k", "12k", "16k"])
+def test_a_full_disk(bench: Bench, expected: str, tmp_path: Path, size: str) -> None:
+    original = digest(bench.wheel)
+    with tiny_disk(tmp_path / "disk", size) as disk:
+        command = ["repair", str(bench.wheel), *bench.root_options, "-w", str(disk)]
+        done = wheelfix(*command)
+        assert done.code == Exit.ENVIRONMENT
+        assert "No space left on device" in done.err
+        assert list(disk.iterdir()) == []
+        assert digest(bench.wheel) == original
+        subprocess.run(["mount", "-o", "remount,size=10m", str(disk)], check=True)
+        assert wheelfix(*command).code == Exit.OK
+        assert snapshot(disk) == {bench.wheel.name: expected}
+
+
+@root_only
+def test_a_full_disk_in_place(bench: Bench, expected: str, tmp_path: Path) -> None:
+    with tiny_disk(tmp_path / "disk", "24k") as disk:
+        wheel = disk / bench.wheel.name
+        shutil.copy(bench.wheel, wheel)
+        done = wheelfix("repair", str(wheel), *bench.root_options, "--in-place")
+        assert done.code == Exit.ENVIRONMENT
+        assert snapshot(disk) == {wheel.name: digest(bench.wheel)}
+
+
+@root_only
+def test_a_full_disk_for_temporary_files_and_results(bench: Bench, tmp_path: Path) -> None:
+    with tiny_disk(tmp_path / "disk", "4k") as disk:
+        done = wheelfix("scan", str(bench.wheel), "--no-discover", "--format", "json", "-o", str(disk / "scan.json"))
+        assert done.code == Exit.ENVIRONMENT
+        assert list(disk.iterdir()) == []
+        done = wheelfix(*bench.command("--lock", str(disk / "lock.json")))
+        assert done.code == Exit.ENVIRONMENT
+        assert list(disk.iterdir()) == []
+    shutil.rmtree(bench.out, ignore_errors=True)
+
+
+@root_only
+def test_a_file_system_that_is_read_only(bench: Bench, tmp_path: Path) -> None:
+    with tiny_disk(tmp_path / "disk", "10m", "ro") as disk:
+        done = wheelfix("repair", str(bench.wheel), *bench.root_options, "-w", str(disk / "out"))
+        assert done.code == Exit.ENVIRONMENT
+        assert "Read-only file system" in done.err
+
+
+@pytest.mark.parametrize("limit", [0, 4096, 12_000])
+def test_a_quota(bench: Bench, limit: int) -> None:
+    """Files larger than a limit are refused by the system, as with a quota; needs no rights."""
+    script = (
+        "import resource, sys; from wheelfix.cli.main import main;"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *bench.command()], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == Exit.ENVIRONMENT, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "File too large" in done.stderr
+    assert snapshot(bench.out) == {}
+    assert leftovers(bench.folder) == []
