@@ -27,6 +27,7 @@ ERROR = "OSError: [WinError 126] text"
         f"#12 34.56 {ERROR}",
         f"web-1  | {ERROR}",
         f"> > {ERROR}",
+        f">{ERROR}",
         f"│ {ERROR}   │",
         f"E   {ERROR}",
         f"\ufeff{ERROR}",

@@ -105,3 +105,25 @@ def test_confidence_is_lower_for_a_sentence_from_memory() -> None:
 def test_a_log_says_how_it_was_read() -> None:
     log = read_log("ImportError: DLL load failed: x\n".encode("utf-16"))
     assert (log.encoding, log.lines, log.size) == ("utf-16", 1, 66)
+
+
+def test_the_line_before_an_error_is_not_part_of_it() -> None:
+    """A long line that names a DLL, followed by an error about another one: only the error is told."""
+    before = f"[1234/5678] Linking CXX shared library bin\\torch_cpu.dll; {'x' * 30} error code none, see log\n"
+    sentence = "The specified module could not be found."
+    (symptom,) = read_symptoms(before + TORCH.format("shm").replace("No.", sentence))
+    assert symptom.file == "shm.dll"
+    (bare,) = read_symptoms(before + sentence + "\n")
+    assert (bare.kind, bare.path, bare.line) == ("sentence", None, 2)
+
+
+def test_a_bare_sentence_broken_in_two_is_read() -> None:
+    (symptom,) = read_symptoms("tool.exe: The specified module could\nnot be found.\n")
+    assert (symptom.kind, symptom.code) == ("sentence", 126)
+
+
+def test_two_messages_in_a_row_keep_their_own_lines() -> None:
+    text = "loading C:\\a\\one.dll took a while and then nothing more was heard of it for some time\n"
+    text += "the paging file is too small (os error 1455)\n"
+    (symptom,) = read_symptoms(text)
+    assert (symptom.code, symptom.path, symptom.line) == (1455, None, 2)

@@ -26,7 +26,8 @@ _PREFIXES = re.compile(
       | \#\d{1,4}[ ]\d+\.\d+(?=[ ])                                      # BuildKit
       | \[(?!WinError|Errno|E:onnx)[A-Za-z][\w .:/\#()-]{0,39}\](?=[ \t]) # [build], [stage 2/3]
       | [\w.-]{1,40}[ ]*\|(?=[ ])                                        # docker compose
-      | [>|\u2502\u2503\u2551](?=[ \t]|$)                                # quotes, tables, boxes
+      | >                                                                # quotes
+      | [|\u2502\u2503\u2551](?=[ \t]|$)                                 # tables, boxes
       | E[ ]{2,}(?=\S)                                                   # pytest
     )""",
     re.VERBOSE,

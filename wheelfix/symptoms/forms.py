@@ -289,7 +289,7 @@ FORMS: tuple[Form, ...] = (
     _form(
         "winerror",
         "0x8007",
-        r"(?<!\w)0x8007(?P<hresult>007e|007f|00b6|00c1|00d8|03e6|045a|04ec|05af|36b1)\b",
+        r"(?<!\w)0x8007(?P<hresult>007e|007f|00b6|00c1|00d8|00e1|03e6|045a|04ec|05af|11c7|36b1)\b",
         weak=True,
     ),
     _form(

@@ -80,7 +80,7 @@ def recognise(lines: Sequence[str]) -> Reading:
             tried += 1
     kept = _strongest(found)
     if not kept and any(part in lowered for part in sentence_triggers()):
-        kept = list(_bare_sentence(lines))
+        kept = list(_bare_sentence(text))
         tried += 1
         alone = False
     return Reading(tuple(_last_resort(hit.symptom) for hit in kept), alone, tried)
@@ -91,6 +91,8 @@ def _apply(form: Form, text: _Wrapped) -> tuple[list[Found], bool]:
     hits = [_found(form, match) for match in islice(form.pattern.finditer(text.first), _HITS)]
     if hits and not any(_torn(hit, text.first) for hit in hits):
         return hits, True
+    if text.following and form.pattern.search(text.following):
+        return hits, False  # the next line is a message of its own, not the rest of this one
     for joined in text.readings():
         match = form.pattern.search(joined)
         if match and match.start() < len(text.first):
@@ -105,6 +107,7 @@ class _Wrapped:
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.first = lines[0]
+        self.following = lines[1] if len(lines) > 1 else ""
         self._lines = lines
         self._joined: list[str] | None = None
 
@@ -154,24 +157,24 @@ def _strongest(found: list[Found]) -> list[Found]:
     return sorted(kept, key=lambda hit: hit.start)
 
 
-def _bare_sentence(lines: Sequence[str]) -> Iterator[Found]:
-    """Yield the symptom of a line that has nothing but the system's sentence."""
-    known = read_sentence(lines[0])
-    if known is None and len(lines) > 1:
-        known = read_sentence(join_wrapped(tuple(lines[:2])))
+def _bare_sentence(text: _Wrapped) -> Iterator[Found]:
+    """Yield the symptom of a line that has nothing but the system's sentence, or the first half of it."""
+    known = read_sentence(text.first)
+    if known is None and text.readings() and read_sentence(text.following) is None:
+        known = read_sentence(text.readings()[0])
     if known is None:
         return
-    names = _names(lines[0])
-    path = _quoted_path(lines[0])
+    names = _names(text.first)
+    path = _quoted_path(text.first)
     symptom = Symptom(
         "sentence",
         known.code,
         path or (names[0] if names else None),
         language=known.language,
-        excerpt=_shorten(lines[0]),
+        excerpt=_shorten(text.first),
         confidence=Confidence.LIKELY,
     )
-    yield Found(symptom, 0, len(lines[0]), weak=True)
+    yield Found(symptom, 0, len(text.first), weak=True)
 
 
 def _found(form: Form, match: re.Match[str]) -> Found:
