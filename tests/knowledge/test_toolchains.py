@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from wheelfix.knowledge.tables import TableFault, read_text
-from wheelfix.knowledge.toolchains import linker_of, parse_toolchains, python_runtime, runtime_needed
+from wheelfix.knowledge.toolchains import (
+    linker_of,
+    parse_toolchains,
+    python_runtime,
+    runtime_needed,
+    toolset_of_build,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,8 +39,16 @@ def test_an_unheard_of_linker_tells_nothing() -> None:
 
 
 def test_pythons_own_runtime_is_known_for_few_releases() -> None:
-    assert python_runtime((3, 11, 9)) == (14, 38)
-    assert python_runtime((3, 12, 0)) is None
+    assert python_runtime((3, 11)) == ("3.11.9", (14, 38))
+    assert python_runtime((3, 12)) is None
+
+
+@pytest.mark.parametrize(
+    ("build", "toolset"),
+    [(35207, (14, 44)), (35229, (14, 44)), (30151, (14, 29)), (27508, (14, 20)), (32532, (14, 35)), (21005, None)],
+)
+def test_builds_of_compilers(build: int, toolset: tuple[int, int] | None) -> None:
+    assert toolset_of_build(build) == toolset
 
 
 @pytest.mark.parametrize(
@@ -42,6 +56,7 @@ def test_pythons_own_runtime_is_known_for_few_releases() -> None:
     [
         pytest.param('to = "14.29"', 'to = "14.31"', "Visual Studio 2022 overlaps Visual Studio 2019", id="overlap"),
         pytest.param('from = "2.20"', 'from = "3.20"', "ends before it begins", id="range"),
+        pytest.param("build = 35207", "build = 36300", "compilers of 14.50 are not newer", id="builds"),
         pytest.param('release = "3.14.6"', 'release = "3.11.9"', "twice", id="twice"),
     ],
 )

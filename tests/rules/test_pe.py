@@ -83,6 +83,23 @@ def test_a_debug_build_is_an_error_where_it_is_loaded() -> None:
     assert "imports ucrtbased.dll, VCRUNTIME140D.dll" in found[0].message
 
 
+@pytest.mark.parametrize(
+    ("other", "mixed"),
+    [
+        ("vcruntime140.dll", True),
+        ("api-ms-win-crt-heap-l1-1-0.dll", True),
+        ("vcruntime140d.dll", False),
+        ("x.dll", False),
+    ],
+)
+def test_debug_and_release_builds_that_call_each_other(other: str, mixed: bool) -> None:
+    path, helper = LIB + "a.dll", LIB + "helper.dll"
+    images = {path: dll("helper.dll", other), helper: dll("ucrtbased.dll")}
+    thing = subject(images, [edge(path, "helper.dll", helper)], events=[loads(path)])
+    told = next(item for item in run(thing, "WF205") if item.subject.endswith("helper.dll"))
+    assert ("a.dll is a release build: memory and C++ objects" in told.message) is mixed
+
+
 def test_a_debug_twin_that_nothing_loads_is_a_note_and_its_runtime_is_not_missed() -> None:
     path = LIB + "tcm_debug.dll"
     thing = subject({path: dll("MSVCP140D.dll")}, [edge(path, "MSVCP140D.dll")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject
+from tests.rules.subjects import LIB, codes, dll, edge, loads, run, subject
 from wheelfix.model import EdgeKind
 
 MAIN, OPS = LIB + "cudnn64_8.dll", LIB + "cudnn_ops_infer64_8.dll"
@@ -90,43 +90,3 @@ def test_the_date_of_openmp_against_the_year_of_mkl(
         versions={THREAD: mkl, OMP: runtime},
     )
     assert codes(thing) == (["WF412:warning"] if old else [])
-
-
-PYD, RUNTIME = SITE + "pkg/_core.pyd", SITE + "demo.libs/msvcp140-0f2ea95580b32bcfc81c235d5751ce78.dll"
-
-
-@pytest.mark.parametrize(
-    ("linker", "runtime", "expected"),
-    [
-        ((14, 44), (14, 44, 35211, 0), []),
-        ((14, 29), (14, 44, 35211, 0), []),
-        ((14, 44), (14, 29, 30133, 0), ["WF409:warning"]),
-        ((14, 44), (14, 42, 0, 0), ["WF409:info"]),
-        ((14, 38), (14, 29, 0, 0), ["WF409:info"]),
-        ((2, 41), (14, 29, 0, 0), []),
-        ((14, 0), (14, 29, 0, 0), []),
-    ],
-    ids=["same", "newer", "mutex", "a-little", "older-but-before-mutex", "mingw", "lld"],
-)
-def test_the_runtime_in_the_wheel_against_the_toolset(
-    linker: tuple[int, int], runtime: tuple[int, int, int, int], expected: list[str]
-) -> None:
-    name = RUNTIME.rpartition("/")[2]
-    thing = subject(
-        {PYD: dll(name, linker=linker), RUNTIME: dll(linker=(14, 29))},
-        [edge(PYD, name, RUNTIME)],
-        events=[loads(PYD)],
-        versions={RUNTIME: runtime},
-    )
-    assert codes(thing) == expected
-
-
-def test_a_runtime_does_not_count_as_user_of_another() -> None:
-    other = SITE + "demo.libs/vcruntime140.dll"
-    thing = subject(
-        {RUNTIME: dll("vcruntime140.dll", linker=(14, 44)), other: dll()},
-        [edge(RUNTIME, "vcruntime140.dll", other)],
-        reached=[RUNTIME],
-        versions={other: (14, 29, 0, 0)},
-    )
-    assert codes(thing) == []

@@ -1,8 +1,9 @@
-"""Tells from a linker version which compiler built a DLL, and which C++ runtime that asks for."""
+"""Tells from a linker version or a compiler's build which toolset made a DLL, and which C++ runtime that asks for."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import dataclass
 
 from wheelfix.knowledge.tables import Checker, parse_toml, read_text
@@ -29,6 +30,8 @@ class Toolchains:
     linkers: tuple[Linker, ...]
     python: dict[tuple[int, ...], Pair]
     """Python release to the vcruntime140 that lies beside its ``python.exe``."""
+    compilers: tuple[tuple[int, Pair], ...]
+    """The first build of each toolset's compilers, oldest first."""
 
 
 def parse_toolchains(table: str, text: str) -> Toolchains:
@@ -48,8 +51,14 @@ def parse_toolchains(table: str, text: str) -> Toolchains:
     rows = check.rows(tree, "python", ["release", "vcruntime"])
     check.unique("python", (row["release"] for row in rows))
     python = {tuple(int(part) for part in row["release"].split(".")): _pair(row["vcruntime"]) for row in rows}
+    compilers = tuple(
+        (int(row["build"]), _pair(row["toolset"])) for row in check.rows(tree, "compiler", ["toolset", "build"])
+    )
+    for (build, toolset), (later, newer) in itertools.pairwise(compilers):
+        if build >= later or toolset >= newer:
+            check.faults.append(f"compilers of {newer[0]}.{newer[1]} are not newer than those before")
     check.finish()
-    return Toolchains(linkers, python)
+    return Toolchains(linkers, python, compilers)
 
 
 def _pair(text: str) -> Pair:
@@ -74,6 +83,12 @@ def runtime_needed(version: Pair) -> Pair | None:
     return None if linker is None or linker.vague or version[0] != 14 else version
 
 
-def python_runtime(release: tuple[int, ...]) -> Pair | None:
-    """Return the vcruntime140 that a Python release brings, as far as the table knows that very release."""
-    return toolchains().python.get(release)
+def toolset_of_build(build: int) -> Pair | None:
+    """Return the toolset of a compiler by its build, or an earlier one where that is not known; None before 2015."""
+    return next((toolset for first, toolset in reversed(toolchains().compilers) if first <= build), None)
+
+
+def python_runtime(release: tuple[int, ...]) -> tuple[str, Pair] | None:
+    """Return the newest Python of a release (3.11) whose vcruntime140 is known, and the version of that."""
+    known = {found: runtime for found, runtime in toolchains().python.items() if found[: len(release)] == release}
+    return (".".join(map(str, max(known))), known[max(known)]) if known else None

@@ -8,12 +8,16 @@ from wheelfix.knowledge.system import runtime_file
 from wheelfix.model import Edge, EdgeKind, Finding, Image, InView, Machine, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _KINDS = {"empty": "WF202", "lfs-pointer": "WF203"}
 """Codes of their own for two ways of not being a PE image; all others are WF201."""
+
+_RELEASE_CRT = ("vcruntime140", "msvcp140", "ucrtbase", "api-ms-win-crt-")
+"""How the names of release runtimes begin; those of debug runtimes begin so too and end in ``d``."""
 
 _COMPATIBLE = {
     # An ARM64EC image is built to live in an emulated x64 process.
@@ -119,7 +123,7 @@ def debug_crt(subject: Subject) -> Iterator[Finding]:
             subject.origin(path),
             f"{base(path)} is a debug build: it imports {names}, which only machines with Visual Studio have"
             + (
-                "; loading it fails with error 126 elsewhere"
+                f"; loading it fails with error 126 elsewhere{_mixed(subject, path)}"
                 if loaded
                 else "; nothing in the wheel is known to load it"
             ),
@@ -131,6 +135,22 @@ def debug_crt(subject: Subject) -> Iterator[Finding]:
             evidence={"imports": [*wanted], "loaded": loaded},
             severity=Severity.ERROR if loaded else Severity.INFO,
         )
+
+
+def _mixed(subject: Subject, path: str) -> str:
+    """Return the release builds that a debug build exchanges calls with, as the end of a sentence; or nothing."""
+    partners = {edge.importer for edge in subject.edges_to.get(path, ())}
+    partners |= {edge.provider.path for edge in subject.edges_from.get(path, ()) if isinstance(edge.provider, InView)}
+    release = sorted(
+        base(other)
+        for other in partners & subject.images.keys()
+        if any(dll_key(item.dll).startswith(_RELEASE_CRT) for item in subject.images[other].imports)
+        and not any(is_debug_crt(item.dll) for item in subject.images[other].imports)
+    )
+    if not release:
+        return ""
+    are = "is a release build" if len(release) == 1 else "are release builds"
+    return f", and {listing(release)} {are}: memory and C++ objects that pass between the two kinds are corrupted"
 
 
 def _fits(machine: Machine, image: Image) -> bool:

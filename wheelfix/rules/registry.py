@@ -24,7 +24,19 @@ if TYPE_CHECKING:
 
 Check: TypeAlias = "Callable[[Subject], Iterable[Finding]]"
 
-_MODULES = ("archive", "pe", "dependencies", "symbols", "abi", "cuda", "coherence", "versions", "gpu", "policy")
+_MODULES = (
+    "archive",
+    "pe",
+    "dependencies",
+    "symbols",
+    "abi",
+    "cuda",
+    "coherence",
+    "versions",
+    "vcruntime",
+    "gpu",
+    "policy",
+)
 """The modules of this package that hold rule functions."""
 
 _SEVERITIES = tuple(Severity)

@@ -1,4 +1,4 @@
-"""WF404, WF408, WF409 and WF412: files of one family that are of different releases.
+"""WF404, WF408 and WF412: files of one family that are of different releases.
 
 Names give the major, version resources the rest. A resource lies near the end of its file, so those of large files
 are read only in a thorough scan; what is not known is not held against anyone.
@@ -10,9 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import demangle, family_of
-from wheelfix.knowledge.system import runtime_file
-from wheelfix.knowledge.toolchains import runtime_needed
-from wheelfix.model import EdgeKind, Finding, InView, Json, Repairable, Severity, dll_key
+from wheelfix.model import Finding, InView, Json, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
@@ -24,12 +22,6 @@ if TYPE_CHECKING:
 
 _MKL_PART = re.compile(r"mkl_(?!blacs_|scalapack_|msg\.)\w+?\.(?P<version>\d+)\.dll")
 """Parts that are released together; BLACS and ScaLAPACK keep their own number (mkl 2026 has .3 and .2)."""
-
-_CONSTEXPR_MUTEX = 40
-"""From toolset 14.40 a std::mutex needs no constructor call; a runtime before that crashes on the first lock.
-
-https://github.com/microsoft/STL/wiki/Changelog, VS 2022 17.10.
-"""
 
 
 def _family(subject: Subject, family: str) -> dict[str, dict[str, str]]:
@@ -173,43 +165,3 @@ def _is_older(runtime: FileVersion, mkl: FileVersion) -> bool:
     """Intel's OpenMP has its build date as version (5.0.2023.428); MKL 2025 appears in autumn 2024."""
     year = mkl.file[0]
     return runtime.file[:2] == (5, 0) and year > 2000 and runtime.file[2:] < (year - 1, 601)
-
-
-@rule(
-    "WF409",
-    "vc-runtime-too-old",
-    Severity.WARNING,
-    Repairable.SOMETIMES,
-    "The Visual C++ runtime in the wheel is older than the compiler of a DLL that uses it.",
-)
-def vc_runtime_too_old(subject: Subject) -> Iterator[Finding]:
-    """Hold the runtime DLLs in the wheel against the toolset of those who import them."""
-    newest: dict[str, tuple[tuple[int, int], str]] = {}
-    for edge in subject.resolution.edges:
-        if edge.kind is not EdgeKind.IMPORT or not isinstance(edge.provider, InView):
-            continue
-        image, runtime = subject.images.get(edge.importer), edge.provider.path
-        known = runtime_file(demangle(dll_key(base(runtime))))
-        own = runtime_file(demangle(dll_key(base(edge.importer))))
-        if image is None or known is None or known.toolset.id != "14" or known.debug or own is not None:
-            continue
-        if runtime_needed(image.linker) and image.linker > newest.get(runtime, ((0, 0), ""))[0]:
-            newest[runtime] = (image.linker, edge.importer)
-    for path, (linker, importer) in sorted(newest.items()):
-        version = subject.version_of(path) if path in subject.images else None
-        if version is None or version.file[0] != 14 or version.file[1] >= linker[1]:
-            continue
-        crash = version.file[1] < _CONSTEXPR_MUTEX <= linker[1] and dll_key(base(path)).startswith("msvcp140")
-        yield finding(
-            "WF409",
-            subject.origin(path),
-            f"{base(path)} is {_dotted(version.file[:2])}, {base(importer)} was linked by toolset {_dotted(linker)}; "
-            + (
-                "the first lock of a std::mutex crashes"
-                if crash
-                else "Microsoft asks for a runtime at least as new as the newest toolset"
-            ),
-            hint=f"take {demangle(base(path))} from the redistributable {_dotted(linker)} or later, or leave it out",
-            evidence={"runtime": str(version), "toolset": _dotted(linker), "importer": subject.origin(importer)},
-            severity=Severity.WARNING if crash else Severity.INFO,
-        )

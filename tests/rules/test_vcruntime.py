@@ -1,0 +1,119 @@
+"""The Visual C++ runtime in a wheel, against the toolsets of its users and against the copies that are there before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.pe.test_toolset import rich, with_rich
+from tests.rules.subjects import SITE, codes, dll, edge, loads, run, subject
+from wheelfix.model import Import
+
+if TYPE_CHECKING:
+    from wheelfix.rules.context import Subject
+
+PYD = SITE + "pkg/_core.pyd"
+OWN_NAME = "msvcp140-0f2ea95580b32bcfc81c235d5751ce78.dll"
+LOCKING = ("_Mtx_lock", "_Mtx_unlock")
+OLD_LOCKING = ("_Mtx_init_in_situ", *LOCKING)
+
+
+def using(
+    name: str,
+    runtime: tuple[int, int, int, int],
+    linker: tuple[int, int] = (14, 44),
+    symbols: tuple[str, ...] = LOCKING,
+    compiler: int = 0,
+) -> Subject:
+    """A module that uses a runtime in the wheel."""
+    path = SITE + f"demo.libs/{name}"
+    return subject(
+        {PYD: dll(Import(name, symbols), linker=linker), path: dll(linker=(14, 29))},
+        [edge(PYD, name, path)],
+        events=[loads(PYD)],
+        versions={path: runtime},
+        contents={PYD: with_rich(rich((0x105, compiler, 10), (0x102, 27508, 1)))} if compiler else {},
+    )
+
+
+@pytest.mark.parametrize(
+    ("linker", "runtime", "symbols", "expected"),
+    [
+        ((14, 44), (14, 44, 35211, 0), LOCKING, []),
+        ((14, 29), (14, 44, 35211, 0), LOCKING, []),
+        ((14, 44), (14, 29, 30133, 0), LOCKING, ["WF409:warning"]),
+        ((14, 44), (14, 29, 30133, 0), OLD_LOCKING, ["WF409:info"]),
+        ((14, 44), (14, 29, 30133, 0), ("_Xlength_error",), ["WF409:info"]),
+        ((14, 44), (14, 42, 0, 0), LOCKING, ["WF409:info"]),
+        ((14, 38), (14, 29, 0, 0), LOCKING, ["WF409:info"]),
+        ((2, 41), (14, 29, 0, 0), LOCKING, []),
+        ((14, 0), (14, 29, 0, 0), LOCKING, []),
+        ((14, 44), (12, 0, 0, 0), LOCKING, []),
+    ],
+    ids=["same", "newer", "mutex", "old-mutex", "no-mutex", "a-little", "before-that-mutex", "mingw", "lld", "other"],
+)
+def test_the_runtime_in_the_wheel_against_the_linker(
+    linker: tuple[int, int], runtime: tuple[int, int, int, int], symbols: tuple[str, ...], expected: list[str]
+) -> None:
+    assert codes(using(OWN_NAME, runtime, linker, symbols)) == expected
+
+
+@pytest.mark.parametrize(
+    ("compiler", "expected"), [(30151, []), (33811, ["WF409:warning"]), (35227, ["WF409:warning"]), (21005, [])]
+)
+def test_the_newest_compiler_counts_where_the_linker_is_older(compiler: int, expected: list[str]) -> None:
+    """As in cuDNN 8.9: linked by 14.20 from objects that a newer compiler made."""
+    assert codes(using(OWN_NAME, (14, 29, 30133, 0), (14, 20), compiler=compiler)) == expected
+
+
+def test_who_did_what_with_which_toolset() -> None:
+    (linked,) = run(using(OWN_NAME, (14, 29, 30133, 0)))
+    assert linked.message == (
+        f"{OWN_NAME} is 14.29, _core.pyd was linked by toolset 14.44; the first lock of a std::mutex crashes"
+    )
+    assert linked.hint == "take msvcp140.dll from the redistributable 14.44 or later, or leave it out"
+    (compiled,) = run(using(OWN_NAME, (14, 29, 30133, 0), (14, 0), compiler=35227))
+    assert "_core.pyd has objects compiled by toolset 14.44" in compiled.message
+
+
+@pytest.mark.parametrize(
+    ("name", "symbols", "linker", "expected"),
+    [
+        ("msvcp140.dll", LOCKING, (14, 44), ["WF409:info"]),
+        ("msvcp140.dll", OLD_LOCKING, (14, 44), []),
+        ("msvcp140.dll", LOCKING, (14, 38), []),
+        (OWN_NAME, LOCKING, (14, 44), []),
+    ],
+    ids=["shared-name", "keeps-the-old-way", "older-toolset", "name-of-its-own"],
+)
+def test_a_new_copy_under_its_usual_name_may_not_be_the_one_in_use(
+    name: str, symbols: tuple[str, ...], linker: tuple[int, int], expected: list[str]
+) -> None:
+    thing = using(name, (14, 51, 36247, 0), linker, symbols)
+    assert codes(thing) == expected
+    for found in run(thing):
+        assert "only if it is the first of its name in the process" in found.message
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"), [((14, 44, 35211, 0), ["WF409:info"]), ((14, 38, 0, 0), []), ((14, 26, 28720, 3), [])]
+)
+def test_pythons_own_runtime_is_there_before(version: tuple[int, int, int, int], expected: list[str]) -> None:
+    path = SITE + "pkg/vcruntime140.dll"
+    thing = subject({PYD: dll("VCRUNTIME140.dll"), path: dll()}, versions={path: version})
+    assert codes(thing) == expected
+    assert codes(subject({path: dll()}, versions={path: version})) == []
+    for found in run(thing):
+        assert "Python has loaded its own before, 14.38 with 3.11.9" in found.message
+
+
+def test_a_runtime_does_not_count_as_user_of_another() -> None:
+    runtime, other = SITE + f"demo.libs/{OWN_NAME}", SITE + "demo.libs/vcruntime140_1.dll"
+    thing = subject(
+        {runtime: dll("vcruntime140_1.dll", linker=(14, 44)), other: dll()},
+        [edge(runtime, "vcruntime140_1.dll", other)],
+        reached=[runtime],
+        versions={other: (14, 29, 0, 0)},
+    )
+    assert codes(thing) == []

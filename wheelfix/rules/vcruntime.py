@@ -1,0 +1,194 @@
+"""WF409: the Visual C++ runtime in the wheel against the toolsets of the DLLs that use it.
+
+Microsoft's promise goes one way: a newer runtime serves older programs. Which toolset made a DLL is told by its linker
+version and by the compilers in its Rich header, of which the newest counts. A runtime under its usual name is one of
+several in a process: whichever is loaded first serves everyone, so the new copy in a wheel may not be the one in use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.families import demangle
+from wheelfix.knowledge.system import runtime_file
+from wheelfix.knowledge.toolchains import python_runtime, runtime_needed, toolset_of_build
+from wheelfix.model import EdgeKind, Finding, InView, Repairable, Severity, dll_key
+from wheelfix.pe.toolset import read_toolset
+from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.registry import finding, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.knowledge.toolchains import Pair
+    from wheelfix.model import Image
+
+CONSTEXPR_MUTEX: Pair = (14, 40)
+"""From this toolset on a std::mutex needs no constructor call; a runtime before that crashes on the first lock.
+
+https://github.com/microsoft/STL/wiki/Changelog, VS 2022 17.10. Code that was told to keep the old way
+(_DISABLE_CONSTEXPR_MUTEX_CONSTRUCTOR) imports _Mtx_init_in_situ, all other code no longer does.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _User:
+    """A DLL that uses a runtime, and the newest toolset that had a hand in it."""
+
+    path: str
+    toolset: Pair
+    compiled: bool
+    """The toolset is that of a compiler, newer than the linker."""
+    locks: bool
+    """Locks a std::mutex that no constructor has run for."""
+
+    @property
+    def told(self) -> str:
+        """For a sentence: who did what with which toolset."""
+        how = "has objects compiled by" if self.compiled else "was linked by"
+        return f"{base(self.path)} {how} toolset {_dotted(self.toolset)}"
+
+
+@rule(
+    "WF409",
+    "vc-runtime-too-old",
+    Severity.WARNING,
+    Repairable.SOMETIMES,
+    "The Visual C++ runtime that serves a DLL is older than the DLL's compiler.",
+)
+def vc_runtime_too_old(subject: Subject) -> Iterator[Finding]:
+    """Hold the runtime DLLs in the wheel, and those that are there before them, against the toolset of their users."""
+    for runtime, users in sorted(_users(subject).items()):
+        version = subject.version_of(runtime) if runtime in subject.images else None
+        if version is None or version.file[0] != 14:
+            continue
+        newest = max(users, key=lambda user: (user.toolset, user.locks))
+        locking = next((user for user in users if user.locks and user.toolset >= CONSTEXPR_MUTEX), None)
+        own: Pair = (version.file[0], version.file[1])
+        if own < newest.toolset:
+            yield _too_old(subject, runtime, own, locking if locking and own < CONSTEXPR_MUTEX else newest)
+        elif locking is not None and _is_shared(runtime):
+            yield _may_lose(subject, runtime, own, locking)
+    yield from _python_has_its_own(subject)
+
+
+def _too_old(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding:
+    crash = user.locks and own < CONSTEXPR_MUTEX <= user.toolset and _is_msvcp(runtime)
+    return finding(
+        "WF409",
+        subject.origin(runtime),
+        f"{base(runtime)} is {_dotted(own)}, {user.told}; "
+        + (
+            "the first lock of a std::mutex crashes"
+            if crash
+            else "Microsoft asks for a runtime at least as new as the newest toolset"
+        ),
+        hint=(
+            f"take {demangle(base(runtime))} from the redistributable {_dotted(user.toolset)} or later, or leave it out"
+        ),
+        evidence={
+            "runtime": str(subject.version_of(runtime)),
+            "toolset": _dotted(user.toolset),
+            "importer": subject.origin(user.path),
+        },
+        severity=Severity.WARNING if crash else Severity.INFO,
+    )
+
+
+def _may_lose(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding:
+    """Tell that a runtime under its usual name serves only if nothing older of that name is there before it."""
+    return finding(
+        "WF409",
+        subject.origin(runtime),
+        f"{base(runtime)} {_dotted(own)} serves {base(user.path)} only if it is the first of its name in the process: "
+        "one that Windows or another package brings is kept once it is loaded, and with one before "
+        f"{_dotted(CONSTEXPR_MUTEX)} the first lock of a std::mutex crashes",
+        hint=(
+            "give it a name of its own ('wheelfix repair --layout libs', as delvewheel does), or build with "
+            "_DISABLE_CONSTEXPR_MUTEX_CONSTRUCTOR"
+        ),
+        evidence={"runtime": str(subject.version_of(runtime)), "importer": subject.origin(user.path)},
+        severity=Severity.INFO,
+    )
+
+
+def _python_has_its_own(subject: Subject) -> Iterator[Finding]:
+    """Tell that Python's vcruntime140.dll is loaded before the wheel's, where that one is known to be older."""
+    python = python_runtime(subject.profile.python) if subject.profile.python is not None else None
+    for path in subject.images if python is not None else ():
+        version = subject.version_of(path) if dll_key(base(path)) == "vcruntime140.dll" else None
+        if python is None or version is None or version.file[:2] <= python[1] or not _is_wanted(subject, path):
+            continue
+        own = _dotted((version.file[0], version.file[1]))
+        yield finding(
+            "WF409",
+            subject.origin(path),
+            f"{base(path)} {own} is not used: Python has loaded its own before, {_dotted(python[1])} with {python[0]}",
+            hint=f"leave {base(path)} out; nothing in the wheel gets to see it",
+            evidence={"runtime": str(version), "python": _dotted(python[1])},
+            severity=Severity.INFO,
+        )
+
+
+def _is_wanted(subject: Subject, path: str) -> bool:
+    """Whether a DLL beside it, and not of the runtime itself, imports a file by name."""
+    return any(
+        folder(other) == folder(path) and runtime_file(dll_key(base(other))) is None
+        for other, image in subject.images.items()
+        for item in image.imports
+        if dll_key(item.dll) == dll_key(base(path))
+    )
+
+
+def _users(subject: Subject) -> dict[str, list[_User]]:
+    """Return who imports which runtime DLL of the wheel; parts of the runtime itself do not count."""
+    found: dict[str, list[_User]] = {}
+    for edge in subject.resolution.edges:
+        if edge.kind is not EdgeKind.IMPORT or not isinstance(edge.provider, InView):
+            continue
+        known = runtime_file(demangle(dll_key(base(edge.provider.path))))
+        image = subject.images.get(edge.importer)
+        if image is None or known is None or known.toolset.id != "14" or known.debug:
+            continue
+        if runtime_file(demangle(dll_key(base(edge.importer)))) is None:
+            user = _user(subject, edge.importer, image)
+            if user is not None:
+                found.setdefault(edge.provider.path, []).append(user)
+    return found
+
+
+def _user(subject: Subject, path: str, image: Image) -> _User | None:
+    """Return what is known about the toolset of a DLL; None when nothing is."""
+    linked = runtime_needed(image.linker)
+    tools = read_toolset(subject.view.source(path))
+    compiled = toolset_of_build(tools.compiler) if tools is not None else None
+    if linked is None and compiled is None:
+        return None
+    newest = max(toolset for toolset in (linked, compiled) if toolset is not None)
+    return _User(path, newest, linked is None or newest > linked, _locks(image))
+
+
+def _locks(image: Image) -> bool:
+    symbols = {
+        symbol
+        for item in image.imports
+        if demangle(dll_key(item.dll)).startswith("msvcp140")
+        for symbol in item.symbols
+        if isinstance(symbol, str)
+    }
+    return "_Mtx_lock" in symbols and "_Mtx_init_in_situ" not in symbols
+
+
+def _is_msvcp(path: str) -> bool:
+    return dll_key(base(path)).startswith("msvcp140")
+
+
+def _is_shared(path: str) -> bool:
+    """Whether a runtime has the name that every other copy of it has too."""
+    key = dll_key(base(path))
+    return key == "msvcp140.dll" and demangle(key) == key
+
+
+def _dotted(version: Pair) -> str:
+    return f"{version[0]}.{version[1]}"
