@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import wheelfix
+from tests.pe.test_fatbin import SASS, container, entry
 from tests.support.wheels import build_wheel
 from tests.verbs.environments import install, lay
 from wheelfix.errors import InputError, UsageError
@@ -18,6 +19,7 @@ from wheelfix.symptoms import Confidence
 from wheelfix.verbs.diagnose import Question, active_environment, answer
 from wheelfix.verbs.diagnosis import Diagnosis, Outcome
 
+CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
 HERMETIC = ScanOptions(roots=RootOptions(discover=False))
 STORY = kepler_cu117()
 ONEAPI = {Path(name).name: data for name, data in STORY.roots["oneAPI"].items()}
@@ -281,3 +283,52 @@ def test_a_package_may_be_named(kepler: Path) -> None:
     with pytest.raises(InputError, match="numpy is not installed there"):
         diagnose(environment=kepler, package="numpy")
     assert diagnose(environment=kepler, package="torch").explained
+
+
+def test_on_windows_the_environment_of_the_text_is_used_when_it_is_there(
+    kepler: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wheelfix.verbs.diagnose._on_windows", lambda: True)
+    monkeypatch.setattr("wheelfix.verbs.diagnose.environment_prefix", lambda path: str(kepler) if path else "")
+    named = answer(Question(text=torch_error("aoti_custom_ops.dll"), options=HERMETIC))
+    assert named.evidence[1].told == "named in the text; torch 2.7.1+cu117"
+    assert named.explained[0].proven
+    without_path = "ImportError: DLL load failed while importing _C: The specified module could not be found."
+    active = answer(Question(text=without_path, active=kepler, options=HERMETIC))
+    assert active.evidence[1].told == "the active environment; torch 2.7.1+cu117"
+
+
+def test_elsewhere_a_text_is_not_held_against_what_happens_to_be_active(kepler: Path) -> None:
+    found = answer(Question(text=torch_error("aoti_custom_ops.dll"), active=kepler, options=HERMETIC))
+    assert [one.kind for one in found.evidence] == ["text"]
+
+
+# ------------------------------------------------------------------------------------------------- the corpus
+
+
+UNTOLD = {"import-unknown-language.txt", "exit-crash.txt"}
+"""Texts from which a person could not tell more either: no code, and a crash in running code."""
+
+
+@pytest.mark.parametrize("path", sorted(CORPUS.glob("*.txt")), ids=lambda path: path.stem)
+def test_no_text_is_left_untold_that_a_person_could_tell(path: Path) -> None:
+    outcome = diagnose(path.read_bytes()).outcome  # type: ignore[arg-type]  # bytes are a text too
+    untold = path.name.startswith("none-") or path.name in UNTOLD
+    assert outcome is (Outcome.UNKNOWN if untold else Outcome.CAUSE)
+
+
+def test_gpu_code_is_read_for_the_card_that_the_text_names(tmp_path: Path) -> None:
+    section = container(entry(SASS, 80, bytes(64)), entry(SASS, 90, bytes(64)))
+    files = {
+        "torch/__init__.py": "x = 1\n",
+        "torch/version.py": "__version__ = '2.4.0+cu121'\ncuda = '12.1'\n",
+        "torch/lib/torch_cuda.dll": forge_dll("torch_cuda.dll", exports=["at"], sections={".nv_fatb": section}),
+    }
+    prefix = install(build_wheel(tmp_path, "torch", "2.4.0+cu121", files=files), tmp_path / "env")
+    text = (
+        "NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible with the current PyTorch installation.\n"
+    )
+    first = diagnose(text, environment=prefix).explained[0]
+    assert first.cause.id == "no-gpu-code"
+    assert first.cause.summary.startswith("torch_cuda.dll has code for sm_80 and sm_90")
+    assert first.proven

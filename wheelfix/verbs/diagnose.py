@@ -306,9 +306,13 @@ def _find_environment(question: Question, symptoms: tuple[Symptom, ...]) -> tupl
     prefixes = [prefix for symptom in symptoms if (prefix := environment_prefix(symptom.path or ""))]
     for prefix in prefixes:
         # A drive letter means nothing elsewhere: a folder named so would be a coincidence.
-        if os.name == "nt" and Path(prefix).is_dir():
+        if _on_windows() and Path(prefix).is_dir():
             return replace(question, environment=Path(prefix)), "named in the text; "
-    on_its_own = question.text is None or (os.name == "nt" and symptoms and not prefixes)
+    on_its_own = question.text is None or (_on_windows() and symptoms and not prefixes)
     if question.active is not None and on_its_own:
         return replace(question, environment=question.active), "the active environment; "
     return question, ""
+
+
+def _on_windows() -> bool:
+    return os.name == "nt"
