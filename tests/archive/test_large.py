@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import struct
 import subprocess
@@ -144,7 +143,7 @@ def test_many_members(tmp_path: Path, count: int) -> None:
 
 
 MEASURED = """
-import pathlib, resource, sys
+import pathlib, re, sys
 from wheelfix.archive.edition import Edition, NewMember
 from wheelfix.archive.reader import Archive, Limits
 from wheelfix.archive.record import Row, hash_bytes
@@ -152,14 +151,14 @@ from wheelfix.archive.writer import write_wheel
 source, target, big = map(pathlib.Path, sys.argv[1:])
 with Archive.open(source, Limits(max_ratio=1e9)) as archive:
     rows = tuple(Row(m.name, "sha256", hash_bytes(b""), m.usize) for m in archive.members)
-    start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     write_wheel(archive, target, Edition("pkg-1.0.dist-info", add=(NewMember("big.dll", path=big),), rows=rows), jobs=2)
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) * (1 if sys.platform != "darwin" else 1 / 1024))
+print(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_text())[1])
 """
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_does_not_grow_with_the_wheel(tmp_path: Path) -> None:
-    """A wheel of 2 GiB with a new file of 256 MiB needs a few megabytes more than a small one."""
+    """A wheel of 2 GiB with a new file of 256 MiB needs hardly more memory than Python itself."""
     needs_room(tmp_path, 5 * GIB)
     source = tmp_path / "pkg-1.0-py3-none-any.whl"
     sparse_wheel(source, [2 * GIB])
@@ -170,5 +169,4 @@ def test_memory_does_not_grow_with_the_wheel(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", MEASURED, source, target, big], capture_output=True, text=True, check=True
     )
-    assert float(ran.stdout) < 40 * 1024
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 0
+    assert int(ran.stdout) < 60 * 1024

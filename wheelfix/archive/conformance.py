@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.directory import CENTRAL, MAX32
-from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
+from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList
 from wheelfix.archive.local import UNICODE_PATH, ZIP64, Local, extra_fields, read_locals
 from wheelfix.archive.members import DESCRIPTOR, ENCRYPTED
 
@@ -30,7 +30,7 @@ def check_archive(archive: Archive) -> tuple[ArchiveFault, ...]:
 
 def header_faults(archive: Archive) -> tuple[ArchiveFault, ...]:
     """Return the faults that need the local headers: mismatches, hidden data, odd extra fields, ratios."""
-    faults: list[ArchiveFault] = []
+    faults = FaultList()
     at = 0
     shifted = any(fault.kind == "prefix-data" for fault in archive.faults)
     refused = {fault.subject for fault in archive.faults if fault.kind in {"overlap", "out-of-bounds"}}
@@ -38,20 +38,20 @@ def header_faults(archive: Archive) -> tuple[ArchiveFault, ...]:
     for local in read_locals(archive, ordered):
         member = local.member
         if local.differences or local.extra or member.extra or local.flags & DESCRIPTOR or member.is_dir:
-            faults += _member_faults(archive, local)
+            faults.add(_member_faults(archive, local))
         if member.header_offset > at and not (at == 0 and shifted) and member.name not in refused:
-            faults.append(_hidden(at, member.header_offset, member.name))
+            faults.add([_hidden(at, member.header_offset, member.name)])
         end, odd_descriptor = _end_of(archive, local)
         if odd_descriptor:
-            faults.append(ArchiveFault("data-descriptor", member.name, odd_descriptor, (UV, PYPI)))
+            faults.add([ArchiveFault("data-descriptor", member.name, odd_descriptor, (UV, PYPI))])
         at = max(at, end)
     if at < archive.directory_at and not refused:
-        faults.append(_hidden(at, archive.directory_at, ""))
+        faults.add([_hidden(at, archive.directory_at, "")])
     total = sum(map(attrgetter("usize"), archive.members))
     if total > _PYPI_RATIO_FROM and total > archive.size * _PYPI_RATIO:
         message = f"{archive.size} bytes unpack to {total}, more than {_PYPI_RATIO} times as much"
-        faults.append(ArchiveFault("zip-bomb", "", message, (PYPI,)))
-    return tuple(faults)
+        faults.add([ArchiveFault("zip-bomb", "", message, (PYPI,))])
+    return faults.result()
 
 
 def _hidden(start: int, end: int, before: str) -> ArchiveFault:

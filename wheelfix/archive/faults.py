@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 PIP, UV, PYPI = "pip", "uv", "pypi"
 
@@ -33,6 +38,32 @@ class RecordFault:
     """What RECORD says, where that helps."""
     found: str = ""
     """What the archive holds."""
+
+
+class FaultList:
+    """Faults of an archive as they are found; of each kind only so many are kept, the rest are counted."""
+
+    LIMIT = 10_000
+
+    def __init__(self) -> None:
+        self._faults: list[ArchiveFault] = []
+        self._counts: Counter[str] = Counter()
+
+    def add(self, faults: Iterable[ArchiveFault]) -> None:
+        """Take up faults, as many of each kind as can be listed."""
+        for fault in faults:
+            self._counts[fault.kind] += 1
+            if self._counts[fault.kind] <= self.LIMIT:
+                self._faults.append(fault)
+
+    def result(self) -> tuple[ArchiveFault, ...]:
+        """Return all faults, with one more for each kind that had too many."""
+        more = [
+            ArchiveFault(kind, "", f"and {count - self.LIMIT} more members like this")
+            for kind, count in self._counts.items()
+            if count > self.LIMIT
+        ]
+        return (*self._faults, *more)
 
 
 KINDS: dict[str, str] = {

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import operator
 import stat
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wheelfix.archive import codec, names
 from wheelfix.archive.directory import CENTRAL, MAX16, MAX32
-from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
+from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList
 from wheelfix.archive.local import ZIP64, extra_fields
 from wheelfix.archive.members import (
     DESCRIPTOR,
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
 _METHOD_NAMES = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 99: "AES"}
-MAX_FAULTS = 10_000
-"""Faults of one kind that are listed; the rest are counted."""
 
 
 @dataclass(slots=True)
@@ -43,33 +40,16 @@ class Inspection:
     directory_at: int
     size: int
     limits: Limits
-    faults: list[ArchiveFault] = field(default_factory=list)
+    faults: FaultList = field(default_factory=FaultList)
     refused: dict[int, str] = field(default_factory=dict)
     """The reason, by :attr:`Member.entry`."""
-    _counts: Counter[str] = field(default_factory=Counter)
-
-    def add(self, faults: Iterable[ArchiveFault]) -> None:
-        """Take up faults, as many of each kind as can be listed."""
-        for fault in faults:
-            self._counts[fault.kind] += 1
-            if self._counts[fault.kind] <= MAX_FAULTS:
-                self.faults.append(fault)
-
-    def result(self) -> tuple[ArchiveFault, ...]:
-        """Return all faults, with one more for each kind that had too many."""
-        more = [
-            ArchiveFault(kind, "", f"and {count - MAX_FAULTS} more members like this")
-            for kind, count in self._counts.items()
-            if count > MAX_FAULTS
-        ]
-        return (*self.faults, *more)
 
     def examine(self, members: Sequence[Member], odd: Iterable[Member], index: Collection[str]) -> None:
         """Look at the odd members one by one, and at all of them together."""
         for member in odd:
-            self.add(self._member_faults(member))
-        self.add(self._bounds_faults(members))
-        self.add(_name_faults(members, index))
+            self.faults.add(self._member_faults(member))
+        self.faults.add(self._bounds_faults(members))
+        self.faults.add(_name_faults(members, index))
 
     def _member_faults(self, member: Member) -> Iterator[ArchiveFault]:
         """Give what is irregular in one entry by itself; remember if it must not be read."""
@@ -178,7 +158,7 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[
             if (first.crc, first.usize) == (member.crc, member.usize) and first.header_offset != member.header_offset:
                 message, by = "the member occurs more than once, with the same content", (PYPI,)
             yield ArchiveFault("duplicate-member", member.name, message, by)
-    if len(set("\n".join(spelled).lower().split("\n"))) != len(members) or not all(map(str.isascii, index)):
+    if len(set(map(str.lower, spelled))) != len(members) or not all(map(str.isascii, index)):
         for one, second in names.collisions(spelled):
             if names.normalise(one) != names.normalise(second):
                 message = f"on Windows it is the same file as {one!r}"

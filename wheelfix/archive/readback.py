@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.hashing import digests
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Record, check_record, encode_digest, record_member
+from wheelfix.archive.record import MAX_SIZE, Record, check_record, encode_digest, record_member
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,7 +45,7 @@ def read_back(
     """Return what is wrong with the wheel at ``path``; the members named in ``new`` are unpacked and hashed again."""
     with Archive.open(path, limits) as archive:
         own = record_member(archive)
-        record = Record.parse(archive.read(own)) if own is not None else Record()
+        record = Record.parse(archive.read(own, MAX_SIZE)) if own is not None else Record()
         faults = check_record(archive, record)
         rows = {row.path: row for row in record.rows}
         wanted = sorted(set(new))

@@ -95,12 +95,12 @@ class Archive:
         self.members = tuple(members)
         self._index = {member.name: member for member in reversed(members)}
         inspection = Inspection(self.directory, self.directory_at, self.size, limits)
-        inspection.add(layout.faults)
+        inspection.faults.add(layout.faults)
         if len(members) != layout.entries:
             message = f"the end record says {layout.entries} members, the directory has {len(members)}"
-            inspection.add([ArchiveFault("entry-count", "", message, (UV, PYPI))])
+            inspection.faults.add([ArchiveFault("entry-count", "", message, (UV, PYPI))])
         inspection.examine(members, odd, self._index)
-        self.faults, self._refused = inspection.result(), inspection.refused
+        self.faults, self._refused = inspection.faults.result(), inspection.refused
         total = sum(member.usize for member in members if member.entry not in self._refused)
         if total > limits.ratio_from and total > self.size * limits.max_ratio:
             raise too_much(self.path, f"its {self.size} bytes would unpack to {total}", "max_ratio")
