@@ -212,7 +212,11 @@ def say(line: str) -> None:
 
 
 def make_streams_forgiving() -> None:
-    """Let a character that the console cannot show become ``?`` instead of an exception."""
+    """Let a character that the console cannot show become ``?``, and a closed stream swallow everything."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # Opened first thing, it also takes the closed descriptor, which a wheel would get otherwise.
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

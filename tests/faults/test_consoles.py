@@ -1,0 +1,116 @@
+"""Consoles that cannot show everything, outputs that go away, and paths that are long, odd or not even text."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.faults.workshop import Run, assert_no_traceback, environment, installed, leftovers, small, snapshot, wheelfix
+from wheelfix.errors import Exit
+
+posix = pytest.mark.skipif(os.name == "nt", reason="POSIX file names and streams")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", *(pytest.param(e, marks=pytest.mark.slow) for e in ("ascii", "cp437"))])
+@pytest.mark.parametrize("command", ["scan", "repair", "verify", "env"])
+def test_a_console_of_another_age(tmp_path: Path, encoding: str, command: str) -> None:
+    bench = small(tmp_path / "Größe ☃ of it")
+    prefix = installed(bench)
+    commands = {
+        "scan": ["scan", "-v", str(bench.wheel), "--no-discover"],
+        "repair": [word for word in bench.command() if word != "-q"],
+        "verify": ["verify", str(bench.wheel)],
+        "env": ["repair", "--env", str(prefix), "--package", "torch", *bench.root_options],
+    }
+    done = wheelfix(*commands[command], PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    assert done.code in (Exit.OK, Exit.FINDINGS)
+    assert "error" not in done.err
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "with spaces and ümlauts",
+        "日本語 ☃ \U0001f600",
+        "it's; $(rm -rf ~) & <evil> `x` %PATH% !a!" if os.name != "nt" else "it's; $(x) & `x` %PATH% !a!",
+        "[brackets]* ?" if os.name != "nt" else "[brackets]",
+        "-w",
+        "e\u0301 decomposed",
+    ],
+)
+def test_odd_folders(tmp_path: Path, name: str) -> None:
+    bench = small(tmp_path / name)
+    done = wheelfix(*bench.command())
+    assert done.code == Exit.OK, done.err
+    assert list(snapshot(bench.out)) == [bench.wheel.name]
+    assert wheelfix("verify", str(bench.target)).code == Exit.OK
+
+
+@posix
+def test_a_path_that_is_no_text(tmp_path: Path) -> None:
+    bench = small(tmp_path / os.fsdecode(b"caf\xe9"))
+    for more in ((), ("--format", "json"), ("--lock", str(tmp_path / "lock.json"))):
+        done = wheelfix(*bench.command(*more))
+        assert done.code == Exit.OK, done.err
+    assert wheelfix("repair", "--locked", str(tmp_path / "lock.json"), "-w", str(bench.out)).code == Exit.OK
+    for kind in ("text", "json", "sarif", "junit", "markdown", "html", "github"):
+        assert wheelfix("scan", str(bench.wheel), "--no-discover", "--format", kind).code == Exit.FINDINGS
+
+
+@pytest.mark.parametrize("length", [300, 5000], ids=["component", "path"])
+@pytest.mark.parametrize("where", ["input", "output", "root", "lock"])
+def test_paths_that_are_too_long(tmp_path: Path, length: int, where: str) -> None:
+    bench = small(tmp_path)
+    long = tmp_path / ("x" * length if length < 4096 else "/".join(["x" * 100] * 50))
+    commands = {
+        "input": ["repair", str(long / "a-1-py3-none-any.whl"), "-w", str(bench.out)],
+        "output": ["repair", str(bench.wheel), *bench.root_options, "-w", str(long)],
+        "root": ["repair", str(bench.wheel), "--root", str(long), "-w", str(bench.out)],
+        "lock": bench.command("--lock", str(long)),
+    }
+    done = wheelfix(*commands[where])
+    assert done.code in (Exit.USAGE, Exit.BAD_INPUT, Exit.ENVIRONMENT), done.err
+    assert "wheelfix: error:" in done.err
+    assert leftovers(tmp_path) == []
+
+
+@posix
+@pytest.mark.parametrize("command", ["scan", "repair", "explain"])
+def test_an_output_that_is_full_or_closed(tmp_path: Path, command: str) -> None:
+    bench = small(tmp_path)
+    commands = {
+        "scan": ["scan", str(bench.wheel), "--no-discover"],
+        "repair": bench.command(),
+        "explain": ["explain"],
+    }
+    quoted = subprocess.list2cmdline([sys.executable, "-m", "wheelfix", *commands[command]])
+    redirects = [">&-", "2>&-", ">&- 2>&-", "< /dev/null"]
+    redirects += ["> /dev/full"] if Path("/dev/full").exists() else []
+    for redirect in redirects:
+        done = subprocess.run(
+            ["sh", "-c", f"{quoted} {redirect}"], env=environment(), capture_output=True, text=True, check=False
+        )
+        assert_no_traceback(Run(done.returncode, done.stdout, done.stderr))
+        assert done.returncode in (Exit.OK, Exit.FINDINGS, Exit.ENVIRONMENT)
+        if redirect == "> /dev/full":
+            assert done.returncode == Exit.ENVIRONMENT
+    assert leftovers(tmp_path) == []
+
+
+@posix
+def test_a_reader_that_goes_away(tmp_path: Path) -> None:
+    bench = small(tmp_path)
+    command = [sys.executable, "-m", "wheelfix", "scan", "-v", str(bench.wheel), "--no-discover", "--format", "json"]
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    said = process.stderr.read().decode()
+    process.stderr.close()
+    assert process.wait() in (Exit.ENVIRONMENT, Exit.FINDINGS)
+    assert "Traceback" not in said
+    assert "BrokenPipe" not in said
