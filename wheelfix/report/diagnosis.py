@@ -18,13 +18,18 @@ SCHEMA = "wheelfix.diagnosis/1"
 
 def render_json(diagnosis: Diagnosis, block: Block | None = None) -> str:
     """Return the document; ``report`` is there only when the block was asked for."""
+    causes = [cause_value(one) for one in diagnosis.explained]
+    first: dict[str, Json] = causes[0] if causes else {}
     document: dict[str, Json] = {
         "schema": SCHEMA,
         "tool": tool(),
         "outcome": diagnosis.outcome.value,
+        "cause": first.get("summary"),
+        "chain": first.get("chain", []),
+        "confidence": first.get("confidence"),
         "evidence": [{"kind": one.kind, "source": one.source, "told": one.told} for one in diagnosis.evidence],
         "symptoms": [symptom_value(one) for one in diagnosis.symptoms],
-        "causes": [cause_value(one) for one in diagnosis.explained],
+        "causes": [*causes],
         "only_fault": diagnosis.only_fault,
         "other_faults": [*diagnosis.others],
         "remedies": [remedy_value(one) for one in diagnosis.remedies],
