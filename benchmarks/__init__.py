@@ -1,0 +1,1 @@
+"""Measures wheelfix against copying, against what the hardware allows and against its peers."""

@@ -1,0 +1,273 @@
+"""The jobs that are measured: wheelfix's command first, then what it is held against, and the targets."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks import material as m
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from benchmarks.material import Material
+    from benchmarks.peers import Tools
+
+FLOORS = str(Path(__file__).with_name("floors.py"))
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One way to do a job, or a part of it that nobody can do without."""
+
+    title: str
+    """As the table shows it."""
+    command: tuple[str, ...]
+    peer: bool = False
+    """A slow one, which runs once."""
+    accepted: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What must hold between wheelfix and another contender of the same job, or for wheelfix alone."""
+
+    words: str
+    other: str = ""
+    """The other contender's title."""
+    faster: float = 0.0
+    """The other takes at least so many times our seconds."""
+    within: float = 0.0
+    """We take at most so many times the other's seconds."""
+    plus: float = 0.0
+    """Seconds that are allowed on top of that."""
+    memory_mb: float = 0.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """Something that users wait for."""
+
+    key: str
+    title: str
+    contenders: tuple[Contender, ...]
+    targets: tuple[Target, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What jobs are made from."""
+
+    material: Material
+    tools: Tools
+
+    def wheelfix(self, title: str, *words: str | Path, accepted: tuple[int, ...] = (0,)) -> Contender:
+        """Return a contender that is wheelfix."""
+        command = (str(self.tools.find("wheelfix")), *map(str, words))
+        return Contender(f"wheelfix {title}", command, accepted=accepted)
+
+    def floor(self, title: str, job: str, file: Path) -> Contender:
+        """Return a contender that does one thing and no more, in Python on all cores."""
+        return Contender(title, (self.tools.python(), FLOORS, job, str(file)))
+
+    def peers(self, title: str, tool: str, script: str) -> Iterator[Contender]:
+        """Give a peer, if it can be had; ``{tool}`` in its shell script is its path."""
+        path = self.tools.find(tool)
+        if path is not None:
+            yield Contender(title, ("sh", "-ec", script.replace("{tool}", shlex.quote(path))), peer=True)
+
+
+def shell(title: str, script: str) -> Contender:
+    """Return a contender that is a line of shell."""
+    return Contender(title, ("sh", "-ec", script))
+
+
+# ------------------------------------------------------------------------------------------------------ looking
+
+
+def start(bench: Bench) -> Job:
+    """Starting up."""
+    python = Contender("python -c pass", (bench.tools.python(), "-c", "pass"))
+    target = Target("no more than Python's own start and 60 ms", python.title, within=1, plus=0.06)
+    contenders = (bench.wheelfix("--version", "--version"), bench.wheelfix("--help", "--help"), python)
+    return Job("start", "Starting", contenders, (target,))
+
+
+def scan(bench: Bench, key: str, name: str, what: str, memory: float) -> Job:
+    """Scanning a real wheel."""
+    wheel = bench.material.wheel(name)
+    quoted = shlex.quote(str(wheel))
+    floor = bench.floor("inflate what must be read, all cores", "prefixes", bench.material.prefixes(wheel))
+    show = "delvewheel show --analyze-existing --ignore-existing"
+    contenders = [
+        bench.wheelfix(f"scan {name.split('-')[0]}", "scan", wheel, "-o", "report.txt"),
+        floor,
+        bench.floor("read the directory with zipfile", "directory", wheel),
+        shell("unzip -p of every DLL", f"unzip -p {quoted} '*.dll' '*.pyd' '*.exe' > /dev/null || true"),
+        *bench.peers(show, "delvewheel", f"{{tool}} show --analyze-existing --ignore-existing {quoted}"),
+    ]
+    targets = (
+        Target("12 times as fast as delvewheel show", show, faster=12),
+        Target("1.6 times the inflating of what must be read", floor.title, within=1.6 if key == "scan-torch" else 0),
+        Target(f"no more than {memory:.0f} MB", memory_mb=memory),
+    )
+    return Job(key, f"Scan {what}", tuple(contenders), targets)
+
+
+def scan_small(bench: Bench) -> Job:
+    """Scanning a small wheel, where starting is all there is."""
+    contender = bench.wheelfix("scan handful", "scan", bench.material.small(), "-o", "report.txt", accepted=(0, 1))
+    quoted = shlex.quote(str(bench.material.small()))
+    peers = bench.peers("delvewheel show", "delvewheel", f"{{tool}} show {quoted}")
+    return Job("scan-small", "Scan a wheel of 100 small members", (contender, *peers))
+
+
+# ------------------------------------------------------------------------------------------------------ mending
+
+
+def _repair(bench: Bench, wheel: Path, *words: str | Path) -> tuple[str | Path, ...]:
+    root = bench.material.wheel(m.OPENMP)
+    return ("repair", wheel, "--root", root, "--no-discover", "-w", "out", "-q", *words)
+
+
+def _slow_peers(bench: Bench) -> Iterator[Contender]:
+    wheel = shlex.quote(str(bench.material.torch_without_openmp()))
+    folder = shlex.quote(str(bench.material.openmp_folder()))
+    options = f"--analyze-existing --ignore-existing --add-path {folder}"
+    yield from bench.peers("delvewheel repair", "delvewheel", f"{{tool}} repair {options} -w out {wheel}")
+    unpack = f"{{tool}} unpack -d x {wheel}; cp {folder}/libiomp5md.dll x/torch-2.7.1/torch/lib; mkdir out"
+    yield from bench.peers("wheel unpack, wheel pack", "wheel", f"{unpack}; {{tool}} pack -d out x/torch-2.7.1")
+    seven = f"{{tool}} x -bd -y -ox {wheel}; cp {folder}/libiomp5md.dll x/torch/lib; cd x"
+    yield from bench.peers("7z x, 7z a -mx=5", "7z", f"{seven}; {{tool}} a -bd -tzip -mx=5 ../new.whl .")
+    yield from bench.peers("repairwheel", "repairwheel", f"{{tool}} {wheel} -o out -l {folder}")
+
+
+def repair_trust(bench: Bench) -> Job:
+    """Mending torch, with its RECORD believed."""
+    words = _repair(bench, bench.material.torch_without_openmp(), "--trust-record")
+    targets = (Target("40 times as fast as delvewheel repair", "delvewheel repair", faster=40),)
+    contenders = (bench.wheelfix("repair --trust-record", *words), *_slow_peers(bench))
+    return Job("repair-trust", "Put libiomp5md.dll back into torch 2.7.1, RECORD believed", contenders, targets)
+
+
+def repair_locked(bench: Bench) -> Job:
+    """Mending torch once more from a lock."""
+    wheel = bench.material.torch_without_openmp()
+    lock = bench.material.lock("torch.lock", wheel, bench.material.wheel(m.OPENMP), str(bench.tools.find("wheelfix")))
+    quoted, folder = shlex.quote(str(wheel)), shlex.quote(str(bench.material.openmp_folder()))
+    append = shell(
+        "cp, zip to append",
+        f"cp {quoted} new.whl; mkdir -p torch/lib; cp {folder}/libiomp5md.dll torch/lib; zip -q new.whl torch/lib/*",
+    )
+    words = ("repair", "--locked", lock, "--trust-record", "-w", "out", "-q")
+    targets = (
+        Target("100 times as fast as delvewheel repair", "delvewheel repair", faster=100),
+        Target("twice cp and zip", append.title, within=2),
+    )
+    contenders = (
+        bench.wheelfix("repair --locked --trust-record", *words),
+        shell("cp", f"cp {quoted} new.whl"),
+        append,
+        *(peer for peer in _slow_peers(bench) if peer.title == "delvewheel repair"),
+    )
+    return Job("repair-locked", "The same, replayed from a lock", contenders, targets)
+
+
+def repair_full(bench: Bench) -> Job:
+    """Mending torch with every byte checked."""
+    wheel = bench.material.torch_without_openmp()
+    floor = bench.floor("inflate and hash everything, all cores", "everything", wheel)
+    targets = (
+        Target("20 times as fast as delvewheel repair", "delvewheel repair", faster=20),
+        Target("1.3 times inflating and hashing everything", floor.title, within=1.3),
+        Target("no more than 120 MB", memory_mb=120),
+    )
+    delvewheel = (peer for peer in _slow_peers(bench) if peer.title == "delvewheel repair")
+    contenders = (bench.wheelfix("repair", *_repair(bench, wheel)), floor, *delvewheel)
+    return Job("repair-full", "The same, every byte checked", contenders, targets)
+
+
+def repair_small(bench: Bench) -> Job:
+    """Mending a small wheel."""
+    wheel, folder = bench.material.small(), bench.material.openmp_folder()
+    script = f"{{tool}} repair --add-path {shlex.quote(str(folder))} -w out {shlex.quote(str(wheel))}"
+    contenders = (
+        bench.wheelfix("repair", *_repair(bench, wheel)),
+        *bench.peers("delvewheel repair of handful", "delvewheel", script),
+    )
+    return Job("repair-small", "Put libiomp5md.dll into a wheel of 100 small members", contenders)
+
+
+def repair_big(bench: Bench) -> Job:
+    """Mending a wheel of three gigabytes from a lock."""
+    wheel = bench.material.big()
+    lock = bench.material.lock("big.lock", wheel, bench.material.wheel(m.OPENMP), str(bench.tools.find("wheelfix")))
+    quoted = shlex.quote(str(wheel))
+    copy, safe = shell("cp", f"cp {quoted} new.whl"), shell("cp, sync", f"cp {quoted} new.whl; sync new.whl")
+    words = ("repair", "--locked", lock, "--trust-record", "-w", "out", "-q")
+    targets = (
+        Target("1.5 times cp", copy.title, within=1.5),
+        Target("1.5 times cp with the same safety", safe.title, within=1.5),
+        Target("no more than 120 MB", memory_mb=120),
+    )
+    contenders = (bench.wheelfix("repair --locked --trust-record", *words), copy, safe)
+    return Job("repair-big", "A wheel of 3 GB, replayed from a lock", contenders, targets)
+
+
+# ------------------------------------------------------------------------------------------------------- adding
+
+
+def add_folder(bench: Bench) -> Job:
+    """Vendoring much out of folders."""
+    wheel, folder = bench.material.needs_cuda(), bench.material.cuda_folder()
+    floor = bench.floor("zlib level 6, all cores", "deflate", folder)
+    words = ("repair", wheel, "--root", folder, "--no-discover", "-w", "out", "-q", "--allow-missing", "*")
+    targets = (Target("2.5 times as fast as zlib on as many cores", floor.title, faster=2.5),)
+    contenders = (bench.wheelfix("repair --root folder", *words), floor)
+    return Job("add-folder", "Add 727 MB of DLLs from a folder", contenders, targets)
+
+
+def add_wheels(bench: Bench) -> Job:
+    """Vendoring the same out of wheels."""
+    wheel = bench.material.needs_cuda()
+    roots = [bench.material.wheel(name) for name in (m.CUBLAS, m.CUSPARSE)]
+    words = ["repair", str(wheel), "--no-discover", "-w", "out", "-q", "--allow-missing", "*"]
+    quoted = " ".join(shlex.quote(str(root)) for root in roots)
+    hashing = " ; ".join(f"{bench.tools.python()} {FLOORS} everything {shlex.quote(str(root))}" for root in roots)
+    floor = shell("cp of the wheels, inflate and hash", f"cp {quoted} . ; {hashing}")
+    targets = (Target("twice copying and hashing", floor.title, within=2),)
+    options = [word for root in roots for word in ("--root", str(root))]
+    contenders = (bench.wheelfix("repair --root wheel", *words, *options), floor)
+    return Job("add-wheels", "Add the same from wheels, without packing anew", contenders, targets)
+
+
+def growth(bench: Bench) -> Job:
+    """The same small repair on wheels that are larger and larger."""
+    made: list[Contender] = []
+    root = bench.material.wheel(m.OPENMP)
+    for times in (1, 2, 4, 8):
+        wheel = bench.material.needs_cuda(times)
+        lock = bench.material.lock(f"growing-{times}.lock", wheel, root, str(bench.tools.find("wheelfix")))
+        words = ("repair", "--locked", lock, "--trust-record", "-w", "out", "-q")
+        made.append(bench.wheelfix(f"repair --locked, {times} x 64 MB", *words))
+        made.append(shell(f"cp, {times} x 64 MB", f"cp {shlex.quote(str(wheel))} new.whl"))
+    return Job("growth", "Add one DLL to wheels of 64, 128, 256 and 512 MB", tuple(made))
+
+
+JOBS: dict[str, Callable[[Bench], Job]] = {
+    "start": start,
+    "scan-small": scan_small,
+    "repair-small": repair_small,
+    "scan-torch": lambda bench: scan(bench, "scan-torch", m.TORCH, "torch 2.7.1 (216 MB)", 120),
+    "scan-cudnn": lambda bench: scan(bench, "scan-cudnn", m.CUDNN, "nvidia-cudnn-cu11 (734 MB)", 100),
+    "repair-locked": repair_locked,
+    "repair-trust": repair_trust,
+    "repair-full": repair_full,
+    "growth": growth,
+    "repair-big": repair_big,
+    "add-wheels": add_wheels,
+    "add-folder": add_folder,
+}
+QUICK = ("start", "scan-small", "repair-small", "scan-torch", "repair-locked")
