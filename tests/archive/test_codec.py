@@ -33,6 +33,7 @@ def test_names_versions_and_methods(name: str) -> None:
     assert compressor.version[0].isdigit()
     assert codec.Compressor.choose(name, "7").level == 7
     assert codec.Compressor.choose(name).method == codec.DEFLATED
+    assert codec.Compressor.choose(name, "auto").level == {"zlib-ng": 5, "zlib": 6}[name]
 
 
 def test_the_best_one_at_hand_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +43,10 @@ def test_the_best_one_at_hand_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         codec.Compressor.choose("zlib-ng")
 
 
-@pytest.mark.parametrize(("name", "level"), [("auto", 10), ("auto", -2), ("auto", "best"), ("auto", ""), ("gzip", 6)])
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [("auto", 10), ("auto", -2), ("auto", "best"), ("auto", ""), ("auto", "\u0665"), ("auto", "06"), ("gzip", 6)],
+)
 def test_nonsense_is_refused(name: str, level: int | str) -> None:
     with pytest.raises(UsageError) as caught:
         codec.Compressor.choose(name, level)

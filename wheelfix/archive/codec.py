@@ -18,6 +18,8 @@ STORED, DEFLATED = 0, 8
 """Compression methods of zip that wheels may use."""
 NAMES = ("zlib-ng", "zlib")
 """Compressors by name, the preferred one first."""
+# zlib-ng's 5 is three times as fast as zlib's 6 and 2 % larger; its own 6 saves 1 % and takes a quarter longer.
+_BEST_LEVEL = {"zlib-ng": 5, "zlib": 6}
 MAX_RATIO = 1032
 """No deflate stream can expand further than this."""
 
@@ -84,16 +86,12 @@ class Compressor:
     """0 to 9; -1 means that members are stored."""
 
     @classmethod
-    def choose(cls, name: str = "auto", level: int | str = 6) -> Compressor:
-        """Return the compressor of that name, or the best at hand for ``auto``; UsageError if there is none."""
-        if level == "store":
-            level = -1
-        if not isinstance(level, int):
-            if not level.isdecimal():
-                raise UsageError(f"no compression level {level!r}", hint="use 0 to 9, or store")
-            level = int(level)
-        if not -1 <= level <= 9:
-            raise UsageError(f"no compression level {level}", hint="use 0 to 9, or store")
+    def choose(cls, name: str = "auto", level: int | str = "auto") -> Compressor:
+        """Return the compressor of that name, or the best at hand for ``auto``; UsageError if there is none.
+
+        ``level`` is 0 to 9, ``store``, or ``auto`` for what is best with that compressor.
+        """
+        number = _level(level)
         wanted = NAMES if name == "auto" else (name,)
         for candidate in wanted:
             if candidate not in NAMES:
@@ -101,7 +99,7 @@ class Compressor:
             module = _module(candidate)
             if module is not None:
                 version = module.ZLIBNG_RUNTIME_VERSION if candidate == "zlib-ng" else module.ZLIB_RUNTIME_VERSION
-                return cls(candidate, version, level)
+                return cls(candidate, version, _BEST_LEVEL[candidate] if number is None else number)
         raise UsageError(f"the compressor {name!r} is not installed", hint=f"pip install {name}")
 
     @property
@@ -114,8 +112,18 @@ class Compressor:
         module = _module(self.name)
         assert module is not None
         make = module.compressobj
-        settings = (self.level, zlib.DEFLATED, RAW, 9, zlib.Z_DEFAULT_STRATEGY)
+        settings = (self.level, zlib.DEFLATED, RAW, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY)
         return cast("Deflater", make(*settings, dictionary) if dictionary else make(*settings))
+
+
+def _level(level: int | str) -> int | None:
+    """Return a level as a number, -1 for ``store`` and None for ``auto``."""
+    if level in {"auto", "store"}:
+        return None if level == "auto" else -1
+    text = str(level)
+    if len(text) != 1 or not text.isdecimal() or not text.isascii():
+        raise UsageError(f"no compression level {level!r}", hint="use 0 to 9, store or auto")
+    return int(text)
 
 
 def inflate_whole(data: bytes, size: int) -> bytes | None:
