@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import random
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -127,3 +128,38 @@ def test_two_messages_in_a_row_keep_their_own_lines() -> None:
     text += "the paging file is too small (os error 1455)\n"
     (symptom,) = read_symptoms(text)
     assert (symptom.code, symptom.path, symptom.line) == (1455, None, 2)
+
+
+class Endless(io.RawIOBase):
+    """A log of many megabytes that is made while it is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._number = 0
+        self._left = 24 << 20
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # the base takes any buffer
+        if self._left <= 0:
+            return 0
+        self._number += 1
+        lines = f"[{self._number}] Linking CXX shared library bin\\part{self._number}.dll\n" * 4000
+        error = TORCH.format("shm") if self._left < 1 << 20 else ""
+        data = (lines + error).encode()[: len(buffer)]
+        buffer[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_log() -> None:
+    tracemalloc.start()
+    try:
+        log = read_log(Endless())  # type: ignore[arg-type]  # a raw stream reads like a file
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert log.size >= 24 << 20
+    assert peak < 8 << 20

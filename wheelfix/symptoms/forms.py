@@ -46,6 +46,8 @@ class Form:
     confidence: Confidence = Confidence.SURE
     weak: bool = False
     """Dropped where a stronger form already covers the same place."""
+    before: re.Pattern[str] | None = None
+    """What to read from the text before the match; searched apart, so that no pattern has to try every start."""
     among: tuple[str, ...] = ()
     """Lower-case words, one of which has to be in the line as well, where the trigger alone says too little."""
 
@@ -181,7 +183,8 @@ FORMS: tuple[Form, ...] = (
     _form(
         "no-kernel-image",
         "with cuda capability",
-        r"(?P<d_card>[\w .-]{2,60}?)\s+with CUDA capability (?P<d_capability>sm_\d+[a-z]?) is not compatible",
+        r"with CUDA capability (?P<d_capability>sm_\d+[a-z]?) is not compatible",
+        before=re.compile(r"(?P<d_card>\w[\w .-]{1,59})\s$"),
     ),
     _form(
         "no-kernel-image",
@@ -285,7 +288,13 @@ FORMS: tuple[Form, ...] = (
         rf"\[?WinError\s*:?\s*(?P<code>{_CODES})\b\]?(?P<text>{{REST}}{{0,300}})",
         weak=True,
     ),
-    _form("winerror", "os error", rf"(?P<text>[^\r\n(]{{0,200}})\(os error (?P<code>{_CODES})\)", weak=True),
+    _form(
+        "winerror",
+        "os error",
+        rf"\(os error (?P<code>{_CODES})\)",
+        weak=True,
+        before=re.compile(r"(?P<text>[^\r\n(]+)$"),
+    ),
     _form(
         "winerror",
         "0x8007",

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 TABLE = "phrases.toml"
 _QUOTE = "[\"'“”„«»‘’「」『』]?"
 _HOLES = {
-    "dll": rf"{_QUOTE}(?P<dlls>[A-Za-z0-9_][A-Za-z0-9_.+-]{{0,119}}?\.(?:dll|pyd)){_QUOTE}",
-    "file": rf"{_QUOTE}(?P<path>(?:[A-Za-z]:[\\/])?[^\"“”„«»*?<>|\r\n]{{1,400}}?\.(?:dll|pyd|exe)){_QUOTE}",
+    "dll": rf"(?<![A-Za-z0-9_]){_QUOTE}(?P<dlls>[A-Za-z0-9_][A-Za-z0-9_.+-]{{0,119}}?\.(?:dll|pyd)){_QUOTE}",
+    "file": rf"(?<![\w\\/.]){_QUOTE}"
+    rf"(?P<path>(?:[A-Za-z]:[\\/])?[^\"“”„«»*?<>|:\r\n]{{1,260}}?\.(?:dll|pyd|exe)){_QUOTE}",
     "symbol": rf"{_QUOTE}(?P<d_symbol>[^\s\"“”„«»]{{1,300}}?){_QUOTE}",
 }
 _HOLE = re.compile(r"\{(\w+)\}")

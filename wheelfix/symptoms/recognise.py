@@ -30,6 +30,8 @@ _SITE_PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]([A-Za-z_][\w.-]*)
 _EXCERPT = 400
 _NARROWEST = 72
 _HITS = 20
+_BEFORE = 120
+_WORKFUL = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Reading:
     alone: bool
     """Whether the lines after it had no part in it, so that the same line always says the same."""
     tried: int
-    """How many forms were worth trying; a measure of the work."""
+    """How many forms were worth trying, long lines counted several times; a measure of the work."""
 
 
 @lru_cache(maxsize=1)
@@ -77,7 +79,7 @@ def recognise(lines: Sequence[str]) -> Reading:
                 hits = [replace(hit, symptom=replace(hit.symptom, language=language)) for hit in hits]
             found += hits
             alone &= complete
-            tried += 1
+            tried += 1 + len(line) // _WORKFUL
     kept = _strongest(found)
     if not kept and any(part in lowered for part in sentence_triggers()):
         kept = list(_bare_sentence(text))
@@ -180,6 +182,9 @@ def _bare_sentence(text: _Wrapped) -> Iterator[Found]:
 def _found(form: Form, match: re.Match[str]) -> Found:
     """Turn a match into a symptom."""
     groups = {name: value for name, value in match.groupdict().items() if value is not None}
+    if form.before is not None:
+        ahead = form.before.search(match.string[max(match.start() - _BEFORE, 0) : match.start()])
+        groups.update(ahead.groupdict() if ahead else {})
     code = _code(form, groups)
     text = groups.get("text", "")
     known = read_sentence(text) if text.strip() else None

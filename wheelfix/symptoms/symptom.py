@@ -30,11 +30,11 @@ class Limits:
 
     max_bytes: int = 1 << 30
     """Bytes read at most; what lies behind is left unread and said so."""
-    max_line: int = 8192
+    max_line: int = 4096
     """Characters of a line that are looked at in one piece; longer ones come in overlapping pieces."""
     max_symptoms: int = 200
     """Different symptoms kept at most."""
-    max_work: int = 100_000
+    max_work: int = 50_000
     """Forms tried on different lines at most, so that a hostile log cannot take for ever."""
 
 
