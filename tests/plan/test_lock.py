@@ -16,7 +16,8 @@ from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.pe.forge import forge_dll
 from wheelfix.plan.lock import read_lock, write_lock
-from wheelfix.verbs.repair import repair_wheel, replay
+from wheelfix.verbs.repair import repair_wheel
+from wheelfix.verbs.replay import replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,9 @@ from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.pe.forge import forge_dll
 from wheelfix.plan.lock import read_lock, write_lock
 from wheelfix.roots.gather import open_index
-from wheelfix.verbs.repair import Outcome, repair, replay
+from wheelfix.verbs.outcome import Outcome
+from wheelfix.verbs.repair import repair
+from wheelfix.verbs.replay import replay
 from wheelfix.verbs.scan import scan
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
     from wheelfix.verbs.installed import InstalledRepair
-    from wheelfix.verbs.repair import Repaired
+    from wheelfix.verbs.outcome import Repaired
 
 EXAMPLES = """\
   wheelfix repair dist\\*.whl                       into the folder wheelhouse
@@ -140,12 +140,13 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
     """Return what the command line asks for, checked."""
     from wheelfix.archive.codec import Compressor
     from wheelfix.options import RepairOptions, ScanOptions, all_cores
-    from wheelfix.rules.gpufit import card_arch
 
     refuse_contradiction(args.assume, args.no_assume)
     _refuse(args)
     Compressor.choose(args.compressor, args.compression)
     if args.gpu is not None:
+        from wheelfix.rules.gpufit import card_arch
+
         card_arch(args.gpu)
     scan = ScanOptions(
         assume=tuple(args.assume),
@@ -212,7 +213,7 @@ def execute(args: argparse.Namespace) -> int:
         plans = read_lock(args.locked)
         for plan in plans:
             with teller.attempt(plan.wheel.path):
-                from wheelfix.verbs.repair import replay
+                from wheelfix.verbs.replay import replay
 
                 teller.add(replay(plan, options, str(args.locked)))
         return teller.finish()

@@ -17,7 +17,6 @@ from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import InputError
 from wheelfix.plan.model import Plan, plan_from_json
 from wheelfix.plan.sources import sha256_of
-from wheelfix.roots.condafile import open_package
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,6 +110,8 @@ def open_sources(plan: Plan, own: Archive) -> Iterator[tuple[NewMember, ...]]:
                     )
                 made.append(NewMember(addition.target, path=Path(source.path), sha256=addition.sha256))
             elif source.kind == "conda-package":
+                from wheelfix.roots.condafile import open_package  # tar and bz2, for those who need them
+
                 packed = open_package(Path(source.path)).dlls.get(source.member)
                 if packed is None:
                     raise _no_member(Path(source.path), source.member)

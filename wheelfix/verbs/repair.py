@@ -2,57 +2,26 @@
 
 from __future__ import annotations
 
-import enum
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import check_record
 from wheelfix.errors import CannotRepair
 from wheelfix.model import Repairable, Severity
 from wheelfix.options import RepairOptions
-from wheelfix.pe.signature import read_signature
-from wheelfix.plan.lock import check_lock, open_sources
 from wheelfix.plan.make import Planned, make_plan, still_broken
-from wheelfix.plan.objections import SOUND, in_words
-from wheelfix.plan.sources import new_members, opened
+from wheelfix.plan.sources import new_members
 from wheelfix.roots.gather import open_index
 from wheelfix.verbs.mangled import repair_with_libs
+from wheelfix.verbs.outcome import Outcome, Repaired, target_of
 from wheelfix.verbs.rewrite import keep, rewrite
 from wheelfix.verbs.scan import again, examine_wheel
 
 if TYPE_CHECKING:
-    from wheelfix.archive.edition import NewMember
     from wheelfix.model import ScanReport
-    from wheelfix.plan.model import Plan
     from wheelfix.roots.index import RootIndex
     from wheelfix.verbs.scan import Progress
-
-
-class Outcome(str, enum.Enum):
-    """What became of a wheel."""
-
-    REPAIRED = "repaired"
-    UNCHANGED = "unchanged"
-    PLANNED = "planned"
-
-    def __str__(self) -> str:
-        return self.value
-
-
-@dataclass(frozen=True, slots=True)
-class Repaired:
-    """The result of one repair."""
-
-    outcome: Outcome
-    plan: Plan
-    output: Path | None
-    """The wheel that came out; None for a dry run."""
-    before: ScanReport | None
-    """None when a lock was replayed, which scans nothing."""
-    after: ScanReport | None
-    size: int = 0
 
 
 def repair_wheel(path: str | Path, options: RepairOptions | None = None, *, dry_run: bool = False) -> Repaired:
@@ -85,45 +54,6 @@ def repair(
             return Repaired(Outcome.REPAIRED, plan, target, before.report, after, size)
         written = rewrite(archive, info, planned.plan, members, stale, target, options)
         return Repaired(Outcome.REPAIRED, planned.plan, target, before.report, planned.after.report, written.size)
-
-
-def replay(plan: Plan, options: RepairOptions, where: str) -> Repaired:
-    """Carry out a locked plan: the same wheel, the same sources, nothing else."""
-    path = Path(plan.wheel.path)
-    options = replace(options, compression=plan.compression, compressor=plan.compressor.partition(" ")[0])
-    with Archive.open(path, options.scan.limits) as archive, open_sources(plan, archive) as members:
-        info = check_lock(plan, archive, where)
-        if options.require_signed:
-            _refuse_unsigned(plan, members)
-        target = target_of(path, plan, options)
-        if not plan.changes:
-            return Repaired(Outcome.UNCHANGED, plan, keep(archive, target), None, None)
-        stale: set[str] = set()
-        if not options.trust_record:
-            stale = {fault.path for fault in check_record(archive, hashes=True, jobs=options.scan.jobs)}
-        if plan.layout == "libs":
-            named, after, size = repair_with_libs(archive, plan, members, stale, options, target)
-            return Repaired(Outcome.REPAIRED, named, target, None, after, size)
-        written = rewrite(archive, info, plan, members, stale, target, options)
-        return Repaired(Outcome.REPAIRED, plan, target, None, None, written.size)
-
-
-def _refuse_unsigned(plan: Plan, members: tuple[NewMember, ...]) -> None:
-    """CannotRepair if a DLL that comes from outside has no signature that holds."""
-    for new, addition in zip(members, plan.additions, strict=True):
-        if addition.source.kind != "own":
-            with opened(new) as source:
-                signature = read_signature(source)
-            if signature.status != SOUND:
-                raise CannotRepair(
-                    f"{plan.wheel.path} cannot be repaired",
-                    because=f"{new.origin} {in_words(signature)}, and --require-signed was given",
-                )
-
-
-def target_of(path: Path, plan: Plan, options: RepairOptions) -> Path:
-    """Where the repaired wheel goes."""
-    return (path.parent if options.wheel_dir is None else options.wheel_dir) / plan.output
 
 
 def _refuse_if_broken(planned: Planned, before: ScanReport, path: Path) -> None:

@@ -1,0 +1,44 @@
+"""What a repair gives back."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wheelfix.model import ScanReport
+    from wheelfix.options import RepairOptions
+    from wheelfix.plan.model import Plan
+
+
+class Outcome(str, enum.Enum):
+    """What became of a wheel."""
+
+    REPAIRED = "repaired"
+    UNCHANGED = "unchanged"
+    PLANNED = "planned"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """The result of one repair."""
+
+    outcome: Outcome
+    plan: Plan
+    output: Path | None
+    """The wheel that came out; None for a dry run."""
+    before: ScanReport | None
+    """None when a lock was replayed, which scans nothing."""
+    after: ScanReport | None
+    size: int = 0
+
+
+def target_of(path: Path, plan: Plan, options: RepairOptions) -> Path:
+    """Where the repaired wheel goes."""
+    return (path.parent if options.wheel_dir is None else options.wheel_dir) / plan.output
