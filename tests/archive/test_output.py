@@ -100,6 +100,42 @@ class _Origin:
         return self._source.read_at(offset, length)
 
 
+def test_without_pwrite_both_threads_share_one_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows has no pwrite: a lock keeps the copying thread and the writing one apart."""
+    monkeypatch.setattr(output, "_COPIERS", [])
+    monkeypatch.setattr(output, "_HAS_PWRITE", False)
+    data = bytes(range(256)) * 40_000
+    (tmp_path / "source").write_bytes(data)
+    with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
+        for number in range(20):
+            out.copy_from(_Origin(source), number, 400_000)
+            out.write(bytes([number]) * 100_000)
+        out.commit()
+    expected = b"".join(data[number : number + 400_000] + bytes([number]) * 100_000 for number in range(20))
+    assert (tmp_path / "x").read_bytes() == expected
+
+
+def test_an_interrupt_stops_the_copying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "_STEP", 10)
+    (tmp_path / "source").write_bytes(bytes(1000))
+    steps: list[int] = []
+
+    def interrupted() -> None:
+        with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "out" / "x") as out:
+
+            def tell(done: int) -> None:
+                steps.append(done)
+                out._stop.wait(5)
+
+            out.copy_from(_Origin(source), 0, 1000, tell)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert len(steps) <= 1
+    assert names(tmp_path / "out") == []
+
+
 @POSIX
 def test_a_way_of_copying_that_fails_here_is_replaced_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -119,12 +155,10 @@ def test_a_way_of_copying_that_fails_here_is_replaced_by_the_next(
 def test_a_source_that_became_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copiers: list[object]) -> None:
     monkeypatch.setattr(output, "_COPIERS", copiers)
     (tmp_path / "source").write_bytes(b"abc")
-    with (
-        FileSource(tmp_path / "source") as source,
-        AtomicFile(tmp_path / "x") as out,
-        pytest.raises(EnvironmentFailure, match="changed while it was copied"),
-    ):
+    with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
         out.copy_from(_Origin(source), 0, 100)
+        with pytest.raises(EnvironmentFailure, match="changed while it was copied"):
+            out.flush()
     assert names(tmp_path) == ["source"]
 
 
@@ -132,7 +166,7 @@ def test_a_source_that_became_shorter(tmp_path: Path, monkeypatch: pytest.Monkey
     ("code", "hint"),
     [(errno.ENOSPC, "free some room"), (errno.EACCES, "can be written to"), (errno.EIO, "check the folder")],
 )
-@pytest.mark.parametrize("call", ["write", "fsync"])
+@pytest.mark.parametrize("call", ["write", "pwrite", "fsync", "copy_file_range"])
 def test_what_the_disk_refuses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, code: int, hint: str
 ) -> None:
@@ -140,19 +174,26 @@ def test_what_the_disk_refuses(
         raise OSError(code, os.strerror(code))
 
     def attempt() -> None:
-        with AtomicFile(tmp_path / "x.whl") as out:
-            out.write(b"data")
+        with FileSource(source) as file, AtomicFile(tmp_path / "out" / "x.whl") as out:
+            monkeypatch.setattr(output, "_HAS_PWRITE", call == "pwrite")
             monkeypatch.setattr(os, call, refuse)
             try:
+                out.write(b"data")
+                out.copy_from(_Origin(file), 0, 10)
                 out.commit()
             finally:
                 monkeypatch.undo()
+
+    if not hasattr(os, call):
+        pytest.skip(f"there is no os.{call} here")
+    source = tmp_path / "source"
+    source.write_bytes(bytes(10))
 
     with pytest.raises(EnvironmentFailure, match="cannot write") as caught:
         attempt()
     assert hint in caught.value.hint
     assert os.strerror(code) in caught.value.because
-    assert names(tmp_path) == []
+    assert names(tmp_path / "out") == []
 
 
 @POSIX

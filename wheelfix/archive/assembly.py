@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from wheelfix.model import ByteSource
 
 _LEVEL_FLAGS = 0x0006
+_RUN = 16 << 20
+"""Bytes after which a run is handed over, so that copying begins while the next headers are looked at."""
 _PLACE = struct.Struct("<HH6sI")
 
 
@@ -53,7 +55,7 @@ class Assembly:
                 run_start = run_end = 0
                 self.copy_packed(source, member, local.data, _header(local, rename.get(member.name, member.name)))
                 continue
-            if member.header_offset != run_end:
+            if member.header_offset != run_end or run_end - run_start > _RUN:
                 self._copy(source, run_start, run_end)
                 run_start = member.header_offset
             offset = self._out.position + member.header_offset - run_start

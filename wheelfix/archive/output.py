@@ -11,13 +11,16 @@ import errno
 import os
 import secrets
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
     from pathlib import Path
     from types import TracebackType
 
@@ -29,6 +32,7 @@ except ImportError:  # Windows: an open file cannot be removed there, which is l
 PREFIX, SUFFIX = ".wheelfix-", ".tmp"
 _QUIET = 60.0 if os.name == "nt" else 3600.0
 """Seconds without a write after which a file that cannot be locked counts as left behind."""
+_HAS_PWRITE = hasattr(os, "pwrite")
 _STEP = 32 << 20
 _BUFFER = 1 << 20
 _NOT_SUPPORTED = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF, errno.ENOTSUP}
@@ -45,15 +49,22 @@ class Origin(Protocol):
 
 
 class AtomicFile:
-    """A file under a temporary name; :meth:`commit` gives it its own, and without that it is gone after the block."""
+    """A file under a temporary name; :meth:`commit` gives it its own, and without that it is gone after the block.
+
+    Spans are copied by a thread of their own, so that whoever writes can meanwhile prepare what comes next.
+    """
 
     def __init__(self, target: Path) -> None:
         self.target = target
         self.position = 0
         """Where the next bytes go."""
         self._buffer = bytearray()
-        self._committed = False
+        self._descriptor = -1
         self._copiers = list(_COPIERS)
+        self._copying: list[Future[None]] = []
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="wheelfix-copy")
+        self._stop = threading.Event()
+        self._seeking = threading.Lock()
         with _environment(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             remove_stale(target.parent)
@@ -66,52 +77,59 @@ class AtomicFile:
             self._descriptor = os.open(self.path, flags, 0o666)
             if _lock(self._descriptor) is not False and self.path.exists():
                 return
-            os.close(self._descriptor)  # another run took it for a leftover in this very moment
+            self._close()  # another run took it for a leftover in this very moment
 
     def __enter__(self) -> AtomicFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        if self._committed:
-            return
-        with contextlib.suppress(OSError):
-            os.close(self._descriptor)
+        self._stop.set()
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        if self._descriptor >= 0:
+            with contextlib.suppress(OSError):
+                self._close()
         with contextlib.suppress(OSError):
             self.path.unlink()
 
-    def fileno(self) -> int:
-        """The descriptor of the file."""
-        return self._descriptor
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        os.close(descriptor)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append bytes; small ones are gathered first."""
         self.position += len(data)
         self._buffer += data
         if len(self._buffer) >= _BUFFER:
-            self.flush()
+            self._flush()
 
-    def flush(self) -> None:
+    def _flush(self) -> None:
         """Hand gathered bytes to the system."""
         if self._buffer:
-            view = memoryview(self._buffer)
-            with _environment(self.target):
-                os.lseek(self._descriptor, self.position - len(view), os.SEEK_SET)
-                while view:
-                    view = view[os.write(self._descriptor, view) :]
-            self._buffer = bytearray()
+            data, self._buffer = self._buffer, bytearray()
+            self._write_at(self.position - len(data), data)
+
+    def _write_at(self, offset: int, data: bytes | bytearray) -> None:
+        view = memoryview(data)
+        with _environment(self.target):
+            while view:
+                done = self._write_some(offset, view)
+                offset, view = offset + done, view[done:]
+
+    def _write_some(self, offset: int, data: bytes | memoryview) -> int:
+        if _HAS_PWRITE:
+            return os.pwrite(self._descriptor, data, offset)
+        with self._seeking:  # Windows: one position for both threads
+            os.lseek(self._descriptor, offset, os.SEEK_SET)
+            return os.write(self._descriptor, data)
 
     def patch(self, offset: int, data: bytes) -> None:
         """Overwrite bytes that were written before."""
-        self.flush()
-        with _environment(self.target):
-            os.lseek(self._descriptor, offset, os.SEEK_SET)
-            view = memoryview(data)
-            while view:
-                view = view[os.write(self._descriptor, view) :]
+        self._flush()
+        self._write_at(offset, data)
 
     def rewind(self, offset: int) -> None:
-        """Forget everything from ``offset`` on."""
-        self.flush()
+        """Forget everything from ``offset`` on; no span may have been copied behind it."""
+        self._flush()
         with _environment(self.target):
             os.ftruncate(self._descriptor, offset)
         self.position = offset
@@ -119,29 +137,41 @@ class AtomicFile:
     def copy_from(
         self, origin: Origin, offset: int, length: int, progress: Callable[[int], None] | None = None
     ) -> None:
-        """Append a span of another open file, within the kernel where that is possible."""
-        self.flush()
-        while length:
+        """Append a span of another open file, within the kernel where that is possible; :meth:`flush` waits for it."""
+        self._copying.append(self._thread.submit(self._copy, origin, offset, self.position, length, progress))
+        self._flush()
+        self.position += length
+
+    def _copy(
+        self, origin: Origin, offset: int, position: int, length: int, progress: Callable[[int], None] | None
+    ) -> None:
+        while length and not self._stop.is_set():
             with _environment(self.target):
-                done = self._copy_some(origin, offset, min(length, _STEP))
+                done = self._copy_some(origin, offset, position, min(length, _STEP))
             if not done:
                 raise EnvironmentFailure(f"{origin.path} changed while it was copied", because="it became shorter")
-            offset, length, self.position = offset + done, length - done, self.position + done
+            offset, position, length = offset + done, position + done, length - done
             if progress is not None:
                 progress(done)
 
-    def _copy_some(self, origin: Origin, offset: int, length: int) -> int:
-        """Copy up to ``length`` bytes to where we are, in the best way that works here; 0 if there are no more."""
+    def _copy_some(self, origin: Origin, offset: int, position: int, length: int) -> int:
+        """Copy up to ``length`` bytes in the best way that works here; 0 if there are no more."""
         while self._copiers:
             try:
-                return self._copiers[0](origin.fileno(), self._descriptor, offset, self.position, length)
+                return self._copiers[0](origin.fileno(), self._descriptor, offset, position, length)
             except OSError as exc:
                 if exc.errno not in _NOT_SUPPORTED:
                     raise
                 del self._copiers[0]
         data = origin.read_at(offset, min(length, _BUFFER))
-        os.lseek(self._descriptor, self.position, os.SEEK_SET)
-        return os.write(self._descriptor, data) if data else 0
+        return self._write_some(position, data) if data else 0
+
+    def flush(self) -> None:
+        """Hand everything to the system and wait for what is still being copied."""
+        self._flush()
+        copying, self._copying = self._copying, []
+        for future in copying:
+            future.result()
 
     def commit(self) -> None:
         """Make the file whole on the disk, then give it its name."""
@@ -150,11 +180,10 @@ class AtomicFile:
             os.fsync(self._descriptor)
             if os.name == "posix":  # renamed first, so that it is locked as long as it has its temporary name
                 self.path.replace(self.target)
-                os.close(self._descriptor)
+                self._close()
             else:
-                os.close(self._descriptor)
+                self._close()
                 self.path.replace(self.target)
-            self._committed = True
         _sync_folder(self.target.parent)
 
 
