@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from typing import TYPE_CHECKING, TypeAlias
 
-from rich.console import Console
-from rich.text import Text
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from rich.console import Console
+    from rich.text import Text
 
     from wheelfix.report.look import Look
 
@@ -54,12 +55,17 @@ class Canvas:
     def __init__(self, look: Look) -> None:
         self.look = look
         self._sheet = _Sheet("utf-8" if look.unicode else "ascii")
-        self._console = Console(
+
+    @functools.cached_property
+    def _console(self) -> Console:
+        from rich.console import Console  # 50 ms that a short plain answer need not pay
+
+        return Console(
             file=self._sheet,
-            width=look.width,
-            force_terminal=look.colour,
-            color_system="standard" if look.colour else None,
-            no_color=not look.colour,
+            width=self.look.width,
+            force_terminal=self.look.colour,
+            color_system="standard" if self.look.colour else None,
+            no_color=not self.look.colour,
             highlight=False,
             markup=False,
             emoji=False,
@@ -78,10 +84,16 @@ class Canvas:
 
     def line(self, *spans: Span, indent: int = 0) -> None:
         """Write one line that is never broken: names, paths and error lines must stay searchable."""
+        plain = self._unstyled(spans)
+        if plain is not None:
+            self._sheet.write(f"{' ' * indent}{plain}\n")
+            return
         self._console.print(self._styled((" " * indent, *spans)), soft_wrap=True)
 
     def paragraph(self, *spans: Span, indent: int = 0, lead: Span = "") -> None:
         """Write text wrapped to the width, indented; ``lead`` stands before the first line, as in ``hint: …``."""
+        from rich.text import Text
+
         first = self._styled((" " * indent, lead))
         hang = first.cell_len
         room = max(20, self.look.width - hang)
@@ -92,6 +104,15 @@ class Canvas:
 
     def ends(self, left: Span, right: Span) -> None:
         """Write two texts at both ends of one line; on two lines where they do not fit."""
+        first, last = self._unstyled((left,)), self._unstyled((right,))
+        if first is not None and last is not None:
+            if len(first) + len(last) >= self.look.width:
+                self._sheet.write(first + "\n")
+                first = ""
+            self._sheet.write(f"{first}{last:>{self.look.width - len(first)}}\n")
+            return
+        from rich.text import Text
+
         start, end = self._styled((left,)), self._styled((right,))
         gap = self.look.width - start.cell_len - end.cell_len
         if gap < 1:
@@ -103,6 +124,8 @@ class Canvas:
         """Write rows in columns; the last column is wrapped in the room that is left."""
         if not rows:
             return
+        from rich.text import Text
+
         cells = [[self._styled((cell,)) for cell in row] for row in rows]
         widths = [max(row[column].cell_len for row in cells) for column in range(len(cells[0]) - 1)]
         before = indent + sum(width + gap for width in widths)
@@ -121,7 +144,16 @@ class Canvas:
         visible = "".join(char if char.isprintable() or char in "\n" else _escape(char) for char in text)
         return visible if self.look.unicode else visible.translate(_ASCII)
 
+    def _unstyled(self, spans: Iterable[Span]) -> str | None:
+        """Return the text where it needs nothing of rich: no colour, and every character one cell wide."""
+        if self.look.colour:
+            return None
+        text = "".join(self.plain(span if isinstance(span, str) else span[0]) for span in spans)
+        return text if text.isascii() and "\n" not in text else None
+
     def _styled(self, spans: Iterable[Span]) -> Text:
+        from rich.text import Text
+
         text = Text()
         for span in spans:
             content, style = span if isinstance(span, tuple) else (span, "")
