@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
+import importlib.util
 import io
 import os
 import re
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.support.tiers import program, require
+from tests.support.tiers import absent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,10 +47,16 @@ class Target:
 
 
 def check_with_clients(path: Path, folder: Path, only: Sequence[str] = ()) -> None:
-    """Let every client read the wheel, each in a folder of its own, and compare what came out with what is in it."""
+    """Let every client read the wheel, each in a folder of its own, and compare what came out with what is in it.
+
+    A client that is not installed is a warning, and a failure where tiers are required.
+    """
     contents = read_with_zipfile(path)
     for name, client in CLIENTS.items():
         if only and name not in only:
+            continue
+        if find(name) is None:
+            absent(f"there is no {name} here to read wheels with")
             continue
         place = folder / name
         place.mkdir(parents=True)
@@ -57,6 +64,14 @@ def check_with_clients(path: Path, folder: Path, only: Sequence[str] = ()) -> No
         if unpacked is not None:
             assert_same_files(unpacked, contents, name)
         shutil.rmtree(place)
+
+
+def find(client: str) -> str | None:
+    """Return the program of a client, or the Python that has its module; None where it is not installed."""
+    if client in ("pip", "installer", "wheel"):
+        return sys.executable if importlib.util.find_spec(client) else None
+    beside = str(Path(sys.executable).parent)
+    return shutil.which(client, path=os.pathsep.join([beside, os.environ.get("PATH", "")]))
 
 
 def target_of(path: Path) -> Target:
@@ -103,12 +118,12 @@ def _sha256(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
 
 def run_unzip(path: Path, folder: Path) -> None:
     """Info-ZIP's own test; its status 1 is a warning, and there may be none."""
-    _run([program("unzip", "unzip"), "-tqq", str(path)])
+    _run(["unzip", "-tqq", str(path)])
 
 
 def run_7z(path: Path, folder: Path) -> None:
     """7-Zip's own test, which tells headers that contradict each other."""
-    said = _run([program("7z", "p7zip-full"), "t", "-bd", str(path)])
+    said = _run(["7z", "t", "-bd", str(path)])
     assert "Everything is Ok" in said
     assert "WARNING" not in said.upper(), said
 
@@ -119,7 +134,7 @@ def run_7z(path: Path, folder: Path) -> None:
 def run_pip(path: Path, folder: Path) -> Path:
     """Install into a folder, for the machine that the wheel is for."""
     target = target_of(path)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile"]
+    command = ["pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile"]
     command += ["--disable-pip-version-check", "--no-cache-dir", "--only-binary=:all:", "--target", str(folder)]
     command += ["--platform", target.platform, "--python-version", target.python]
     command += ["--abi", target.abi] if target.abi else []
@@ -144,7 +159,7 @@ def run_installer(path: Path, folder: Path) -> Path:
 
 def run_wheel(path: Path, folder: Path) -> Path:
     """``wheel unpack`` checks each file's hash against RECORD while it writes."""
-    _run([sys.executable, "-m", "wheel", "unpack", "--dest", str(folder), str(path)])
+    _run(["wheel", "unpack", "--dest", str(folder), str(path)])
     (unpacked,) = folder.iterdir()
     return unpacked
 
@@ -154,10 +169,8 @@ def run_uv(path: Path, folder: Path) -> Path | None:
     target = target_of(path)
     if target.abi:
         return None  # uv takes the free-threaded ABI from a running interpreter only
-    found = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
-    require(found, "there is no uv here (pip install uv)")
     cache, site = folder / "cache", folder / "site"
-    command = [str(found), "pip", "install", "--quiet", "--no-deps", "--no-index", "--offline", "--no-config"]
+    command = ["uv", "pip", "install", "--quiet", "--no-deps", "--no-index", "--offline", "--no-config"]
     command += ["--cache-dir", str(cache), "--target", str(site), "--python", sys.executable]
     command += ["--python-version", target.python, "--python-platform", PLATFORMS[target.platform]]
     _run([*command, str(path)])
@@ -175,8 +188,14 @@ CLIENTS: Mapping[str, Callable[[Path, Path], Path | None]] = {
 
 
 def _run(command: Sequence[str]) -> str:
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
-    assert done.returncode == 0, f"{Path(command[0]).name} says {done.returncode}: {done.stdout}{done.stderr}"
+    client, arguments = command[0], command[1:]
+    found = find(client)
+    assert found is not None, client
+    start = [found, "-m", client] if found == sys.executable else [found]
+    done = subprocess.run(
+        [*start, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
+    )
+    assert done.returncode == 0, f"{client} says {done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 from pathlib import Path
 from typing import NoReturn
 
@@ -26,6 +27,13 @@ def require(condition: object, reason: str) -> None:
     """Go on only if what the test needs is there."""
     if not condition:
         unavailable(reason)
+
+
+def absent(what: str) -> None:
+    """Warn of a part that the test does without here, or fail where nothing may be left out."""
+    if os.environ.get(REQUIRED):
+        pytest.fail(f"{what}, and {REQUIRED} is set", pytrace=False)
+    warnings.warn(what, stacklevel=2)
 
 
 def program(name: str, package: str) -> str:
