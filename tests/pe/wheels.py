@@ -5,20 +5,20 @@ Opened with zipfile and not with our own archive reader: what is compared here i
 
 from __future__ import annotations
 
-import os
 import struct
 import zipfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.tiers import wheels_folder
 from wheelfix.pe.stream import FileSource, InflatedSource, StoredSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-FOLDER = Path(os.environ.get("WHEELFIX_WHEELS", Path.home() / ".cache" / "wheelfix" / "wheels"))
+FOLDER = wheels_folder()
 WHEELS = sorted(FOLDER.glob("*.whl"))
 
 
