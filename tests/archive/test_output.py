@@ -70,8 +70,8 @@ def test_patching_and_rewinding(tmp_path: Path) -> None:
     assert (tmp_path / "x").read_bytes() == b"01ab4END"
 
 
-@pytest.mark.parametrize("copiers", [output._COPIERS, output._COPIERS[1:], []], ids=["range", "sendfile", "by-hand"])
-def test_spans_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copiers: list[object]) -> None:
+@pytest.mark.parametrize("copiers", [output._COPIERS, output._COPIERS[1:], ()], ids=["range", "sendfile", "by-hand"])
+def test_spans_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copiers: tuple[object, ...]) -> None:
     monkeypatch.setattr(output, "_COPIERS", copiers)
     data = bytes(range(256)) * 20_000
     (tmp_path / "source").write_bytes(data)
@@ -102,8 +102,8 @@ class _Origin:
 
 def test_without_pwrite_both_threads_share_one_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows has no pwrite: a lock keeps the copying thread and the writing one apart."""
-    monkeypatch.setattr(output, "_COPIERS", [])
-    monkeypatch.setattr(output, "_HAS_PWRITE", False)
+    monkeypatch.setattr(output, "_COPIERS", ())
+    monkeypatch.setattr(output, "_PWRITE", None)
     data = bytes(range(256)) * 40_000
     (tmp_path / "source").write_bytes(data)
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
@@ -143,7 +143,7 @@ def test_a_way_of_copying_that_fails_here_is_replaced_by_the_next(
     def refuse(*_: int) -> int:
         raise OSError(errno.EXDEV, "another file system")
 
-    monkeypatch.setattr(output, "_COPIERS", [refuse, refuse])
+    monkeypatch.setattr(output, "_COPIERS", (refuse, refuse))
     (tmp_path / "source").write_bytes(b"abc" * 100)
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
         out.copy_from(_Origin(source), 3, 30)
@@ -151,8 +151,10 @@ def test_a_way_of_copying_that_fails_here_is_replaced_by_the_next(
     assert (tmp_path / "x").read_bytes() == b"abc" * 10
 
 
-@pytest.mark.parametrize("copiers", [output._COPIERS, []], ids=["kernel", "by-hand"])
-def test_a_source_that_became_shorter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copiers: list[object]) -> None:
+@pytest.mark.parametrize("copiers", [output._COPIERS, ()], ids=["kernel", "by-hand"])
+def test_a_source_that_became_shorter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copiers: tuple[object, ...]
+) -> None:
     monkeypatch.setattr(output, "_COPIERS", copiers)
     (tmp_path / "source").write_bytes(b"abc")
     with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
@@ -175,8 +177,11 @@ def test_what_the_disk_refuses(
 
     def attempt() -> None:
         with FileSource(source) as file, AtomicFile(tmp_path / "out" / "x.whl") as out:
-            monkeypatch.setattr(output, "_HAS_PWRITE", call == "pwrite")
-            monkeypatch.setattr(os, call, refuse)
+            if call in {"write", "fsync"}:
+                monkeypatch.setattr(os, call, refuse)
+                monkeypatch.setattr(output, "_PWRITE", None)
+            else:
+                monkeypatch.setattr(output, f"_{call.upper()}", refuse)
             try:
                 out.write(b"data")
                 out.copy_from(_Origin(file), 0, 10)

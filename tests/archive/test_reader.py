@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import threading
 import zipfile
 from typing import TYPE_CHECKING
@@ -87,6 +88,28 @@ def test_a_path_that_is_no_file(tmp_path: Path) -> None:
         Archive.open(tmp_path / "none.whl")
     with pytest.raises(InputError, match="is a folder"):
         Archive.open(tmp_path)
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(InputError, match="does not exist"):
+        Archive.open(tmp_path / "file" / "x.whl")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.whl")
+    with pytest.raises(InputError, match="a device or pipe"):
+        Archive.open(tmp_path / "x.whl")
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.whl"
+    path.write_bytes(b"")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.open", refuse)
+    with pytest.raises(EnvironmentFailure, match=r"cannot open .*Permission denied"):
+        Archive.open(path)
 
 
 def test_an_empty_archive_has_no_members(tmp_path: Path) -> None:
@@ -260,7 +283,7 @@ def test_many_threads_read_at_once(tmp_path: Path) -> None:
 def test_without_pread_reading_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows has no pread; there a lock guards the position."""
     path = _archive(tmp_path / "x.whl", [Entry("a", b"abc" * 100_000), Entry("b", b"b", method=0)])
-    monkeypatch.setattr("wheelfix.archive.reader._HAS_PREAD", False)
+    monkeypatch.setattr("wheelfix.archive.reader._PREAD", None)
     with Archive.open(path) as archive:
         assert archive.read(archive.members[0]) == b"abc" * 100_000
         assert archive.read(archive.members[1]) == b"b"

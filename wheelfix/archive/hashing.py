@@ -72,10 +72,8 @@ class HashedReading:
 
 def default_jobs() -> int:
     """Return how many threads to use: the processors this process may run on."""
-    try:
-        return max(1, len(os.sched_getaffinity(0)))
-    except AttributeError:
-        return max(1, os.cpu_count() or 1)
+    allowed: Callable[[int], set[int]] | None = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 
 
 def digests(

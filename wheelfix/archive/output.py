@@ -24,15 +24,12 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-try:
-    import fcntl
-except ImportError:  # Windows: an open file cannot be removed there, which is lock enough
-    fcntl = None  # type: ignore[assignment]
-
 PREFIX, SUFFIX = ".wheelfix-", ".tmp"
 _QUIET = 60.0 if os.name == "nt" else 3600.0
 """Seconds without a write after which a file that cannot be locked counts as left behind."""
-_HAS_PWRITE = hasattr(os, "pwrite")
+_PWRITE: Callable[[int, bytes | memoryview, int], int] | None = getattr(os, "pwrite", None)
+_COPY_FILE_RANGE: Callable[[int, int, int, int, int], int] | None = getattr(os, "copy_file_range", None)
+_SENDFILE: Callable[[int, int, int, int], int] | None = getattr(os, "sendfile", None)
 _STEP = 32 << 20
 _BUFFER = 1 << 20
 _NOT_SUPPORTED = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF, errno.ENOTSUP}
@@ -116,8 +113,8 @@ class AtomicFile:
                 offset, view = offset + done, view[done:]
 
     def _write_some(self, offset: int, data: bytes | memoryview) -> int:
-        if _HAS_PWRITE:
-            return os.pwrite(self._descriptor, data, offset)
+        if _PWRITE is not None:
+            return _PWRITE(self._descriptor, data, offset)
         with self._seeking:  # Windows: one position for both threads
             os.lseek(self._descriptor, offset, os.SEEK_SET)
             return os.write(self._descriptor, data)
@@ -209,8 +206,10 @@ def remove_stale(folder: Path) -> tuple[Path, ...]:
 
 def _lock(descriptor: int) -> bool | None:
     """Try to lock a file: True if it is ours now, False if it is another's, None where there are no locks."""
-    if fcntl is None:
+    if sys.platform == "win32":  # there an open file cannot be removed, which is lock enough
         return None
+    import fcntl
+
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -249,16 +248,17 @@ def _environment(target: Path) -> Iterator[None]:
 
 
 def _by_range(source: int, target: int, offset: int, position: int, length: int) -> int:
-    return os.copy_file_range(source, target, length, offset, position)
+    if _COPY_FILE_RANGE is None:
+        raise OSError(errno.ENOSYS, "no copy_file_range")
+    return _COPY_FILE_RANGE(source, target, length, offset, position)
 
 
 def _by_sendfile(source: int, target: int, offset: int, position: int, length: int) -> int:
+    if _SENDFILE is None or sys.platform != "linux":  # elsewhere it wants a socket
+        raise OSError(errno.ENOSYS, "no sendfile")
     os.lseek(target, position, os.SEEK_SET)
-    return os.sendfile(target, source, offset, length)
+    return _SENDFILE(target, source, offset, length)
 
 
-_COPIERS = [
-    copier
-    for copier, needs in ((_by_range, "copy_file_range"), (_by_sendfile, "sendfile"))
-    if hasattr(os, needs) and sys.platform == "linux"  # elsewhere sendfile wants a socket
-]
+_COPIERS = (_by_range, _by_sendfile)
+"""Ways to copy within the kernel, the best first; one that is not supported is left aside."""

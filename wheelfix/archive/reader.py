@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Archive", "ArchiveFault", "Limits", "Member"]
 
-_HAS_PREAD = hasattr(os, "pread")
+_PREAD: Callable[[int, int, int], bytes] | None = getattr(os, "pread", None)
 _CHUNK = 1 << 18
 _DEFAULT_READ_LIMIT = 64 << 20
 
@@ -40,6 +40,8 @@ class Archive:
         self.limits = limits
         self._lock = threading.Lock()
         try:
+            if not stat.S_ISREG(path.stat().st_mode):  # before opening: a pipe would make us wait for ever
+                raise InputError(f"{path} is {'a folder' if path.is_dir() else 'a device or pipe'}, not a wheel")
             self._file = path.open("rb", buffering=0)
         except OSError as exc:
             raise _cannot_open(path, exc) from exc
@@ -83,8 +85,6 @@ class Archive:
     # ------------------------------------------------------------------------------------------------ opening
 
     def _load(self) -> None:
-        if not stat.S_ISREG(os.fstat(self.fileno()).st_mode):
-            raise InputError(f"{self.path} is not a file", hint="give the path of a .whl file")
         layout = locate(self.read_at, self.size, self.path)
         limits = self.limits
         if layout.directory_size > limits.max_directory:
@@ -112,9 +112,9 @@ class Archive:
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to ``length`` bytes of the file from ``offset``."""
         try:
-            if _HAS_PREAD:
-                data = os.pread(self._file.fileno(), length, offset)
-                while len(data) < length and (more := os.pread(self.fileno(), length - len(data), offset + len(data))):
+            if _PREAD is not None:
+                data = _PREAD(self._file.fileno(), length, offset)
+                while len(data) < length and (more := _PREAD(self.fileno(), length - len(data), offset + len(data))):
                     data += more
                 return data
             with self._lock:  # Windows: one position for all threads
@@ -237,8 +237,6 @@ class Archive:
 
 
 def _cannot_open(path: Path, exc: OSError) -> InputError | EnvironmentFailure:
-    if isinstance(exc, FileNotFoundError):
+    if isinstance(exc, FileNotFoundError | NotADirectoryError):
         return InputError(f"{path} does not exist")
-    if isinstance(exc, IsADirectoryError) or path.is_dir():
-        return InputError(f"{path} is a folder, not a wheel")
     return EnvironmentFailure(f"cannot open {path}", because=exc.strerror or str(exc))
