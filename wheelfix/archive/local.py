@@ -44,7 +44,7 @@ class Local(NamedTuple):
 
 def read_locals(archive: Archive, members: Iterable[Member]) -> Iterator[Local]:
     """Give the local header of each member, in the order asked; that of the file is the fastest."""
-    directory, make = archive.directory, Local._make
+    directory, make = archive.directory, tuple.__new__
     window, start, end = b"", 0, 0
     for member in members:
         at, entry, flags = member.header_offset, member.entry, member.flags
@@ -67,7 +67,7 @@ def read_locals(archive: Archive, members: Iterable[Member]) -> Iterator[Local]:
             data = at + name_end + extra_length
             extra = window[here + name_end : data - start] if extra_length else b""
             if len(extra) == extra_length:
-                yield make((member, data, flags, extra, 0, ()))
+                yield make(Local, (member, data, flags, extra, 0, ()))
                 continue
         yield _compare(archive, member)
 

@@ -89,7 +89,7 @@ class Member(NamedTuple):
 def parse_directory(directory: bytes, start: int, limits: Limits, path: Path) -> tuple[list[Member], list[Member]]:
     """Return all members, and those among them that deserve a second look; ``start`` is added to their offsets."""
     text = directory.decode("latin-1")  # slices of it are names, as long as they are ASCII
-    unpack, make = CENTRAL.unpack_from, Member._make
+    unpack, make = CENTRAL.unpack_from, tuple.__new__  # what Member() does, without a call of Python code
     large = min(limits.ratio_from, limits.max_member_size)
     members: list[Member] = []
     odd: list[Member] = []
@@ -126,8 +126,8 @@ def parse_directory(directory: bytes, start: int, limits: Limits, path: Path) ->
             suspicious = True
             if flags & UTF8 and name.encode("utf-8") == spelled:
                 spelled = None
-        member = make((name, method, flags, crc, csize, usize, offset + start, attributes, stamp, made >> 8,
-                       extra, comment, at, spelled))  # fmt: skip
+        member = make(Member, (name, method, flags, crc, csize, usize, offset + start, attributes, stamp, made >> 8,
+                               extra, comment, at, spelled))  # fmt: skip
         members.append(member)
         if suspicious:
             odd.append(member)

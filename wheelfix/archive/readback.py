@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
     from wheelfix.archive.members import Limits
+    from wheelfix.archive.record import Rendered
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,21 @@ class ReadBack:
 
 
 def read_back(
-    path: Path, new: Iterable[str] = (), *, jobs: int | None = None, limits: Limits | None = None
+    path: Path,
+    new: Iterable[str] = (),
+    *,
+    jobs: int | None = None,
+    limits: Limits | None = None,
+    written: Rendered | None = None,
 ) -> ReadBack:
-    """Return what is wrong with the wheel at ``path``; the members named in ``new`` are unpacked and hashed again."""
+    """Return what is wrong with the wheel at ``path``; the members named in ``new`` are unpacked and hashed again.
+
+    ``written`` is the RECORD that should be there: if its very bytes are found, they need not be parsed.
+    """
     with Archive.open(path, limits) as archive:
         own = record_member(archive)
-        record = Record.parse(archive.read(own, MAX_SIZE)) if own is not None else Record()
+        data = archive.read(own, MAX_SIZE) if own is not None else b""
+        record = Record(written.rows) if written is not None and written.data == data else Record.parse(data)
         faults = check_record(archive, record)
         rows = {row.path: row for row in record.rows}
         wanted = sorted(set(new))

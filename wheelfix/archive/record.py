@@ -10,6 +10,7 @@ import binascii
 import csv
 import hashlib
 import re
+import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -66,7 +67,7 @@ class Record:
             faults.append(RecordFault("row-malformed", "RECORD", f"it is not UTF-8 ({exc.reason} at byte {exc.start})"))
             text = data.decode("utf-8", "replace")
         rows: list[Row] = []
-        make = Row._make
+        make = tuple.__new__  # what Row() does, without a call of Python code
         lines = csv.reader(_lines(text))
         try:
             for elements in lines:
@@ -75,7 +76,7 @@ class Record:
                     path, hashed, size = elements
                     # Nearly all rows are like this, and there are ten thousand of them.
                     if len(hashed) == 50 and hashed[:7] == "sha256=" and path and "\\" not in path and _SIZE(size):
-                        row = make((path, "sha256", hashed[7:], int(size)))
+                        row = make(Row, (path, "sha256", hashed[7:], int(size)))
                 row = row or _parse_row(elements, lines.line_num, faults)
                 if row is not None:
                     rows.append(row)
@@ -94,6 +95,16 @@ class Record:
     def row(self, path: str) -> Row | None:
         """Return the first row of that path."""
         return next((row for row in self.rows if row.path == path), None)
+
+
+_READ: weakref.WeakKeyDictionary[Archive, Record] = weakref.WeakKeyDictionary()
+
+
+class Rendered(NamedTuple):
+    """A RECORD as it was written: the bytes, and the rows that they mean."""
+
+    data: bytes
+    rows: tuple[Row, ...]
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -183,6 +194,17 @@ def record_member(archive: Archive) -> Member | None:
     return min(found, key=lambda member: (member.name.count("/"), member.name), default=None)
 
 
+def read_record(archive: Archive) -> Record | None:
+    """Return the wheel's RECORD, read once for as long as the archive is at hand; None if there is none."""
+    known = _READ.get(archive)
+    if known is None:
+        own = record_member(archive)
+        if own is None:
+            return None
+        known = _READ[archive] = Record.parse(archive.read(own, MAX_SIZE))
+    return known
+
+
 def check_record(
     archive: Archive,
     record: Record | None = None,
@@ -201,7 +223,7 @@ def check_record(
     if own is None:
         return (RecordFault("record-missing", "RECORD", "there is no RECORD"),)
     if record is None:
-        record = Record.parse(archive.read(own, MAX_SIZE))
+        record = read_record(archive) or Record()
     prefix = own.name[: own.name.rfind("/", 0, -len("/RECORD")) + 1]
     faults = list(record.faults)
     rows: dict[str, Row] = {}

@@ -19,7 +19,7 @@ from wheelfix.archive.edition import Arrangement, Edition, NewMember, arrange, n
 from wheelfix.archive.hashing import default_jobs, digests
 from wheelfix.archive.headers import UNIX, Header
 from wheelfix.archive.output import AtomicFile
-from wheelfix.archive.record import Row, encode_digest, render
+from wheelfix.archive.record import Rendered, Row, encode_digest, render
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 
 if TYPE_CHECKING:
@@ -66,13 +66,13 @@ def write_wheel(
     compressor: codec.Compressor | None = None,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
-    check: Callable[[Path], None] | None = None,
+    check: Callable[[Path, Rendered], None] | None = None,
 ) -> Written:
     """Write the new edition of a wheel to ``target``, whole or not at all.
 
     CannotRepair if the edition makes no valid wheel; EnvironmentFailure if the disk, or an input that changed, stops
-    us. ``progress`` is told how many bytes were written. ``check`` gets the whole wheel under its temporary name; what
-    it raises keeps the wheel from getting its own.
+    us. ``progress`` is told how many bytes were written. ``check`` gets the whole wheel under its temporary name, and
+    its RECORD; what it raises keeps the wheel from getting its own.
     """
     jobs = jobs or default_jobs()
     arrangement = arrange(source, edition)
@@ -91,13 +91,14 @@ def write_wheel(
         added += [adding.add(new) for new in arrangement.new_last]
         added = hashing.complete(added)
         rows = _rows(edition, arrangement, made, added)
-        adding.add(NewMember(f"{edition.dist_info}/RECORD", data=render(rows)))
+        record = Rendered(render(rows), rows)
+        adding.add(NewMember(f"{edition.dist_info}/RECORD", data=record.data))
         size = assembly.close()
         for archive in (source, *(new.packed[0] for new in edition.add if new.packed is not None)):
             archive.check_unchanged()
         if check is not None:
             out.flush()
-            check(out.path)
+            check(out.path, record)
         out.commit()
     return Written(target, size, tuple(added), rows, assembly.copied)
 

@@ -10,7 +10,7 @@ from wheelfix.archive.edition import Edition, NewMember
 from wheelfix.archive.hashing import digests
 from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.readback import read_back
-from wheelfix.archive.record import Record, Row, record_member
+from wheelfix.archive.record import read_record
 from wheelfix.archive.writer import write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.plan.sbom import FILE_NAME, make_sbom
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.members import Member
     from wheelfix.archive.reader import Archive
+    from wheelfix.archive.record import Rendered, Row
     from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.archive.writer import Written
     from wheelfix.options import RepairOptions, ScanOptions
@@ -60,8 +61,8 @@ def rewrite(
     right = _must_be_right(archive, (member.name for member in new), options.scan)
     in_place = _is_in_place(archive, target)
 
-    def check(path: Path) -> None:
-        right(path)
+    def check(path: Path, written: Rendered) -> None:
+        right(path, written)
         if in_place and not _is_in_place(archive, target):
             raise EnvironmentFailure(
                 f"{target} was replaced while it was repaired",
@@ -119,22 +120,20 @@ def _renames(archive: Archive, info: WheelInfo) -> Mapping[str, str]:
 
 def _kept_rows(archive: Archive, info: WheelInfo, stale: set[str]) -> Iterator[Row]:
     """The old rows that are known to be right, or trusted; the writer makes the others from the bytes."""
-    own = record_member(archive)
-    if own is None:
-        return
-    for row in Record.parse(archive.read(own, limit=256 << 20)).rows:
+    record = read_record(archive)
+    for row in record.rows if record is not None else ():
         if row.path not in stale and row.digest and row.size is not None:
             yield row
 
 
-def _must_be_right(archive: Archive, new: Iterable[str], options: ScanOptions) -> Callable[[Path], None]:
+def _must_be_right(archive: Archive, new: Iterable[str], options: ScanOptions) -> Callable[[Path, Rendered], None]:
     """A check of a wheel just written, which may keep the oddities of old members but gets no new ones."""
     names = sorted(new)
     before = {(fault.kind, fault.subject) for fault in archive.faults}
 
-    def check(path: Path) -> None:
+    def check(path: Path, written: Rendered) -> None:
         try:
-            found = read_back(path, names, jobs=options.jobs, limits=options.limits)
+            found = read_back(path, names, jobs=options.jobs, limits=options.limits, written=written)
         except InputError as exc:
             raise EnvironmentFailure("the wheel that was written cannot be read back", because=str(exc)) from exc
         faults = [
