@@ -44,7 +44,7 @@ def render_scan(
     told = frozenset() if verbose else frozenset(item.name for item in report.missing if item.required)
     _findings(canvas, new, told, verbose=verbose)
     draw_gpu(canvas, report)
-    _known(canvas, [finding for finding in report.findings if finding not in new])
+    _known(canvas, [finding for finding in report.findings if context.known(report, finding)])
     if verbose:
         canvas.blank()
         canvas.line(("Who loads what", "head"))
