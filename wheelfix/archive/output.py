@@ -59,6 +59,7 @@ class AtomicFile:
         self._descriptor = -1
         self._copiers = list(_COPIERS)
         self._copying: list[Future[None]] = []
+        self._settling: Future[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="wheelfix-copy")
         self._stop = threading.Event()
         self._seeking = threading.Lock()
@@ -170,11 +171,18 @@ class AtomicFile:
         for future in copying:
             future.result()
 
+    def settle(self) -> None:
+        """Hand everything to the system and begin to make it last, while somebody reads it back."""
+        self.flush()
+        self._settling = self._thread.submit(os.fsync, self._descriptor)
+
     def commit(self) -> None:
         """Make the file whole on the disk, then give it its name."""
         self.flush()
         with _environment(self.target):
-            os.fsync(self._descriptor)
+            if self._settling is not None:
+                self._settling.result()
+            os.fsync(self._descriptor)  # after settle() there is little left to do
             if os.name == "posix":  # renamed first, so that it is locked as long as it has its temporary name
                 self.path.replace(self.target)
                 self._close()

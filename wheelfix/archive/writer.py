@@ -97,7 +97,7 @@ def write_wheel(
         for archive in (source, *(new.packed[0] for new in edition.add if new.packed is not None)):
             archive.check_unchanged()
         if check is not None:
-            out.flush()
+            out.settle()
             check(out.path, record)
         out.commit()
     return Written(target, size, tuple(added), rows, assembly.copied)

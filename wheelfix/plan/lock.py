@@ -6,6 +6,8 @@ import contextlib
 import hashlib
 import json
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +16,13 @@ from wheelfix.archive.names import normalise, why_unsafe
 from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.errors import InputError
+from wheelfix.errors import InputError, WheelfixError
+from wheelfix.pe.stream import chunks
 from wheelfix.plan.model import Plan, plan_from_json
-from wheelfix.plan.sources import sha256_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import TracebackType
 
 LOCK_SCHEMA = "wheelfix.lock/1"
 SOURCES = ("file", "wheel", "conda-package", "own")
@@ -85,14 +88,55 @@ def _sound(plan: Plan, where: str) -> Plan:
 def check_lock(plan: Plan, archive: Archive, where: str) -> WheelInfo:
     """Make sure that the wheel is the one the plan was made for."""
     digest = hashlib.sha256(archive.directory).hexdigest()
-    differs = archive.size != plan.wheel.size or digest != plan.wheel.directory_sha256
-    if differs or (plan.wheel.sha256 and sha256_of(archive) != plan.wheel.sha256):
-        raise InputError(
-            f"{archive.path} is not the wheel that {where} was written for",
-            because="its size or its directory differs" if differs else "its bytes differ",
-            hint="plan anew with --lock, or give the wheel that was locked",
-        )
+    if archive.size != plan.wheel.size or digest != plan.wheel.directory_sha256:
+        raise _another_wheel(archive, where, "its size or its directory differs")
     return WheelInfo.from_archive(archive)
+
+
+class Seal:
+    """The hash of the whole wheel, made in a thread while the wheel is copied; used in a ``with`` block.
+
+    :meth:`check` must be called before anything gets its name.
+    """
+
+    def __init__(self, plan: Plan, archive: Archive, where: str) -> None:
+        self._wanted = plan.wheel.sha256
+        self._archive, self._where = archive, where
+        self._stop = threading.Event()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="wheelfix-seal")
+
+    def __enter__(self) -> Seal:
+        self._future = self._pool.submit(self._hash) if self._wanted else None
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        try:
+            if isinstance(exc, WheelfixError):
+                self.check()  # another wheel is the better explanation of whatever went wrong with it
+        finally:
+            self._stop.set()
+            self._pool.shutdown(wait=True)
+
+    def _hash(self) -> str:
+        digest = hashlib.sha256()
+        for piece in chunks(self._archive):
+            if self._stop.is_set():
+                break
+            digest.update(piece)
+        return digest.hexdigest()
+
+    def check(self) -> None:
+        """InputError if the wheel's bytes are not those that were locked."""
+        if self._future is not None and self._future.result() != self._wanted:
+            raise _another_wheel(self._archive, self._where, "its bytes differ")
+
+
+def _another_wheel(archive: Archive, where: str, because: str) -> InputError:
+    return InputError(
+        f"{archive.path} is not the wheel that {where} was written for",
+        because=because,
+        hint="plan anew with --lock, or give the wheel that was locked",
+    )
 
 
 @contextlib.contextmanager

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.errors import CannotRepair
-from wheelfix.plan.lock import check_lock, open_sources
+from wheelfix.plan.lock import Seal, check_lock, open_sources
 from wheelfix.verbs.outcome import Outcome, Repaired, target_of
 from wheelfix.verbs.rewrite import keep, rewrite
 
 if TYPE_CHECKING:
     from wheelfix.archive.edition import NewMember
+    from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
 
@@ -27,19 +28,33 @@ def replay(plan: Plan, options: RepairOptions, where: str) -> Repaired:
         info = check_lock(plan, archive, where)
         if options.require_signed:
             _refuse_unsigned(plan, members)
-        target = target_of(path, plan, options)
-        if not plan.changes:
-            return Repaired(Outcome.UNCHANGED, plan, keep(archive, target), None, None)
-        stale: set[str] = set()
-        if not options.trust_record:
-            stale = {fault.path for fault in check_record(archive, hashes=True, jobs=options.scan.jobs)}
-        if plan.layout == "libs":
-            from wheelfix.verbs.mangled import repair_with_libs
+        with Seal(plan, archive, where) as seal:
+            return _carry_out(plan, archive, info, members, options, seal)
 
-            named, after, size = repair_with_libs(archive, plan, members, stale, options, target)
-            return Repaired(Outcome.REPAIRED, named, target, None, after, size)
-        written = rewrite(archive, info, plan, members, stale, target, options)
-        return Repaired(Outcome.REPAIRED, plan, target, None, None, written.size)
+
+def _carry_out(
+    plan: Plan,
+    archive: Archive,
+    info: WheelInfo,
+    members: tuple[NewMember, ...],
+    options: RepairOptions,
+    seal: Seal,
+) -> Repaired:
+    target = target_of(archive.path, plan, options)
+    if not plan.changes:
+        seal.check()
+        return Repaired(Outcome.UNCHANGED, plan, keep(archive, target), None, None)
+    stale: set[str] = set()
+    if not options.trust_record:
+        stale = {fault.path for fault in check_record(archive, hashes=True, jobs=options.scan.jobs)}
+    if plan.layout == "libs":
+        from wheelfix.verbs.mangled import repair_with_libs
+
+        seal.check()
+        named, after, size = repair_with_libs(archive, plan, members, stale, options, target)
+        return Repaired(Outcome.REPAIRED, named, target, None, after, size)
+    written = rewrite(archive, info, plan, members, stale, target, options, make_sure=seal.check)
+    return Repaired(Outcome.REPAIRED, plan, target, None, None, written.size)
 
 
 def _refuse_unsigned(plan: Plan, members: tuple[NewMember, ...]) -> None:

@@ -47,8 +47,9 @@ def rewrite(
     stale: set[str],
     target: Path,
     options: RepairOptions,
+    make_sure: Callable[[], None] | None = None,
 ) -> Written:
-    """Write the wheel under a temporary name, read it back, and rename it."""
+    """Write the wheel under a temporary name, read it back, and rename it; ``make_sure`` may still stop it then."""
     new = [*additions, *_documents(archive, info, plan)]
     edition = Edition(
         dist_info=info.dist_info,
@@ -63,6 +64,8 @@ def rewrite(
 
     def check(path: Path, written: Rendered) -> None:
         right(path, written)
+        if make_sure is not None:
+            make_sure()
         if in_place and not _is_in_place(archive, target):
             raise EnvironmentFailure(
                 f"{target} was replaced while it was repaired",
