@@ -29,7 +29,8 @@ _PLAIN_TYPES = frozenset({0, stat.S_IFREG >> 12, stat.S_IFDIR >> 12})
 class Limits:
     """How much an archive may ask of us before we refuse it."""
 
-    max_members: int = 200_000
+    max_members: int = 100_000
+    """The largest wheels have some ten thousand; a hundred thousand still fit into 250 MB of memory."""
     max_directory: int = 128 << 20
     """Bytes of the central directory."""
     max_member_size: int = 32 << 30

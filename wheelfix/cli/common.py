@@ -125,7 +125,7 @@ def add_limit_options(parser: Parser) -> None:
     """Add the options that say how much an archive may ask of us before it counts as an attack."""
     group = parser.add_argument_group("limits, against archives made to exhaust the machine")
     group.add_argument(
-        "--max-members", metavar="N", type=positive, help="refuse archives with more members (default 200000)"
+        "--max-members", metavar="N", type=positive, help="refuse archives with more members (default 100000)"
     )
     group.add_argument(
         "--max-size", metavar="SIZE", type=size, help="do not unpack members larger than this (default 32G)"
