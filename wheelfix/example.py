@@ -132,8 +132,9 @@ def _oneapi() -> dict[str, bytes]:
 def _toolkit(version: str, build: str, bin_files: Mapping[str, bytes], cupti: str) -> dict[str, bytes]:
     nvidia = "NVIDIA Corporation"
     names = json.dumps({"cuda": {"name": "CUDA SDK", "version": build}}).encode()
-    number = version.replace(".", "")
-    release = (6, 14, 11, int(number) * 10)
+    major, minor = map(int, version.split("."))
+    number = f"{major}{minor}"
+    release = (6, 14, 11, 1000 * major + 10 * minor)
     return {
         "version.json": names,
         "bin/cudart64_110.dll": _vendor("cudart64_110.dll", nvidia, release, ["cudaMalloc"]),

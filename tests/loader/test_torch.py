@@ -130,3 +130,15 @@ def test_the_line_is_the_one_that_torch_raises():
         "OSError: [WinError 126] The specified module could not be found. "
         r'Error loading "…\torch\lib\fbgemm.dll" or one of its dependencies.'
     )
+
+
+def test_a_folder_that_delvewheels_patch_adds_is_searched_too():
+    patch = (
+        "# start delvewheel patch\ndef _delvewheel_patch_1_13_2():\n    import os\n"
+        "    if os.path.isdir(libs_dir := os.path.abspath(os.path.join(os.path.dirname(__file__), os.pardir, 'torch.libs'))):\n"
+        "        os.add_dll_directory(libs_dir)\n_delvewheel_patch_1_13_2()\n# end delvewheel patch\n"
+    )
+    dlls = {"torch_cpu.dll": forge_dll("torch_cpu.dll", imports={"helper-0123.dll": ["f"]})}
+    libs = {f"{SITE}torch.libs/helper-0123.dll": forge_dll("helper-0123.dll", exports=["f"])}
+    assert resolve(torch_view(dlls, init=patch + NEW, **libs), Profile()).first_failure is None
+    assert resolve(torch_view(dlls, **libs), Profile()).first_failure is not None

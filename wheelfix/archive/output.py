@@ -176,6 +176,12 @@ class AtomicFile:
         self.flush()
         self._settling = self._thread.submit(os.fsync, self._descriptor)
 
+    def sync(self) -> None:
+        """Make what was written last, still under the temporary name."""
+        self.flush()
+        with _environment(self.target):
+            os.fsync(self._descriptor)
+
     def commit(self) -> None:
         """Make the file whole on the disk, then give it its name."""
         self.flush()

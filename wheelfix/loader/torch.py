@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.pathcode import read_path_code
 from wheelfix.loader.search import AS_PYTHON_DOES, MOD_NOT_FOUND
 from wheelfix.loader.view import BASE, SITE_PACKAGES, USER, Layer, base_name
 from wheelfix.model import LoadEvent
@@ -39,6 +40,8 @@ class TorchFacts:
     """The folder whose DLLs are all loaded."""
     searches_userbase: bool
     searches_prefix_bin: bool
+    added: tuple[str, ...]
+    """Folders that a patch adds to the search besides: delvewheel's ``torch.libs``."""
     preloads_vcruntime_1: bool
     """Whether ``vcruntime140_1.dll`` is among the preloads (not on ARM64 in newer releases)."""
 
@@ -63,6 +66,7 @@ def read_torch(view: FileView) -> TorchFacts | None:
         cuda=cuda[1] if cuda else None,
         lib=LIB,
         searches_userbase="userbase" in text,
+        added=read_path_code(text, f"{PACKAGE}/__init__.py").added if "delvewheel" in text else (),
         searches_prefix_bin=re.search(r"exec_prefix,\s*['\"]bin['\"]", text) is not None,
         preloads_vcruntime_1="vcruntime140_1.dll" in text,
     )
@@ -78,7 +82,7 @@ def search_dirs(facts: TorchFacts, view: FileView) -> tuple[str, ...]:
     wanted = [facts.lib, "Library/bin", f"{BASE}/Library/bin"]
     wanted += [f"{USER}/Library/bin"] if facts.searches_userbase else []
     wanted += ["bin"] if facts.searches_prefix_bin else []
-    return tuple(folder for folder in wanted if view.in_folder(folder))
+    return tuple(folder for folder in (*wanted, *facts.added) if view.in_folder(folder))
 
 
 def adds_cuda(facts: TorchFacts, view: FileView) -> bool:

@@ -175,8 +175,7 @@ def _write_first(path: Path, data: bytes) -> None:
     """Put bytes into a file that must not be there yet: of two repairs at once one wins, and the other says so."""
     with AtomicFile(path) as out:
         out.write(data)
-        out.flush()
-        os.fsync(out.fileno())
+        out.sync()
         try:
             os.link(out.path, path)
         except FileExistsError as exc:
