@@ -135,7 +135,8 @@ def test_the_line_is_the_one_that_torch_raises():
 def test_a_folder_that_delvewheels_patch_adds_is_searched_too():
     patch = (
         "# start delvewheel patch\ndef _delvewheel_patch_1_13_2():\n    import os\n"
-        "    if os.path.isdir(libs_dir := os.path.abspath(os.path.join(os.path.dirname(__file__), os.pardir, 'torch.libs'))):\n"
+        "    here = os.path.dirname(__file__)\n"
+        "    if os.path.isdir(libs_dir := os.path.abspath(os.path.join(here, os.pardir, 'torch.libs'))):\n"
         "        os.add_dll_directory(libs_dir)\n_delvewheel_patch_1_13_2()\n# end delvewheel patch\n"
     )
     dlls = {"torch_cpu.dll": forge_dll("torch_cpu.dll", imports={"helper-0123.dll": ["f"]})}
