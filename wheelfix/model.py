@@ -385,6 +385,16 @@ class GpuFit:
 
 
 @dataclass(frozen=True, slots=True)
+class NumpyApi:
+    """Which NumPy an extension module was built for."""
+
+    headers: int
+    """The generation of the headers, 1 or 2; modules built with those of NumPy 2 run on NumPy 1 as well."""
+    oldest: str = ""
+    """The oldest NumPy that it runs with, as ``1.23``; empty when the module does not tell."""
+
+
+@dataclass(frozen=True, slots=True)
 class ScannedImage:
     """A PE image of the scanned thing, by its path there."""
 
@@ -396,6 +406,8 @@ class ScannedImage:
     """GPU code inside, such as ``sm_86`` and ``ptx_86``; None when nobody asked."""
     gpu: GpuFit | None = None
     """Whether that runs on the card asked about; None when nobody asked, or there is no GPU code."""
+    numpy: NumpyApi | None = None
+    """Which NumPy it was built for; None when nobody asked, or it does not use NumPy's C API."""
     signer: str | None = None
     """Who signed it, ``unsigned``, or None when nobody asked."""
 

@@ -1,4 +1,4 @@
-"""Extension modules for another Python or another NumPy than the wheel promises."""
+"""Extension modules for another Python than the wheel promises."""
 
 from __future__ import annotations
 
@@ -87,33 +87,3 @@ def test_the_floor_and_the_macro_are_named() -> None:
     found = run(thing)
     assert "before Python 3.12" in found[0].message
     assert "Py_LIMITED_API=0x03070000" in found[0].hint
-
-
-OLD, NEITHER = b"..numpy.core._multiarray_umath..", b""
-BOTH = b"numpy._core._multiarray_umath numpy.core._multiarray_umath"
-
-
-@pytest.mark.parametrize(
-    ("content", "requires", "expected"),
-    [
-        (OLD, ("numpy>=1.20",), ["WF410:warning"]),
-        (OLD, ("NumPy",), ["WF410:warning"]),
-        (OLD, ("numpy<2",), []),
-        (OLD, ("numpy<2; python_version<'3.13'", "numpy>=2; python_version>='3.13'"), ["WF410:warning"]),
-        (OLD, ("numpy; extra == 'fast'",), []),
-        (OLD, (), []),
-        (BOTH, ("numpy>=1.20",), []),
-        (NEITHER, ("numpy>=1.20",), []),
-        (OLD, ("no requirement at all !", "numpy"), ["WF410:warning"]),
-    ],
-)
-def test_numpy_headers_against_requirements(content: bytes, requires: tuple[str, ...], expected: list[str]) -> None:
-    thing = subject({PYD: dll()}, events=[loads(PYD)], wheel=wheel(requires=requires), contents={PYD: content})
-    assert codes(thing) == expected
-
-
-def test_marks_are_found_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(abi, "_CHUNK", 16)
-    data = b"x" * 10 + abi.NUMPY_1 + b"y" * 40
-    thing = subject({PYD: dll()}, events=[loads(PYD)], wheel=wheel(requires=("numpy",)), contents={PYD: data})
-    assert codes(thing) == ["WF410:warning"]

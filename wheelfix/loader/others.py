@@ -40,6 +40,11 @@ def _name_on_windows(text: str, profile: Profile) -> str:
     except InvalidRequirement:
         match = _NAME.match(text)
         return re.sub(r"[-_.]+", "-", match[1]).lower() if match else ""
+    return re.sub(r"[-_.]+", "-", requirement.name).lower() if holds_on_target(requirement, profile) else ""
+
+
+def holds_on_target(requirement: Requirement, profile: Profile) -> bool:
+    """Whether an installer on the target heeds a requirement, no extras asked for."""
     major, minor = profile.python or (3, 11)
     environment = {
         "extra": "",
@@ -53,10 +58,9 @@ def _name_on_windows(text: str, profile: Profile) -> str:
         "python_full_version": f"{major}.{minor}.0",
     }
     try:
-        holds = requirement.marker is None or requirement.marker.evaluate(environment)
+        return requirement.marker is None or requirement.marker.evaluate(environment)
     except UndefinedEnvironmentName:
-        holds = True
-    return re.sub(r"[-_.]+", "-", requirement.name).lower() if holds else ""
+        return True
 
 
 class Provisions:

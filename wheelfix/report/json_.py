@@ -92,6 +92,8 @@ def image_value(image: ScannedImage) -> dict[str, Json]:
         value["archs"] = list(image.archs)
     if image.gpu is not None:
         value["gpu"] = {"card": image.gpu.card, "arch": image.gpu.arch, "fit": image.gpu.fit}
+    if image.numpy is not None:
+        value["numpy"] = {"headers": image.numpy.headers, "oldest": image.numpy.oldest}
     if image.signer is not None:
         value["signer"] = image.signer
     return value

@@ -1,4 +1,4 @@
-"""WF401, WF410 and WF411: extension modules that were built for another Python or another NumPy."""
+"""WF401 and WF411: extension modules that were built for another Python than the wheel's tags promise."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from wheelfix.knowledge.stable_abi import stable_abi
@@ -22,12 +21,6 @@ if TYPE_CHECKING:
 _TAG = re.compile(r"(?P<kind>cp|pp|py)(?P<major>\d)(?P<minor>\d*)")
 _ABI = re.compile(r"cp(?P<major>\d)(?P<minor>\d+)(?P<flags>[a-z]*)")
 _FILE_ABI = re.compile(r"\.cp(?P<major>\d)(?P<minor>\d+)(?P<threads>t?)(?:-\w+)?\.pyd$", re.IGNORECASE)
-
-NUMPY_1 = b"numpy.core._multiarray_umath"
-NUMPY_2 = b"numpy._core._multiarray_umath"
-_SCAN_LIMIT = 48 << 20
-"""Extension modules above this size are not searched for NumPy's marks."""
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,58 +169,3 @@ def _requires_python(subject: Subject) -> tuple[int, int]:
         return (3, 0)
     # The last patch release decides: >=3.9.2 still admits 3.9.
     return next(((3, minor) for minor in range(2, 40) if allowed.contains(f"3.{minor}.99")), (3, 0))
-
-
-@rule(
-    "WF410",
-    "numpy-abi",
-    Severity.WARNING,
-    Repairable.NEVER,
-    "An extension module was built with NumPy 1 headers and the wheel allows NumPy 2.",
-)
-def numpy_abi(subject: Subject) -> Iterator[Finding]:
-    """Find modules whose NumPy is older than the one that pip will install beside them."""
-    allowed = _allows_numpy_2(subject)
-    if not allowed:
-        return
-    found = []
-    for path, image in subject.images.items():
-        if path.lower().endswith(".pyd") and image.size <= _SCAN_LIMIT and subject.reached(path):
-            old, new = _numpy_marks(subject, path)
-            if old and not new:
-                found.append(path)
-    if found:
-        yield finding(
-            "WF410",
-            subject.origin(found[0]),
-            f"{listing([base(path) for path in found])} {'was' if len(found) == 1 else 'were'} built with NumPy 1 "
-            f"headers, but the wheel allows NumPy 2 ({allowed}); the import fails there (a module that was compiled "
-            "using NumPy 1.x cannot be run in NumPy 2)",
-            hint="build with numpy>=2.0 (the result runs on NumPy 1.x too), or require numpy<2",
-            evidence={"requirement": allowed, "paths": [*map(subject.origin, found)]},
-        )
-
-
-def _allows_numpy_2(subject: Subject) -> str:
-    """Return the requirement on NumPy that lets NumPy 2 in; empty when there is none."""
-    for text in subject.wheel.metadata.requires_dist if subject.wheel is not None else ():
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
-            continue
-        optional = requirement.marker is not None and "extra" in str(requirement.marker)
-        if requirement.name.lower() == "numpy" and not optional and requirement.specifier.contains("2.3.0"):
-            return text
-    return ""
-
-
-def _numpy_marks(subject: Subject, path: str) -> tuple[bool, bool]:
-    """Return whether the names that NumPy 1 and NumPy 2 headers put into a module are inside."""
-    source = subject.view.source(path)
-    old = new = False
-    tail = b""
-    for offset in range(0, source.size, _CHUNK):
-        data = tail + source.read_at(offset, _CHUNK)
-        old, new = old or NUMPY_1 in data, new or NUMPY_2 in data
-        tail = data[-len(NUMPY_2) :]
-    return old, new

@@ -22,11 +22,13 @@ from wheelfix.model import (
     Machine,
     Malformed,
     Missing,
+    NumpyApi,
     Resolution,
     dll_key,
     fold,
 )
 from wheelfix.pe.fatbin import GpuCode, read_gpu_code
+from wheelfix.pe.numpyapi import read_numpy
 from wheelfix.rules.gpufit import card_arch
 
 if TYPE_CHECKING:
@@ -70,6 +72,8 @@ class Subject:
     """The GPU code inside a file; read from the file when nobody gives it."""
     signer: Callable[[str], str | None] = field(default=_unknown)
     """Who signed a file, or ``unsigned``; None when nobody asked."""
+    numpy: Callable[[str], NumpyApi | None] = field(default=_unknown)
+    """Which NumPy a module was built for; read from the file when nobody gives it."""
     thorough: bool = False
     """Whether version resources of large files are worth their price: the whole file must be inflated for them."""
 
@@ -212,6 +216,10 @@ class Subject:
     def code_of(self, path: str) -> GpuCode | None:
         """Return the GPU code inside a file, which takes the whole file; None for a file that has no place for any."""
         return self.gpu_code(path) if self.gpu_code is not _unknown else read_gpu_code(self.view.source(path))
+
+    def numpy_of(self, path: str) -> NumpyApi | None:
+        """Return which NumPy a module was built for, which takes the whole file; None for one that uses none."""
+        return self.numpy(path) if self.numpy is not _unknown else read_numpy(self.view.source(path))
 
     def origin(self, path: str) -> str:
         """Return the name a file has in the wheel or on disk, which is what people know it by."""

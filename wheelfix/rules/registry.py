@@ -29,7 +29,7 @@ _MODULES = (
     "pe",
     "dependencies",
     "symbols",
-    "abi",
+    "abi", "numpyabi",
     "cuda",
     "coherence",
     "versions",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.model import GpuFit, Image, ScannedImage
 from wheelfix.pe.fatbin import read_gpu_code
+from wheelfix.pe.numpyapi import read_numpy
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
 from wheelfix.rules.gpufit import fit_of_image, in_order
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wheelfix.loader.view import FileView
-    from wheelfix.model import ByteSource, FileVersion
+    from wheelfix.model import ByteSource, FileVersion, NumpyApi
     from wheelfix.options import ScanOptions
     from wheelfix.pe.fatbin import GpuCode
     from wheelfix.rules.context import Subject
@@ -31,6 +32,7 @@ class Details:
         self._versions: dict[str, FileVersion | None] = {}
         self._codes: dict[str, GpuCode | None] = {}
         self._signers: dict[str, str | None] = {}
+        self._numpys: dict[str, NumpyApi | None] = {}
 
     def read_ahead(self, options: ScanOptions) -> None:
         """Read what the options ask for, several images at a time: inflating lets other threads work."""
@@ -47,6 +49,8 @@ class Details:
                 self._versions[path] = read_version(source)
             if options.signatures:
                 self._signers[path] = str(read_signature(source))
+            if options.versions and path.lower().endswith(".pyd"):
+                self._numpys[path] = read_numpy(source)
 
         paths = [path for path in self._view.images() if self._readable(path)]
         paths.sort(key=lambda path: -self._view.file(path).size)
@@ -70,6 +74,12 @@ class Details:
         if path not in self._signers:
             self._signers[path] = str(read_signature(self._source(path))) if self._readable(path) else None
         return self._signers[path]
+
+    def numpy(self, path: str) -> NumpyApi | None:
+        """Which NumPy it was built for; None without any."""
+        if path not in self._numpys:
+            self._numpys[path] = read_numpy(self._source(path)) if self._readable(path) else None
+        return self._numpys[path]
 
     def _readable(self, path: str) -> bool:
         return isinstance(self._view.image(path), Image)
@@ -95,6 +105,7 @@ def scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedIm
             version=subject.version(path) if options.versions else None,
             archs=code.archs if code is not None else None,
             gpu=_gpu_fit(subject, facts, code) if code is not None and code.archs else None,
+            numpy=subject.numpy_of(path) if options.versions and path.lower().endswith(".pyd") else None,
             signer=subject.signer(path),
         )
 

@@ -291,6 +291,7 @@ def examine_view(
         gpu=options.gpu,
         version=details.version,
         gpu_code=details.gpu_code,
+        numpy=details.numpy,
         signer=details.signer if options.signatures else nobody_asked,
         thorough=options.versions,
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from wheelfix.model import EdgeKind, Finding, Malformed, MissingDll, ScanReport, Severity, Verdict
+from wheelfix.model import EdgeKind, Finding, Machine, Malformed, MissingDll, ScanReport, Severity, Verdict
 from wheelfix.report.formats import DEFAULT, Context
+from wheelfix.report.text.abi import draw_abi
 from wheelfix.report.text.canvas import Canvas, Span
 from wheelfix.report.text.gpu import draw_gpu
 from wheelfix.report.text.tree import draw_tree
@@ -46,6 +47,7 @@ def render_scan(
     draw_gpu(canvas, report)
     _known(canvas, [finding for finding in report.findings if context.known(report, finding)])
     if verbose:
+        draw_abi(canvas, report)
         canvas.blank()
         canvas.line(("Who loads what", "head"))
         draw_tree(canvas, report)
@@ -85,12 +87,9 @@ def _facts(report: ScanReport) -> str:
         if report.tags
         else ""
     )
-    known = [
-        f"{report.name} {report.version}".strip(),
-        tags,
-        report.machine.value,
-        f"{count(len(images) - modules, 'DLL')}, {count(modules, 'extension module')}",
-    ]
+    known = [f"{report.name} {report.version}".strip(), tags]
+    if report.machine is not Machine.UNKNOWN:  # verify does not look into DLLs
+        known += [report.machine.value, f"{count(len(images) - modules, 'DLL')}, {count(modules, 'extension module')}"]
     return ", ".join(part for part in known if part)
 
 

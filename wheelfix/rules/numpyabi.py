@@ -1,0 +1,111 @@
+"""WF410: extension modules that were built for another NumPy than the one that an installer puts beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+
+from wheelfix.loader.others import holds_on_target
+from wheelfix.model import Finding, Repairable, Severity
+from wheelfix.rules.context import Subject, base
+from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.wording import listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.model import NumpyApi
+
+_MINORS = [(1, minor) for minor in range(16, 27)] + [(2, minor) for minor in range(10)]
+_FIRST_WHEELS = {
+    (3, 9): (1, 19),
+    (3, 10): (1, 21),
+    (3, 11): (1, 23),
+    (3, 12): (1, 26),
+    (3, 13): (2, 1),
+    (3, 14): (2, 3),
+}
+"""The oldest NumPy with Windows wheels on PyPI for a Python: nobody gets an older one by accident."""
+
+
+@rule(
+    "WF410",
+    "numpy-abi",
+    Severity.WARNING,
+    Repairable.NEVER,
+    "An extension module does not run with every NumPy that the wheel allows.",
+)
+def numpy_abi(subject: Subject) -> Iterator[Finding]:
+    """Find modules whose NumPy is older, or newer, than one that pip may install beside them."""
+    required, allowed = _requirement(subject)
+    if allowed is None:
+        return
+    modules = {
+        path: api
+        for path in subject.images
+        if path.lower().endswith(".pyd") and subject.reached(path) and (api := subject.numpy_of(path)) is not None
+    }
+    old = [path for path, api in modules.items() if api.headers == 1]
+    if old and any(major == 2 and _allows(allowed, (major, minor)) for major, minor in _MINORS):
+        yield finding(
+            "WF410",
+            subject.origin(old[0]),
+            f"{listing([base(path) for path in old])} {'was' if len(old) == 1 else 'were'} built with NumPy 1 "
+            f"headers, but the wheel allows NumPy 2 ({required}); the import fails there (a module that was compiled "
+            "using NumPy 1.x cannot be run in NumPy 2)",
+            hint="build with numpy>=2.0 (the result runs on NumPy 1.x too), or require numpy<2",
+            evidence={"requirement": required, "paths": [*map(subject.origin, old)]},
+        )
+    yield from _too_new(subject, required, allowed, modules)
+
+
+def _too_new(subject: Subject, required: str, allowed: SpecifierSet, modules: dict[str, NumpyApi]) -> Iterator[Finding]:
+    """Tell which modules want a newer NumPy than the oldest that the wheel allows and its Python has wheels for."""
+    first = _FIRST_WHEELS.get(subject.profile.python or (0, 0), _MINORS[0])
+    oldest = next((minor for minor in _MINORS if minor >= first and _allows(allowed, minor)), None)
+    needs = {path: _pair(api.oldest) for path, api in modules.items() if api.oldest}
+    young = [path for path, needed in needs.items() if oldest is not None and needed > oldest]
+    if young and oldest is not None:
+        needed = max(needs[path] for path in young)
+        yield finding(
+            "WF410",
+            subject.origin(young[0]),
+            f"{listing([base(path) for path in young])} {'needs' if len(young) == 1 else 'need'} NumPy "
+            f"{_dotted(needed)} or later, but the wheel allows {_dotted(oldest)} ({required}); importing fails there "
+            "(module was compiled against a newer NumPy C-API version)",
+            hint=f"require numpy>={_dotted(needed)}, or build with NPY_TARGET_VERSION for {_dotted(oldest)}",
+            evidence={"requirement": required, "needs": _dotted(needed), "paths": [*map(subject.origin, young)]},
+            # Some such modules are imported only where NumPy is new enough, as h5py's strings are.
+            severity=Severity.INFO,
+        )
+
+
+def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None]:
+    """Return what the wheel requires of NumPy on the target, as written and as a set; None when it does not name it."""
+    texts: list[str] = []
+    allowed = SpecifierSet()
+    for text in subject.wheel.metadata.requires_dist if subject.wheel is not None else ():
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if requirement.name.lower() == "numpy" and holds_on_target(requirement, subject.profile):
+            texts.append(f"numpy{requirement.specifier}")
+            allowed &= requirement.specifier
+    return " and ".join(dict.fromkeys(texts)), allowed if texts else None
+
+
+def _allows(allowed: SpecifierSet, minor: tuple[int, int]) -> bool:
+    """Whether some release of a minor version may be installed; the last stands for it, which >=1.21.3 admits too."""
+    return allowed.contains(f"{_dotted(minor)}.99")
+
+
+def _pair(text: str) -> tuple[int, int]:
+    major, _, minor = text.partition(".")
+    return int(major), int(minor)
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return f"{version[0]}.{version[1]}"
