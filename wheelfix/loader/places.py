@@ -55,10 +55,12 @@ def view_of_wheel(archive: Archive, info: WheelInfo) -> FileView:
 
 def _wheel_files(archive: Archive, prefix: str, data_folder: str) -> Iterator[ViewFile]:
     for member in archive.members:
-        if not member.is_dir:
-            inside = member.name.removeprefix(prefix)
-            where = installed_path(inside, data_folder)
-            yield ViewFile(where, member.name, member.usize, functools.partial(_ReadableOrEmpty, archive, member))
+        name = member.name
+        if name[-1:] != "/":
+            inside = name.removeprefix(prefix)
+            moved = inside.startswith(data_folder)
+            where = installed_path(inside, data_folder) if moved else f"{SITE_PACKAGES}/{inside}"
+            yield ViewFile(where, name, member.usize, functools.partial(_ReadableOrEmpty, archive, member))
 
 
 class _ReadableOrEmpty:

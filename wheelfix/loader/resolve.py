@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,8 +35,23 @@ if TYPE_CHECKING:
     from wheelfix.model import Provider
 
 
+_RESOLVED: weakref.WeakKeyDictionary[FileView, dict[tuple[Profile, tuple[str, ...]], Resolution]]
+_RESOLVED = weakref.WeakKeyDictionary()
+
+
 def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) -> Resolution:
-    """Load, in the model, everything that importing the subject of a view loads; then ask what else it needs."""
+    """Load, in the model, everything that importing the subject of a view loads; then ask what else it needs.
+
+    A view never changes, so what was told of it once is told again: a plan asks what the scan before it asked.
+    """
+    known = _RESOLVED.setdefault(view, {})
+    key = (profile, requires)
+    if key not in known:
+        known[key] = _resolve(view, profile, requires)
+    return known[key]
+
+
+def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Resolution:
     facts = torch.torch_facts(view)
     provisions = Provisions(profile, requires, facts, view)
     loader = Loader(view, Target(profile, provisions), profile.machine)
