@@ -59,8 +59,8 @@ def check(wine: Wine, graph: Graph, base: Path) -> tuple[list[Difference], Obser
 
 def shrink(graph: Graph, differs: Callable[[Graph], Iterable[Difference]]) -> Graph:
     """Return the graph with everything deleted that its first difference does not need."""
-    kind = next(iter(differs(graph))).kind
-    again = True
+    kind = next((difference.kind for difference in differs(graph)), "")
+    again = bool(kind)
     while again:
         again = False
         for smaller in _smaller(graph):

@@ -9,6 +9,7 @@
  *   DONE code            after it; 0 is success
  *   FOLDER code folder   when AddDllDirectory failed
  *   MODULE path          at the end, for every module of the process
+ *   END                  last of all
  *
  * There is no C runtime behind it: kernel32 is the only import, and nothing here takes a variable number of arguments
  * (some ARM64 builds of Wine fault on those).
@@ -141,5 +142,6 @@ void start(void)
         else load(flags);
     }
     list_modules();
+    add("END"); end_line();
     ExitProcess(0);
 }

@@ -50,7 +50,8 @@ def _story(wine: Wine, seed: int, root: Path) -> str:
     """The smallest graph that shows a seed's first difference."""
     smallest = shrink(generate(seed, wine.machine), lambda graph: check(wine, graph, root)[0])
     found, _ = check(wine, smallest, root)
-    return "\n".join([f"seed {seed}:", str(smallest), *(f"  => {difference}" for difference in found)])
+    ends = [f"  => {difference}" for difference in found] or ["  => it did not happen again"]
+    return "\n".join([f"seed {seed}:", str(smallest), *ends])
 
 
 def test_a_seed_always_gives_the_same_case() -> None:

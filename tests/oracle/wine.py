@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import platform
+import select
 import shutil
 import subprocess
 import sys
@@ -118,7 +119,9 @@ class _Reader:
     outlives the program by minutes.
     """
 
-    GRACE = 0.5
+    PAUSE = 0.02
+    QUIET = 5
+    """So many pauses without anything to read, after the program's end, and all of it has been read."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.stream = stream
@@ -133,7 +136,12 @@ class _Reader:
 
     def text(self) -> str:
         """Return what has been written, once the program is known to be over."""
-        self.thread.join(self.GRACE)
+        quiet, before = 0, -1
+        while self.thread.is_alive() and quiet < self.QUIET:
+            self.thread.join(self.PAUSE)
+            waiting = not self.stream.closed and bool(select.select([self.stream], [], [], 0)[0])
+            quiet = 0 if waiting or len(self.data) != before else quiet + 1
+            before = len(self.data)
         return bytes(self.data).decode("utf-8", "replace").replace("\r\n", "\n")
 
 
