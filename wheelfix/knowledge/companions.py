@@ -13,7 +13,7 @@ from packaging.version import InvalidVersion, Version
 
 from wheelfix.knowledge.cuda import cuda_versions_for, expected_name, release
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.tables import Checker, Row, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, Row, parse_toml, read_text
 from wheelfix.model import Severity, dll_key
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ STRENGTHS = ("required", "expected", "beside", "optional")
 class CompanionRule:
     """One entry of ``companions.toml``: what every parent that matches the pattern asks for."""
 
-    parent: re.Pattern[str]
+    parent: NamePattern
     strength: str
     because: str
     without: str

@@ -10,11 +10,10 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from wheelfix.knowledge.families import demangle
-from wheelfix.knowledge.tables import Checker, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
 from wheelfix.model import dll_key
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Mapping
 
 
@@ -26,7 +25,7 @@ class Owner:
     """Its normalised name."""
     folders: tuple[str, ...]
     """Where they lie under the prefix, the usual folder first."""
-    patterns: tuple[re.Pattern[str], ...]
+    patterns: tuple[NamePattern, ...]
     source: str
     preloads: bool = False
     """Whether importing the distribution has the DLLs loaded, or their folder searched."""

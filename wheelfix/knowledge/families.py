@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cuda import cuda_folder, release
-from wheelfix.knowledge.tables import Checker, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
 from wheelfix.model import dll_key
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Family:
     """Families of one group are alternatives or parts of one thing: ``openmp``, ``cuda``, ``mkl``, …"""
     title: str
     vendor: str
-    pattern: re.Pattern[str]
+    pattern: NamePattern
     source: str
     together: tuple[str, ...] = ()
     """Globs, with ``{version}`` to be filled in, of files that must not be mixed from several folders."""

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cuda import cuda_folder, cuda_versions_for, release
 from wheelfix.knowledge.distributions import Owner, owners_of
 from wheelfix.knowledge.families import demangle, families, family_of
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
-from wheelfix.knowledge.tables import Checker, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
 from wheelfix.model import Machine, dll_key
-
-if TYPE_CHECKING:
-    import re
 
 _REDIST_ARCH = {Machine.X86: "x86", Machine.ARM64: "arm64", Machine.ARM64EC: "arm64"}
 
@@ -26,7 +22,7 @@ class Shipper:
     text: str
     source: str
     families: tuple[str, ...] = ()
-    pattern: re.Pattern[str] | None = None
+    pattern: NamePattern | None = None
     conda: str = ""
     """The package of conda-forge that has the file."""
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.tables import Checker, parse_toml, read_names, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_names, read_text
 from wheelfix.model import Machine, dll_key
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterator
 
 Kind = Literal["system", "api-set", "python", "driver", "vcredist", "ucrt", "vendor", "unknown"]
@@ -53,7 +52,7 @@ class DllClass:
 class PythonFile:
     """A DLL that CPython itself ships."""
 
-    pattern: re.Pattern[str]
+    pattern: NamePattern
     folder: str
     what: str
     source: str
@@ -77,7 +76,7 @@ class Toolset:
 class RuntimeFile:
     """A DLL of the Visual C++ runtime."""
 
-    pattern: re.Pattern[str]
+    pattern: NamePattern
     toolset: Toolset
     runtime: tuple[int, int]
     """The redistributable that first has it; whoever imports it was linked by at least that."""
@@ -89,7 +88,7 @@ class RuntimeFile:
 class DriverFile:
     """A DLL that a device driver installs."""
 
-    pattern: re.Pattern[str]
+    pattern: NamePattern
     vendor: str
     what: str
     source: str
@@ -102,7 +101,7 @@ class Runtimes:
     drivers: tuple[DriverFile, ...]
     python: tuple[PythonFile, ...]
     vcredist: tuple[RuntimeFile, ...]
-    editions: tuple[tuple[re.Pattern[str], str], ...]
+    editions: tuple[tuple[NamePattern, str], ...]
     toolsets: dict[str, Toolset] = field(default_factory=dict)
 
 
