@@ -120,7 +120,7 @@ def wheel(
 
 def torch(cuda: str | None = None, version: str = "2.7.1") -> TorchFacts:
     """Return the facts of a torch package."""
-    return TorchFacts(version, cuda, LIB.rstrip("/"), True, True, True)
+    return TorchFacts(version, cuda, LIB.rstrip("/"), True, True, (), True)
 
 
 def subject(
