@@ -88,7 +88,8 @@ class Settings:
 def read_settings(parser: Parser, command: str, argv: list[str], environ: Mapping[str, str] | None = None) -> Settings:
     """Parse a command line and gather what variables and files add to it."""
     environ = os.environ if environ is None else environ
-    defaults = {action.dest: _default(action) for action in parser.actions() if action.dest != "help"}
+    # Of two arguments for one thing (--sbom, --no-sbom) the first has the default, as argparse itself does it.
+    defaults = {action.dest: _default(action) for action in reversed([*parser.actions()]) if action.dest != "help"}
     for action in parser.actions():
         action.default = argparse.SUPPRESS  # so that the namespace holds what was typed, and nothing else
     typed = vars(parser.parse_strictly(argv))
