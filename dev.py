@@ -3,6 +3,7 @@
 python dev.py demo        install wheelfix and walk through the embedded example
 python dev.py test        install the test tools and run what needs nothing else
 python dev.py lint        ruff and mypy
+python dev.py slow        the tests that need nothing else and take their time
 python dev.py wine        hold the loader model against Wine of this machine's type
 python dev.py wine-x64    load real vendor DLLs and run torch's own loader under an x86_64 Wine
 python dev.py fetch       download the wheels that the real tier wants (add --all for every one)
@@ -32,10 +33,10 @@ BIN = HOME / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 
 PYTEST = ["-m", "pytest", "-q"]
-PLAIN = "not wine and not wine_x64 and not real and not browser"
+TIERS = "not wine and not wine_x64 and not real and not browser"
 TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "demo": ("", [["-m", "wheelfix", "demo"]]),
-    "test": ("test", [[*PYTEST, "-m", PLAIN]]),
+    "test": ("test", [[*PYTEST, "-m", f"{TIERS} and not slow"]]),
     "lint": (
         "dev",
         [
@@ -44,6 +45,7 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
             ["-m", "mypy", "--strict", "wheelfix"],
         ],
     ),
+    "slow": ("test", [[*PYTEST, "-m", f"{TIERS} and slow"]]),
     "wine": ("test", [[*PYTEST, "-m", "wine"]]),
     "wine-x64": ("test", [[*PYTEST, "-m", "wine_x64"]]),
     "browser": ("test", [[*PYTEST, "-m", "browser"]]),
