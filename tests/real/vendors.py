@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from tests.real.listing import named
-from tests.support.tiers import wheel, wheels_folder
+from tests.support.tiers import wheel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -104,8 +104,3 @@ def conda_environment(unpacked: Unpacked, folder: Path) -> Path:
         record = {"name": name, "version": version, "build": "0", "files": [f"Library/bin/{dll}" for dll in files]}
         (folder / "conda-meta" / f"{name}-{version}-0.json").write_text(json.dumps(record))
     return folder
-
-
-def at_hand(listed_file: str) -> bool:
-    """Whether a wheel that CI does not download is in the cache all the same."""
-    return (wheels_folder() / listed_file).is_file()

@@ -10,6 +10,8 @@ from typing import NoReturn
 
 import pytest
 
+from tests.real.listing import listed
+
 REQUIRED = "WHEELFIX_REQUIRE_TIERS"
 """With this variable set a tier that cannot run is a failure; CI sets it, so that nothing is skipped unseen."""
 WHEELS = "WHEELFIX_WHEELS"
@@ -59,12 +61,17 @@ def wheels_folder() -> Path:
 def wheel(name: str, *, optional: bool = False) -> Path:
     """Return a real wheel by its file name.
 
-    An optional one, too large for CI, is skipped wherever it is not at hand.
+    Where tiers are required it must be there, unless it is optional or none of those that CI downloads.
     """
     path = wheels_folder() / name
     if not path.is_file():
         reason = f"{name} is not in {wheels_folder()} (python -m tests.real.fetch --all)"
-        if optional:
-            pytest.skip(reason)
-        unavailable(reason)
+        if not optional and name in {entry.file for entry in listed() if entry.in_ci}:
+            unavailable(reason)
+        pytest.skip(reason)
     return path
+
+
+def wheel_at_hand(name: str) -> bool:
+    """Whether a real wheel is in the cache."""
+    return (wheels_folder() / name).is_file()
