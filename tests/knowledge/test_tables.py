@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import zipfile
@@ -82,3 +83,29 @@ def test_tables_are_found_inside_a_zip(tmp_path: Path) -> None:
         check=False,
     )
     assert run.stdout.split() == ["system", "driver"], run.stderr
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        pytest.param(r"zlib1\.dll", "zlib1.dll", id="plain"),
+        pytest.param(r"cufftw?64_(?P<version>\d+)\.dll", "cufft64_11.dll", id="optional-letter"),
+        pytest.param(r"msvcp140\.dll|concrt140\.dll", "concrt140.dll", id="second-alternative"),
+        pytest.param(r"mkl_(?:core|rt)(?:\.\d)?\.dll", "mkl_rt.2.dll", id="groups"),
+        pytest.param(r"a{2}b\.dll", "aab.dll", id="counted"),
+        pytest.param(r"((a|b)c|d)e\.dll", "de.dll", id="nested"),
+    ],
+)
+def test_a_pattern_compiled_late_means_the_same(pattern: str, name: str) -> None:
+    check = Checker("t.toml")
+    found = check.name_pattern(pattern)
+    check.finish()
+    for text in (name, "x" + name, name + "x", "other.dll", ""):
+        assert bool(found.fullmatch(text)) == bool(re.fullmatch(pattern, text))
+
+
+@pytest.mark.parametrize("pattern", ["(", "a**", r"(?P<n>a)(?P<n>b)", "a|(b", "[a"])
+def test_a_pattern_that_makes_no_sense_is_told_at_once(pattern: str) -> None:
+    check = Checker("t.toml")
+    check.name_pattern(pattern)
+    assert check.faults

@@ -113,7 +113,7 @@ def parse_companions(table: str, text: str) -> tuple[CompanionRule, ...]:
 
 
 def _rule(check: Checker, row: Row) -> CompanionRule:
-    parent = check.pattern(row["parent"])
+    parent = check.name_pattern(row["parent"])
     check.one_of("strength", row["strength"], STRENGTHS)
     fields: dict[str, Any] = {key: tuple(row.get(key, ())) for key in ("each", "any_of", "globs")}
     if not any(fields.values()):

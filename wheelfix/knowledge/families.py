@@ -78,7 +78,7 @@ def parse_families(table: str, text: str) -> tuple[Family, ...]:
         Family(
             **{
                 **row,
-                "pattern": check.pattern(row["pattern"]),
+                "pattern": check.name_pattern(row["pattern"]),
                 "together": tuple(row.get("together", ())),
             }
         )

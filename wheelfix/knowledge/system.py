@@ -111,13 +111,14 @@ def parse_runtimes(table: str, text: str) -> Runtimes:
     check = Checker(table)
     toolsets = {row["id"]: Toolset(**row) for row in check.rows(tree, "toolset", ["id", "package", "years", "url"])}
     drivers = tuple(
-        DriverFile(check.pattern(row["pattern"]), row["vendor"], row["what"], row["source"])
+        DriverFile(check.name_pattern(row["pattern"]), row["vendor"], row["what"], row["source"])
         for row in check.rows(tree, "driver", ["pattern", "vendor", "what"])
     )
     python = tuple(_python_files(check, tree))
     vcredist = tuple(_runtime_files(check, tree, toolsets))
     editions = tuple(
-        (check.pattern(row["pattern"]), row["absent"]) for row in check.rows(tree, "edition", ["pattern", "absent"])
+        (check.name_pattern(row["pattern"]), row["absent"])
+        for row in check.rows(tree, "edition", ["pattern", "absent"])
     )
     for group in (drivers, python, vcredist):
         check.unique("pattern", (entry.pattern.pattern for entry in group))
@@ -133,7 +134,13 @@ def _python_files(check: Checker, tree: dict[str, Any]) -> Iterator[PythonFile]:
         check.one_of("folder", row.get("folder", ""), ["", "DLLs"])
         machines = frozenset(row.get("machines", ()))
         yield PythonFile(
-            check.pattern(row["pattern"]), row.get("folder", ""), row["what"], row["source"], since, until, machines
+            check.name_pattern(row["pattern"]),
+            row.get("folder", ""),
+            row["what"],
+            row["source"],
+            since,
+            until,
+            machines,
         )
 
 
@@ -144,7 +151,7 @@ def _runtime_files(check: Checker, tree: dict[str, Any], toolsets: dict[str, Too
             check.faults.append(f"vcredist {row['pattern']!r} names the unknown toolset {row['toolset']!r}")
             continue
         yield RuntimeFile(
-            check.pattern(row["pattern"]), toolset, _pair(row["runtime"]), row["source"], row.get("debug", False)
+            check.name_pattern(row["pattern"]), toolset, _pair(row["runtime"]), row["source"], row.get("debug", False)
         )
 
 

@@ -154,16 +154,19 @@ class Checker:
                 self.faults.append(f"{what} {value!r} twice")
             seen.add(value)
 
-    def pattern(self, text: str) -> NamePattern:
+    def pattern(self, text: str) -> re.Pattern[str]:
+        """Compile a pattern; one that makes no sense is noted."""
+        try:
+            return re.compile(text)
+        except re.error as exc:
+            self.faults.append(f"pattern {text!r}: {exc}")
+            return re.compile(r"(?!)")
+
+    def name_pattern(self, text: str) -> NamePattern:
         """Return a pattern that has to match a whole folded DLL name; one that makes no sense is noted."""
-        found = NamePattern(text)
         if not _SURELY_VALID(text) or text.count("?P<") > 1:
-            try:
-                re.compile(text)
-            except re.error as exc:
-                self.faults.append(f"pattern {text!r}: {exc}")
-                return NamePattern("(?!)")
-        return found
+            self.pattern(text)
+        return NamePattern(text)
 
     def one_of(self, what: str, value: object, allowed: Iterable[str]) -> None:
         """Note a value that is none of the allowed words."""
