@@ -14,7 +14,8 @@ from wheelfix.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.model import Machine, ScanReport, Verdict
 from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.pe.forge import forge_dll
-from wheelfix.verbs.scan import ScanFailure, machine_of, python_of_tags, scan, scan_all
+from wheelfix.verbs.examine import machine_of, python_of_tags
+from wheelfix.verbs.scan import ScanFailure, scan, scan_all
 
 QUIET = ScanOptions(roots=RootOptions(discover=False), jobs=3)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wheelfix.model import Resolution
     from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootIndex
-    from wheelfix.verbs.scan import ArchiveFacts, Examination
+    from wheelfix.verbs.examination import ArchiveFacts, Examination
 
 Examine: TypeAlias = "Callable[[FileView, ArchiveFacts], Examination]"
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wheelfix.model import ImageFacts
     from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootFile, RootIndex
-    from wheelfix.verbs.scan import Examination
+    from wheelfix.verbs.examination import Examination
 
 ROUNDS = 64
 """More rounds than the longest chain of dependencies; a bound, not a policy."""

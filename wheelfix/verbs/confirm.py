@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from wheelfix.model import Finding, MissingDll, Resolution
     from wheelfix.symptoms.causes import Cause
-    from wheelfix.verbs.scan import Examination
+    from wheelfix.verbs.examination import Examination
 
 # Findings that show what a cause says, by the cause's id.
 _SHOWN_BY = {

@@ -18,6 +18,7 @@ from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.loader.places import open_environment
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.plan.make import make_plan, still_broken
+from wheelfix.verbs.examine import again
 from wheelfix.verbs.journal import (
     JOURNAL,
     Journal,
@@ -31,7 +32,7 @@ from wheelfix.verbs.journal import (
     take_back,
     write_whole,
 )
-from wheelfix.verbs.scan import again, chosen_distributions, examine_installed
+from wheelfix.verbs.scan import chosen_distributions, examine_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from wheelfix.model import ScanReport
     from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Addition, Plan
-    from wheelfix.verbs.scan import Examination
+    from wheelfix.verbs.examination import Examination
 
 
 def repair_with_libs(

@@ -10,16 +10,15 @@ from wheelfix.archive.reader import Archive
 from wheelfix.errors import CannotRepair
 from wheelfix.model import Repairable, Severity
 from wheelfix.options import RepairOptions
-from wheelfix.plan.make import Planned, make_plan, still_broken
 from wheelfix.plan.sources import new_members
 from wheelfix.roots.gather import open_index
-from wheelfix.verbs.mangled import repair_with_libs
 from wheelfix.verbs.outcome import Outcome, Repaired, target_of
 from wheelfix.verbs.rewrite import keep, rewrite
-from wheelfix.verbs.scan import again, examine_wheel
+from wheelfix.verbs.scan import examine_wheel
 
 if TYPE_CHECKING:
     from wheelfix.model import ScanReport
+    from wheelfix.plan.make import Planned
     from wheelfix.roots.index import RootIndex
     from wheelfix.verbs.scan import Progress
 
@@ -38,6 +37,10 @@ def repair(
     with Archive.open(path, options.scan.limits) as archive:
         scan = replace(options.scan, verify=not options.trust_record)
         before = examine_wheel(archive, scan, index, progress)
+        # What planning needs is imported after the scan, which began to unpack all the earlier.
+        from wheelfix.plan.make import make_plan
+        from wheelfix.verbs.examine import again
+
         planned = make_plan(before, index, options, again(before, options), archive)
         if dry_run:
             return Repaired(Outcome.PLANNED, planned.plan, None, before.report, planned.after.report)
@@ -50,6 +53,8 @@ def repair(
         stale = {fault.path for fault in before.facts.record_faults}
         members = new_members(planned, archive, index)
         if planned.plan.layout == "libs":
+            from wheelfix.verbs.mangled import repair_with_libs
+
             plan, after, size = repair_with_libs(archive, planned.plan, members, stale, options, target)
             return Repaired(Outcome.REPAIRED, plan, target, before.report, after, size)
         written = rewrite(archive, info, planned.plan, members, stale, target, options)
@@ -58,6 +63,8 @@ def repair(
 
 def _refuse_if_broken(planned: Planned, before: ScanReport, path: Path) -> None:
     """CannotRepair if the wheel would not load, or if the archive has a fault that writing it anew does not mend."""
+    from wheelfix.plan.make import still_broken
+
     faults = still_broken(planned)
     for finding in before.findings:
         lasting = finding.code < "WF2" and finding.repairable is Repairable.NEVER

@@ -2,49 +2,35 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.hashing import HashedReading
+from wheelfix.archive.hashing import HashedReading, digests
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import check_record
+from wheelfix.archive.record import check_record, read_record
 from wheelfix.archive.wheelinfo import WheelInfo, canonical
 from wheelfix.errors import EnvironmentFailure, InputError, WheelfixError
 from wheelfix.loader.places import open_environment, view_of_folder, view_of_wheel
-from wheelfix.loader.predict import predict
-from wheelfix.loader.profile import Profile, assumptions
-from wheelfix.loader.resolve import resolve
-from wheelfix.loader.torch import torch_facts
-from wheelfix.loader.view import Layer, base_name
-from wheelfix.model import Image, Machine, ScanReport, Severity, dll_key
+from wheelfix.loader.view import Layer
+from wheelfix.model import ScanReport
 from wheelfix.options import ScanOptions
 from wheelfix.pe.image import read_image
 from wheelfix.roots.gather import open_index
-from wheelfix.rules.context import Subject
-from wheelfix.rules.cudastory import cuda_story
-from wheelfix.rules.registry import run
-from wheelfix.verbs.details import Details, archs_of_all, scanned_images
-from wheelfix.verbs.missing import list_missing
+from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
 
 if TYPE_CHECKING:
-    from wheelfix.archive.faults import ArchiveFault
     from wheelfix.archive.hashing import Digest
-    from wheelfix.archive.record import RecordFault
     from wheelfix.loader.places import Distribution, Environment
     from wheelfix.loader.view import FileView, ViewFile
     from wheelfix.model import ImageFacts
-    from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootIndex
 
 Progress: TypeAlias = Callable[[int, int], None]
-
-_PLATFORMS = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,36 +39,6 @@ class ScanFailure:
 
     path: str
     error: WheelfixError
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """What a thing calls itself."""
-
-    path: str
-    name: str
-    version: str
-    tags: tuple[str, ...] = ()
-    requires: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveFacts:
-    """What there is to say about a wheel as an archive; empty for folders and environments."""
-
-    info: WheelInfo | None = None
-    faults: tuple[ArchiveFault, ...] = ()
-    record_faults: tuple[RecordFault, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Examination:
-    """A scan with the things it was made from, for the verbs that go on from there."""
-
-    report: ScanReport
-    subject: Subject
-    identity: Identity
-    facts: ArchiveFacts = field(default_factory=ArchiveFacts)
 
 
 # ------------------------------------------------------------------------------------------------- for everybody
@@ -171,13 +127,25 @@ def examine_wheel(
     if options.python is not None:
         view = view.over(open_environment(options.python).view)
     identity = Identity(str(archive.path), info.name, info.version, info.tags, info.metadata.requires_dist)
-    # Unpacking lets go of the interpreter lock, looking at ten thousand headers does not: they go side by side.
+    # Unpacking lets go of the interpreter lock; what needs it is done meanwhile, imports among it.
     with ThreadPoolExecutor(max_workers=1) as aside:
         reading = aside.submit(_read_images, view, archive, options, progress)
+        hashing = aside.submit(_hash_all, archive, reading, options) if options.verify else None
+        from wheelfix.verbs.examine import examine_view, load
+
         faults = (*check_archive(archive), *info.faults)
-        known = reading.result()
+        read_record(archive)
+        reading.result()
+        load(view, identity, options)
+        known = hashing.result() if hashing is not None else {}
     record_faults = check_record(archive, hashes=options.verify, jobs=options.jobs, known=known)
     return examine_view(view, identity, options, ArchiveFacts(info, faults, record_faults), index, progress)
+
+
+def _hash_all(archive: Archive, images: Future[Mapping[int, Digest]], options: ScanOptions) -> Mapping[int, Digest]:
+    """Hash every member that was not hashed as an image."""
+    members = (member for member in archive.members if not member.is_dir)
+    return digests(archive, members, jobs=options.jobs, known=images.result())
 
 
 def _read_images(
@@ -211,6 +179,8 @@ def examine_folder(
     path: Path, options: ScanOptions, index: RootIndex | None = None, progress: Progress | None = None
 ) -> Examination:
     """Scan a package that lies in a folder, as if it were installed."""
+    from wheelfix.verbs.examine import examine_view
+
     return examine_view(
         view_of_folder(path), Identity(str(path), path.name, ""), options, ArchiveFacts(), index, progress
     )
@@ -224,6 +194,8 @@ def examine_installed(
     progress: Progress | None = None,
 ) -> Examination:
     """Scan one distribution within its environment."""
+    from wheelfix.verbs.examine import examine_view
+
     where = environment.view.origin(f"{distribution.dist_info}/METADATA")
     path = str(Path(where).parent) if where else str(environment.prefix)
     identity = Identity(path, distribution.name, distribution.version, distribution.tags, distribution.requires)
@@ -259,103 +231,7 @@ def chosen_distributions(environment: Environment, packages: tuple[str, ...]) ->
     return found
 
 
-# ----------------------------------------------------------------------------------------------------- the story
-
-
-def examine_view(
-    view: FileView,
-    identity: Identity,
-    options: ScanOptions,
-    facts: ArchiveFacts,
-    index: RootIndex | None = None,
-    progress: Progress | None = None,
-    python: tuple[int, int] | None = None,
-) -> Examination:
-    """Read the images, resolve the loads, run the rules, and put the report together."""
-    view.read_images(options.jobs, progress)
-    machine = machine_of(identity.tags, view)
-    assume, cuda = assumptions(options.assume, options.no_assume)
-    profile = Profile(machine, python_of_tags(identity.tags) or python, assume, cuda)
-    resolution = resolve(view, profile, identity.requires)
-    details = Details(view)
-    details.read_ahead(options)
-    subject = Subject(
-        view=view,
-        profile=profile,
-        resolution=resolution,
-        machine=machine,
-        wheel=facts.info,
-        archive_faults=facts.faults,
-        record_faults=facts.record_faults,
-        torch=torch_facts(view),
-        gpu=options.gpu,
-        version=details.version,
-        gpu_code=details.gpu_code,
-        numpy=details.numpy,
-        signer=details.signer if options.signatures else nobody_asked,
-        thorough=options.versions,
-    )
-    images = tuple(scanned_images(subject, options))
-    report = ScanReport(
-        path=identity.path,
-        name=identity.name,
-        version=identity.version,
-        tags=identity.tags,
-        machine=machine,
-        images=images,
-        resolution=resolution,
-        missing=list_missing(subject, index),
-        first_failure=predict(view, resolution, _excused(subject)),
-        findings=run(subject, options.select, options.ignore),
-        archs=archs_of_all(images) if options.archs or options.gpu is not None else None,
-        cuda=cuda_story(subject),
-    )
-    return Examination(report, subject, identity, facts)
-
-
-def again(before: Examination, options: RepairOptions) -> Callable[[FileView, ArchiveFacts], Examination]:
-    """The same scan, unfiltered, for another view of the same thing: what a plan asks about its result."""
-    scan = replace(options.scan, select=(), ignore=())
-    return lambda view, facts: examine_view(view, before.identity, scan, facts, None)
-
-
-def nobody_asked(path: str) -> None:
-    """The answer to a question that costs more than the scan was told to spend."""
-    return
-
-
-def _excused(subject: Subject) -> frozenset[str]:
-    """Missing DLLs that fail a load and, as the rules know, not the package."""
-    found = run(subject, ("missing-dependency", "outside-search-path"))
-    harmful = {dll_key(finding.subject) for finding in found if finding.severity is Severity.ERROR}
-    return frozenset(dll_key(base_name(finding.subject)) for finding in found) - frozenset(map(base_name, harmful))
-
-
 def archive_facts(archive: Archive, info: WheelInfo, options: ScanOptions) -> ArchiveFacts:
     """What is irregular about a wheel as an archive, and between it and its RECORD."""
     faults = (*check_archive(archive), *info.faults)
     return ArchiveFacts(info, faults, check_record(archive, hashes=options.verify, jobs=options.jobs))
-
-
-def machine_of(tags: tuple[str, ...], view: FileView) -> Machine:
-    """The processor a wheel is for: from its platform tag, else the one most of its images are for."""
-    for tag in tags:
-        platform = tag.rpartition("-")[2]
-        if platform in _PLATFORMS:
-            return _PLATFORMS[platform]
-    counted = Counter(facts.machine for facts in view.images().values() if isinstance(facts, Image))
-    counted.pop(Machine.UNKNOWN, None)
-    return counted.most_common(1)[0][0] if counted else Machine.AMD64
-
-
-def python_of_tags(tags: tuple[str, ...]) -> tuple[int, int] | None:
-    """The one CPython that a wheel's tags name; None for abi3, pure and several."""
-    found = set()
-    for tag in tags:
-        python, abi = tag.split("-")[:2]
-        match = re.fullmatch(r"cp(\d)(\d+)", python)
-        if match and abi.startswith("cp"):
-            found.add((int(match[1]), int(match[2])))
-        else:
-            return None
-    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,43 @@
+"""What a scan gives to the verbs that go on from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wheelfix.archive.faults import ArchiveFault
+    from wheelfix.archive.record import RecordFault
+    from wheelfix.archive.wheelinfo import WheelInfo
+    from wheelfix.model import ScanReport
+    from wheelfix.rules.context import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a thing calls itself."""
+
+    path: str
+    name: str
+    version: str
+    tags: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFacts:
+    """What there is to say about a wheel as an archive; empty for folders and environments."""
+
+    info: WheelInfo | None = None
+    faults: tuple[ArchiveFault, ...] = ()
+    record_faults: tuple[RecordFault, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """A scan with the things it was made from, for the verbs that go on from there."""
+
+    report: ScanReport
+    subject: Subject
+    identity: Identity
+    facts: ArchiveFacts = field(default_factory=ArchiveFacts)

@@ -1,0 +1,132 @@
+"""From read images to a report: load them in the model, run the rules, and say what was found."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.predict import predict
+from wheelfix.loader.profile import Profile, assumptions
+from wheelfix.loader.resolve import resolve
+from wheelfix.loader.torch import torch_facts
+from wheelfix.loader.view import base_name
+from wheelfix.model import Image, Machine, ScanReport, Severity, dll_key
+from wheelfix.rules.context import Subject
+from wheelfix.rules.cudastory import cuda_story
+from wheelfix.rules.registry import run
+from wheelfix.verbs.details import Details, archs_of_all, scanned_images
+from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
+from wheelfix.verbs.missing import list_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import Resolution
+    from wheelfix.options import RepairOptions, ScanOptions
+    from wheelfix.roots.index import RootIndex
+    from wheelfix.verbs.scan import Progress
+
+_PLATFORMS = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
+
+
+def examine_view(
+    view: FileView,
+    identity: Identity,
+    options: ScanOptions,
+    facts: ArchiveFacts,
+    index: RootIndex | None = None,
+    progress: Progress | None = None,
+    python: tuple[int, int] | None = None,
+) -> Examination:
+    """Read the images, resolve the loads, run the rules, and put the report together."""
+    view.read_images(options.jobs, progress)
+    profile, resolution = load(view, identity, options, python)
+    machine = profile.machine
+    details = Details(view)
+    details.read_ahead(options)
+    subject = Subject(
+        view=view,
+        profile=profile,
+        resolution=resolution,
+        machine=machine,
+        wheel=facts.info,
+        archive_faults=facts.faults,
+        record_faults=facts.record_faults,
+        torch=torch_facts(view),
+        gpu=options.gpu,
+        version=details.version,
+        gpu_code=details.gpu_code,
+        numpy=details.numpy,
+        signer=details.signer if options.signatures else nobody_asked,
+        thorough=options.versions,
+    )
+    images = tuple(scanned_images(subject, options))
+    report = ScanReport(
+        path=identity.path,
+        name=identity.name,
+        version=identity.version,
+        tags=identity.tags,
+        machine=machine,
+        images=images,
+        resolution=resolution,
+        missing=list_missing(subject, index),
+        first_failure=predict(view, resolution, _excused(subject)),
+        findings=run(subject, options.select, options.ignore),
+        archs=archs_of_all(images) if options.archs or options.gpu is not None else None,
+        cuda=cuda_story(subject),
+    )
+    return Examination(report, subject, identity, facts)
+
+
+def load(
+    view: FileView, identity: Identity, options: ScanOptions, python: tuple[int, int] | None = None
+) -> tuple[Profile, Resolution]:
+    """Load the subject in the model; the images must have been read."""
+    assume, cuda = assumptions(options.assume, options.no_assume)
+    profile = Profile(machine_of(identity.tags, view), python_of_tags(identity.tags) or python, assume, cuda)
+    return profile, resolve(view, profile, identity.requires)
+
+
+def again(before: Examination, options: RepairOptions) -> Callable[[FileView, ArchiveFacts], Examination]:
+    """The same scan, unfiltered, for another view of the same thing: what a plan asks about its result."""
+    scan = replace(options.scan, select=(), ignore=())
+    return lambda view, facts: examine_view(view, before.identity, scan, facts, None)
+
+
+def nobody_asked(path: str) -> None:
+    """The answer to a question that costs more than the scan was told to spend."""
+    return
+
+
+def _excused(subject: Subject) -> frozenset[str]:
+    """Missing DLLs that fail a load and, as the rules know, not the package."""
+    found = run(subject, ("missing-dependency", "outside-search-path"))
+    harmful = {dll_key(finding.subject) for finding in found if finding.severity is Severity.ERROR}
+    return frozenset(dll_key(base_name(finding.subject)) for finding in found) - frozenset(map(base_name, harmful))
+
+
+def machine_of(tags: tuple[str, ...], view: FileView) -> Machine:
+    """The processor a wheel is for: from its platform tag, else the one most of its images are for."""
+    for tag in tags:
+        platform = tag.rpartition("-")[2]
+        if platform in _PLATFORMS:
+            return _PLATFORMS[platform]
+    counted = Counter(facts.machine for facts in view.images().values() if isinstance(facts, Image))
+    counted.pop(Machine.UNKNOWN, None)
+    return counted.most_common(1)[0][0] if counted else Machine.AMD64
+
+
+def python_of_tags(tags: tuple[str, ...]) -> tuple[int, int] | None:
+    """The one CPython that a wheel's tags name; None for abi3, pure and several."""
+    found = set()
+    for tag in tags:
+        python, abi = tag.split("-")[:2]
+        match = re.fullmatch(r"cp(\d)(\d+)", python)
+        if match and abi.startswith("cp"):
+            found.add((int(match[1]), int(match[2])))
+        else:
+            return None
+    return found.pop() if len(found) == 1 else None
