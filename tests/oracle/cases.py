@@ -79,7 +79,13 @@ def _closure() -> Iterator[Case]:
         modules="x/a.dll x/b.dll",
     )
     yield one("imports-itself", Dll("x/a.dll", imports=wants("a.dll"), exports=("f",)), modules="x/a.dll")
-    yield one("nothing-wanted-from-it", Dll("x/a.dll", imports=(("gone.dll", ()),)), modules="x/a.dll")
+    yield Case(
+        "nothing-wanted-from-it",
+        Graph((Dll("x/a.dll", imports=(("gone.dll", ()),)),), (Load("x/a.dll"),)),
+        (126,),
+        silent="nothing-wanted",
+        wine=(0,),
+    )
     twice = (*wants("b.dll"), *wants("B.DLL", "g"))
     yield one("named-twice", Dll("x/a.dll", imports=twice), give("x/b.dll", "f", "g"), modules="x/a.dll x/b.dll")
     yield Case(

@@ -81,7 +81,7 @@ def _wants(dice: random.Random, names: list[str], count: int) -> tuple[tuple[str
     wants: list[tuple[str, tuple[Symbol, ...]]] = []
     for name in dice.sample(names, min(count, len(names))):
         pool: list[Symbol] = [*SYMBOLS, 1, 2, 3]
-        symbols = tuple(dice.sample(pool, dice.randint(1, 2) if dice.random() > 0.02 else 0))
+        symbols = tuple(dice.sample(pool, dice.randint(1, 2)))
         wants.append((_spell(dice, name), symbols))
     if dice.random() < 0.3:
         system, symbol = dice.choice(SYSTEM)

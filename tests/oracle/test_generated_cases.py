@@ -28,7 +28,6 @@ SHOWN = 5
 
 @pytest.mark.wine
 @pytest.mark.slow
-@pytest.mark.xfail(reason="the model has gaps: see GAPS in test_written_cases.py")
 def test_prediction_and_loader_agree(
     native: Wine, case_root: Path, record_testsuite_property: Callable[[str, object], None]
 ) -> None:

@@ -22,15 +22,6 @@ if TYPE_CHECKING:
 MACHINES = (Machine.AMD64, Machine.ARM64)
 WRITTEN = {machine: {case.id: case for case in cases(machine)} for machine in MACHINES}
 HERE = host_machine(Machine.AMD64)
-GAPS = {
-    "forwarder-dots-are-an-extension",
-    "forwarder-dots-without-dll",
-    "forwarder-imported-by-ordinal-without-dll",
-    "last-added-first",
-    "no-export-table",
-    "nothing-wanted-from-it",
-}
-"""Rules that the loader showed and the model does not follow yet."""
 
 
 def loaded(case: Case) -> frozenset[str]:
@@ -43,11 +34,7 @@ def loaded(case: Case) -> frozenset[str]:
 
 @pytest.mark.parametrize(
     ("machine", "name"),
-    [
-        pytest.param(machine, name, marks=[pytest.mark.xfail] if name in GAPS else [], id=f"{name}-on-{machine}")
-        for machine in MACHINES
-        for name in WRITTEN[machine]
-    ],
+    [pytest.param(machine, name, id=f"{name}-on-{machine}") for machine in MACHINES for name in WRITTEN[machine]],
 )
 def test_the_model_follows_the_rule(name: str, machine: Machine) -> None:
     case = WRITTEN[machine][name]

@@ -104,7 +104,7 @@ def runs_on(image: Machine, process: Machine) -> bool:
 def split_forwarder(target: str) -> tuple[str, Symbol]:
     """Take ``libomp.dll.KMP_CALLOC`` or ``NTDLL.#12`` apart: the module, with its ``.dll``, and the symbol."""
     module, _, symbol = target.rpartition(".")
-    name = module if module.lower().endswith((".dll", ".exe", ".drv")) else module + ".dll"
+    name = module if "." in module else module + ".dll"
     return name, int(symbol[1:]) if symbol[:1] == "#" and symbol[1:].isdigit() else symbol
 
 
@@ -177,7 +177,8 @@ class Loader:
         if flags & SEARCH_FLAGS:
             steps = [own] if flags & DLL_LOAD_DIR else []
             steps += [_PYTHON] if flags & APPLICATION_DIR else []
-            steps += self.user_dirs if flags & USER_DIRS else []
+            # The documentation leaves the order open; the loader puts each new folder in front of the others.
+            steps += reversed(self.user_dirs) if flags & USER_DIRS else []
             steps += [_SYSTEM] if flags & SYSTEM32 else []
         else:
             steps = [own if flags & ALTERED_SEARCH_PATH else _PYTHON, _SYSTEM, *self.path_dirs]
@@ -278,11 +279,15 @@ class Loader:
             lacks = self.lacking(needed, provider.path)
             if lacks:
                 self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, lacks=lacks))
-                code = INVALID_ORDINAL if isinstance(lacks[0], int) else PROC_NOT_FOUND
-                attempt.fail(
-                    Failure(code, (path, provider.path), f"{base_name(provider.path)} has no {_spell(lacks[0])}")
-                )
+                attempt.fail(self._lack(path, provider.path, lacks[0]))
             self._follow(needed, provider.path, attempt, steps)
+
+    def _lack(self, path: str, provider: str, symbol: Symbol) -> Failure:
+        """The fault of a missing symbol; importing from a DLL without any export table has a code of its own."""
+        image = self.view.image(provider)
+        if isinstance(image, Image) and not image.exports.names and not image.exports.ordinals:
+            return Failure(BAD_EXE_FORMAT, (path, provider), f"{base_name(provider)} exports nothing at all")
+        return Failure(_lack_code(symbol), (path, provider), f"{base_name(provider)} has no {_spell(symbol)}")
 
     def lacking(self, needed: Import, path: str) -> tuple[Symbol, ...]:
         """The imported symbols that a file of the view does not export."""
@@ -297,9 +302,9 @@ class Loader:
         if not isinstance(first, Image) or not first.exports.forwarders:
             return
         trail: set[tuple[str, Symbol]] = set()
-        pending = [(path, symbol) for symbol in needed.symbols]
+        pending = [(path, symbol, symbol) for symbol in needed.symbols]
         while pending:
-            where, symbol = pending.pop()
+            where, symbol, asked = pending.pop()
             image = self.view.image(where)
             if not isinstance(image, Image) or (where, symbol) in trail:
                 continue
@@ -313,21 +318,21 @@ class Loader:
             if isinstance(provider, Missing) or (isinstance(provider, OwnedBy) and not provider.reachable):
                 attempt.fail(
                     Failure(
-                        PROC_NOT_FOUND, (where, module), f"{base_name(where)} forwards {_spell(symbol)} to {target}"
+                        _lack_code(asked), (where, module), f"{base_name(where)} forwards {_spell(symbol)} to {target}"
                     )
                 )
             elif isinstance(provider, InView):
                 if not self._is_in(provider.path, attempt):
                     self._map(provider.path, attempt, (where,))
-                self._check_forwarded(where, provider.path, wanted, target, attempt)
-                pending.append((provider.path, wanted))
+                self._check_forwarded(where, provider.path, target, asked, attempt)
+                pending.append((provider.path, wanted, asked))
 
-    def _check_forwarded(self, where: str, path: str, wanted: Symbol, target: str, attempt: _Attempt) -> None:
+    def _check_forwarded(self, where: str, path: str, target: str, asked: Symbol, attempt: _Attempt) -> None:
         image = self.view.image(path)
+        module, wanted = split_forwarder(target)
         if isinstance(image, Image) and not image.exports.offers(wanted):
-            module = split_forwarder(target)[0]
             self._note(Edge(where, module, EdgeKind.FORWARDER, InView(path), because=target, lacks=(wanted,)))
-            attempt.fail(Failure(PROC_NOT_FOUND, (where, path), f"{base_name(path)} has no {_spell(wanted)}"))
+            attempt.fail(Failure(_lack_code(asked), (where, path), f"{base_name(path)} has no {_spell(wanted)}"))
 
     def _note(self, edge: Edge) -> None:
         """Keep the first positive answer to each need, and what later binding learned about its symbols."""
@@ -340,3 +345,8 @@ class Loader:
 
 def _spell(symbol: Symbol) -> str:
     return f"ordinal {symbol}" if isinstance(symbol, int) else symbol
+
+
+def _lack_code(asked: Symbol) -> int:
+    """The code for a symbol that cannot be had, by the way in which the importer asks for it."""
+    return INVALID_ORDINAL if isinstance(asked, int) else PROC_NOT_FOUND
