@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
+import zipfile
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support import tiers
-from wheelfix.archive.reader import Archive
+from tests.support.wheels import build_wheel
 from wheelfix.model import Severity
 from wheelfix.options import ScanOptions
-from wheelfix.pe.fatbin import read_gpu_code
-from wheelfix.rules import run
-from wheelfix.verbs.scan import examine_wheel, scan
+from wheelfix.verbs.scan import scan
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.real
 
@@ -49,7 +51,7 @@ CLEAN = [
 
 @pytest.mark.parametrize("name", CLEAN, ids=lambda name: "-".join(name.split("-")[:2]))
 def test_ordinary_wheels_raise_no_alarm(name: str) -> None:
-    report = scan(tiers.wheel(name, optional=True))
+    report = scan(tiers.wheel(name))
     assert [item for item in report.findings if item.severity is not Severity.INFO] == []
 
 
@@ -65,21 +67,96 @@ def test_ordinary_wheels_raise_no_alarm(name: str) -> None:
     ids=lambda value: value.split("-cp")[0] if isinstance(value, str) else "",
 )
 def test_official_torch_wheels(name: str, expected: list[tuple[str, str, str]]) -> None:
-    report = scan(tiers.wheel(name, optional=True))
+    report = scan(tiers.wheel(name))
     alarms = [item for item in report.findings if item.severity is not Severity.INFO]
     assert [(item.code, str(item.severity), item.subject) for item in alarms] == expected
 
 
+# ---------------------------------------------------------------------------------------- versions that do not fit
+
+MKL_2023, MKL_2025 = "mkl-2023.2.0-py2.py3-none-win_amd64.whl", "mkl-2025.3.0-py2.py3-none-win_amd64.whl"
+OPENMP_2023 = "intel_openmp-2023.2.0-py2.py3-none-win_amd64.whl"
+
+
+def mixed(folder: Path, **parts: str) -> Path:
+    """A wheel put together from files of others: name without ending to the wheel it comes from."""
+    files: dict[str, bytes] = {"pkg/__init__.py": b""}
+    for name, source in parts.items():
+        with zipfile.ZipFile(tiers.wheel(source)) as archive:
+            (member,) = (item for item in archive.namelist() if item.endswith(f"/{name.replace('__', '.')}.dll"))
+            files[f"pkg/{name.replace('__', '.')}.dll"] = archive.read(member)
+    return build_wheel(folder, "pkg", "1.0", "py3-none-win_amd64", files)
+
+
 @pytest.mark.parametrize(
-    ("name", "card", "expected"),
+    ("parts", "code", "said"),
     [
-        ("bitsandbytes-0.50.2-py3-none-win_amd64.whl", "sm_35", {"WF501"}),
-        ("bitsandbytes-0.50.2-py3-none-win_amd64.whl", "sm_86", set()),
-        ("cupy_cuda11x-11.6.0-cp311-cp311-win_amd64.whl", "sm_35", set()),
+        ({"mkl_cdft_core__2": MKL_2023, "mkl_vml_cmpt__2": MKL_2023}, "", ""),
+        (
+            {"mkl_cdft_core__2": MKL_2023, "mkl_vml_cmpt__2": MKL_2025},
+            "WF408",
+            "mkl_cdft_core.2.dll 2023.2 and mkl_vml_cmpt.2.dll 2025.3",
+        ),
+        ({"mkl_intel_thread__2": MKL_2023, "libiomp5md": OPENMP_2023}, "", ""),
+        (
+            {"mkl_intel_thread__2": MKL_2025, "libiomp5md": OPENMP_2023},
+            "WF412",
+            "libiomp5md.dll is from 2023-04, mkl_intel_thread.2.dll is MKL 2025.3",
+        ),
     ],
+    ids=["mkl-of-one-release", "mkl-of-two", "openmp-of-that-time", "openmp-too-old"],
 )
-def test_gpu_code_of_real_wheels(name: str, card: str, expected: set[str]) -> None:
-    with Archive.open(tiers.wheel(name, optional=True)) as archive:
-        subject = examine_wheel(archive, ScanOptions()).subject
-        asked = dataclasses.replace(subject, gpu=card, gpu_code=lambda path: read_gpu_code(subject.view.source(path)))
-        assert {item.code for item in run(asked, ("WF5",))} == expected
+def test_parts_of_real_releases(parts: dict[str, str], code: str, said: str, tmp_path: Path) -> None:
+    report = scan(mixed(tmp_path, **parts), ScanOptions(select=("WF408", "WF412"), versions=True))
+    assert [(item.code, said in item.message) for item in report.findings] == ([(code, True)] if code else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("pandas-2.0.3-cp311-cp311-win32.whl", "30 more were built with NumPy 1 headers"),
+        ("pandas-3.1.1-cp311-cp311-win_amd64.whl", ""),
+        ("scikit_learn-1.9.1-cp311-cp311-win_amd64.whl", ""),
+        ("h5py-3.16.0-cp311-cp311-win_amd64.whl", "_npystrings.cp311-win_amd64.pyd needs NumPy 2.0 or later"),
+        ("numpy-2.4.6-cp313-cp313t-win_amd64.whl", ""),
+    ],
+    ids=lambda value: value.split("-cp")[0] if value.endswith(".whl") else "",
+)
+def test_modules_and_their_numpy(name: str, said: str) -> None:
+    report = scan(tiers.wheel(name), ScanOptions(select=("WF401", "WF410", "WF411")))
+    assert [said in item.message for item in report.findings] == ([True] if said else [])
+
+
+def test_which_numpy_modules_were_built_for() -> None:
+    report = scan(tiers.wheel("numpy-2.4.6-cp313-cp313t-win_amd64.whl"), ScanOptions(versions=True))
+    found = {image.path.rpartition("/")[2].partition(".")[0]: image.numpy for image in report.images}
+    random, tests = found["_pcg64"], found["_multiarray_tests"]
+    assert random is not None
+    assert tests is not None
+    assert (random.headers, random.oldest, tests.oldest) == (2, "1.23", "2.4")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "pandas-3.1.1-cp311-cp311-win_amd64.whl",
+            "14.40, aggregations.cp311-win_amd64.pyd was linked by toolset 14.51",
+        ),
+        (
+            "scipy-1.8.1-cp310-cp310-win_amd64.whl",
+            "_ufuncs_cxx.cp310-win_amd64.pyd has objects compiled by toolset 14.29",
+        ),
+        (
+            "pyside6_essentials-6.12.0-cp310-abi3-win_amd64.whl",
+            "serves Qt6Core.dll only if it is the first of its name",
+        ),
+        ("numpy-2.2.6-cp311-cp311-win_amd64.whl", ""),
+    ],
+    ids=lambda value: value.split("-cp")[0] if value.endswith(".whl") else "",
+)
+def test_runtimes_in_wheels_and_their_users(name: str, said: str) -> None:
+    report = scan(tiers.wheel(name), ScanOptions(select=("WF409",)))
+    assert [(said in item.message, str(item.severity)) for item in report.findings] == (
+        [(True, "info")] if said else []
+    )

@@ -1,0 +1,194 @@
+"""GPU code in the DLLs of real wheels: what containers say, what the cubins themselves say, and the answers."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.real.commands import ALONE, scan
+from tests.support.tiers import wheel
+from tests.support.wheels import build_wheel
+from wheelfix.cli.main import main
+from wheelfix.pe.forge import forge_dll
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.real
+
+CUBLAS = "nvidia_cublas_cu11-11.10.3.66-py3-none-win_amd64.whl"
+CUDNN = "nvidia_cudnn_cu11-8.9.4.25-py3-none-win_amd64.whl"
+CUSPARSE = "nvidia_cusparse_cu11-11.7.5.86-py3-none-win_amd64.whl"
+CUPY = "cupy_cuda11x-11.6.0-cp311-cp311-win_amd64.whl"
+BITSANDBYTES = "bitsandbytes-0.50.2-py3-none-win_amd64.whl"
+
+FROM_KEPLER = "35 37 50 52 60 61 70 75 80 86 89 90"
+ARCHS = {
+    CUBLAS: {
+        "cublas64_11.dll": ("35 50 60 61 70 75 80 86", "80"),
+        "cublasLt64_11.dll": ("35 50 60 61 70 75 80 86", "80"),
+        "nvblas64_11.dll": ("52", ""),
+    },
+    CUDNN: {
+        "cudnn64_8.dll": None,
+        "cudnn_adv_infer64_8.dll": ("50 60 61 70 75 80 86 90", "90"),
+        "cudnn_adv_train64_8.dll": ("50 60 61 70 75 80 86 90", "90"),
+        "cudnn_cnn_infer64_8.dll": ("50 60 61 70 75 80 86 90", "80 86 90"),
+        "cudnn_cnn_train64_8.dll": ("50 60 61 70 75 80 86 90", "80 86 90"),
+        "cudnn_ops_infer64_8.dll": ("50 60 61 70 75 80 86 90", "90"),
+        "cudnn_ops_train64_8.dll": ("50 60 61 70 75 80 86 90", "90"),
+    },
+    CUSPARSE: {"cusparse64_11.dll": (FROM_KEPLER, "80 90")},
+    CUPY: {
+        "cub.cp311-win_amd64.pyd": (FROM_KEPLER, "90"),
+        "thrust.cp311-win_amd64.pyd": (FROM_KEPLER, "90"),
+        "_generator_api.cp311-win_amd64.pyd": (FROM_KEPLER, "90"),
+    },
+    BITSANDBYTES: {
+        **{f"libbitsandbytes_cuda{n}.dll": ("60 70 75 80 86 89 90", "") for n in (118, 121, 124, 126)},
+        "libbitsandbytes_cuda128.dll": ("70 75 80 86 89 90 100 120", ""),
+        **{f"libbitsandbytes_cuda{n}.dll": ("75 80 86 89 90 100 120", "") for n in (130, 132)},
+    },
+}
+"""SASS and PTX of every DLL that has a place for GPU code."""
+
+WHEELS = [
+    pytest.param(CUBLAS, marks=pytest.mark.slow, id="cublas"),
+    pytest.param(CUDNN, marks=pytest.mark.slow, id="cudnn"),
+    pytest.param(CUSPARSE, marks=pytest.mark.slow, id="cusparse"),
+    pytest.param(CUPY, id="cupy"),
+    pytest.param(BITSANDBYTES, id="bitsandbytes"),
+]
+
+
+def base(image: dict[str, Any]) -> str:
+    """The file name of an image in a report."""
+    return str(image["path"]).rpartition("/")[2]
+
+
+def spelled(code: tuple[str, str] | None) -> list[str] | None:
+    """Numbers as a report spells them."""
+    if code is None:
+        return None
+    return [f"sm_{number}" for number in code[0].split()] + [f"ptx_{number}" for number in code[1].split()]
+
+
+@pytest.mark.parametrize("name", WHEELS)
+def test_architectures(name: str, tmp_path: Path) -> None:
+    _, report = scan(wheel(name), tmp_path, "--archs")
+    found = {base(image): image["archs"] for image in report["images"] if image.get("archs")}
+    assert found == {dll: spelled(code) for dll, code in ARCHS[name].items() if code is not None}
+
+
+# ------------------------------------------------------------------------------------------------ a second witness
+
+
+def plain_cubins(data: Iterator[bytes]) -> Iterator[int]:
+    """Yield the architecture that each uncompressed cubin states in its own ELF header.
+
+    Found by the magic of ELF alone, without any knowledge of containers. Only headers that are whole count: those of
+    compressed cubins begin alike and then break off.
+    """
+    tail = b""
+    for block in data:
+        window = tail + block
+        at = window.find(b"\x7fELF\x02\x01\x01")
+        while 0 <= at <= len(window) - 64:
+            (machine,) = struct.unpack_from("<H", window, at + 18)
+            flags, size, program, _, section = struct.unpack_from("<IHHHH", window, at + 48)
+            if machine == 190 and size == section == 64 and program in (0, 56):
+                yield flags & 0xFF if window[at + 8] < 8 else flags >> 8 & 0xFF
+            at = window.find(b"\x7fELF\x02\x01\x01", at + 1)
+        tail = window[-63:]
+
+
+def member(path: Path, name: str) -> Iterator[bytes]:
+    """Yield the bytes of a DLL, read by the standard library."""
+    with zipfile.ZipFile(path) as archive:
+        (info,) = (info for info in archive.infolist() if info.filename.endswith(f"/{name}"))
+        with archive.open(info) as file:
+            while block := file.read(1 << 20):
+                yield block
+
+
+@pytest.mark.parametrize(
+    ("name", "dll", "whole"),
+    [
+        pytest.param(CUBLAS, "cublas64_11.dll", True, marks=pytest.mark.slow, id="cublas"),
+        pytest.param(CUSPARSE, "cusparse64_11.dll", True, marks=pytest.mark.slow, id="cusparse"),
+        pytest.param(CUPY, "thrust.cp311-win_amd64.pyd", False, id="cupy"),
+        pytest.param(BITSANDBYTES, "libbitsandbytes_cuda118.dll", True, id="bitsandbytes-118"),
+        pytest.param(BITSANDBYTES, "libbitsandbytes_cuda128.dll", True, id="bitsandbytes-128"),
+    ],
+)
+def test_uncompressed_cubins_say_the_same(name: str, dll: str, whole: bool) -> None:
+    """``whole``: every architecture has at least one cubin that is not compressed; cuDNN has none at all.
+
+    tests/pe/test_fatbin.py unpacks the heads of compressed ones, cuDNN's among them.
+    """
+    code = ARCHS[name][dll]
+    assert code is not None
+    told = {str(arch) for arch in plain_cubins(member(wheel(name), dll))}
+    assert told
+    assert told == set(code[0].split()) if whole else told <= set(code[0].split())
+
+
+# ------------------------------------------------------------------------------------------------------ the answers
+
+
+@pytest.mark.parametrize(
+    ("name", "card", "status", "fits"),
+    [
+        pytest.param(CUDNN, "sm_35", 1, {"none": 6}, marks=pytest.mark.slow, id="cudnn-kepler"),
+        pytest.param(CUBLAS, "K40c", 0, {"native": 2, "left-over": 1}, marks=pytest.mark.slow, id="cublas-kepler"),
+        pytest.param(CUSPARSE, "3.7", 0, {"native": 1}, marks=pytest.mark.slow, id="cusparse-kepler"),
+        pytest.param(BITSANDBYTES, "sm_35", 1, {"none": 7}, id="bitsandbytes-kepler"),
+        pytest.param(BITSANDBYTES, "RTX 5070", 0, {"none": 4, "native": 3}, id="bitsandbytes-blackwell"),
+        pytest.param(BITSANDBYTES, "RTX 4090", 0, {"native": 7}, id="bitsandbytes-ada"),
+        pytest.param(BITSANDBYTES, "GTX 1080", 0, {"same-major": 4, "none": 3}, id="bitsandbytes-pascal"),
+    ],
+)
+def test_answers_for_a_card(name: str, card: str, status: int, fits: dict[str, int], tmp_path: Path) -> None:
+    told, report = scan(wheel(name), tmp_path, "--gpu", card)
+    found = [image["gpu"]["fit"] for image in report["images"] if "gpu" in image]
+    assert {fit: found.count(fit) for fit in found} == fits
+    assert told == status
+    assert ("WF501" in {finding["code"] for finding in report["findings"]}) is ("none" in fits)
+
+
+@pytest.mark.slow
+def test_cudnn_for_an_old_card_is_named(tmp_path: Path) -> None:
+    _, report = scan(wheel(CUDNN), tmp_path, "--gpu", "K40c")
+    (finding,) = (finding for finding in report["findings"] if finding["code"] == "WF501")
+    assert finding["hint"] == "take cuDNN 8.7.0, the last that is known to have code for sm_35"
+    assert "none of which runs on sm_35" in finding["message"]
+    assert len(finding["evidence"]["archs"]) == 6
+
+
+def test_what_to_rebuild_for_a_new_card(tmp_path: Path) -> None:
+    """A package with the one DLL that has code up to Ada and Hopper."""
+    name = "libbitsandbytes_cuda118.dll"
+    content = b"".join(member(wheel(BITSANDBYTES), name))
+    small = build_wheel(tmp_path, "kernels", "1.0", "py3-none-win_amd64", {f"kernels/{name}": content})
+    status, report = scan(small, tmp_path, "--gpu", "RTX 5070", "--select", "WF5")
+    (finding,) = report["findings"]
+    assert status == 1
+    assert finding["severity"] == "error"
+    assert finding["message"].startswith(f"{name} has code for sm_60, sm_70, sm_75, sm_80, sm_86, sm_89 and sm_90")
+    assert finding["hint"] == "build with -DCMAKE_CUDA_ARCHITECTURES=120 (torch extensions: TORCH_CUDA_ARCH_LIST=12.0)"
+
+
+@pytest.mark.slow
+def test_a_candidate_without_code_is_warned_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = wheel(CUDNN)
+    module = forge_dll("_x.pyd", imports={"cudnn64_8.dll": ["cudnnCreate"]}, exports=["PyInit__x"])
+    files = {"pkg/__init__.py": "", "pkg/_x.cp311-win_amd64.pyd": module}
+    lacking = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    assert main(["repair", str(lacking), *ALONE, "--root", str(root), "--gpu", "K40c", "--dry-run"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "has no code for sm_35" in said
+    assert "take cuDNN 8.7.0, the last that is known to have code for sm_35" in said
