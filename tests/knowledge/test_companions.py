@@ -155,8 +155,8 @@ def test_no_companion_is_something_that_may_not_be_vendored() -> None:
         pytest.param(
             'each = ["zlibwapi.dll"]', 'each = ["cudnn_ops_infer64_8.dll"]', "as required and as", id="two strengths"
         ),
-        pytest.param('globs = ["cudnn*64_9.dll"]\n', "", "names no companion", id="nothing"),
-        pytest.param('globs = ["cudnn*64_9.dll"]', 'each = ["cudnn_ext64_9.dll"]', "told by globs", id="beside"),
+        pytest.param('globs = ["cudnn*64_{v}.dll"]\n', "", "names no companion", id="nothing"),
+        pytest.param('globs = ["cudnn*64_{v}.dll"]', 'each = ["cudnn_ext64_9.dll"]', "told by globs", id="beside"),
     ],
 )
 def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:

@@ -310,3 +310,20 @@ def test_pip_installs_what_comes_out(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (target / "torch/lib/cupti64_2022.2.1.dll").is_file()
+
+
+def test_companions_may_be_left_out_and_family_members_that_nobody_loads_are(tmp_path):
+    """MKL's folder also has layers for MPI; they are of the family, but nothing of the chosen ones loads them."""
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    roots = write_roots(story, tmp_path / "roots")
+    mpi = forge_dll("mkl_blacs_intelmpi_lp64.2.dll", imports={"impi.dll": ["MPI_Init"]}, exports=["f"])
+    folder = next(roots["oneAPI"].rglob("mkl_core.2.dll")).parent
+    (folder / "mkl_blacs_intelmpi_lp64.2.dll").write_bytes(mpi)
+    full = run(wheel, options(tmp_path, *roots.values()), dry_run=True)
+    names = {addition.name for addition in full.plan.additions}
+    assert "mkl_def.2.dll" in names
+    assert "mkl_blacs_intelmpi_lp64.2.dll" not in names
+    bare = run(wheel, options(tmp_path, *roots.values(), companions="none"))
+    assert "mkl_def.2.dll" not in {addition.name for addition in bare.plan.additions}
+    assert bare.outcome is Outcome.REPAIRED

@@ -11,7 +11,7 @@ from wheelfix.errors import UsageError
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.view import base_name
-from wheelfix.model import InView, Missing, Repairable, Severity, dll_key
+from wheelfix.model import EdgeKind, InView, Missing, Repairable, Severity, dll_key
 from wheelfix.plan.model import Addition, Mend, Plan, Remaining, Rename, Source, WheelRef
 from wheelfix.plan.needs import matches_any
 from wheelfix.plan.objections import in_words
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.reader import Archive
     from wheelfix.loader.view import FileView
-    from wheelfix.model import Resolution
+    from wheelfix.model import Finding, MissingDll, Resolution
     from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootIndex
     from wheelfix.verbs.examination import ArchiveFacts, Examination
@@ -195,15 +195,29 @@ def _remaining(after: Examination, planner: Planner) -> Iterator[Remaining]:
             needed_by=missing.needed_by,
             because=refusal.because if refusal else reason or "optional; --companions all brings it along",
             providers=who_ships(missing.name, cuda=planner.cuda),
-            allowed=matches_any(missing.name, planner.options.allow_missing),
+            allowed=_is_allowed(missing, planner.options),
         )
+
+
+def _is_allowed(missing: MissingDll, options: RepairOptions) -> bool:
+    left_out = missing.kind is EdgeKind.COMPANION and options.companions == "none"
+    return left_out or matches_any(missing.name, options.allow_missing)
 
 
 def still_broken(planned: Planned) -> tuple[str, ...]:
     """What the planned wheel would still fail with, apart from what the user allowed to be missing."""
     allowed = {dll_key(item.name) for item in planned.plan.remaining if item.allowed}
-    faults = []
-    for finding in planned.after.report.findings:
-        if finding.severity is Severity.ERROR and dll_key(finding.subject) not in allowed:
-            faults.append(f"{finding.code} {finding.message}")
-    return tuple(faults)
+    return tuple(
+        f"{finding.code} {finding.message}"
+        for finding in planned.after.report.findings
+        if finding.severity is Severity.ERROR and not {dll_key(name) for name in _about(finding)} <= allowed
+    )
+
+
+def _about(finding: Finding) -> list[str]:
+    """The DLLs whose absence a finding tells of; one finding may speak of several."""
+    for key in ("names", "missing"):
+        names = finding.evidence.get(key)
+        if isinstance(names, list) and names:
+            return [str(name) for name in names]
+    return [finding.subject]

@@ -190,16 +190,28 @@ class Planner:
         return True
 
     def _add_family(self, file: RootFile, folder: str) -> None:
-        """A family comes whole and from one folder."""
+        """The parts of its family that a DLL loads at run time come along, and from its own folder."""
         member = family_of(file.name)
-        for sibling in family_files(self.index, file) if member else ():
-            taken = self.view.find(folder, sibling.name)
-            if taken is None and not matches_any(sibling.name, self.options.exclude):
-                because = (
-                    f"part of {member.family.title if member else 'its family'}, which comes whole from one folder"
-                )
-                path = f"{folder}/{sibling.name}"
-                self._add(Chosen(path, sibling, "", "family", because, (file.name,), f"lies beside {file.name}"))
+        if member is None or self.options.companions == "none":
+            return
+        because = f"part of {member.family.title}, which comes whole from one folder"
+        for part in self._parts(file):
+            if self.view.find(folder, part.name) is None and not matches_any(part.name, self.options.exclude):
+                path = f"{folder}/{part.name}"
+                self._add(Chosen(path, part, "", "family", because, (file.name,), f"lies beside {file.name}"))
+
+    def _parts(self, file: RootFile) -> list[RootFile]:
+        """What a DLL, and what it loads, loads by name from its own family: MKL's kernels, but not its MPI layer."""
+        siblings = family_files(self.index, file)
+        found: dict[str, RootFile] = {}
+        asking = [file.name]
+        while asking:
+            needs = [need for need in companions_of(asking.pop(), cuda=self.cuda) if need.vendored_by_default]
+            for sibling in siblings:
+                if sibling.key not in found and any(need.matches(sibling.name) for need in needs):
+                    found[sibling.key] = sibling
+                    asking.append(sibling.name)
+        return [found[key] for key in sorted(found)]
 
     def _add(self, chosen: Chosen) -> None:
         self.chosen[chosen.path] = chosen
