@@ -120,6 +120,7 @@ def test_none_without_a_place_for_gpu_code(file: bytes) -> None:
         pytest.param(container(entry(SASS, 80), entry(8, 80)), ("sm_80",), "unknown kind 8", id="another-kind"),
         pytest.param(container(entry(SASS, 80), entry(SASS, 70)[:-60]), ("sm_80",), "", id="cut-entry"),
         pytest.param(container(entry(SASS, 80), bytes(64)), ("sm_80",), "makes no sense", id="no-entry"),
+        pytest.param(container(entry(SASS, 80), entry(SASS, 5)), ("sm_80",), "makes no sense", id="no-such-card"),
         pytest.param(
             struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 1 << 60) + entry(SASS, 80), ("sm_80",), "beyond", id="endless"
         ),

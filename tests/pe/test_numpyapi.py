@@ -19,6 +19,7 @@ SENTENCE = b"module was compiled against NumPy C-API version 0x%x (NumPy 1.23) b
         pytest.param(numpyapi.NUMPY_2 + b"\0" + numpyapi.NUMPY_1, NumpyApi(2), id="numpy-2"),
         pytest.param(numpyapi.NUMPY_2 + SENTENCE, NumpyApi(2, "1.23"), id="numpy-2-for-1.23"),
         pytest.param(SENTENCE, None, id="the-sentence-alone"),
+        pytest.param(numpyapi.NUMPY_2 + SENTENCE.replace(b"23", b"9" * 50), NumpyApi(2), id="no-such-version"),
     ],
 )
 @pytest.mark.parametrize("chunk", [16, 33, 1 << 20])

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tests.support.gpucode import container
 from wheelfix.errors import EnvironmentFailure, UsageError
+from wheelfix.pe.fatbin import read_gpu_code
+from wheelfix.pe.forge import forge_dll
+from wheelfix.pe.stream import MemorySource
 from wheelfix.rules import gpufit
 from wheelfix.rules.gpufit import Fit, card_arch, fit, fit_of_image, parse_arch
 
@@ -115,3 +121,13 @@ def test_native_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
         card_arch("native")
     with pytest.raises(EnvironmentFailure, match="names no card"):
         card_arch("native", lambda: "N/A\n")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=600), st.integers(0, 300))
+def test_whatever_a_file_claims_has_an_answer(noise: bytes, at: int) -> None:
+    good = container("sm_80", "ptx_80", "sm_120")
+    spoiled = good[:at] + noise + good[at + len(noise) :]
+    code = read_gpu_code(MemorySource(forge_dll("a.dll", sections={".nv_fatb": spoiled + good})))
+    assert code is not None
+    assert fit_of_image(code.archs, 1 << 30, "sm_120", code.ptx) in Fit

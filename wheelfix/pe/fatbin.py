@@ -146,7 +146,7 @@ class _Walk:
             self._odd(f"more than {MAX_ENTRIES} entries; the rest was not read" if head else "an entry is cut off")
             return 0
         kind, _, length, size, minor, major, arch, flags = cast("tuple[int, ...]", ENTRY.unpack(head))
-        if length < ENTRY.size or not arch < 10_000:
+        if length < ENTRY.size or not 10 <= arch < 10_000:
             self._odd("an entry makes no sense; the rest of its container was not read")
             return 0
         self.seen += 1

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NUMPY_1 = b"numpy.core._multiarray_umath"
 NUMPY_2 = b"numpy._core._multiarray_umath"
-OLDEST = re.compile(rb"NumPy C-API version 0x%x \(NumPy (\d+\.\d+)\)")
+OLDEST = re.compile(rb"NumPy C-API version 0x%x \(NumPy (\d{1,2}\.\d{1,3})\)")
 LIMIT = 48 << 20
 """Modules above this size are not searched."""
 CHUNK = 1 << 20
