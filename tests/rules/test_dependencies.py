@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch
+from tests.support.wheels import build_wheel
 from wheelfix.model import Driver, EdgeKind, Missing, OwnedBy, Provider, PythonRuntime, Repairable, System, VcRedist
+from wheelfix.options import RootOptions, ScanOptions
+from wheelfix.pe.forge import forge_dll
+from wheelfix.verbs.scan import scan
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from wheelfix.rules.context import Subject
 
 
@@ -136,6 +142,18 @@ def test_a_folder_that_code_may_add_softens_the_verdict(source: str, severity: s
 def test_qt_passes_over_plugins_that_do_not_load(path: str, core: bool, expected: list[str]) -> None:
     images = {SITE + path: dll("LIBPQ.dll")} | ({SITE + "PySide6/Qt6Core.dll": dll()} if core else {})
     assert codes(subject(images, [edge(SITE + path, "LIBPQ.dll")])) == expected
+
+
+def test_an_import_that_the_code_catches_is_told_as_such(tmp_path: Path) -> None:
+    """numba tries its TBB backend, and takes another when there is no tbb12.dll."""
+    files = {
+        "pkg/__init__.py": b"try:\n    from pkg import _tbb\nexcept ImportError:\n    pass\n",
+        "pkg/_tbb.pyd": forge_dll("_tbb.pyd", imports={"gone.dll": ["f"]}, exports=["PyInit__tbb"]),
+    }
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
+    assert [f"{item.code}:{item.severity}" for item in report.findings] == ["WF301:warning"]
+    assert report.findings[0].message.endswith("the package's code catches the failed load and goes on without")
+    assert report.first_failure is None
 
 
 def test_one_backend_of_several_may_lack_its_library() -> None:

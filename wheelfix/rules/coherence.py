@@ -42,10 +42,12 @@ def several_openmp(subject: Subject) -> Iterator[Finding]:
         llvm = [runtime for runtime, (family, _) in found.items() if family in _LLVM]
         clash = len(llvm) > 1
         shown = llvm if clash else sorted(found)
+        # All that torch loads is one process; naming the first file of its folder would blame it for the others.
+        who = "import torch" if subject.torch is not None else base(process[0])
         yield finding(
             "WF405",
             base(shown[0]),
-            f"{base(process[0])} brings in {listing([f'{base(item)} ({arrow(found[item][1])})' for item in shown])}; "
+            f"{who} brings in {listing([f'{base(item)} ({arrow(found[item][1])})' for item in shown])}; "
             + (
                 "the second one to start ends the process with OMP: Error #15"
                 if clash

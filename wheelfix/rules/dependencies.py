@@ -101,6 +101,9 @@ def excuse_of(subject: Subject, need: Need) -> str:
     others = [_alternative(subject, edge) for edge in loaded]
     if loaded:
         return f"it is for one of several backends, {others[0]} is another" if all(others) else ""
+    caught = {outcome.event.path for outcome in subject.failures if outcome.event.guarded}
+    if all(edge.importer in caught for edge in need.edges):
+        return "the package's code catches the failed load and goes on without"
     if all(_is_qt_plugin(subject, edge.importer) for edge in need.edges):
         return "it is a plugin, and Qt passes over those that it cannot load"
     parents = [_optional_for(subject, edge.importer) for edge in need.edges]
