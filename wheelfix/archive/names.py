@@ -7,6 +7,7 @@ See "Naming Files, Paths, and Namespaces" in Microsoft's Win32 documentation.
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -123,11 +124,10 @@ def collisions_with(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[st
 
 def files_as_folders(names: Collection[str]) -> Iterator[tuple[str, str]]:
     """Give pairs of a file's name and a folder's name that are the same; ``names`` had better be a set or dict."""
-    folders = {name.rpartition("/")[0] for name in names}
-    seen: set[str] = set()
-    for folder in sorted(folders):
-        while folder and folder not in seen:
-            seen.add(folder)
-            if folder in names:
-                yield folder, folder + "/"
-            folder = folder.rpartition("/")[0]
+    # With the least of all characters between folders, whatever lies in a folder comes right behind a file of its name.
+    # (To list the folders above each name would take gigabytes for names that were made to be deep.)
+    ordered = sorted(name.replace("/", "\0") for name in names)
+    for file, below in itertools.pairwise(ordered):
+        if below.startswith(file + "\0"):
+            name = file.replace("\0", "/")
+            yield name, name + "/"

@@ -135,20 +135,20 @@ def parse_headers(text: str) -> dict[str, tuple[str, ...]]:
     A line of blanks continues a field (pandas 2.0.3 has some within its license), and other characters that Python
     takes for line ends, such as the form feed, end no line here.
     """
-    fields: dict[str, list[str]] = {}
+    fields: dict[str, list[list[str]]] = {}
     current: list[str] | None = None
     for line in re.split("\r\n|\r|\n", text):
         if not line:
             break
         if line[0] in " \t":
-            if current:
-                current[-1] += "\n" + line.strip()
+            if current is not None:
+                current.append(line.strip())
             continue
         name, colon, value = line.partition(":")
         if colon:
-            current = fields.setdefault(name.strip().lower(), [])
-            current.append(value.strip())
-    return {name: tuple(values) for name, values in fields.items()}
+            current = [value.strip()]
+            fields.setdefault(name.strip().lower(), []).append(current)
+    return {name: tuple(map("\n".join, values)) for name, values in fields.items()}
 
 
 def canonical(name: str) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from packaging.markers import UndefinedEnvironmentName
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import cuda_part
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 
+LONGEST = 2000
+"""Characters of a requirement that is still worth parsing; fewer than the digits that Python makes a number of."""
 _MACHINES = {Machine.AMD64: "AMD64", Machine.X86: "x86", Machine.ARM64: "ARM64"}
 
 
@@ -33,11 +34,20 @@ def required_names(requires: tuple[str, ...], profile: Profile) -> frozenset[str
     return frozenset(name for name in (_name_on_windows(text, profile) for text in requires) if name)
 
 
+def parse_requirement(text: str) -> Requirement | None:
+    """A line of Requires-Dist taken apart, or None for one that is none; it comes from whoever made the wheel."""
+    if len(text) > LONGEST:
+        return None
+    try:
+        return Requirement(text)
+    except (ValueError, RecursionError):  # parentheses within parentheses; numbers that no integer may have
+        return None
+
+
 def _name_on_windows(text: str, profile: Profile) -> str:
     """The normalised name in a requirement, or nothing when its marker does not hold on the target."""
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement:
+    requirement = parse_requirement(text)
+    if requirement is None:
         match = _NAME.match(text)
         return re.sub(r"[-_.]+", "-", match[1]).lower() if match else ""
     return re.sub(r"[-_.]+", "-", requirement.name).lower() if holds_on_target(requirement, profile) else ""
@@ -59,7 +69,7 @@ def holds_on_target(requirement: Requirement, profile: Profile) -> bool:
     }
     try:
         return requirement.marker is None or requirement.marker.evaluate(environment)
-    except UndefinedEnvironmentName:
+    except (ValueError, RecursionError):  # a name that nobody defines, versions that cannot be compared
         return True
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
-from wheelfix.loader.others import holds_on_target
+from wheelfix.loader.others import holds_on_target, parse_requirement
 from wheelfix.model import Finding, Repairable, Severity
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule
@@ -87,9 +86,8 @@ def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None]:
     texts: list[str] = []
     allowed = SpecifierSet()
     for text in subject.wheel.metadata.requires_dist if subject.wheel is not None else ():
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
+        requirement = parse_requirement(text)
+        if requirement is None:
             continue
         if requirement.name.lower() == "numpy" and holds_on_target(requirement, subject.profile):
             texts.append(f"numpy{requirement.specifier}")
