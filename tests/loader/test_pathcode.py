@@ -67,6 +67,12 @@ HERE = "Lib/site-packages/pkg/__init__.py"
             ("Lib/site-packages/pkg/.data/lib",),
             id="function-of-the-same-file",
         ),
+        pytest.param(
+            "here = os.path.dirname(__file__)\nlibs = []\nlibs.append(os.path.join(here, 'libs'))\nlibs += ['more']\n"
+            "for lib in libs:\n    os.add_dll_directory(os.path.abspath(os.path.join(here, lib)))",
+            ("Lib/site-packages/pkg/libs", "Lib/site-packages/pkg/more"),
+            id="list-that-grows",
+        ),
         pytest.param("def f():\n    return f()\nos.add_dll_directory(f())", (), id="function-that-calls-itself"),
         pytest.param("os.add_dll_directory(os.environ['CUDA_PATH'] + r'\\bin')", (), id="unknown-is-left-out"),
         pytest.param("os.add_dll_directory(';'.join(['a', 'b']))", (), id="text-join-is-no-path"),

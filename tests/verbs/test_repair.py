@@ -245,6 +245,19 @@ def test_a_dll_elsewhere_in_the_wheel_is_copied_to_where_the_loader_looks(tmp_pa
     check_record_independently(result.output)
 
 
+def test_a_dll_that_code_may_find_is_not_copied(tmp_path):
+    """Two copies of one DLL in a process are worse than a folder that could not be read from the code."""
+    files = {
+        "pkg/__init__.py": b"import os\nos.add_dll_directory(os.path.join(unknown(), 'libs'))\nfrom . import _x\n",
+        "pkg/_x.cp311-win_amd64.pyd": forge_dll("_x.pyd", imports={"helper.dll": ["f"]}, exports=["PyInit__x"]),
+        "pkg/libs/helper.dll": forge_dll("helper.dll", exports=["f"]),
+    }
+    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    result = run(wheel, options(tmp_path))
+    assert result.outcome is Outcome.UNCHANGED
+    assert result.output.read_bytes() == wheel.read_bytes()
+
+
 def test_unknown_dlls_of_an_extension_package_go_to_libs_under_other_names(tmp_path):
     extension = forge_dll(
         "_x.pyd", imports={"zlib1x.dll": ["inflate"], "python311.dll": ["PyX"]}, exports=["PyInit__x"]

@@ -82,6 +82,11 @@ class _Reader(ast.NodeVisitor):
         self.generic_visit(node)
         self.values.assign(node.target.id, node.value)
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self.generic_visit(node)
+        if isinstance(node.target, ast.Name) and isinstance(node.op, ast.Add):
+            self.values.extend(node.target.id, node.value)
+
     def visit_For(self, node: ast.For) -> None:
         items = as_list(self.values.value(node.iter))
         if isinstance(node.target, ast.Name) and items:
@@ -126,6 +131,9 @@ class _Reader(ast.NodeVisitor):
         name = called(node)
         if node.args and name == "add_dll_directory":
             self.added += [_tidy(item) for item in as_list(self.values.value(node.args[0]))]
+        elif node.args and name in ("append", "extend") and isinstance(node.func, ast.Attribute):
+            if isinstance(node.func.value, ast.Name):
+                self.values.extend(node.func.value.id, node.args[0])
         elif node.args and name in _LOADERS:
             for item in filter(None, as_list(self.values.value(node.args[0]))):
                 target = _tidy(item)

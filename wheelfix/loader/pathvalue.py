@@ -64,6 +64,12 @@ class Values:
         if not (isinstance(node, ast.Constant) and node.value is None and name in self.names):
             self.names[name] = self.value(node)
 
+    def extend(self, name: str, node: ast.expr) -> None:
+        """Add what an expression gives to a list that has a name."""
+        known = self.names.get(name)
+        if isinstance(known, list):
+            self.names[name] = [*known, *as_list(self.value(node))]
+
     def value(self, node: ast.expr) -> Value:
         """The string or strings an expression gives, as far as that can be told."""
         if isinstance(node, ast.Constant):
@@ -222,9 +228,12 @@ def as_list(value: Value) -> list[str]:
 
 def join(parts: list[Value]) -> Value:
     """Join paths as ``os.path.join`` does, if all of them are known."""
-    if not parts or not all(isinstance(part, str) for part in parts):
+    known = [part.replace("\\", "/") for part in parts if isinstance(part, str)]
+    if not parts or len(known) < len(parts):
         return None
-    return posixpath.join(*(part.replace("\\", "/") for part in parts if isinstance(part, str)))
+    # A path that begins at site-packages is a whole one, and as with os.path.join what stands before it is forgotten.
+    start = max((at for at, part in enumerate(known) if part.startswith(SITE_PACKAGES)), default=0)
+    return posixpath.join(*known[start:])
 
 
 def called(node: ast.Call) -> str:

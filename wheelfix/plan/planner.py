@@ -13,7 +13,7 @@ from wheelfix.knowledge.families import family_of, is_test_artifact
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, ViewFile, base_name, parent
-from wheelfix.model import dll_key, fold
+from wheelfix.model import Severity, dll_key, fold
 from wheelfix.plan.model import Drop, Refusal, Rejected
 from wheelfix.plan.needs import Lack, destinations, lacks, matches_any, needers
 from wheelfix.plan.objections import objections
@@ -130,11 +130,22 @@ class Planner:
         if not folders:
             return False
         self.tried.update((dll_key(lack.name), folder) for folder in folders)
+        if self._may_be_found(lack):
+            return False
         if lack.present_at and self._copy_own(lack, folders):
             return True
         because = _because(self.view, lack)
         names = lack.names or self._by_pattern(lack)
         return any(self._take(lack, name, folders, str(lack.kind), because) for name in names)
+
+    def _may_be_found(self, lack: Lack) -> bool:
+        """Whether the scan has its doubts that a DLL of the wheel is out of reach: its code adds folders unread.
+
+        A second copy of a DLL that is found after all would be loaded beside the first.
+        """
+        places = {self.view.origin(path) for path in lack.present_at}
+        told = [f for f in self.before.report.findings if f.code == "WF305" and f.subject in places]
+        return any(finding.severity is not Severity.ERROR for finding in told)
 
     def _copy_own(self, lack: Lack, folders: tuple[str, ...]) -> bool:
         """Put a copy of a DLL that is in the wheel already where the loader looks."""
