@@ -45,12 +45,14 @@ class Assembly:
     def copy_members(self, source: Archive, members: Iterable[Member], rename: Mapping[str, str]) -> None:
         """Append old members under their new names, as the bytes they are."""
         run_start = run_end = 0
+        why_refused = source.why_refused
         for local in read_locals(source, members):
-            member = local.member
-            if not local.data or source.why_refused(member):
-                because = source.why_refused(member) or "there is no header before its data"
+            member, data, flags, extra, _, differences = local
+            if not data or why_refused(member):
+                because = why_refused(member) or "there is no header before its data"
                 raise CannotRepair(f"{source.path}: cannot copy {member.name!r}", because=because)
-            if not _in_order(local, rename):
+            usual = not (differences or extra or member.extra or flags & DESCRIPTOR or rename)
+            if not (usual and member.spelled is None) and not _in_order(local, rename):
                 self._copy(source, run_start, run_end)
                 run_start = run_end = 0
                 self.copy_packed(source, member, local.data, _header(local, rename.get(member.name, member.name)))
@@ -59,7 +61,7 @@ class Assembly:
                 self._copy(source, run_start, run_end)
                 run_start = member.header_offset
             offset = self._out.position + member.header_offset - run_start
-            run_end = local.end
+            run_end = data + member.csize
             if offset >= MAX32:
                 self._directory += _header(local, member.name).central(offset)
             else:

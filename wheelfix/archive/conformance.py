@@ -36,14 +36,16 @@ def header_faults(archive: Archive) -> tuple[ArchiveFault, ...]:
     refused = {fault.subject for fault in archive.faults if fault.kind in {"overlap", "out-of-bounds"}}
     ordered = sorted(archive.members, key=attrgetter("header_offset"))
     for local in read_locals(archive, ordered):
-        member = local.member
-        if local.differences or local.extra or member.extra or local.flags & DESCRIPTOR or member.is_dir:
+        member, data, flags, extra, _, differences = local
+        if differences or extra or member.extra or flags & DESCRIPTOR or member.name[-1:] == "/":
             faults.add(_member_faults(archive, local))
         if member.header_offset > at and not (at == 0 and shifted) and member.name not in refused:
             faults.add([_hidden(at, member.header_offset, member.name)])
-        end, odd_descriptor = _end_of(archive, local)
-        if odd_descriptor:
-            faults.add([ArchiveFault("data-descriptor", member.name, odd_descriptor, (UV, PYPI))])
+        end = data + member.csize
+        if flags & DESCRIPTOR:
+            end, odd_descriptor = _end_of(archive, local)
+            if odd_descriptor:
+                faults.add([ArchiveFault("data-descriptor", member.name, odd_descriptor, (UV, PYPI))])
         at = max(at, end)
     if at < archive.directory_at and not refused:
         faults.add([_hidden(at, archive.directory_at, "")])

@@ -56,9 +56,9 @@ def read_locals(archive: Archive, members: Iterable[Member]) -> Iterator[Local]:
         here = at - start
         # The same fields in the same order, so most headers compare as a whole.
         if (
-            window[here + 4 : here + 28] == directory[entry + 6 : entry + 30]
-            and window[here + 30 : here + name_end] == directory[entry + 46 : entry + 16 + name_end]
-            and window[here : here + 4] == b"PK\x03\x04"
+            window.startswith(directory[entry + 6 : entry + 30], here + 4)
+            and window.startswith(directory[entry + 46 : entry + 16 + name_end], here + 30)
+            and window.startswith(b"PK\x03\x04", here)
             and not flags & DESCRIPTOR
             and member.csize < MAX32
             and member.usize < MAX32

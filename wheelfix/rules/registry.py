@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib
-import importlib.resources
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -29,7 +28,8 @@ _MODULES = (
     "pe",
     "dependencies",
     "symbols",
-    "abi", "numpyabi",
+    "abi",
+    "numpyabi",
     "cuda",
     "coherence",
     "versions",
@@ -108,6 +108,8 @@ def page(code: str) -> str:
             f"there is no finding called {code!r}",
             hint=f"did you mean {' or '.join(close)}?" if close else "'wheelfix explain' lists them all",
         )
+    import importlib.resources  # 20 ms, for those who read pages
+
     file = importlib.resources.files("wheelfix.rules") / "pages" / f"{known.code}.md"
     return file.read_text(encoding="utf-8")
 
