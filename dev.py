@@ -8,7 +8,6 @@ python dev.py wine        hold the loader model against Wine of this machine's t
 python dev.py wine-x64    load real vendor DLLs and run torch's own loader under an x86_64 Wine
 python dev.py fetch       download the wheels that the real tier wants (add --all for every one)
 python dev.py real        scan, break and repair real wheels
-python dev.py fuzz        one minute of fuzzing
 python dev.py bench       measure against delvewheel, cp and the others
 python dev.py docs        build the documentation into site/
 python dev.py generate    write anew what is made from the code: reference pages, pictures, the benchmark table
@@ -51,7 +50,6 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "browser": ("test", [[*PYTEST, "-m", "browser"]]),
     "fetch": ("test", [["-m", "tests.real.fetch"]]),
     "real": ("test", [[*PYTEST, "-m", "real"]]),
-    "fuzz": ("test", [["-m", "fuzz", "--seconds", "60"]]),
     "bench": ("test", [["-m", "benchmarks"]]),
     "docs": ("docs", [["-m", "mkdocs", "build", "--strict", "--quiet"]]),
     "generate": ("", [["-m", "tools.make_docs"], ["-m", "tools.make_pictures"], ["-m", "tools.make_benchmark_table"]]),
