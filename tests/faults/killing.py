@@ -62,6 +62,8 @@ def run_child(arguments: list[str], temporary: Path, number: int = 0, delay: flo
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)
         tempfile.tempdir = str(temporary / "tmp")
+        for caught in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a shell lets jobs in the background ignore them
+            signal.signal(caught, signal.SIG_DFL)
         code = 99
         try:
             code = main(arguments)

@@ -21,7 +21,7 @@ _FILE_NAME = re.compile(
     r"-(?P<python>[^-\s]+)-(?P<abi>[^-\s]+)-(?P<platform>[^-\s]+)\.whl",
     re.IGNORECASE,
 )
-_HEADER_LIMIT = 16 << 20
+_HEADER_LIMIT = 4 << 20
 Headers = "Mapping[str, tuple[str, ...]]"
 
 WHEEL_KINDS: dict[str, str] = {

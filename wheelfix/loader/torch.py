@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 PACKAGE = f"{SITE_PACKAGES}/torch"
 LIB = f"{PACKAGE}/lib"
 
-_VERSION = re.compile(r"^__version__\s*(?::[^=\n]*)?=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
-_CUDA = re.compile(r"^cuda\s*(?::[^=\n]*)?=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
+_VERSION = re.compile(r"^__version__\s*(?::[^=\n]*)?=\s*['\"]([^'\"\n]{1,100})['\"]", re.MULTILINE)
+_CUDA = re.compile(r"^cuda\s*(?::[^=\n]*)?=\s*['\"]([0-9]{1,4}(?:\.[0-9]{1,4})*)['\"]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
