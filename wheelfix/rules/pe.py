@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.model import Edge, EdgeKind, Finding, Image, InView, Machine, Repairable, Severity, dll_key
-from wheelfix.rules.context import Subject, base
+from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
 
@@ -116,7 +116,8 @@ def debug_crt(subject: Subject) -> Iterator[Finding]:
         wanted = sorted({item.dll for item in image.imports if is_debug_crt(item.dll)}, key=dll_key)
         if not wanted:
             continue
-        loaded = subject.reached(path)
+        loaded, twin = subject.reached(path), _release_twin(subject, path)
+        unloaded = f"; {twin} is its release twin, and nothing" if twin else "; nothing"
         names = ", ".join(wanted)
         yield finding(
             "WF205",
@@ -125,16 +126,24 @@ def debug_crt(subject: Subject) -> Iterator[Finding]:
             + (
                 f"; loading it fails with error 126 elsewhere{_mixed(subject, path)}"
                 if loaded
-                else "; nothing in the wheel is known to load it"
+                else f"{unloaded} in the wheel is known to load it"
             ),
             hint=(
-                "build it in Release or RelWithDebInfo configuration; the debug runtime may not be redistributed"
-                if loaded
-                else f"leave {base(path)} out of the wheel if it is only the debug twin of a release DLL"
+                f"leave {base(path)} out of the wheel"
+                if twin and not loaded
+                else "build it in Release or RelWithDebInfo configuration; the debug runtime may not be redistributed"
             ),
-            evidence={"imports": [*wanted], "loaded": loaded},
-            severity=Severity.ERROR if loaded else Severity.INFO,
+            evidence={"imports": [*wanted], "loaded": loaded, "twin": twin},
+            severity=Severity.ERROR if loaded else Severity.INFO if twin else Severity.WARNING,
         )
+
+
+def _release_twin(subject: Subject, path: str) -> str:
+    """Return the DLL beside a debug build that is the same without ``d`` or ``_debug`` in its name, or nothing."""
+    stem, _, ending = base(path).rpartition(".")
+    names = {f"{stem.lower().removesuffix(suffix)}.{ending.lower()}" for suffix in ("d", "_d", "_debug", "-debug")}
+    beside = (other for other in subject.images if other != path and folder(other) == folder(path))
+    return next((base(other) for other in beside if base(other).lower() in names), "")
 
 
 def _mixed(subject: Subject, path: str) -> str:
