@@ -324,8 +324,7 @@ class _Teller:
     def add(self, result: Repaired) -> None:
         """Tell one result."""
         target = str(result.output) if result.output else ""
-        if result.outcome.value == "planned":
-            self.incomplete |= any(item.required and not item.allowed for item in result.plan.remaining)
+        self.incomplete |= bool(result.faults)
         if self.args.format == "json":
             entry: dict[str, Json] = {"path": result.plan.wheel.path, "outcome": str(result.outcome)}
             entry |= {"output": target or None, "plan": result.plan.to_json()}
@@ -334,7 +333,13 @@ class _Teller:
         from wheelfix.report.text.plan import render_plan
 
         text = render_plan(
-            result.plan, str(result.outcome), target, self.look, verbose=self.args.verbose, quiet=self.args.quiet
+            result.plan,
+            str(result.outcome),
+            target,
+            self.look,
+            faults=result.faults,
+            verbose=self.args.verbose,
+            quiet=self.args.quiet,
         )
         if self.args.output is None:
             sys.stdout.write(text)

@@ -37,6 +37,8 @@ class Repaired:
     """None when a lock was replayed, which scans nothing."""
     after: ScanReport | None
     size: int = 0
+    faults: tuple[str, ...] = ()
+    """For a dry run: why nothing would be written; empty when the wheel would be made."""
 
 
 def target_of(path: Path, plan: Plan, options: RepairOptions) -> Path:

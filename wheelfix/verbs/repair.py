@@ -42,9 +42,10 @@ def repair(
         from wheelfix.verbs.examine import again
 
         planned = make_plan(before, index, options, again(before, options), archive)
+        faults = _lasting_faults(planned, before.report)
         if dry_run:
-            return Repaired(Outcome.PLANNED, planned.plan, None, before.report, planned.after.report)
-        _refuse_if_broken(planned, before.report, path)
+            return Repaired(Outcome.PLANNED, planned.plan, None, before.report, planned.after.report, faults=faults)
+        _refuse_if_broken(faults, planned, path)
         target = target_of(path, planned.plan, options)
         if not planned.plan.changes:
             return Repaired(Outcome.UNCHANGED, planned.plan, keep(archive, target), before.report, before.report)
@@ -61,8 +62,8 @@ def repair(
         return Repaired(Outcome.REPAIRED, planned.plan, target, before.report, planned.after.report, written.size)
 
 
-def _refuse_if_broken(planned: Planned, before: ScanReport, path: Path) -> None:
-    """CannotRepair if the wheel would not load, or if the archive has a fault that writing it anew does not mend."""
+def _lasting_faults(planned: Planned, before: ScanReport) -> tuple[str, ...]:
+    """Why the wheel would still not load, and what of the archive writing it anew does not mend."""
     from wheelfix.plan.make import still_broken
 
     faults = still_broken(planned)
@@ -70,6 +71,11 @@ def _refuse_if_broken(planned: Planned, before: ScanReport, path: Path) -> None:
         lasting = finding.code < "WF2" and finding.repairable is Repairable.NEVER
         if lasting and finding.severity is Severity.ERROR:
             faults += (f"{finding.code} {finding.subject}: {finding.message}",)
+    return faults
+
+
+def _refuse_if_broken(faults: tuple[str, ...], planned: Planned, path: Path) -> None:
+    """CannotRepair if something would still be wrong."""
     if faults:
         lacking = [item for item in planned.plan.remaining if item.required and not item.allowed]
         hint = "name where it lies with --root, or accept it with --allow-missing NAME"

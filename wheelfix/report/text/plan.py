@@ -8,6 +8,8 @@ from wheelfix.report.text.canvas import Canvas
 from wheelfix.report.words import count
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from wheelfix.plan.model import Addition, Plan, Remaining
     from wheelfix.report.look import Look
 
@@ -23,9 +25,19 @@ def size_text(size: float) -> str:
 
 
 def render_plan(
-    plan: Plan, outcome: str, target: str, look: Look, *, verbose: bool = False, quiet: bool = False
+    plan: Plan,
+    outcome: str,
+    target: str,
+    look: Look,
+    *,
+    faults: Sequence[str] = (),
+    verbose: bool = False,
+    quiet: bool = False,
 ) -> str:
-    """Return the plan; ``outcome`` is ``planned``, ``repaired`` or ``unchanged``, ``target`` where the wheel is."""
+    """Return the plan; ``outcome`` is ``planned``, ``repaired`` or ``unchanged``, ``target`` where the wheel is.
+
+    ``faults`` are what would keep a planned wheel from being written.
+    """
     canvas = Canvas(look)
     name = plan.wheel.path.replace("\\", "/").rpartition("/")[2]
     style = {"repaired": "good", "unchanged": "good", "planned": "warn"}.get(outcome, "bad")
@@ -34,11 +46,10 @@ def render_plan(
         _changes(canvas, plan, verbose=verbose)
         _leftovers(canvas, plan)
     if outcome == "planned":
-        blocked = [item.name for item in plan.remaining if item.required and not item.allowed]
         canvas.blank()
-        if blocked:
-            canvas.paragraph(f"Nothing would be written: {', '.join(blocked)} would still be missing.")
-        else:
+        for fault in faults:
+            canvas.paragraph(fault, lead=("Nothing would be written: ", "bad"))
+        if not faults:
             canvas.paragraph("Nothing was written. Without --dry-run the wheel is made as shown.")
     elif target:
         if not quiet:
