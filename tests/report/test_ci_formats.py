@@ -37,7 +37,7 @@ def with_finding(**settings) -> object:
 class TestGithub:
     def test_nothing_in_a_name_becomes_a_command(self):
         text = github.render_scan([with_finding(message="a\n::stop-commands::x\r\n100%", hint="b\n::add-mask::c")])
-        assert text.splitlines()[0].endswith("::a%0A::stop-commands::x%0D%0A100%25%0Ahint: b%0A::add-mask::c")
+        assert text.splitlines()[0].endswith(r"::a\n::stop-commands::x\r\n100%25%0Ahint: b\n::add-mask::c")
         assert len(text.splitlines()) == 2
 
     def test_a_path_with_commas_and_colons_stays_one_property(self):
@@ -67,7 +67,7 @@ class TestJunit:
     def test_characters_that_xml_cannot_hold(self):
         text = junit.render_scan([with_finding(message="a\x00\x1b\ud800<&>\u4e2d", subject="\x07")])
         (failure,) = ET.fromstring(text).findall(".//failure")
-        assert failure.get("message") == "a\ufffd\ufffd\ufffd<&>\u4e2d"
+        assert failure.get("message") == "a\\x00\\x1b?<&>\u4e2d"
 
 
 class TestMarkdown:

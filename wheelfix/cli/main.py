@@ -198,11 +198,13 @@ OS_HINTS = {
 
 def say_error(what: str, because: str = "", hint: str = "") -> None:
     """Print one error in layers: what happened, because of what, what to try."""
-    say(f"wheelfix: error: {what}")
+    from wheelfix.report.words import legible
+
+    say(f"wheelfix: error: {legible(what)}")
     if because:
-        say(f"  because: {because}")
+        say(f"  because: {legible(because)}")
     if hint:
-        say(f"  hint: {hint}")
+        say(f"  hint: {legible(hint)}")
 
 
 def say(line: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.model import Finding, ScanReport, Severity
 from wheelfix.report.formats import DEFAULT, Context, Failure
-from wheelfix.report.words import count, label, sentence
+from wheelfix.report.words import count, label, legible, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,9 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (),
         for report in reports:
             lines += _annotations(report, severity, context)
         if severity is Severity.ERROR:
-            lines += [_command("error", failure.path, "cannot be read", str(failure.error)) for failure in failures]
+            lines += [
+                _command("error", failure.path, "cannot be read", legible(str(failure.error))) for failure in failures
+            ]
     # A line that begins with two colons is a command, whoever wrote it: ours begin with a word.
     lines += [f"wheelfix: {report.verdict}: {_one_line(label(report))}" for report in reports]
     return "".join(f"{line}\n" for line in lines)
@@ -38,12 +40,12 @@ def _annotations(report: ScanReport, severity: Severity, context: Context) -> li
             groups.setdefault(finding.code, []).append(finding)
     lines: list[str] = []
     for code, members in groups.items():
-        texts = [sentence(member) for member in members[:SHOWN]]
+        texts = [legible(sentence(member)) for member in members[:SHOWN]]
         if len(members) > SHOWN:
             texts.append(f"and {len(members) - SHOWN} more")
-        texts += list(dict.fromkeys(f"hint: {member.hint}" for member in members[:SHOWN] if member.hint))
+        texts += list(dict.fromkeys(f"hint: {legible(member.hint)}" for member in members[:SHOWN] if member.hint))
         if report.first_failure is not None and severity is Severity.ERROR and not lines:
-            texts.insert(0, report.first_failure.message)
+            texts.insert(0, legible(report.first_failure.message))
         title = f"{code} {members[0].name}" + (f" ({count(len(members), 'time')})" if len(members) > 1 else "")
         lines.append(_command(COMMANDS[severity], report.path, f"{title} in {label(report)}", "\n".join(texts)))
     return lines
@@ -58,8 +60,8 @@ def _data(text: str) -> str:
 
 
 def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return _data(legible(text)).replace(":", "%3A").replace(",", "%2C")
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(legible(text).split())

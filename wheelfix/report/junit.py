@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 from wheelfix.report.formats import DEFAULT, Context, Failure
-from wheelfix.report.words import label, sentence
+from wheelfix.report.words import label, legible, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (),
         suite = ET.SubElement(root, "testsuite", name=_clean(failure.path), tests="1", failures="0", errors="1")
         case = ET.SubElement(suite, "testcase", classname=_clean(failure.path), name="can be read", time="0")
         error = ET.SubElement(case, "error", message=_clean(failure.error.what), type=type(failure.error).__name__)
-        error.text = _clean("\n".join(part for part in (failure.error.because, failure.error.hint) if part))
+        error.text = "\n".join(_clean(part) for part in (failure.error.because, failure.error.hint) if part)
     for total in ("tests", "failures", "errors"):
         root.set(total, str(sum(int(suite.get(total, "0")) for suite in root)))
     ET.indent(root)
@@ -49,9 +49,9 @@ def _suite(root: ET.Element, report: ScanReport, context: Context) -> None:
         if context.fails(report, finding):
             failed += 1
             failure = ET.SubElement(case, "failure", message=_clean(finding.message), type=finding.severity.value)
-            failure.text = _clean(_text(finding, report))
+            failure.text = _text(finding, report)
         else:
-            ET.SubElement(case, "system-out").text = _clean(f"{finding.severity}: {_text(finding, report)}")
+            ET.SubElement(case, "system-out").text = f"{finding.severity}: {_text(finding, report)}"
     if not len(suite):
         ET.SubElement(suite, "testcase", classname=name, name="no findings", time="0")
     suite.set("tests", str(len(suite)))
@@ -65,8 +65,8 @@ def _text(finding: Finding, report: ScanReport) -> str:
         parts.append(f"hint: {finding.hint}")
     if report.first_failure is not None and finding.severity == "error":
         parts.append(f"the import will raise: {report.first_failure.message}")
-    return "\n".join(parts)
+    return "\n".join(map(_clean, parts))
 
 
 def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("\ufffd", text)
+    return _FORBIDDEN.sub("\ufffd", legible(text))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.model import Finding, ScanReport, Severity, Verdict
 from wheelfix.report.formats import DEFAULT, Context, Failure
-from wheelfix.report.words import count, import_statement, label, sentence, short_path
+from wheelfix.report.words import count, import_statement, label, legible, sentence, short_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -84,18 +84,19 @@ def _what(finding: Finding) -> str:
 
 def escape(text: str) -> str:
     """Return text that Markdown shows as it stands, on one line, also inside a table."""
-    line = " ".join(text.split())
+    line = legible(" ".join(text.split()))
     return re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", line)
 
 
 def code(text: str) -> str:
     """Return text as inline code, also inside a table."""
-    line = " ".join(text.split()).replace("|", "\\|")
+    line = legible(" ".join(text.split())).replace("|", "\\|")
     return f"`` {line} ``" if "`" in line else f"`{line}`"
 
 
 def fence(text: str) -> Iterable[str]:
     """Return text as a code block, with a fence that it does not contain."""
+    text = "\n".join(map(legible, text.split("\n")))
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     mark = "`" * max(3, longest + 1)
     return (f"{mark}text", text, mark)

@@ -6,6 +6,8 @@ import functools
 import io
 from typing import TYPE_CHECKING, TypeAlias
 
+from wheelfix.report.words import legible
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -140,8 +142,8 @@ class Canvas:
                 self._console.print((head if number == 0 else Text(" " * before)) + part, soft_wrap=True)
 
     def plain(self, text: str) -> str:
-        """Return the text as this canvas can show it: one line's worth of control characters made visible."""
-        visible = "".join(char if char.isprintable() or char in "\n" else _escape(char) for char in text)
+        """Return the text as this canvas can show it, on one line, with control characters made visible."""
+        visible = legible(text)
         return visible if self.look.unicode else visible.translate(_ASCII)
 
     def _unstyled(self, spans: Iterable[Span]) -> str | None:
@@ -159,10 +161,3 @@ class Canvas:
             content, style = span if isinstance(span, tuple) else (span, "")
             text.append(self.plain(content), STYLES.get(style, style) or None)
         return text
-
-
-def _escape(char: str) -> str:
-    """Show a control character instead of obeying it: a file name must not move the cursor."""
-    if char in "\t\u00a0":
-        return " "
-    return "?" if 0xD800 <= ord(char) <= 0xDFFF else char.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,89 @@
+"""Names that would speak to a terminal, a CI system or a browser, if they were printed as they stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.archive.byhand import Entry, build_zip, wheel_entries
+from tests.faults.workshop import wheelfix
+from wheelfix.errors import Exit
+from wheelfix.pe.forge import forge_dll
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TITLE, CLEAR = "\x1b]0;owned\x07", "\x1b[2J"
+COMMAND = "\n::add-mask::owned\r::error::owned"
+MARKUP = "<script>alert('owned')</script><img src=x onerror=owned>"
+HIDDEN = "\u202egnp.exe"
+DLL = f"{TITLE}{CLEAR}evil{COMMAND}{MARKUP}.dll"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    module = forge_dll(
+        "ext.pyd",
+        imports={DLL: [f"f{CLEAR}{COMMAND}"], "pkg.dll": [f"g{CLEAR}"]},
+        exports=["PyInit_ext", f"e{TITLE}"],
+        version=(1, 2, 3, 4),
+        version_strings={"CompanyName": f"Owned{CLEAR}{COMMAND}"},
+    )
+    entries = [
+        Entry("pkg/ext.cp311-win_amd64.pyd", module),
+        Entry("pkg/pkg.dll", forge_dll("pkg.dll", exports=["h"])),
+        Entry(f"pkg/a{CLEAR}{COMMAND}.dll", b"MZ"),
+        Entry(f"pkg/b{HIDDEN}.dll", b""),
+        Entry(f"pkg/{MARKUP.replace('/', '')}.dll", b""),
+    ]
+    path = tmp_path_factory.mktemp("dist") / "pkg-1.0-cp311-cp311-win_amd64.whl"
+    path.write_bytes(build_zip(wheel_entries(entries)))
+    return path
+
+
+def must_be_mute(text: str) -> None:
+    """Nothing that a terminal obeys, and no line that a CI system takes for a command of the attacker."""
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\r" not in text
+    lines = [line.strip() for line in text.splitlines()]
+    assert not [line for line in lines if line.startswith(("::add-mask", "::error::owned"))]
+
+
+@pytest.mark.parametrize("kind", ["text", "github", "markdown", "junit", "sarif", "json"])
+@pytest.mark.parametrize("colour", ["0", "1"], ids=["plain", "colour"])
+def test_reports(wheel: Path, kind: str, colour: str) -> None:
+    variables = {"FORCE_COLOR": "1"} if colour == "1" else {"NO_COLOR": "1"}
+    done = wheelfix("scan", str(wheel), "-v", "--no-discover", "--no-config", "--format", kind, **variables)
+    assert done.code == Exit.FINDINGS
+    out = done.out
+    if colour == "1" and kind == "text":
+        assert TITLE not in out
+        assert CLEAR not in out
+        out = out.replace("\x1b[", "")
+    must_be_mute(out)
+    must_be_mute(done.err)
+
+
+def test_a_page_runs_no_script_of_the_wheel(wheel: Path) -> None:
+    page = wheelfix("scan", str(wheel), "-v", "--no-discover", "--no-config", "--format", "html").out
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "\x1b" not in page
+
+
+@pytest.mark.parametrize("command", ["verify", "repair"])
+def test_other_commands(wheel: Path, command: str, tmp_path: Path) -> None:
+    more = ["--no-discover", "-w", str(tmp_path / "out"), "-v"] if command == "repair" else ["-v"]
+    done = wheelfix(command, str(wheel), "--no-config", *more)
+    assert done.code == Exit.FINDINGS
+    must_be_mute(done.out)
+    must_be_mute(done.err)
+
+
+def test_errors(tmp_path: Path) -> None:
+    for arguments in (["scan", f"{CLEAR}no.whl"], ["explain", f"WF{CLEAR}"], [f"sc{TITLE}an"], ["scan", f"--{CLEAR}"]):
+        done = wheelfix(*arguments, cwd=tmp_path)
+        assert done.code in (Exit.USAGE, Exit.BAD_INPUT)
+        must_be_mute(done.err)
