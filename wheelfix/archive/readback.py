@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.conformance import check_archive
@@ -11,7 +11,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import MAX_SIZE, Record, check_record, encode_digest, record_member
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
@@ -29,6 +29,10 @@ class ReadBack:
     """RECORD against the members: names, sizes, nothing twice."""
     damaged: tuple[str, ...]
     """New members whose bytes do not fit their CRC, size or RECORD row, with the reason."""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    """The reasons among them that lie in the bytes themselves, by name."""
+    stale: frozenset[str] = frozenset()
+    """The names among them that have another sha256 than RECORD says."""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -61,11 +65,15 @@ def read_back(
         wanted = sorted(set(new))
         members = [member for name in wanted if (member := archive.find(name)) is not None]
         damaged = [f"{name}: it is not in the wheel" for name in wanted if archive.find(name) is None]
+        unreadable: dict[str, str] = {}
+        stale: set[str] = set()
         found = digests(archive, members, jobs=jobs)
         for member in members:
             digest, row = found[member.entry], rows.get(member.name)
             if digest.error:
+                unreadable[member.name] = digest.error
                 damaged.append(f"{member.name}: {digest.error}")
             elif row is None or row.digest != encode_digest(digest.value):
+                stale.add(member.name)
                 damaged.append(f"{member.name}: its sha256 is not what RECORD says")
-        return ReadBack(check_archive(archive), faults, tuple(damaged))
+        return ReadBack(check_archive(archive), faults, tuple(damaged), unreadable, frozenset(stale))

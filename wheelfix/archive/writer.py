@@ -67,12 +67,14 @@ def write_wheel(
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
     check: Callable[[Path, Rendered], None] | None = None,
+    check_hashes: bool = False,
 ) -> Written:
     """Write the new edition of a wheel to ``target``, whole or not at all.
 
     CannotRepair if the edition makes no valid wheel; EnvironmentFailure if the disk, or an input that changed, stops
     us. ``progress`` is told how many bytes were written. ``check`` gets the whole wheel under its temporary name, and
-    its RECORD; what it raises keeps the wheel from getting its own.
+    its RECORD; what it raises keeps the wheel from getting its own. With ``check_hashes`` it also holds new members
+    against their rows, so that those whose hash is known need not be unpacked here as well.
     """
     jobs = jobs or default_jobs()
     arrangement = arrange(source, edition)
@@ -81,7 +83,7 @@ def write_wheel(
     with (
         AtomicFile(target) as out,
         Deflating(compressor or codec.Compressor.choose(), jobs) as deflating,
-        _Hashing(edition.add, jobs) as hashing,
+        _Hashing([new for new in edition.add if not (check_hashes and new.sha256)], jobs) as hashing,
     ):
         assembly = Assembly(out, progress)
         adding = _Adding(assembly, deflating, stamp, arrangement.replaced)
@@ -146,14 +148,14 @@ class _Adding:
         self._replaced = replaced
 
     def add(self, new: NewMember) -> Added:
-        """Append one new member; the hash of a packed one is still empty."""
+        """Append one new member; the hash of a packed one is only what the plan says, if anything."""
         header = self._header(new)
         if new.packed is not None and new.packed[1].method == codec.DEFLATED:
             archive, member = new.packed
             data, _ = archive.data_span(member)
             about = {"crc": member.crc, "csize": member.csize, "usize": member.usize}
             self._assembly.copy_packed(archive, member, data, header.with_data(method=codec.DEFLATED, **about))
-            return Added(new.name, "", member.usize, member.csize)
+            return Added(new.name, new.sha256.lower(), member.usize, member.csize)
         from wheelfix.pe.stream import FileSource, MemorySource
 
         if new.path is not None:
@@ -224,8 +226,13 @@ class _Hashing:
 def _check_hash(new: NewMember, found: str) -> None:
     """EnvironmentFailure if the bytes are not those of the plan."""
     if new.sha256 and new.sha256.lower() != found:
-        raise EnvironmentFailure(
-            f"{new.origin} is not the file that was planned",
-            because=f"its sha256 is {found}, the plan says {new.sha256}",
-            hint="plan again; something changed the file meanwhile",
-        )
+        raise not_as_planned(new, f"its sha256 is {found}, the plan says {new.sha256}")
+
+
+def not_as_planned(new: NewMember, because: str) -> EnvironmentFailure:
+    """Return the failure for bytes that are not those of the plan."""
+    return EnvironmentFailure(
+        f"{new.origin} is not the file that was planned",
+        because=because,
+        hint="plan again; something changed the file meanwhile",
+    )

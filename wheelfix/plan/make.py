@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -56,6 +57,7 @@ def make_plan(
     facts = replace(before.facts, info=mended, faults=(), record_faults=())
     after = examine(planner.view, facts)
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
+    _read_sources(chosen, index, options.scan.jobs)
     additions = tuple(_addition(entry, planner, entry.path in mangled) for entry in chosen)
     plan = Plan(
         wheel=reference(archive, before, seal=options.seal),
@@ -135,6 +137,15 @@ def _of_others(after: Examination) -> tuple[str, ...]:
             if isinstance(edge.provider, Missing):
                 found[edge.name] = None
     return tuple(sorted(found))
+
+
+def _read_sources(chosen: tuple[Chosen, ...], index: RootIndex, jobs: int) -> None:
+    """Read what the plan tells of each file, several at a time, the largest first."""
+    files = sorted({entry.file for entry in chosen if entry.file is not None}, key=lambda file: (-file.size, file.path))
+    for file in files:
+        index.packed(file)
+    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+        list(pool.map(index.read_whole, files))
 
 
 def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:

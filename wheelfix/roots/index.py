@@ -16,6 +16,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from wheelfix.archive import codec
+from wheelfix.archive.hashing import HashedReading
 from wheelfix.archive.reader import Archive, Member
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import Malformed, dll_key, fold
@@ -201,6 +203,26 @@ class RootIndex:
                 found = Signature("unreadable", reason=str(exc))
             self._signatures[_ident(file)] = found
         return self._signatures[_ident(file)]
+
+    def read_whole(self, file: RootFile) -> None:
+        """Learn signature, digest and version of a file at once: a wheel's member is then unpacked only once.
+
+        Safe from several threads for different files, once :meth:`packed` was asked about each.
+        """
+        key, packed = _ident(file), self.packed(file)
+        if packed is not None and packed[1].method == codec.DEFLATED and key not in self._digests:
+            try:
+                reading = HashedReading(*packed)
+            except InputError:
+                return  # whoever asks for one of the facts is told why
+            self._signatures[key] = read_signature(reading.source)
+            digest = reading.finish()
+            if digest is not None:
+                self._digests[key] = digest.value.hex()
+                self._versions[key] = read_version(reading.source)
+        self.signature(file)
+        self.sha256(file)
+        self.version(file)
 
     def sha256(self, file: RootFile) -> str:
         """Return the digest of a file's bytes, in hexadecimal; read once."""

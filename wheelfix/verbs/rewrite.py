@@ -11,7 +11,7 @@ from wheelfix.archive.hashing import digests
 from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.record import read_record
-from wheelfix.archive.writer import write_wheel
+from wheelfix.archive.writer import not_as_planned, write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.plan.sbom import FILE_NAME, make_sbom
 
@@ -59,7 +59,7 @@ def rewrite(
         rows=tuple(_kept_rows(archive, info, stale)),
     )
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    right = _must_be_right(archive, (member.name for member in new), options.scan)
+    right = _must_be_right(archive, new, options.scan)
     in_place = _is_in_place(archive, target)
 
     def check(path: Path, written: Rendered) -> None:
@@ -73,7 +73,8 @@ def rewrite(
                 hint="run again",
             )
 
-    return write_wheel(archive, target, edition, compressor=compressor, jobs=options.scan.jobs, check=check)
+    jobs = options.scan.jobs
+    return write_wheel(archive, target, edition, compressor=compressor, jobs=jobs, check=check, check_hashes=True)
 
 
 def _is_in_place(archive: Archive, target: Path) -> bool:
@@ -129,9 +130,9 @@ def _kept_rows(archive: Archive, info: WheelInfo, stale: set[str]) -> Iterator[R
             yield row
 
 
-def _must_be_right(archive: Archive, new: Iterable[str], options: ScanOptions) -> Callable[[Path, Rendered], None]:
+def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions) -> Callable[[Path, Rendered], None]:
     """A check of a wheel just written, which may keep the oddities of old members but gets no new ones."""
-    names = sorted(new)
+    names = sorted(member.name for member in new)
     before = {(fault.kind, fault.subject) for fault in archive.faults}
 
     def check(path: Path, written: Rendered) -> None:
@@ -139,6 +140,11 @@ def _must_be_right(archive: Archive, new: Iterable[str], options: ScanOptions) -
             found = read_back(path, names, jobs=options.jobs, limits=options.limits, written=written)
         except InputError as exc:
             raise EnvironmentFailure("the wheel that was written cannot be read back", because=str(exc)) from exc
+        for member in new:
+            if member.packed is not None and member.name in found.unreadable:
+                raise CannotRepair(f"cannot vendor {member.origin}", because=found.unreadable[member.name])
+            if member.packed is not None and member.name in found.stale:
+                raise not_as_planned(member, f"its sha256 is not {member.sha256}, as the plan says")
         faults = [
             f"{fault.subject}: {fault.message}" for fault in found.archive if (fault.kind, fault.subject) not in before
         ]
