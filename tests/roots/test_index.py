@@ -12,7 +12,7 @@ import pytest
 
 from tests.roots.trees import dll, grow, link
 from tests.support.wheels import build_wheel
-from wheelfix.errors import EnvironmentFailure
+from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import Image, Malformed
 from wheelfix.roots.family import family_files
 from wheelfix.roots.host import Host
@@ -198,3 +198,28 @@ def test_of_mkl_comes_what_is_used_and_not_the_whole_folder(tmp_path: Path) -> N
     index = RootIndex([named_root(tmp_path, Host())])
     (file,) = index.candidates("mkl_intel_thread.2.dll")
     assert [sibling.name for sibling in family_files(index, file)] == wanted
+
+
+@pytest.mark.parametrize("damaged", [False, True], ids=["whole", "damaged"])
+def test_a_file_that_is_read_whole_has_the_facts_that_are_read_one_by_one(tmp_path: Path, damaged: bool) -> None:
+    path = build_wheel(tmp_path, "x", "1", "py3-none-any", {"x/a.dll": dll("a.dll", "hello", size=50_000)})
+    if damaged:
+        data = bytearray(path.read_bytes())
+        with zipfile.ZipFile(path) as archive:
+            data[archive.getinfo("x/a.dll").header_offset + 60] ^= 0xFF
+        path.write_bytes(data)
+
+    def facts(*, whole: bool) -> list[str]:
+        found = []
+        with RootIndex([named_root(path, HOST)]) as index:
+            (file,) = index.candidates("a.dll")
+            asks = [lambda: index.read_whole(file)] if whole else []
+            asks += [lambda: index.signature(file), lambda: index.version(file), lambda: index.sha256(file)]
+            for ask in asks:
+                try:
+                    found.append(repr(ask()))
+                except InputError as exc:
+                    found.append(exc.what)
+        return found[1:] if whole else found
+
+    assert facts(whole=True) == facts(whole=False)
