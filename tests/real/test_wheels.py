@@ -14,7 +14,8 @@ import pytest
 from tests.real.listing import Listed, listed
 from tests.support.tiers import wheel, wheel_at_hand, wheels_folder
 from wheelfix.model import EdgeKind, Image, Severity
-from wheelfix.options import RootOptions, ScanOptions
+from wheelfix.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.verbs.repair import repair_wheel
 from wheelfix.verbs.scan import scan
 
 if TYPE_CHECKING:
@@ -60,6 +61,19 @@ def test_a_scan_says_what_is_known(entry: Listed) -> None:
     assert missing == set(entry.missing), entry.why
     assert set(entry.notes) <= notes, entry.why
     assert (report.first_failure.message if report.first_failure else "") == entry.failure, entry.why
+
+
+SMALL = [entry for entry in AT_HAND if not wheel_at_hand(entry.file) or wheel(entry.file).stat().st_size < 32 << 20]
+
+
+@pytest.mark.parametrize("entry", SMALL, ids=title)
+def test_a_repair_without_roots_changes_nothing_but_wrong_records(entry: Listed) -> None:
+    """What a plan adds by itself are second copies of DLLs that a wheel has already: none of these needs one."""
+    options = RepairOptions(trust_record=True, scan=ScanOptions(roots=RootOptions(discover=False)))
+    plan = repair_wheel(wheel(entry.file), options, dry_run=True).plan
+    assert (plan.additions, plan.drops, plan.renames) == ((), (), ())
+    assert {mend.code for mend in plan.mends} >= {code for code in entry.findings if code < "WF2"}
+    assert bool(plan.mends) == any(code < "WF2" for code in entry.findings)
 
 
 @pytest.mark.parametrize("entry", [one for one in AT_HAND if one.file.startswith(SECOND_READER)], ids=title)
