@@ -66,6 +66,8 @@ def wheel(name: str, *, optional: bool = False) -> Path:
     path = wheels_folder() / name
     if not path.is_file():
         reason = f"{name} is not in {wheels_folder()} (python -m tests.real.fetch --all)"
+        if next(wheels_folder().glob("*.whl"), None) is None:  # one line for all of them
+            reason = f"there are no wheels in {wheels_folder()} (python -m tests.real.fetch)"
         if not optional and name in {entry.file for entry in listed() if entry.in_ci}:
             unavailable(reason)
         pytest.skip(reason)
