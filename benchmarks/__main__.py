@@ -41,8 +41,9 @@ def main(argv: list[str] | None = None) -> int:
         bench = Bench(Material(folder / "material"), tools)
         known: dict[tuple[str, ...], Cost] = {}
         tasks = [_measure(JOBS[key](bench), rounds, folder / "run", known, peers=not options.no_peers) for key in keys]
-        command = " ".join(["python -m benchmarks", *arguments])
-        results = {**_machine(command), "versions": tools.versions(), "rounds": rounds, "tasks": tasks}
+        loads = [task["load_before"] for task in tasks]
+        command = " ".join(["python -m benchmarks", *(word for word in arguments if word not in JOBS)])
+        results = {**_machine(command, max(loads)), "versions": tools.versions(), "rounds": rounds, "tasks": tasks}
     if not options.dry_run:
         RESULTS.write_text(json.dumps(_merged(results), indent=2) + "\n", encoding="utf-8", newline="\n")
         print(f"wrote {RESULTS.name}; python dev.py generate puts it into the README")
@@ -132,9 +133,11 @@ def _print(task: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _machine(command: str) -> dict[str, Any]:
+def _machine(command: str, load: float) -> dict[str, Any]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     machine = f"{cores} cores, {platform.machine()}, {platform.system()} {platform.release().split('-')[0]}"
+    if load > 1:  # our own work leaves about one behind
+        machine += f", busy with other work (load {load:.0f})"
     today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
     return {"machine": f"{machine}, Python {platform.python_version()}, {today}", "date": today, "command": command}
 
@@ -147,6 +150,8 @@ def _merged(results: dict[str, Any]) -> dict[str, Any]:
         return results
     tasks = {task["key"]: {**task, "measured": task.get("measured", old["date"])} for task in old["tasks"]}
     tasks |= {task["key"]: task for task in results["tasks"]}
+    loads = [task["load_before"] for task in tasks.values()]
+    results = {**results, **_machine(results["command"], max(loads))}
     return {**results, "tasks": [tasks[key] for key in JOBS if key in tasks]}
 
 

@@ -135,7 +135,9 @@ def _repair(bench: Bench, wheel: Path, *words: str | Path) -> tuple[str | Path, 
 def _slow_peers(bench: Bench) -> Iterator[Contender]:
     wheel = shlex.quote(str(bench.material.torch_without_openmp()))
     folder = shlex.quote(str(bench.material.openmp_folder()))
-    options = f"--analyze-existing --ignore-existing --add-path {folder}"
+    # Elsewhere than on Windows delvewheel finds no Visual C++ runtime and stops, unless it is told to leave it out.
+    runtime = "msvcp140.dll:msvcp140_1.dll:vcruntime140.dll:vcruntime140_1.dll"
+    options = f"--analyze-existing --ignore-existing --add-path {folder} --exclude {runtime}"
     yield from bench.peers("delvewheel repair", "delvewheel", f"{{tool}} repair {options} -w out {wheel}")
     unpack = f"{{tool}} unpack -d x {wheel}; cp {folder}/libiomp5md.dll x/torch-2.7.1/torch/lib; mkdir out"
     yield from bench.peers("wheel unpack, wheel pack", "wheel", f"{unpack}; {{tool}} pack -d out x/torch-2.7.1")
