@@ -13,6 +13,7 @@ from wheelfix.roots.named import named_root
 if TYPE_CHECKING:
     from wheelfix.options import RootOptions
     from wheelfix.roots.host import Host
+    from wheelfix.roots.late import Candidates
     from wheelfix.roots.root import Root
 
 
@@ -31,7 +32,7 @@ def gather_roots(options: RootOptions, host: Host) -> tuple[Root, ...]:
     return (*named, *discovered, *path)
 
 
-def list_candidates(index: RootIndex, name: str) -> tuple[Candidate, ...]:
+def list_candidates(index: Candidates, name: str) -> tuple[Candidate, ...]:
     """The files of that name in the roots, as a report shows them."""
     return tuple(
         Candidate(file.location, str(file.root.path), file.version_hint, f"{file.origin}, {file.root.learned}")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import Resolution
     from wheelfix.options import RepairOptions, ScanOptions
-    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.late import Candidates
     from wheelfix.verbs.scan import Progress
 
 _PLATFORMS = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
@@ -37,7 +37,7 @@ def examine_view(
     identity: Identity,
     options: ScanOptions,
     facts: ArchiveFacts,
-    index: RootIndex | None = None,
+    index: Candidates | None = None,
     progress: Progress | None = None,
     python: tuple[int, int] | None = None,
 ) -> Examination:

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.view import base_name
 from wheelfix.model import Candidate, Edge, EdgeKind, Missing, MissingDll, dll_key
-from wheelfix.roots.gather import list_candidates
 
 if TYPE_CHECKING:
-    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.late import Candidates
     from wheelfix.rules.context import Subject
 
 _ORDER = (EdgeKind.IMPORT, EdgeKind.FORWARDER, EdgeKind.DELAY, EdgeKind.COMPANION)
 
 
-def list_missing(subject: Subject, index: RootIndex | None) -> tuple[MissingDll, ...]:
+def list_missing(subject: Subject, index: Candidates | None) -> tuple[MissingDll, ...]:
     """Every DLL that somebody needs and nobody provides, required ones first, by name."""
     grouped: dict[str, list[Edge]] = {}
     for edge in subject.resolution.edges:
@@ -26,7 +25,7 @@ def list_missing(subject: Subject, index: RootIndex | None) -> tuple[MissingDll,
     return tuple(sorted(found, key=lambda missing: not missing.required))
 
 
-def _gather(subject: Subject, edges: list[Edge], index: RootIndex | None) -> MissingDll:
+def _gather(subject: Subject, edges: list[Edge], index: Candidates | None) -> MissingDll:
     edges = sorted(edges, key=lambda edge: (_ORDER.index(edge.kind), not edge.required, edge.importer))
     first = edges[0]
     cuda = subject.torch.cuda if subject.torch else subject.profile.cuda
@@ -50,5 +49,9 @@ def _chain(subject: Subject, edge: Edge) -> tuple[str, ...]:
     return base_name(edge.importer), edge.name
 
 
-def _candidates(name: str, index: RootIndex | None) -> tuple[Candidate, ...]:
-    return () if index is None else list_candidates(index, name)
+def _candidates(name: str, index: Candidates | None) -> tuple[Candidate, ...]:
+    if index is None:
+        return ()
+    from wheelfix.roots.gather import list_candidates  # and with it whatever can discover roots
+
+    return list_candidates(index, name)

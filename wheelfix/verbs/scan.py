@@ -20,7 +20,7 @@ from wheelfix.loader.view import Layer
 from wheelfix.model import ScanReport
 from wheelfix.options import ScanOptions
 from wheelfix.pe.image import read_image
-from wheelfix.roots.gather import open_index
+from wheelfix.roots.late import late_index
 from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.places import Distribution, Environment
     from wheelfix.loader.view import FileView, ViewFile
     from wheelfix.model import ImageFacts
-    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.late import Candidates
 
 Progress: TypeAlias = Callable[[int, int], None]
 
@@ -69,7 +69,7 @@ def scan_all(
     One that cannot be read does not stop the rest, and never are more than a few in memory.
     """
     waiting = list(paths)
-    with open_index(options.roots) as index:
+    with late_index(options.roots) as index:
         if len(waiting) == 1 or options.jobs == 1:
             for path in waiting:
                 yield from _results(path, options, index, progress)
@@ -86,12 +86,12 @@ def scan_all(
                 yield from running.popleft().result()
 
 
-def _gathered(path: Path, options: ScanOptions, index: RootIndex) -> list[ScanReport | ScanFailure]:
+def _gathered(path: Path, options: ScanOptions, index: Candidates) -> list[ScanReport | ScanFailure]:
     return list(_results(path, options, index, None))
 
 
 def _results(
-    path: Path, options: ScanOptions, index: RootIndex, progress: Progress | None
+    path: Path, options: ScanOptions, index: Candidates, progress: Progress | None
 ) -> Iterator[ScanReport | ScanFailure]:
     try:
         yield from _scan_one(path, options, index, progress)
@@ -102,7 +102,7 @@ def _results(
 
 
 def _scan_one(
-    path: Path, options: ScanOptions, index: RootIndex | None, progress: Progress | None
+    path: Path, options: ScanOptions, index: Candidates | None, progress: Progress | None
 ) -> Iterator[ScanReport]:
     if not path.is_dir():
         with Archive.open(path, options.limits) as archive:
@@ -119,7 +119,7 @@ def _scan_one(
 
 
 def examine_wheel(
-    archive: Archive, options: ScanOptions, index: RootIndex | None = None, progress: Progress | None = None
+    archive: Archive, options: ScanOptions, index: Candidates | None = None, progress: Progress | None = None
 ) -> Examination:
     """Scan an open wheel."""
     info = WheelInfo.from_archive(archive)
@@ -176,7 +176,7 @@ def _read_images(
 
 
 def examine_folder(
-    path: Path, options: ScanOptions, index: RootIndex | None = None, progress: Progress | None = None
+    path: Path, options: ScanOptions, index: Candidates | None = None, progress: Progress | None = None
 ) -> Examination:
     """Scan a package that lies in a folder, as if it were installed."""
     from wheelfix.verbs.examine import examine_view
@@ -190,7 +190,7 @@ def examine_installed(
     environment: Environment,
     distribution: Distribution,
     options: ScanOptions,
-    index: RootIndex | None = None,
+    index: Candidates | None = None,
     progress: Progress | None = None,
 ) -> Examination:
     """Scan one distribution within its environment."""

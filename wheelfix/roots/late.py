@@ -1,0 +1,63 @@
+"""An index of roots that is made when the first name is looked up: a wheel that lacks nothing never asks."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.options import RootOptions
+    from wheelfix.roots.index import RootFile, RootIndex
+
+
+class Candidates(Protocol):
+    """Whatever knows the files of a name."""
+
+    def prepare(self) -> None: ...
+    def candidates(self, name: str) -> tuple[RootFile, ...]: ...
+
+
+class LateIndex:
+    """Discovers and lists the roots on the first question; safe from several threads after :meth:`prepare`."""
+
+    def __init__(self, options: RootOptions) -> None:
+        self._options = options
+        self._lock = threading.Lock()
+        self._index: RootIndex | None = None
+
+    def open(self) -> RootIndex:
+        """Return the index, made now if it was not yet."""
+        with self._lock:
+            if self._index is None:
+                from wheelfix.roots.gather import open_index
+
+                self._index = open_index(self._options)
+            return self._index
+
+    def prepare(self) -> None:
+        """List the roots now."""
+        self.open().prepare()
+
+    def candidates(self, name: str) -> tuple[RootFile, ...]:
+        """Return every file of that name, whatever its case."""
+        return self.open().candidates(name)
+
+    def close(self) -> None:
+        """Let go of every open file."""
+        if self._index is not None:
+            self._index.close()
+
+
+@contextlib.contextmanager
+def late_index(options: RootOptions) -> Iterator[Candidates]:
+    """The index of what may be vendored: at once where roots are named, since these can be wrong, else late."""
+    index = LateIndex(options)
+    if options.roots or options.cuda or options.cudnn or options.oneapi or options.conda:
+        index.open()
+    try:
+        yield index
+    finally:
+        index.close()
