@@ -129,7 +129,8 @@ class Range:
         tally.runs += 1
         ended = os.waitstatus_to_exitcode(status)
         caught = number != signal.SIGKILL
-        if ended not in ((0, 130) if caught else (0, -number)):
+        # A signal that comes before there is a handler ends the process as it ends any other: nothing was done yet.
+        if ended not in ((0, 130) if caught and log else (0, -number)):
             tally.faults.append(f"{self.mode}: ended with {ended}: {log[-500:]}")
         if "Traceback" in log or "should not have happened" in log:
             tally.faults.append(f"{self.mode}: {log[-1500:]}")

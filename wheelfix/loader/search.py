@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from wheelfix.errors import InputError
 from wheelfix.loader.view import base_name, parent
 from wheelfix.model import (
     Edge,
@@ -24,7 +25,7 @@ from wheelfix.model import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from wheelfix.loader.view import FileView
     from wheelfix.model import Import, Provider, Symbol
@@ -87,13 +88,25 @@ class _Attempt:
 
     steps: tuple[str, ...]
     mapped: dict[str, str] = field(default_factory=dict)
-    order: list[str] = field(default_factory=list)
+    order: dict[str, None] = field(default_factory=dict)
+    above: dict[str, str] = field(default_factory=dict)
+    """For each module the one on whose behalf it is mapped; the first of a walk has none."""
+    via: tuple[str, ...] = ()
+    """What stands before the first of the walk: the module whose forwarder leads there."""
     failure: Failure | None = None
 
     def fail(self, failure: Failure) -> None:
         """Note a fault; the first one decides the code, the walk goes on for the report's sake."""
         if self.failure is None:
             self.failure = failure
+
+    def fail_at(self, path: str, code: int, *more: str, detail: str = "") -> None:
+        """Note a fault of a module that is being mapped, with the way to it."""
+        if self.failure is None:
+            chain = [path]
+            while chain[-1] in self.above:
+                chain.append(self.above[chain[-1]])
+            self.failure = Failure(code, (*self.via, *reversed(chain), *more), detail)
 
 
 def runs_on(image: Machine, process: Machine) -> bool:
@@ -108,6 +121,10 @@ def split_forwarder(target: str) -> tuple[str, Symbol]:
     return name, int(symbol[1:]) if symbol[:1] == "#" and symbol[1:].isdigit() else symbol
 
 
+MAX_LOOKUPS = 300_000
+"""Imports that all loads of a package may look up together; vtk, with 368 images, needs ten thousand."""
+SYMBOLS_PER_LOOKUP = 50
+"""Symbols that take as long to bind as it takes to look up one import."""
 _PYTHON, _SYSTEM = "<folder of python.exe>", "<System32>"
 
 
@@ -140,6 +157,7 @@ class Loader:
         """Paths that some load mapped, also those of loads that failed in the end."""
         self.edges: dict[tuple[str, str, EdgeKind], Edge] = {}
         """Every need that was met or not, by importer, name and kind."""
+        self._lookups = 0
 
     # ------------------------------------------------------------------------------------------------- the calls
 
@@ -148,7 +166,7 @@ class Loader:
         if path in self.modules:
             return None
         attempt = _Attempt(self.search_steps(path, flags))
-        self._map(path, attempt, ())
+        self._map(path, attempt)
         if attempt.failure is None:
             self._bind(attempt)
         else:
@@ -218,33 +236,57 @@ class Loader:
 
     # --------------------------------------------------------------------------------------------- the two phases
 
-    def _map(self, path: str, attempt: _Attempt, via: tuple[str, ...]) -> None:
+    def _map(self, path: str, attempt: _Attempt, via: tuple[str, ...] = ()) -> None:
         """Map a module and, depth first in table order, everything it imports."""
+        attempt.via = via
+        attempt.above.pop(path, None)
+        # A stack of our own: a wheel may hold a chain of DLLs that is longer than Python's.
+        pending = [self._mapping(path, attempt)]
+        while pending:
+            deeper = next(pending[-1], None)
+            if deeper is None:
+                pending.pop()
+            else:
+                pending.append(self._mapping(deeper, attempt))
+
+    def _mapping(self, path: str, attempt: _Attempt) -> Iterator[str]:
+        """Map one module; give each of its imports that has to be mapped at that very moment."""
         image = self.view.image(path)
-        chain = (*via, path)
         if isinstance(image, Malformed):
-            attempt.fail(Failure(BAD_EXE_FORMAT, chain, image.reason))
+            attempt.fail_at(path, BAD_EXE_FORMAT, detail=image.reason)
             return
         if image is None:
-            attempt.fail(Failure(MOD_NOT_FOUND, chain, "there is no such file"))
+            attempt.fail_at(path, MOD_NOT_FOUND, detail="there is no such file")
             return
         if not runs_on(image.machine, self.machine):
-            attempt.fail(Failure(BAD_EXE_FORMAT, chain, f"it is for {image.machine}, the process is {self.machine}"))
+            attempt.fail_at(path, BAD_EXE_FORMAT, detail=f"it is for {image.machine}, the process is {self.machine}")
             return
         attempt.mapped.setdefault(dll_key(base_name(path)), path)
-        attempt.order.append(path)
+        attempt.order[path] = None
         if image.managed:
             return
+        self._spend(len(image.imports))
         steps = self._steps_for(path, image, attempt.steps)
         for needed in image.imports:
             provider = self.find(needed.dll, steps, attempt.mapped)
             self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider))
             if isinstance(provider, Missing) or (isinstance(provider, OwnedBy) and not provider.reachable):
-                attempt.fail(Failure(MOD_NOT_FOUND, (*chain, needed.dll)))
+                attempt.fail_at(path, MOD_NOT_FOUND, needed.dll)
             elif isinstance(provider, InView) and not self._is_in(provider.path, attempt):
-                self._map(provider.path, attempt, chain)
+                attempt.above[provider.path] = path
+                yield provider.path
         for needed in image.delay_imports:
             self._note(Edge(path, needed.dll, EdgeKind.DELAY, self.find(needed.dll, steps, attempt.mapped), False))
+
+    def _spend(self, lookups: int) -> None:
+        """Count the work; InputError if the DLLs were made to need more of it than any package does."""
+        self._lookups += lookups
+        if self._lookups > MAX_LOOKUPS:
+            raise InputError(
+                "the DLLs ask for too much",
+                because=f"loading them takes more than {MAX_LOOKUPS} lookups; they import each other in circles",
+                hint="this looks like an attack; if it is none, please report it",
+            )
 
     def _steps_for(self, path: str, image: Image, steps: tuple[str, ...]) -> tuple[str, ...]:
         flags = image.dependent_load_flags & (SEARCH_FLAGS | ALTERED_SEARCH_PATH)
@@ -257,7 +299,7 @@ class Loader:
         """Bind the imports of everything that was mapped, dependencies first."""
         done = 0
         while done < len(attempt.order):  # forwarders may map more modules while we bind
-            batch, done = attempt.order[done:], len(attempt.order)
+            batch, done = list(attempt.order)[done:], len(attempt.order)
             for path in reversed(batch):
                 self._bind_module(path, attempt)
 
@@ -276,6 +318,7 @@ class Loader:
             provider = self.find(needed.dll, steps, attempt.mapped)
             if not isinstance(provider, InView):
                 continue
+            self._spend(1 + len(needed.symbols) // SYMBOLS_PER_LOOKUP)
             lacks = self.lacking(needed, provider.path)
             if lacks:
                 self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, lacks=lacks))
