@@ -62,6 +62,18 @@ ssize_t write(int fd, const void *data, size_t size)
     return REAL(write)(fd, data, trouble < 0 && size > 1 ? size / 2 + 1 : size);
 }
 
+ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset)
+{
+    FAIL("write", fd)
+    return ((ssize_t(*)(int, const void *, size_t, off64_t))dlsym(RTLD_NEXT, "pwrite64"))(
+        fd, data, trouble < 0 && size > 1 ? size / 2 + 1 : size, offset);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+    return pwrite64(fd, data, size, offset);
+}
+
 ssize_t copy_file_range(int in, off64_t *from, int out, off64_t *to, size_t size, unsigned flags)
 {
     FAIL("copy", out)
