@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import shutil
 import subprocess
@@ -15,8 +16,10 @@ from wheelfix.report.html import render_scan
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed"),
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        BROWSER is None and not os.environ.get("WHEELFIX_REQUIRE_TIERS"), reason="no Chromium is installed"
+    ),
 ]
 
 ACTOR = """<script>
