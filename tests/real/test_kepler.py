@@ -37,7 +37,10 @@ FIRST = {f"{name}.2.dll" for name in MKL_IN_USE} | {
     "nvperf_host.dll",
 }
 CUDNN_PARTS = {f"cudnn_{part}_{use}64_8.dll" for part in ("ops", "cnn", "adv") for use in ("infer", "train")}
-OF_WINDOWS = {"kernel32.dll", "advapi32.dll", "ws2_32.dll", "user32.dll", "shlwapi.dll", "dbghelp.dll", "version.dll"}
+OF_WINDOWS = {
+    *("kernel32.dll", "advapi32.dll", "user32.dll", "gdi32.dll", "ole32.dll", "oleaut32.dll", "ws2_32.dll"),
+    *("bcrypt.dll", "setupapi.dll", "version.dll"),
+}
 OF_PYTHON_AND_RUNTIME = {"python311.dll", "vcruntime140.dll", "vcruntime140_1.dll", "msvcp140.dll"}
 
 
