@@ -43,6 +43,8 @@ SHA512 = encode_digest(hashlib.sha512(b"hello").digest())
         ("a.py,sha256:abc,5", Row("a.py", size=5), ["row-malformed"]),
         ("a.py,sha256=short,5", Row("a.py", size=5), ["row-malformed"]),
         ("a.py,nonsense=abc,5", Row("a.py", size=5), ["row-malformed"]),
+        ("a.py,shake_128=,5", Row("a.py", size=5), ["row-malformed"]),  # digests of any length, so also of none
+        ("a.py,sh\0a=abc,5", Row("a.py", size=5), ["row-malformed"]),
         ("a.py,sha512=!!!,5", Row("a.py", size=5), ["row-malformed"]),
         (f"a.py,sha256={DIGEST},-5", Row("a.py", "sha256", DIGEST), ["row-malformed"]),
         (f"a.py,sha256={DIGEST},\u0665", Row("a.py", "sha256", DIGEST), ["row-malformed"]),

@@ -192,6 +192,9 @@ ATTACKS: dict[str, Callable[[], bytes]] = {
     "record-of-100-mb-of-commas": lambda: record(b"," * (100 << 20)),
     "record-quote-without-end": lambda: record(b'"' + b"pkg/a.py,,\n" * 5_000_000),
     "record-same-row": lambda: record(b"pkg/__init__.py,,\n" * 1_000_000),
+    "record-odd-algorithms": lambda: record(
+        b"pkg/__init__.py,shake_128=,0\npkg/a.py,sh\0a=x,0\npkg/b.py,\xff=x,0\npkg/c.py,sha512-256=x,1\n"
+    ),
     "record-nul": lambda: record(b"pkg/\0.py,,\n\0,\0,\0\n"),
     "metadata-1000000-requirements": lambda: metadata(b"Requires-Dist: a>1\n" * 1_000_000),
     "metadata-long-line": lambda: metadata(b"Requires-Dist: " + b"a" * 20_000_000 + b"\n"),
