@@ -188,6 +188,9 @@ def test_three_hundred_dlls_that_all_import_each_other(helper: Helper, tmp_path:
     entries += members(b"")[1:]
     report = scan(helper, tmp_path, entries)
     others_are_read(report)
+    drawn = helper.run("scan", "-v", str(tmp_path / NAME), "--no-discover", "--no-config", cwd=tmp_path)
+    assert drawn.megabytes < 250
+    assert drawn.seconds < 40
 
 
 def test_a_chain_of_three_thousand_dlls(helper: Helper, tmp_path: Path) -> None:

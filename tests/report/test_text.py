@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 
 import pytest
@@ -58,15 +59,39 @@ def test_the_process_environment_does_not_leak_in(monkeypatch):
     assert render_scan(broken_torch(), UNICODE) == plain
 
 
-def test_a_chain_longer_than_pythons_stack_is_drawn():
-    names = [f"Lib/site-packages/x/{number:05}.dll" for number in range(3000)]
-    edges = tuple(
-        Edge(first, second.rsplit("/", 1)[1], EdgeKind.IMPORT, InView(second))
-        for first, second in zip(names, [*names[1:], names[0]], strict=True)
+def drawn(*edges: tuple[str, str]) -> str:
+    """The report of a wheel in which these files need each other; the first of all is what is loaded."""
+    folder = "Lib/site-packages/x/"
+    resolution = Resolution(
+        tuple(Edge(folder + first, second, EdgeKind.IMPORT, InView(folder + second)) for first, second in edges),
+        (LoadOutcome(LoadEvent(folder + edges[0][0], "extension", "x")),),
     )
-    resolution = Resolution(edges, (LoadOutcome(LoadEvent(names[0], "extension", "x")),))
-    text = render_scan(dataclasses.replace(clean_wheel(), resolution=resolution), ASCII, verbose=True)
+    return render_scan(dataclasses.replace(clean_wheel(), resolution=resolution), ASCII, verbose=True)
+
+
+def test_a_chain_longer_than_pythons_stack_is_drawn():
+    names = [f"{number:05}.dll" for number in range(3000)]
+    text = drawn(*zip(names, [*names[1:], names[0]], strict=True))
     assert text.count(".dll -> x") == 3000
+
+
+def test_a_deep_tree_goes_on_further_down():
+    """Nothing is left out, and no line grows without end to the right."""
+    names = [f"{number:05}.dll" for number in range(3000)]
+    text = drawn(*itertools.pairwise(names))
+    assert max(map(len, text.splitlines())) < 160
+    lines = [line.strip() for line in text.splitlines()]
+    continued = next(number for number, line in enumerate(lines) if line.endswith("(below)"))
+    name = re.search(r"\d{5}\.dll", lines[continued])
+    assert name is not None
+    assert lines[continued + 1] == f"x/{name.group()}"
+
+
+def test_a_tree_without_end_is_cut_and_says_so():
+    names = [f"{number:03}.dll" for number in range(200)]
+    text = drawn(*itertools.product(names, names))
+    assert "The tree ends here, after 20000 lines; --format json has all 40000 edges." in text
+    assert text.count(".dll -> x") < 20_000
 
 
 def test_summary_of_many():

@@ -2,52 +2,80 @@
 
 from __future__ import annotations
 
+import itertools
 import posixpath
+from collections import deque
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Edge, EdgeKind, InView, Missing, ScanReport
 from wheelfix.report.words import provider_phrase, short_path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from wheelfix.report.text.canvas import Canvas, Span
+
+MOST = 20_000
+"""Lines that are drawn. A wheel of 500 DLLs has a few thousand; nobody reads a longer tree."""
+DEEPEST = 40
+"""Levels that a tree grows to the right; what is deeper begins a tree of its own further down."""
 
 
 def draw_tree(canvas: Canvas, report: ScanReport) -> None:
     """Draw the loads that the package performs, each file's needs once; then the files that nothing loads."""
+    lines = _lines(report)
+    for spans in itertools.islice(lines, MOST):
+        canvas.line(*spans)
+    if next(lines, None) is not None:
+        told = f"The tree ends here, after {MOST} lines; --format json has all {len(report.resolution.edges)} edges."
+        canvas.line((told, "warn"), indent=2)
+
+
+def _lines(report: ScanReport) -> Iterator[list[Span]]:
+    """Yield the lines of one tree after the other."""
     needs: dict[str, list[Edge]] = {}
     for edge in report.resolution.edges:
         needs.setdefault(edge.importer, []).append(edge)
     codes = {outcome.event.path: outcome.code for outcome in reversed(report.resolution.outcomes)}
-    order = list(dict.fromkeys(outcome.event.path for outcome in report.resolution.outcomes))
+    order = deque(dict.fromkeys(outcome.event.path for outcome in report.resolution.outcomes))
     order += sorted(path for path in needs if path not in codes)
     drawn: set[str] = set()
-    for path in order:
+    while order:
+        path = order.popleft()
         if path in drawn and path not in codes:
             continue
         code = codes.get(path, 0)
         fate: Span = (f"  fails with {code}", "bad") if code else ""
         if path in drawn:
-            canvas.line((short_path(path), "name"), ("  (above)", "dim"), fate, indent=2)
+            yield ["  ", (short_path(path), "name"), ("  (above)", "dim"), fate]
             continue
-        canvas.line((short_path(path), "name"), fate, indent=2)
-        _draw(canvas, path, needs, drawn)
+        yield ["  ", (short_path(path), "name"), fate]
+        deeper: list[str] = []
+        yield from _tree(path, needs, drawn, deeper)
+        order.extendleft(path for path in reversed(deeper) if path not in codes)
 
 
-def _draw(canvas: Canvas, root: str, needs: dict[str, list[Edge]], drawn: set[str]) -> None:
-    """Draw below a file; an own stack, because a chain of DLLs can be longer than Python's."""
+def _tree(root: str, needs: dict[str, list[Edge]], drawn: set[str], deeper: list[str]) -> Iterator[list[Span]]:
+    """Yield what is below a file; an own stack, because a chain of DLLs can be longer than Python's."""
     drawn.add(root)
     pending = [(item, "  ", last) for item, last in _rows(needs.get(root, []))]
     pending.reverse()
     while pending:
         (spans, target), prefix, last = pending.pop()
-        fresh = target is not None and target in needs and target not in drawn
-        seen: Span = ("  (above)", "dim") if target is not None and target in drawn and target in needs else ""
-        canvas.line((prefix + ("└─ " if last else "├─ "), "dim"), *spans, seen)
-        if fresh and target is not None:
-            drawn.add(target)
-            below = prefix + ("   " if last else "│  ")
-            children = [(item, below, final) for item, final in _rows(needs[target])]
-            pending += reversed(children)
+        seen: Span = ""
+        children: list[tuple[tuple[list[Span], str | None], str, bool]] = []
+        if target is not None and target in needs:
+            if target in drawn:
+                seen = ("  (above)", "dim")
+            elif len(prefix) > 3 * DEEPEST:
+                seen = ("  (below)", "dim")
+                deeper.append(target)
+            else:
+                drawn.add(target)
+                below = prefix + ("   " if last else "│  ")
+                children = [(item, below, final) for item, final in _rows(needs[target])]
+        yield [(prefix + ("└─ " if last else "├─ "), "dim"), *spans, seen]
+        pending += reversed(children)
 
 
 def _rows(edges: list[Edge]) -> list[tuple[tuple[list[Span], str | None], bool]]:
