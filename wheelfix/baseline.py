@@ -8,12 +8,12 @@ sizes and wording play no part, so that a baseline outlives releases of the whee
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.errors import InputError, UsageError
 from wheelfix.model import Finding, ScanReport, Severity
 from wheelfix.report.words import plain_name
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

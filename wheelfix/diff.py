@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.errors import InputError
 from wheelfix.model import ScanReport, Severity, fold
 from wheelfix.report.json_ import SCAN_SCHEMA, scan_value
 from wheelfix.report.words import plain_name
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

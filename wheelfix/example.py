@@ -10,10 +10,10 @@ import base64
 import hashlib
 import json
 import zipfile
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wheelfix.pe.forge import forge_dll
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

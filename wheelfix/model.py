@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import enum
 import unicodedata
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Limits
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
 from wheelfix.errors import UsageError
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from types import ModuleType

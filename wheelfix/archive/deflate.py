@@ -10,11 +10,11 @@ import hashlib
 import zlib
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.archive import codec
 from wheelfix.errors import EnvironmentFailure
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,11 +7,11 @@ The format is PKWARE's APPNOTE 6.3.10, sections 4.3.6 to 4.3.16.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
 from wheelfix.errors import InputError
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,6 @@ from __future__ import annotations
 import calendar
 import os
 import time
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from wheelfix.archive import names
 from wheelfix.archive.headers import NO_DATE
 from wheelfix.archive.record import SIGNATURES
 from wheelfix.errors import CannotRepair, UsageError
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from wheelfix.archive import codec
 from wheelfix.archive.directory import LOCAL
 from wheelfix.errors import InputError
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import operator
 import stat
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wheelfix.archive import codec, names
@@ -25,6 +24,7 @@ from wheelfix.archive.members import (
     Member,
     decode_name,
 )
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

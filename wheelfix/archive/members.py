@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import stat
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive import codec, names
 from wheelfix.archive.directory import CENTRAL, CENTRAL_SIGNATURE, MAX32
 from wheelfix.errors import InputError
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.hashing import digests
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import MAX_SIZE, Record, check_record, encode_digest, record_member
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

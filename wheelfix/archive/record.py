@@ -11,13 +11,13 @@ import csv
 import hashlib
 import re
 import weakref
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive import names
 from wheelfix.archive.faults import RecordFault
 from wheelfix.archive.hashing import STRONG, digests
 from wheelfix.errors import InputError
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
 from wheelfix.errors import InputError
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

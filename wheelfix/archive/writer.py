@@ -9,7 +9,6 @@ from __future__ import annotations
 import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.archive import codec
@@ -21,6 +20,7 @@ from wheelfix.archive.headers import UNIX, Header
 from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.record import Rendered, Row, encode_digest, render
 from wheelfix.errors import CannotRepair, EnvironmentFailure
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

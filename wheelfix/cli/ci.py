@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from wheelfix.cli.repair import add_policy_options, add_writing_options, repair_
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import WheelfixError
 from wheelfix.report.formats import SCAN_KINDS, Failure
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     import argparse

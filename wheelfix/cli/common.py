@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.cli.parser import CommaList as CommaList  # the commands find it here
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

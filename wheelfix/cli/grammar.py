@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 from wheelfix.cli.main import COMMANDS, command_parser, load_command
 from wheelfix.cli.parser import CommaList, Parser
 from wheelfix.report.formats import SCAN_KINDS
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     import argparse

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from wheelfix.report.formats import DEFAULT, SCAN_KINDS, Context, Failure, rende
 from wheelfix.report.look import Look, look_of
 from wheelfix.report.progress import Progress
 from wheelfix.report.words import count
+from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from wheelfix.baseline import Baseline

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import glob
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError, WheelfixError
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.cli.parser import CommaList, Parser
 from wheelfix.config import Configuration, Option, Setting, find_file, read_configuration
 from wheelfix.errors import UsageError
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

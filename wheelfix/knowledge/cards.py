@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.knowledge.tables import Checker, parse_toml, read_text
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.knowledge.tables import Checker, Row, parse_toml, read_text
 from wheelfix.model import dll_key
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

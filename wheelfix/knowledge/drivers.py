@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import dataclass
 
 from wheelfix.knowledge.tables import Checker, parse_toml, read_text
+from wheelfix.values import dataclass
 
 Pair = tuple[int, int]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import fnmatch
 import functools
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cuda import cuda_folder, release
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
 from wheelfix.model import dll_key
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
 from wheelfix.knowledge.cuda import cuda_folder, cuda_versions_for, release
 from wheelfix.knowledge.distributions import Owner, owners_of
@@ -11,6 +10,7 @@ from wheelfix.knowledge.families import demangle, families, family_of
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
 from wheelfix.model import Machine, dll_key
+from wheelfix.values import dataclass
 
 _REDIST_ARCH = {Machine.X86: "x86", Machine.ARM64: "arm64", Machine.ARM64EC: "arm64"}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from dataclasses import dataclass
 
 from wheelfix.knowledge.tables import Checker, parse_toml, read_text
+from wheelfix.values import dataclass
 
 _NOISE = re.compile(r"%\w+|[\W_]+")
 

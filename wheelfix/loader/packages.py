@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.pathcode import WORDS, read_path_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import LoadEvent, fold
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

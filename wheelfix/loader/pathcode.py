@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 import posixpath
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.importcode import goes_on, suppresses
 from wheelfix.loader.pathvalue import Values, as_list, called
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.loader.view import BASE, PE_SUFFIXES, SITE_PACKAGES, USER, FileView, ViewFile
 from wheelfix.model import fold
 from wheelfix.pe.stream import FileSource
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from wheelfix.errors import UsageError
 from wheelfix.model import Machine
+from wheelfix.values import dataclass, field
 
 ASSUMABLE = ("vcredist", "nvidia-driver", "conda")
 DEFAULT_ASSUMPTIONS = frozenset({"vcredist", "nvidia-driver"})

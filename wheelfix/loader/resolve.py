@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import companions_of, needs_in_practice
@@ -24,6 +23,7 @@ from wheelfix.model import (
     Resolution,
     dll_key,
 )
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,6 @@ every module of the closure is mapped (126, 193), then imports are bound to expo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.errors import InputError
@@ -23,6 +22,7 @@ from wheelfix.model import (
     OwnedBy,
     dll_key,
 )
+from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

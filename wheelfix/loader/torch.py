@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.pathcode import read_path_code
 from wheelfix.loader.search import AS_PYTHON_DOES, MOD_NOT_FOUND
 from wheelfix.loader.view import BASE, SITE_PACKAGES, USER, Layer, base_name
 from wheelfix.model import LoadEvent
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from wheelfix.loader.search import Failure, Loader

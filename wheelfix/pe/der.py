@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

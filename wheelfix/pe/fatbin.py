@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from wheelfix.errors import InputError
 from wheelfix.model import Malformed
 from wheelfix.pe.layout import Headers, Section, Space, read_headers
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from wheelfix.model import Machine, Symbol
 from wheelfix.pe.forgeversion import version_resource
+from wheelfix.values import dataclass, field
 
 Wanted: TypeAlias = "Mapping[str, Iterable[Symbol]] | Sequence[tuple[str, Iterable[Symbol]]]"
 """DLL names with what is wanted from each; pairs where a table shall name one DLL twice."""

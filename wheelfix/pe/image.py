@@ -14,13 +14,13 @@ import itertools
 import struct
 import sys
 from array import array
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError
 from wheelfix.model import Exports, Image, Import, Machine, Malformed
 from wheelfix.pe import layout
 from wheelfix.pe.layout import Exhausted, Headers, Space, read_headers
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -137,6 +137,9 @@ class _Reader:
         descriptors = []
         for lookup, stamp, _, name, address_table in rows:
             if not name or not address_table:
+                # Here Windows stops reading, whatever the lookup table says; LIEF and pefile go on.
+                if name:
+                    self.odd("the import table ends at a row that names a DLL and has no address table")
                 break
             if not lookup and stamp:
                 # Bound in advance, and no lookup table: the thunks hold addresses, the names are gone.
@@ -240,6 +243,10 @@ class _Reader:
         indices = _integers("H", self.space.read(ordinal_table, 2 * named))
         if len(targets) < functions or len(name_rvas) < named or len(indices) < named:
             self.odd("the export table is cut off")
+        if indices and max(indices) >= len(targets):
+            self.odd("some exported names belong to no function")  # and so GetProcAddress does not find them
+            kept = [(at, index) for at, index in zip(name_rvas, indices, strict=False) if index < len(targets)]
+            name_rvas, indices = array("I", (at for at, _ in kept)), array("H", (index for _, index in kept))
         names = self.space.names(name_rvas)
         if len(names) < len(name_rvas) and not all(map(names.__contains__, name_rvas)):
             self.odd("some exported names cannot be read")

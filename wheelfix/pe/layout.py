@@ -9,10 +9,10 @@ from __future__ import annotations
 import operator
 import struct
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Malformed
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

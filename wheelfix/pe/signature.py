@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError
@@ -29,6 +28,7 @@ from wheelfix.pe.der import (
 )
 from wheelfix.pe.layout import CERTIFICATES, Headers, read_headers
 from wheelfix.pe.stream import chunks
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from wheelfix.model import ByteSource

@@ -11,11 +11,11 @@ import os
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
 
 from wheelfix.archive import codec
 from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,12 +11,12 @@ wants the whole file in memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError
 from wheelfix.model import Malformed
 from wheelfix.pe.layout import read_headers
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from wheelfix.model import ByteSource

@@ -9,12 +9,12 @@ hundreds of megabytes of code, so ask only when a rule or an option needs the an
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError
 from wheelfix.model import FileVersion, Malformed
 from wheelfix.pe.layout import RESOURCES, Exhausted, Space, read_headers
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -71,6 +71,8 @@ def _sound(plan: Plan, where: str) -> Plan:
     is_wheel = plan.output.endswith(".whl") and len(parts) in (5, 6)
     if not is_wheel or why_unsafe(plan.output) or "/" in normalise(plan.output):
         faults.append(f"output {plan.output!r} is no name of a wheel")
+    elif not _same_but_for_build(plan.output, plan.wheel.path):
+        faults.append(f"output {plan.output!r} is the name of another wheel than {plan.wheel.path}")
     if plan.layout not in ("beside", "libs"):
         faults.append(f"there is no layout {plan.layout!r}")
     for addition in plan.additions:
@@ -83,6 +85,12 @@ def _sound(plan: Plan, where: str) -> Plan:
     if faults:
         raise InputError(f"{where} is no valid plan", because="; ".join(faults[:5]))
     return plan
+
+
+def _same_but_for_build(output: str, path: str) -> bool:
+    """Whether two wheels have one name, except for a build tag."""
+    first, second = (normalise(name).rpartition("/")[2].removesuffix(".whl").split("-") for name in (output, path))
+    return first[:2] + first[-3:] == second[:2] + second[-3:]
 
 
 def check_lock(plan: Plan, archive: Archive, where: str) -> WheelInfo:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.archive.codec import Compressor
@@ -18,6 +17,7 @@ from wheelfix.plan.needs import matches_any
 from wheelfix.plan.objections import in_words
 from wheelfix.plan.planner import Chosen, Planner
 from wheelfix.plan.sources import sha256_of
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

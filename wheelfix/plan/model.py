@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from wheelfix.errors import InputError
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.loader.view import base_name, parent
 from wheelfix.model import Edge, EdgeKind, Image, Missing, dll_key, fold
 from wheelfix.roots.outcome import Needer
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

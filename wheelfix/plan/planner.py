@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import UsageError
@@ -20,6 +19,7 @@ from wheelfix.plan.objections import objections
 from wheelfix.roots.choose import choose
 from wheelfix.roots.family import family_files
 from wheelfix.roots.outcome import Choice, Conflict, Need, Terms
+from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from wheelfix.loader.view import FileView

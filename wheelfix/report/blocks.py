@@ -6,8 +6,9 @@ Headings, paragraphs, quotes, lists, fenced code, tables, and ``code``, **bold**
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from wheelfix.values import dataclass
 
 _INLINE = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[([^\]]+)\]\(([^)\s]+)\)|<(https?://[^>\s]+)>")
 _ITEM = re.compile(r"(\s*)([-*+]|\d+[.)])\s+(.*)")

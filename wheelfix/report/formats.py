@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.model import Exports, Image, Import, ScannedImage, ScanReport
+from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, field
 
 from wheelfix.model import Edge, InView, Malformed, Missing, OwnedBy, ScannedImage, ScanReport, dll_key
 from wheelfix.report.words import SITE_PACKAGES, provider_phrase
+from wheelfix.values import dataclass, field
 
 NODE_WIDTH = 210
 NODE_HEIGHT = 40

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
+
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

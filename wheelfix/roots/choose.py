@@ -8,7 +8,6 @@ question for the user.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.knowledge.families import family_of
@@ -18,6 +17,7 @@ from wheelfix.roots import tree
 from wheelfix.roots.fit import cuda_fit, cuda_of, release_fit
 from wheelfix.roots.outcome import Choice, Conflict, Considered, Need, NoCandidate, Terms
 from wheelfix.roots.symbols import Serves, serves
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,13 +14,13 @@ import io
 import json
 import re
 import tarfile
-from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, cast
 
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.workfolder import WorkFolder
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import fold
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +9,7 @@ from wheelfix.model import fold
 from wheelfix.roots import conda, cuda, cudnn, msvc, nvtoolsext, oneapi, pyenv, tree
 from wheelfix.roots.root import Root, RootFolder, Vendor
 from wheelfix.roots.safety import with_warnings
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -73,7 +72,7 @@ def _look(vendor: Vendor, place: Place) -> tuple[Root | None, str]:
     root = vendor.recognise(place.path)
     if root is None or not root.folders:
         return None, f"not {vendor.EXPECTED}"
-    return dataclasses.replace(root, learned=place.learned, last_resort=place.last_resort), ""
+    return replace(root, learned=place.learned, last_resort=place.last_resort), ""
 
 
 def _also(root: Root, place: Place) -> Root:
@@ -82,7 +81,7 @@ def _also(root: Root, place: Place) -> Root:
         return root
     note = f"also {place.learned}"
     last_resort = root.last_resort and place.last_resort
-    return dataclasses.replace(root.with_notes(*(() if note in root.notes else (note,))), last_resort=last_resort)
+    return replace(root.with_notes(*(() if note in root.notes else (note,))), last_resort=last_resort)
 
 
 def _without_nested(roots: list[Root]) -> list[Root]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -7,13 +7,11 @@ for its facts. Links are followed only as long as they stay inside the root.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 import os
 import posixpath
 import stat
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wheelfix.archive import codec
@@ -27,6 +25,7 @@ from wheelfix.pe.signature import Signature, read_signature
 from wheelfix.pe.stream import FileSource, chunks
 from wheelfix.pe.version import read_version
 from wheelfix.roots import conda, condafile, pyenv, tree
+from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -365,7 +364,7 @@ class RootIndex:
         if where not in self._owners:
             self._owners[where] = reader(where)
         package, version = self._owners[where].get(fold(file.path), ("", ""))
-        return dataclasses.replace(file, package=package, version_hint=version) if package else file
+        return replace(file, package=package, version_hint=version) if package else file
 
 
 def _place(file: RootFile) -> tuple[Path, str]:

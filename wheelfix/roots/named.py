@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import posixpath
 import re
@@ -17,6 +16,7 @@ from wheelfix.roots.discover import recognise, vendors_by_kind
 from wheelfix.roots.fit import cuda_of_package
 from wheelfix.roots.root import LABELS, Root, RootFolder
 from wheelfix.roots.safety import with_warnings
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ def named_root(path: str | Path, host: Host, *, kind: Kind | None = None, option
     if where is None or not text or not found:
         raise UsageError(f"{option} {text}: there is no such file or folder", hint="check the path for a misspelling")
     root = _folder_root(where, option, kind) if where.is_dir() else _file_root(where, option, kind)
-    return with_warnings(dataclasses.replace(root, learned=option, explicit=True), host)
+    return with_warnings(replace(root, learned=option, explicit=True), host)
 
 
 def _absolute(text: str) -> Path | None:

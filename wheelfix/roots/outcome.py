@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from wheelfix.model import Machine
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
+
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ class Root:
 
     def with_notes(self, *notes: str) -> Root:
         """Return the root with more notes."""
-        return dataclasses.replace(self, notes=(*self.notes, *notes))
+        return replace(self, notes=(*self.notes, *notes))
 
 
 LABELS: dict[Kind, str] = {

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import stat
 from typing import TYPE_CHECKING
 
 from wheelfix.roots import tree
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ _WRITING_BITS = 0x0002 | 0x0040 | 0x10000 | 0x40000 | 0x80000 | 0x10000000 | 0x4
 def with_warnings(root: Root, host: Host) -> Root:
     """Return the root with a warning for each of its folders that others can write to."""
     warnings = tuple(dict.fromkeys((*root.warnings, *_warnings(root, host))))
-    return dataclasses.replace(root, warnings=warnings)
+    return replace(root, warnings=warnings)
 
 
 def _warnings(root: Root, host: Host) -> Iterator[str]:

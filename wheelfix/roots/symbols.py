@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.search import split_forwarder
 from wheelfix.model import Image, Malformed, dll_key
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

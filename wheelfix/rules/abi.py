@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -14,6 +13,7 @@ from wheelfix.model import Finding, Image, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,12 +5,12 @@ The facts come from ``archive/`` as faults with a kind; here they get their code
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import count, listing
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

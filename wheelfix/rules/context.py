@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import posixpath
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import companions_of
@@ -30,6 +29,7 @@ from wheelfix.model import (
 from wheelfix.pe.fatbin import GpuCode, read_gpu_code
 from wheelfix.pe.numpyapi import read_numpy
 from wheelfix.rules.gpufit import card_arch
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.providers import who_ships
@@ -18,6 +17,7 @@ from wheelfix.rules.hints import where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import arrow, listing
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

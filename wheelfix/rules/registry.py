@@ -10,11 +10,11 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.errors import UsageError
 from wheelfix.model import Finding, Json, Repairable, Severity
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

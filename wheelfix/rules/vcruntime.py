@@ -7,7 +7,6 @@ several in a process: whichever is loaded first serves everyone, so the new copy
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import demangle
@@ -17,6 +16,7 @@ from wheelfix.model import EdgeKind, Finding, InView, Repairable, Severity, dll_
 from wheelfix.pe.toolset import read_toolset
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from pathlib import PureWindowsPath
@@ -13,6 +12,7 @@ from wheelfix.knowledge.providers import conda_package, pip_packages, who_ships
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.winerrors import winerror
 from wheelfix.symptoms.symptom import Confidence, Symptom
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,9 +8,9 @@ stretch that holds DLL names), ``module``, ``text`` (the system's sentence); ``d
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from wheelfix.symptoms.symptom import Confidence
+from wheelfix.values import dataclass
 
 LOADER_CODES = (126, 127, 182, 193, 216, 225, 487, 577, 998, 1114, 1157, 1260, 1455, 1920, 4551, 14001)
 """Windows error codes that a failed load can end with; others, such as 2 or 5, speak of other troubles."""

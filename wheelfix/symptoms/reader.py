@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, deque
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from wheelfix.symptoms.recognise import WINDOW, form_triggers, package_of, recog
 from wheelfix.symptoms.sentences import repair_encoding, sentence_triggers
 from wheelfix.symptoms.stream import Line, Progress, Text, suspicious_lines
 from wheelfix.symptoms.symptom import Limits, Log, Symptom
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

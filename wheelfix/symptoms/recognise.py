@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import PureWindowsPath
@@ -14,6 +13,7 @@ from wheelfix.symptoms.forms import FORMS, STATUS_NAMES, Form
 from wheelfix.symptoms.phrases import dialog_forms
 from wheelfix.symptoms.sentences import language_of, nearest_sentence, read_sentence, sentence_triggers
 from wheelfix.symptoms.symptom import Confidence, Symptom
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,12 +7,12 @@ be any machine; names of users are masked in all of it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of, is_openmp
 from wheelfix.symptoms.mask import mask_users, user_names
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

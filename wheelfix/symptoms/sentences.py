@@ -7,12 +7,12 @@ and a text that matches nothing is tried again as if it had been decoded wrongly
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
 from wheelfix.knowledge.winerrors import code_of_sentence, sentences, squeeze
 from wheelfix.symptoms.symptom import Confidence
+from wheelfix.values import dataclass
 
 _SCRIPTS = (
     ("ja", re.compile(r"[\u3041-\u30ff]")),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import codecs
 import io
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Union
+
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of, is_openmp
@@ -14,6 +13,7 @@ from wheelfix.model import LoadEvent, LoadOutcome, Severity, dll_key
 from wheelfix.rules.registry import run
 from wheelfix.symptoms.causes import cause_by_id, explain_symptom
 from wheelfix.symptoms.symptom import Confidence, Symptom
+from wheelfix.values import dataclass, replace
 from wheelfix.verbs.diagnosis import Explained
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from wheelfix.options import ScanOptions
 from wheelfix.roots.gather import open_index
 from wheelfix.symptoms import Confidence, explain_symptom, read_log
 from wheelfix.symptoms.causes import environment_prefix
+from wheelfix.values import dataclass, field, replace
 from wheelfix.verbs.confirm import Case, confirm, faults, matching_outcome
 from wheelfix.verbs.diagnosis import Diagnosis, Evidence, Explained
 from wheelfix.verbs.origin import doubtful_dlls

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.symptoms.symptom import Confidence
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from wheelfix.symptoms.causes import Cause, Remedy

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.predict import predict
@@ -16,6 +15,7 @@ from wheelfix.model import Image, Machine, ScanReport, Severity, dll_key
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cudastory import cuda_story
 from wheelfix.rules.registry import run
+from wheelfix.values import replace
 from wheelfix.verbs.details import Details, archs_of_all, scanned_images
 from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
 from wheelfix.verbs.missing import list_missing

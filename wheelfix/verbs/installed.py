@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.loader.places import open_environment
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.plan.make import make_plan, still_broken
+from wheelfix.values import dataclass, replace
 from wheelfix.verbs.examine import again
 from wheelfix.verbs.journal import (
     JOURNAL,

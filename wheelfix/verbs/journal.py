@@ -12,12 +12,12 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.output import AtomicFile, remove_stale
 from wheelfix.errors import CannotRepair, InputError
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.edition import new_stamp
@@ -15,6 +14,7 @@ from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.knowledge.families import demangle
 from wheelfix.model import Severity, dll_key
 from wheelfix.plan.sources import bytes_of
+from wheelfix.values import replace
 from wheelfix.verbs.delve import run_delvewheel
 from wheelfix.verbs.rewrite import keep, rewrite
 from wheelfix.verbs.scan import examine_wheel

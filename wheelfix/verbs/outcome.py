@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

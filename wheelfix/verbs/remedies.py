@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.distributions import owners_of
@@ -12,6 +11,7 @@ from wheelfix.knowledge.providers import conda_package, pip_packages
 from wheelfix.knowledge.system import classify
 from wheelfix.model import dll_key
 from wheelfix.symptoms.causes import Remedy
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from wheelfix.model import Repairable, Severity
 from wheelfix.options import RepairOptions
 from wheelfix.plan.sources import new_members
 from wheelfix.roots.gather import open_index
+from wheelfix.values import replace
 from wheelfix.verbs.outcome import Outcome, Repaired, target_of
 from wheelfix.verbs.rewrite import keep, rewrite
 from wheelfix.verbs.scan import examine_wheel

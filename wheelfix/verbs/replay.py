@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.errors import CannotRepair
 from wheelfix.plan.lock import Seal, check_lock, open_sources
+from wheelfix.values import replace
 from wheelfix.verbs.outcome import Outcome, Repaired, target_of
 from wheelfix.verbs.rewrite import keep, rewrite
 

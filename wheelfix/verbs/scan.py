@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,6 +20,7 @@ from wheelfix.model import ScanReport
 from wheelfix.options import ScanOptions
 from wheelfix.pe.image import read_image
 from wheelfix.roots.late import late_index
+from wheelfix.values import dataclass, replace
 from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.report.text.canvas import Canvas, Span
 from wheelfix.report.words import count
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from wheelfix.report.look import Look

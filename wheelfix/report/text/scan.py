@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wheelfix.model import EdgeKind, Finding, Machine, Malformed, MissingDll, ScanReport, Severity, Verdict
@@ -12,6 +11,7 @@ from wheelfix.report.text.canvas import Canvas, Span
 from wheelfix.report.text.gpu import draw_gpu
 from wheelfix.report.text.tree import draw_tree
 from wheelfix.report.words import count, import_statement, label, sentence, short_path
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

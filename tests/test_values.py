@@ -1,0 +1,79 @@
+"""Our dataclasses behave as the standard ones do."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+
+import pytest
+
+from wheelfix.values import dataclass, field, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Two numbers and a remark that does not count."""
+
+    x: int
+    y: int = 0
+    remark: str = field(default="", compare=False)
+    shade: str = field(default="", hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Deep(Point):
+    """One more number."""
+
+    z: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No field at all."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Something that changes."""
+
+    count: int = 0
+    secret: str = field(default="", repr=False)
+
+
+def test_equal_values_are_equal() -> None:
+    assert Point(1, 2, "here") == Point(1, 2, "there")
+    assert Point(1, 2) != Point(1, 3)
+    assert Point(1, 2) != Deep(1, 2)
+    assert Point(1, 2) != (1, 2)
+    assert Nothing() == Nothing()
+    assert Tally(1) == Tally(1)
+
+
+def test_frozen_values_have_a_hash() -> None:
+    assert hash(Point(1, 2, "here")) == hash(Point(1, 2, "there"))
+    assert hash(Point(1, 2, shade="red")) == hash(Point(1, 2, shade="blue"))
+    assert Point(1, 2, shade="red") != Point(1, 2, shade="blue")
+    assert len({Point(1), Point(1), Deep(1), Nothing(), Nothing()}) == 3
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Tally())
+
+
+def test_they_show_what_they_hold() -> None:
+    assert repr(Deep(1, z=3)) == "Deep(x=1, y=0, remark='', shade='', z=3)"
+    assert repr(Tally(1, "x")) == "Tally(count=1)"
+    assert repr(Nothing()) == "Nothing()"
+
+
+def test_the_standard_tools_know_them() -> None:
+    assert replace(Point(1, 2), y=5) == Point(1, 5)
+    assert dataclasses.asdict(Deep(1)) == {"x": 1, "y": 0, "remark": "", "shade": "", "z": 0}
+    assert copy.deepcopy(Deep(1, z=2)) == pickle.loads(pickle.dumps(Deep(1, z=2))) == Deep(1, z=2)
+    match Point(3, 4):
+        case Point(x, y):
+            assert (x, y) == (3, 4)
+
+
+def test_there_is_no_room_for_other_attributes() -> None:
+    with pytest.raises(AttributeError):
+        Point(1).colour = "red"  # type: ignore[attr-defined]
