@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from tests.pe.raw import RVA, Counting, raw_pe
+from tests.pe.raw import OFFSET, RVA, Counting, patched, raw_pe
 from wheelfix.model import Image, Import, Machine, Malformed, Symbol
 from wheelfix.pe.forge import forge_dll
 from wheelfix.pe.image import read_image
@@ -103,6 +103,15 @@ class TestImports:
     def test_one_dll_twice(self) -> None:
         facts = image(forge_dll("a.dll", imports=[("b.dll", ["x"]), ("b.dll", ["y"])]))
         assert facts.imports == (Import("b.dll", ("x",)), Import("b.dll", ("y",)))
+
+    def test_a_row_without_an_address_table_ends_the_table(self) -> None:
+        """So Windows reads it; LIEF and pefile list the DLL of that row and those behind it."""
+        body = Body()
+        table = body.import_table({"A.dll": ["f"], "B.dll": ["g"], "C.dll": ["h"]})
+        file = patched(body.file({IMPORTS: (table, 0)}), table - RVA + OFFSET + 20 + 16, "<I", 0)
+        found = image(file)
+        assert [item.dll for item in found.imports] == ["A.dll"]
+        assert "has no address table" in found.oddities[0]
 
     def test_no_imports_at_all(self) -> None:
         assert image(raw_pe(bytes(64))).imports == ()
