@@ -132,6 +132,7 @@ def _source(**values: object) -> Edit:
         pytest.param(lambda plan: plan.update(output="evil.exe"), id="output-no-wheel"),
         pytest.param(lambda plan: plan.update(output=""), id="output-empty"),
         pytest.param(lambda plan: plan.update(output="evil.whl"), id="output-no-tags"),
+        pytest.param(lambda plan: plan.update(output="evil-1.0-py3-none-any.whl"), id="output-of-another-name"),
         pytest.param(lambda plan: plan.update(layout="sideways"), id="layout"),
         pytest.param(_addition(sha256=""), id="no-hash"),
         pytest.param(_addition(sha256="0" * 63 + "G"), id="odd-hash"),
@@ -189,6 +190,6 @@ def test_signatures_can_be_demanded_of_a_lock(tmp_path: Path) -> None:
 def test_a_path_that_is_no_text_can_be_locked(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     (plan,) = read_lock(bench.lock)
-    odd: Plan = replace(plan, wheel=replace(plan.wheel, path="/tmp/\udcff.whl"))
+    odd: Plan = replace(plan, wheel=replace(plan.wheel, path=f"/tmp/\udcff/{plan.output}"))
     write_lock([odd], bench.lock)
     assert read_lock(bench.lock) == [odd]
