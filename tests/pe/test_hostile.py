@@ -126,11 +126,14 @@ def test_export_counts_beyond_reason(count: int) -> None:
     assert len(found.exports.ordinals) <= 1000
 
 
-def test_names_of_exports_without_functions() -> None:
+@pytest.mark.parametrize("functions", [0, 8], ids=["beyond-the-table", "zero"])
+def test_names_of_exports_without_functions(functions: int) -> None:
     """GetProcAddress finds a name in the table, then no function of its number, and fails."""
     names = RVA + 40
-    head = struct.pack("<IIHHIIIIIII", 0, 0, 0, 0, 0, 1, 0, 2, 0, names, names + 8)
-    found = image(raw_pe(head + struct.pack("<IIHH", names + 12, names + 12, 65535, 7) + b"f\0", {EXPORTS: (RVA, 99)}))
+    head = struct.pack("<IIHHIIIIIII", 0, 0, 0, 0, 0, 1, functions, 2, names + 32, names, names + 8)
+    found = image(
+        raw_pe(head + struct.pack("<IIHH", names + 12, names + 12, 7, 7) + b"f\0" + bytes(64), {EXPORTS: (RVA, 99)})
+    )
     assert found.exports.names == frozenset()
     assert found.exports.forwarders == {}
     assert found.oddities == ("some exported names belong to no function",)

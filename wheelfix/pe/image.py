@@ -243,9 +243,10 @@ class _Reader:
         indices = _integers("H", self.space.read(ordinal_table, 2 * named))
         if len(targets) < functions or len(name_rvas) < named or len(indices) < named:
             self.odd("the export table is cut off")
-        if indices and max(indices) >= len(targets):
+        if indices and (max(indices) >= len(targets) or not all(map(targets.__getitem__, indices))):
             self.odd("some exported names belong to no function")  # and so GetProcAddress does not find them
-            kept = [(at, index) for at, index in zip(name_rvas, indices, strict=False) if index < len(targets)]
+            real = {index for index, target in enumerate(targets) if target}
+            kept = [(at, index) for at, index in zip(name_rvas, indices, strict=False) if index in real]
             name_rvas, indices = array("I", (at for at, _ in kept)), array("H", (index for _, index in kept))
         names = self.space.names(name_rvas)
         if len(names) < len(name_rvas) and not all(map(names.__contains__, name_rvas)):
