@@ -11,8 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.errors import InputError, UsageError
-from wheelfix.model import Finding, ScanReport, Severity
-from wheelfix.report.words import plain_name
+from wheelfix.model import Finding, ScanReport, Severity, canonical
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class Entry:
         paths = finding.evidence.get("paths")
         gathered = tuple(sorted(_plain(str(path), version) for path in paths)) if isinstance(paths, list) else ()
         return cls(
-            plain_name(report.name),
+            canonical(report.name),
             finding.code,
             finding.severity,
             "" if gathered else _plain(finding.subject, version),
@@ -122,7 +121,7 @@ class Baseline:
         found: dict[tuple[str, str], list[Entry]] = {}
         seen = set()
         for report in reports:
-            seen.add(plain_name(report.name))
+            seen.add(canonical(report.name))
             for finding in report.findings:
                 entry = Entry.from_finding(report, finding)
                 found.setdefault((entry.distribution, entry.code), []).append(entry)

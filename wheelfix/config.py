@@ -19,20 +19,17 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-import importlib
 import re
-import sys
 from typing import TYPE_CHECKING, Any
 
+from wheelfix import toml
 from wheelfix.errors import UsageError
+from wheelfix.model import canonical
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-
-# Python 3.10 has no tomllib; tomli is the same code and installed there.
-_toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 OWN_FILE = "wheelfix.toml"
 PROJECT_FILE = "pyproject.toml"
@@ -83,15 +80,10 @@ class Configuration:
 
     def for_wheel(self, name: str) -> Iterator[Setting]:
         """Yield the settings for wheels of a name, in the order of the file."""
-        plain = normal_name(name)
+        plain = canonical(name)
         for item in self.settings:
-            if item.wheel and fnmatch.fnmatchcase(plain, normal_name(item.wheel)):
+            if item.wheel and fnmatch.fnmatchcase(plain, canonical(item.wheel)):
                 yield item
-
-
-def normal_name(name: str) -> str:
-    """Return a distribution's name, or a pattern of such names, as it compares."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 # --------------------------------------------------------------------------------------------------------- finding
@@ -128,7 +120,7 @@ def read_configuration(path: Path, options: Mapping[str, Option], commands: Sequ
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} cannot be read", because="it is not UTF-8") from error
     try:
-        document = _toml.loads(text)
+        document = toml.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no TOML", because=str(error)) from error
     own = path.name != PROJECT_FILE

@@ -11,9 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.errors import InputError
-from wheelfix.model import ScanReport, Severity, fold
+from wheelfix.model import ScanReport, Severity, canonical, fold
 from wheelfix.report.json_ import SCAN_SCHEMA, scan_value
-from wheelfix.report.words import plain_name
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -255,5 +254,5 @@ def _by_name(builds: Iterable[Build]) -> dict[tuple[str, str], Build]:
     found: dict[tuple[str, str], Build] = {}
     for build in builds:
         tags = re.sub(r"^[^-]+-[^-]+-", "", posixpath.basename(build.path.replace("\\", "/")))
-        found.setdefault((plain_name(build.name), tags), build)
+        found.setdefault((canonical(build.name), tags), build)
     return found

@@ -8,6 +8,7 @@ the file and compare by :func:`dll_key`.
 from __future__ import annotations
 
 import enum
+import re
 import unicodedata
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -30,6 +31,11 @@ def dll_key(name: str) -> str:
     """Return the form in which DLL names compare: folded, with the ``.dll`` that the loader appends itself."""
     key = fold(name)
     return key if "." in key else key + ".dll"
+
+
+def canonical(name: str) -> str:
+    """Return a distribution's name, or a pattern of such names, in the form in which names compare (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 class Machine(str, enum.Enum):

@@ -9,8 +9,9 @@ import pytest
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WHEEL_KINDS, FileName, WheelInfo, canonical, parse_headers
+from wheelfix.archive.wheelinfo import WHEEL_KINDS, FileName, WheelInfo, parse_headers
 from wheelfix.errors import InputError
+from wheelfix.model import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
 from wheelfix.errors import InputError
+from wheelfix.model import canonical
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -149,11 +150,6 @@ def parse_headers(text: str) -> dict[str, tuple[str, ...]]:
             current = [value.strip()]
             fields.setdefault(name.strip().lower(), []).append(current)
     return {name: tuple(map("\n".join, values)) for name, values in fields.items()}
-
-
-def canonical(name: str) -> str:
-    """Return a distribution's name in the form in which names compare (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _find_dist_info(archive: Archive, file_name: FileName) -> tuple[str, str, list[ArchiveFault]]:

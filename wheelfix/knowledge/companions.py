@@ -7,9 +7,6 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
-
 from wheelfix.knowledge.cuda import cuda_versions_for, expected_name, release
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.tables import Checker, NamePattern, Row, parse_toml, read_text
@@ -18,6 +15,8 @@ from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from packaging.version import Version
 
 STRENGTHS = ("required", "expected", "beside", "optional")
 
@@ -34,7 +33,8 @@ class CompanionRule:
     each: tuple[str, ...] = ()
     any_of: tuple[str, ...] = ()
     globs: tuple[str, ...] = ()
-    versions: SpecifierSet | None = None
+    versions: str = ""
+    """Of the parent, if the rule is about some only: ``>=8.3``."""
     builtins: bool = False
     """The names are those of NVRTC's built-ins in the toolkits that have the parent."""
 
@@ -129,18 +129,13 @@ def _rule(check: Checker, row: Row) -> CompanionRule:
             continue
         if parent.fullmatch(dll_key(name)):
             check.faults.append(f"{row['parent']!r} is its own companion {template!r}")
-    try:
-        versions = SpecifierSet(row["versions"]) if "versions" in row else None
-    except InvalidSpecifier as exc:
-        check.faults.append(f"{row['parent']!r}: {exc}")
-        versions = None
     return CompanionRule(
         parent,
         row["strength"],
         row["because"],
         row["without"],
         row["source"],
-        versions=versions,
+        versions=check.specifier(row["versions"]) if "versions" in row else "",
         builtins=row.get("builtins", False),
         **fields,
     )
@@ -190,22 +185,28 @@ def _needs(rule: CompanionRule, key: str, cuda: str | None, version: str | None)
 
 def _strength(rule: CompanionRule, key: str, version: str | None) -> str | None:
     """Return the rule's strength for that release of the parent; None when it is not about it."""
-    if rule.versions is None:
+    if not rule.versions:
         return rule.strength
     known = _release(key, version)
     if known is None:
         return "expected" if rule.strength == "required" else rule.strength
-    return rule.strength if rule.versions.contains(known, prereleases=True) else None
+    from packaging.specifiers import SpecifierSet  # takes longer to import than all our tables to read
+
+    return rule.strength if SpecifierSet(rule.versions).contains(known, prereleases=True) else None
 
 
 def _release(key: str, version: str | None) -> Version | None:
     """Return the version if it can be the release: some NVIDIA DLLs carry a driver-like number such as 6.14.11.8020."""
+    if not version:
+        return None
+    from packaging.version import InvalidVersion, Version
+
     try:
-        known = Version(version) if version else None
+        known = Version(version)
     except InvalidVersion:
         return None
     member = family_of(key)
-    if known and member and member.major is not None and known.major != member.major:
+    if member and member.major is not None and known.major != member.major:
         return None
     return known
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import canonicalize_name
-
 from wheelfix.knowledge.families import demangle
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
-from wheelfix.model import dll_key
+from wheelfix.model import canonical, dll_key
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -65,17 +62,14 @@ def parse_distributions(table: str, text: str) -> tuple[Owner, ...]:
     owners = []
     for row in rows:
         name = row["name"]
-        if canonicalize_name(name) != name:
+        if canonical(name) != name:
             check.faults.append(f"{name!r} is not normalised")
         if any(folder != folder.strip("/") or "\\" in folder for folder in row["folders"]):
             check.faults.append(f"{name!r} has a folder that is not relative with forward slashes")
         if row.get("preloads") and not row.get("why"):
             check.faults.append(f"{name!r} preloads and does not say how")
         for wanted in row.get("versions", {}).values():
-            try:
-                SpecifierSet(wanted)
-            except InvalidSpecifier as exc:
-                check.faults.append(f"{name!r}: {exc}")
+            check.specifier(wanted)
         if row.get("tracks_cuda") and not row.get("cuda"):
             check.faults.append(f"{name!r} tracks CUDA without saying which")
         owners.append(
@@ -111,6 +105,6 @@ def owners_of(name: str) -> tuple[Owner, ...]:
 
 def folders_of(distribution: str) -> tuple[str, ...]:
     """Return the folders under the prefix that a distribution puts DLLs into."""
-    wanted = canonicalize_name(distribution)
+    wanted = canonical(distribution)
     found = (folder for owner in distributions() if owner.distribution == wanted for folder in owner.folders)
     return tuple(dict.fromkeys(found))

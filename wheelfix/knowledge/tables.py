@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import pkgutil
 import re
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from wheelfix import toml
 from wheelfix.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-# Python 3.10 has no tomllib; tomli is the same code and installed there.
-_toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 Row = Mapping[str, Any]
 """One entry as TOML has it."""
@@ -46,10 +42,9 @@ def read_text(table: str) -> str:
 def parse_toml(table: str, text: str) -> dict[str, Any]:
     """Return the table's tree; not TOML means :class:`TableFault`."""
     try:
-        tree: dict[str, Any] = _toml.loads(text)
+        return toml.loads(text)
     except ValueError as exc:
         raise TableFault(table, [str(exc)]) from exc
-    return tree
 
 
 def read_toml(table: str) -> dict[str, Any]:
@@ -119,6 +114,10 @@ class NamePattern:
         return self._compile().fullmatch(name) if name.startswith(self._start) else None
 
 
+_CLAUSE = r"(?:~=|==|!=|<=|>=|<|>)\d+(?:\.\d+)*(?:\.\*)?"
+_SPECIFIER = re.compile(rf"{_CLAUSE}(?:,{_CLAUSE})*").fullmatch
+
+
 class Checker:
     """Collects the faults of one table, so that all of them are told at once."""
 
@@ -168,6 +167,12 @@ class Checker:
         if not _SURELY_VALID(text) or text.count("?P<") > 1:
             self.pattern(text)
         return NamePattern(text)
+
+    def specifier(self, text: str) -> str:
+        """Return a set of versions as it stands, to be read when it is needed; one that makes no sense is noted."""
+        if not _SPECIFIER(text):
+            self.faults.append(f"{text!r} is no set of versions")
+        return text
 
     def one_of(self, what: str, value: object, allowed: Iterable[str]) -> None:
         """Note a value that is none of the allowed words."""

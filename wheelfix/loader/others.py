@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from packaging.requirements import Requirement
-
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import cuda_part
 from wheelfix.knowledge.providers import conda_package
 from wheelfix.loader import torch
-from wheelfix.model import Assumed, Machine, OwnedBy
+from wheelfix.model import Assumed, Machine, OwnedBy, canonical
 
 if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
     from wheelfix.knowledge.distributions import Owner
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
@@ -26,31 +26,39 @@ LONGEST = 2000
 _MACHINES = {Machine.AMD64: "AMD64", Machine.X86: "x86", Machine.ARM64: "ARM64"}
 
 
-def required_names(requires: tuple[str, ...], profile: Profile) -> frozenset[str]:
+class Required:
     """The distributions that an installer brings along on the target: no extras, no lines for another system.
 
-    torch's METADATA names NVIDIA's packages in its Windows wheels too, but for Linux only.
+    torch's METADATA names NVIDIA's packages in its Windows wheels too, but for Linux only. A line is taken apart when
+    somebody asks for its distribution, which for most wheels is never.
     """
-    return frozenset(name for name in (_name_on_windows(text, profile) for text in requires) if name)
+
+    def __init__(self, requires: tuple[str, ...], profile: Profile) -> None:
+        self._profile = profile
+        self._lines: dict[str, list[str]] = {}
+        for text in requires:
+            match = _NAME.match(text)
+            if match:
+                self._lines.setdefault(canonical(match[1].rstrip("-_.")), []).append(text)
+
+    def __contains__(self, distribution: str) -> bool:
+        return any(self._holds(text) for text in self._lines.get(distribution, ()))
+
+    def _holds(self, text: str) -> bool:
+        requirement = parse_requirement(text) if ";" in text else None
+        return requirement is None or holds_on_target(requirement, self._profile)
 
 
 def parse_requirement(text: str) -> Requirement | None:
     """A line of Requires-Dist taken apart, or None for one that is none; it comes from whoever made the wheel."""
+    from packaging.requirements import Requirement  # takes longer to import than a small wheel to scan
+
     if len(text) > LONGEST:
         return None
     try:
         return Requirement(text)
     except (ValueError, RecursionError):  # parentheses within parentheses; numbers that no integer may have
         return None
-
-
-def _name_on_windows(text: str, profile: Profile) -> str:
-    """The normalised name in a requirement, or nothing when its marker does not hold on the target."""
-    requirement = parse_requirement(text)
-    if requirement is None:
-        match = _NAME.match(text)
-        return re.sub(r"[-_.]+", "-", match[1]).lower() if match else ""
-    return re.sub(r"[-_.]+", "-", requirement.name).lower() if holds_on_target(requirement, profile) else ""
 
 
 def holds_on_target(requirement: Requirement, profile: Profile) -> bool:
@@ -82,7 +90,7 @@ class Provisions:
         self.profile = profile
         self.torch = facts
         self.adds_cuda = facts is None or torch.adds_cuda(facts, view)
-        self.required = required_names(requires, profile)
+        self.required = Required(requires, profile)
 
     def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
         """The distribution or assumption that brings a DLL, if any."""

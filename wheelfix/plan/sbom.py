@@ -14,8 +14,8 @@ import uuid
 from typing import TYPE_CHECKING
 
 from wheelfix import __version__
-from wheelfix.archive.wheelinfo import canonical
 from wheelfix.knowledge.families import family_of
+from wheelfix.model import canonical
 
 if TYPE_CHECKING:
     from wheelfix.model import Json

@@ -10,10 +10,10 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 import wheelfix
-from wheelfix.model import Finding, Json, ScanReport, Severity
+from wheelfix.model import Finding, Json, ScanReport, Severity, canonical
 from wheelfix.report.formats import DEFAULT, Context, Failure
 from wheelfix.report.json_ import dump
-from wheelfix.report.words import label, plain_name, sentence
+from wheelfix.report.words import label, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,7 +125,7 @@ def file_uri(path: str) -> str:
 
 def fingerprint(report: ScanReport, finding: Finding) -> str:
     """Return what stays the same from build to build, so that a viewer knows a finding again."""
-    text = "\0".join((plain_name(report.name), finding.code, finding.subject))
+    text = "\0".join((canonical(report.name), finding.code, finding.subject))
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 

@@ -67,11 +67,6 @@ def short_path(path: str) -> str:
     return path[len(SITE_PACKAGES) :] if path.startswith(SITE_PACKAGES) else path
 
 
-def plain_name(name: str) -> str:
-    """Return a distribution's name as it compares: lower case, runs of ``-_.`` as one dash."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def sentence(finding: Finding) -> str:
     """Return a finding's message with the whole path of what it is about, said once."""
     subject = short_path(finding.subject)

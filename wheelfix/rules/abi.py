@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
 from wheelfix.knowledge.stable_abi import stable_abi
 from wheelfix.knowledge.system import python_of
 from wheelfix.model import Finding, Image, Repairable, Severity, dll_key
@@ -163,6 +161,8 @@ def _foreign_symbols(image: Image, oldest: tuple[int, int]) -> tuple[dict[str, t
 
 def _requires_python(subject: Subject) -> tuple[int, int]:
     """Return the oldest 3.x that Requires-Python lets install the wheel."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
     try:
         allowed = SpecifierSet(subject.wheel.metadata.requires_python if subject.wheel is not None else "")
     except InvalidSpecifier:

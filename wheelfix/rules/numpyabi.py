@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from packaging.specifiers import SpecifierSet
-
 from wheelfix.loader.others import holds_on_target, parse_requirement
 from wheelfix.model import Finding, Repairable, Severity
 from wheelfix.rules.context import Subject, base
@@ -14,6 +12,8 @@ from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from packaging.specifiers import SpecifierSet
 
     from wheelfix.model import NumpyApi
 
@@ -84,15 +84,15 @@ def _too_new(subject: Subject, required: str, allowed: SpecifierSet, modules: di
 def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None]:
     """Return what the wheel requires of NumPy on the target, as written and as a set; None when it does not name it."""
     texts: list[str] = []
-    allowed = SpecifierSet()
+    allowed: SpecifierSet | None = None
     for text in subject.wheel.metadata.requires_dist if subject.wheel is not None else ():
-        requirement = parse_requirement(text)
+        requirement = parse_requirement(text) if "numpy" in text.lower() else None
         if requirement is None:
             continue
         if requirement.name.lower() == "numpy" and holds_on_target(requirement, subject.profile):
             texts.append(f"numpy{requirement.specifier}")
-            allowed &= requirement.specifier
-    return " and ".join(dict.fromkeys(texts)), allowed if texts else None
+            allowed = requirement.specifier if allowed is None else allowed & requirement.specifier
+    return " and ".join(dict.fromkeys(texts)), allowed
 
 
 def _allows(allowed: SpecifierSet, minor: tuple[int, int]) -> bool:

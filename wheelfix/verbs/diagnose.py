@@ -8,11 +8,10 @@ from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import canonical
 from wheelfix.errors import UsageError
 from wheelfix.loader.places import open_environment
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Severity, dll_key, fold
+from wheelfix.model import Severity, canonical, dll_key, fold
 from wheelfix.options import ScanOptions
 from wheelfix.roots.gather import open_index
 from wheelfix.symptoms import Confidence, explain_symptom, read_log

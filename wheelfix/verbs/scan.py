@@ -12,11 +12,11 @@ from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.hashing import HashedReading, digests
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record, read_record
-from wheelfix.archive.wheelinfo import WheelInfo, canonical
+from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import EnvironmentFailure, InputError, WheelfixError
 from wheelfix.loader.places import open_environment, view_of_folder, view_of_wheel
 from wheelfix.loader.view import Layer
-from wheelfix.model import ScanReport
+from wheelfix.model import ScanReport, canonical
 from wheelfix.options import ScanOptions
 from wheelfix.pe.image import read_image
 from wheelfix.roots.late import late_index
