@@ -116,6 +116,10 @@ CASES: dict[str, Case] = {
     "lzma": Case("unknown-method", [Entry("a.txt", TEXT, method=14, packed=_lzma(TEXT))]),
     "zstd": Case("unknown-method", [Entry("a.txt", TEXT, method=93, packed=_zstd(TEXT))]),
     "method-77": Case("unknown-method", [Entry("a.txt", TEXT, method=77)]),
+    "version-6.4": Case("unknown-method", [Entry("a.txt", TEXT, central={"needed": 64})]),
+    "version-everywhere": Case("unknown-method", [Entry("a.txt", TEXT, both={"needed": 0xFFFF})]),
+    "version-upper-byte": Case("", [Entry("a.txt", TEXT, both={"needed": 0x0114})]),
+    "local-version": Case("local-mismatch", [Entry("a.txt", TEXT, local={"needed": 0xFFFF})]),
     "comment": Case("comment", [Entry("a.txt", TEXT, central={"comment": b"hello"})]),
     "archive-comment": Case("archive-comment", [], {"comment": b"hello"}),
     "archive-comment-short": Case("archive-comment", [], {"comment": b"he", "end": {"comment_length": 50}}),
@@ -239,6 +243,8 @@ REFUSED_BY: dict[str, tuple[str, ...]] = {
         "name-long-step",
     ),
     "pip uv pypi": (
+        "version-6.4",
+        "version-everywhere",
         "method-77",
         "end-in-comment",
         "gap-before-end-record",
@@ -262,6 +268,7 @@ REFUSED_BY: dict[str, tuple[str, ...]] = {
     ),
     "uv": (
         "disks",
+        "local-version",
         "unicode-path-central",
         "unicode-path-local",
         "local-crc",

@@ -81,7 +81,7 @@ KINDS: dict[str, str] = {
     "symlink": "the member is a symbolic link",
     "special-file": "the member is a device, a socket or a pipe",
     "encrypted": "the member is encrypted",
-    "unknown-method": "the compression method is neither stored nor deflate",
+    "unknown-method": "the compression method is neither stored nor deflate, or the version of zip is unknown",
     "data-descriptor": "sizes and CRC follow the data instead of preceding it",
     "comment": "the member has a comment",
     "archive-comment": "the archive has a comment",

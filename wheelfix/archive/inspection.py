@@ -18,6 +18,7 @@ from wheelfix.archive.members import (
     ENCRYPTED,
     MASKED,
     METHODS,
+    NEWEST,
     STRONG_ENCRYPTION,
     UTF8,
     Limits,
@@ -88,6 +89,9 @@ class Inspection:
         if member.comment:
             yield fault("comment", f"the member has a comment of {len(member.comment)} bytes", (PYPI,))
         entry = CENTRAL.unpack_from(self.directory, member.entry)
+        if (needed := entry[2] & 0xFF) > NEWEST:
+            message = f"the member asks for version {needed / 10} of the zip format, {NEWEST / 10} is the latest"
+            yield fault("unknown-method", message, (PIP, UV, PYPI))
         if entry[12] not in {0, MAX16}:
             yield fault("multi-disk", "the member claims to lie on another disk")
         announced = (entry[7], entry[8], entry[15]).count(MAX32)

@@ -10,7 +10,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive.directory import LOCAL, MAX32
-from wheelfix.archive.members import DESCRIPTOR
+from wheelfix.archive.members import DESCRIPTOR, NEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,7 +78,7 @@ def _compare(archive: Archive, member: Member) -> Local:
     header = archive.read_at(at, LOCAL.size)
     if len(header) < LOCAL.size or header[:4] != b"PK\x03\x04":
         return Local(member, 0, 0, b"", differences=(f"signature: there is no header at {at}",))
-    _, _, flags, method, stamp, crc, csize, usize, name_length, extra_length = LOCAL.unpack(header)
+    _, needed, flags, method, stamp, crc, csize, usize, name_length, extra_length = LOCAL.unpack(header)
     tail = archive.read_at(at + LOCAL.size, name_length + extra_length)
     name, extra = tail[:name_length], tail[name_length:]
     data = at + LOCAL.size + name_length + extra_length
@@ -102,6 +102,8 @@ def _compare(archive: Archive, member: Member) -> Local:
         for field, value in told.items()
         if value != known[field]
     ]
+    if needed & 0xFF > NEWEST:  # lower ones differ without harm
+        differences.append(f"version: the header asks for {(needed & 0xFF) / 10}, {NEWEST / 10} is the latest")
     if name != member.raw_name:
         shown = name[:200].decode("utf-8", "backslashreplace")
         differences.append(f"name: {member.name!r} in the directory, {shown!r} in the header")
