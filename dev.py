@@ -3,6 +3,7 @@
 python dev.py demo        install wheelfix and walk through the embedded example
 python dev.py test        install the test tools and run what needs nothing else
 python dev.py lint        ruff and mypy
+python dev.py fuzz        damaged wheels, DLLs, texts and locks for a minute
 python dev.py slow        the tests that need nothing else and take their time
 python dev.py wine        hold the loader model against Wine of this machine's type
 python dev.py wine-x64    load real vendor DLLs and run torch's own loader under an x86_64 Wine
@@ -44,6 +45,7 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
             ["-m", "mypy", "--strict", "wheelfix"],
         ],
     ),
+    "fuzz": ("test", [["-m", "fuzz"]]),
     "slow": ("test", [[*PYTEST, "-m", f"{TIERS} and slow"]]),
     "wine": ("test", [[*PYTEST, "-m", "wine"]]),
     "wine-x64": ("test", [[*PYTEST, "-m", "wine_x64"]]),

@@ -1,0 +1,1 @@
+"""Fuzzing: random damage to real inputs, with what must hold whatever comes out of it."""

@@ -1,0 +1,117 @@
+"""What is fuzzed: each target takes bytes, and raises if a promise does not hold.
+
+Errors of ours (:class:`~wheelfix.errors.WheelfixError`) are answers; every other exception is a finding. Where an
+independent reader exists, its answer is held against ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import TYPE_CHECKING
+
+from fuzz.commands import LIMITS, diagnose, lock, repair, scan
+from fuzz.oracles import Disagreement, ask_csv, ask_lief_and_pefile, ask_zipfile
+from fuzz.wheels import scratch
+from wheelfix.archive.conformance import check_archive
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.record import Record, check_record, render
+from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.cli.settings import vocabulary
+from wheelfix.config import read_configuration
+from wheelfix.errors import WheelfixError
+from wheelfix.model import Image
+from wheelfix.pe.fatbin import read_gpu_code
+from wheelfix.pe.image import read_image
+from wheelfix.pe.signature import read_signature
+from wheelfix.pe.stream import MemorySource
+from wheelfix.pe.version import read_version
+from wheelfix.symptoms.reader import read_log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from wheelfix.config import Option
+
+NAME = "pkg-1.0-cp311-cp311-win_amd64.whl"
+
+
+def _file(name: str, data: bytes) -> Path:
+    path = scratch() / name
+    path.write_bytes(data)
+    return path
+
+
+def archive(data: bytes) -> None:
+    """The archive reader, its checks and RECORD, held against zipfile where we find nothing wrong."""
+    with contextlib.suppress(WheelfixError), Archive.open(_file(NAME, data), LIMITS) as opened:
+        faults = check_archive(opened)
+        for member in opened.members:
+            with contextlib.suppress(WheelfixError):
+                opened.read(member, 1 << 20)
+        with contextlib.suppress(WheelfixError):
+            WheelInfo.from_archive(opened)
+        with contextlib.suppress(WheelfixError):
+            if not all(fault.message for fault in check_record(opened, hashes=True, jobs=1)):
+                raise AssertionError("a fault of RECORD without a word")
+        if not faults:
+            ask_zipfile(opened, data)
+
+
+def record(data: bytes) -> None:
+    """The RECORD parser, held against csv and against installer; what is written is read back alike."""
+    try:
+        parsed = Record.parse(data)
+    except WheelfixError:
+        return
+    again = Record.parse(render(parsed.rows))
+    marked = bool(parsed.rows) and parsed.rows[0].path.startswith("\ufeff")  # would be taken for a byte order mark
+    if parsed.faults or marked:
+        return
+    if again.rows != parsed.rows:
+        raise Disagreement("rows change when they are written and read again")
+    ask_csv(data, parsed)
+
+
+def image(data: bytes) -> None:
+    """Everything that reads PE images; imports and exports are held against LIEF and pefile."""
+    source = MemorySource(data)
+    facts = read_image(source)
+    read_version(source)
+    read_gpu_code(source)
+    read_signature(source)
+    if isinstance(facts, Image) and not facts.oddities:
+        ask_lief_and_pefile(facts, data)
+
+
+def error_text(data: bytes) -> None:
+    """The reader of error texts: as bytes of any encoding, and as text."""
+    read_log(data)
+    read_log(data.decode("utf-8", "replace"))
+
+
+def config(data: bytes) -> None:
+    """Configuration files of both names."""
+    known, commands = _vocabulary()
+    for name in ("wheelfix.toml", "pyproject.toml"):
+        with contextlib.suppress(WheelfixError):
+            read_configuration(_file(name, data), known, commands)
+
+
+@functools.cache
+def _vocabulary() -> tuple[dict[str, Option], tuple[str, ...]]:
+    return vocabulary()
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "archive": archive,
+    "record": record,
+    "image": image,
+    "error-text": error_text,
+    "config": config,
+    "lock": lock,
+    "scan": scan,
+    "repair": repair,
+    "diagnose": diagnose,
+}

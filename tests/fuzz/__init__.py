@@ -1,0 +1,1 @@
+"""What is fuzzed, as properties; and the fuzzer itself."""

@@ -1,0 +1,93 @@
+"""The targets of the fuzzer as properties: a few damaged seeds each, and inputs that are made and not damaged."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fuzz.seeds import seeds
+from fuzz.targets import TARGETS
+from fuzz.wheels import PARTS, SLOTS
+from wheelfix.archive.record import ALGORITHMS
+from wheelfix.pe.forge import forge_dll
+
+corpus = functools.cache(seeds)
+SLOW = {"scan", "repair", "diagnose"}
+"""Whole commands; the others are readers."""
+
+
+def few(count: int) -> settings:
+    """The same few examples every time: what is found by chance belongs into the fuzzer."""
+    return settings(max_examples=count, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@st.composite
+def damaged(draw: st.DrawFn, target: str) -> bytes:
+    """A seed with some bytes replaced, put in between or cut out."""
+    data = bytearray(draw(st.sampled_from(corpus(target))))
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(data)))
+        piece = draw(st.binary(max_size=8))
+        taken = draw(st.sampled_from((0, 1, len(piece), 64)))
+        data[at : at + taken] = piece
+    return bytes(data)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_seeds(name: str) -> None:
+    for data in dict.fromkeys(corpus(name)):
+        TARGETS[name](data)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_damaged_seeds(name: str) -> None:
+    @few(25 if name in SLOW else 120)
+    @given(damaged(name))
+    def holds(data: bytes) -> None:
+        TARGETS[name](data)
+
+    holds()
+
+
+FIELDS = st.text(st.characters(codec="utf-8"), max_size=12)
+HASHES = st.builds("{}={}".format, st.sampled_from(sorted(ALGORITHMS)) | FIELDS, st.text("abcABC012-_=", max_size=90))
+QUOTED = st.one_of(FIELDS, FIELDS.map(lambda text: '"' + text.replace('"', '""') + '"'))
+
+
+@few(200)
+@given(st.lists(st.lists(QUOTED | HASHES | st.integers().map(str), max_size=4).map(",".join)), st.sampled_from("\n\r"))
+def test_rows(rows: list[str], end: str) -> None:
+    TARGETS["record"](end.join(rows).encode())
+
+
+@few(200)
+@given(st.text(st.characters(codec="utf-8")), st.sampled_from(["utf-8", "utf-16", "utf-16-le", "utf-32"]))
+def test_texts(text: str, encoding: str) -> None:
+    TARGETS["error-text"](f'OSError: [WinError 126] {text} Error loading "C:\\{text}.dll"'.encode(encoding))
+
+
+NAMES = st.text(st.characters(codec="ascii", exclude_characters="\0"), min_size=1, max_size=20)
+SYMBOLS = st.lists(NAMES | st.integers(1, 0xFFFF), max_size=5, unique=True)
+
+
+@few(100)
+@given(st.dictionaries(NAMES, SYMBOLS, max_size=4), st.dictionaries(NAMES, SYMBOLS, max_size=3), SYMBOLS)
+def test_images(
+    imports: dict[str, list[str | int]], late: dict[str, list[str | int]], exports: list[str | int]
+) -> None:
+    TARGETS["image"](forge_dll("a.dll", imports=imports, delay_imports=late, exports=exports))
+
+
+@few(60)
+@given(st.text(st.characters(codec="utf-8"), max_size=40), st.sampled_from(["scan", "repair"]))
+def test_names_of_members(name: str, command: str) -> None:
+    TARGETS[command](bytes([SLOTS.index("the name of a member")]) + name.encode())
+
+
+@few(60)
+@given(st.sampled_from(sorted(PARTS)), st.binary(max_size=200), st.sampled_from(["scan", "repair"]))
+def test_parts_that_are_something_else(part: str, data: bytes, command: str) -> None:
+    TARGETS[command](bytes([SLOTS.index(part)]) + data)
