@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zlib
 
 import pytest
@@ -68,6 +69,12 @@ def test_nonsense_is_refused(name: str, level: int | str) -> None:
 )
 def test_inflating_at_once(data: bytes, size: int, expected: bytes | None) -> None:
     assert codec.inflate_whole(data, size) == expected
+
+
+def test_a_stream_that_is_too_long_and_then_damaged() -> None:
+    """The damage lies behind as many bytes as are asked for, so that it comes to light only in a second step."""
+    block = b"\0" + struct.pack("<HH", 11, 0xFFFF ^ 11) + b"eleven byte"
+    assert codec.inflate_whole(block + b"\xff" * 20, 10) is None
 
 
 def test_crc() -> None:

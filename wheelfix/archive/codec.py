@@ -131,11 +131,11 @@ def inflate_whole(data: bytes, size: int) -> bytes | None:
     stream = inflater()
     try:
         plain = stream.decompress(data, size + 1)
+        if not stream.eof and not stream.unconsumed_tail:
+            return None
+        # With exactly ``size`` bytes produced the end mark may still be waiting to be read.
+        if not stream.eof and stream.decompress(stream.unconsumed_tail, 1):
+            return None
     except inflate_error():
-        return None
-    if not stream.eof and not stream.unconsumed_tail:
-        return None
-    # With exactly ``size`` bytes produced the end mark may still be waiting to be read.
-    if not stream.eof and stream.decompress(stream.unconsumed_tail, 1):
         return None
     return plain if stream.eof and len(plain) == size and not stream.unused_data else None
