@@ -66,6 +66,7 @@ def dll(
     is_dll: bool = True,
     linker: tuple[int, int] = (14, 29),
     managed: bool = False,
+    oddities: tuple[str, ...] = (),
 ) -> Image:
     """Return the facts of an image that imports these DLLs."""
     names = [*exports, *(forwarders or {})]
@@ -82,6 +83,7 @@ def dll(
         ),
         linker=linker,
         managed=managed,
+        oddities=oddities,
     )
 
 

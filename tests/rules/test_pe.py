@@ -118,3 +118,12 @@ def test_a_debug_build_that_nothing_loads(name: str, other: str, expected: list[
 @pytest.mark.parametrize("name", ["ucrtbase.dll", "msvcp140.dll", "vcruntime140_1.dll", "mfc140u.dll"])
 def test_release_runtimes_are_no_debug_build(name: str) -> None:
     assert codes(subject({PYD: dll(name)}, events=[loads(PYD)])) == []
+
+
+def test_irregular_tables_are_told() -> None:
+    odd = tuple(f"oddity {number}" for number in range(5))
+    thing = subject({PYD: dll(oddities=odd), HELPER: dll(oddities=("arm64x: serves ARM64 and x64 processes",))})
+    (found,) = run(thing, "WF206")
+    assert (found.subject, str(found.severity)) == ("pkg/_core.pyd", "warning")
+    assert found.message == "_core.pyd has irregular tables: oddity 0; oddity 1; oddity 2 (and 2 more)"
+    assert found.evidence == {"oddities": [*odd]}

@@ -1,4 +1,4 @@
-"""WF2xx: files that call themselves DLLs and are none, are for another processor, or are debug builds."""
+"""WF2xx: files that call themselves DLLs and are none, are irregular, for another processor, or debug builds."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ _KINDS = {"empty": "WF202", "lfs-pointer": "WF203"}
 
 _RELEASE_CRT = ("vcruntime140", "msvcp140", "ucrtbase", "api-ms-win-crt-")
 """How the names of release runtimes begin; those of debug runtimes begin so too and end in ``d``."""
+
+_NO_FAULTS = ("arm64x: ", "chpe: ")
+"""What is odd about an image and yet as it should be."""
 
 _COMPATIBLE = {
     # An ARM64EC image is built to live in an emulated x64 process.
@@ -135,6 +138,29 @@ def debug_crt(subject: Subject) -> Iterator[Finding]:
             ),
             evidence={"imports": [*wanted], "loaded": loaded, "twin": twin},
             severity=Severity.ERROR if loaded else Severity.INFO if twin else Severity.WARNING,
+        )
+
+
+@rule(
+    "WF206",
+    "irregular-pe",
+    Severity.WARNING,
+    Repairable.NEVER,
+    "Tables of a DLL are irregular, so that not everything in them could be read.",
+)
+def irregular_tables(subject: Subject) -> Iterator[Finding]:
+    """Find images of which something was not understood, since what is not read is not checked either."""
+    for path, image in subject.images.items():
+        odd = [what for what in image.oddities if not what.startswith(_NO_FAULTS)]
+        if not odd:
+            continue
+        more = f" (and {len(odd) - 3} more)" if len(odd) > 3 else ""
+        yield finding(
+            "WF206",
+            subject.origin(path),
+            f"{base(path)} has irregular tables: {'; '.join(odd[:3])}{more}",
+            hint="compare it with the file of the vendor or of the build; packers and damaged downloads look like this",
+            evidence={"oddities": [*odd]},
         )
 
 
