@@ -195,6 +195,12 @@ ATTACKS: dict[str, Callable[[], bytes]] = {
     "record-odd-algorithms": lambda: record(
         b"pkg/__init__.py,shake_128=,0\npkg/a.py,sh\0a=x,0\npkg/b.py,\xff=x,0\npkg/c.py,sha512-256=x,1\n"
     ),
+    "record-lists-itself": lambda: record(
+        b"pkg/__init__.py,,\npkg-1.0.dist-info/RECORD,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,12\n"
+    ),
+    "record-newlines-and-quotes": lambda: record(
+        b'"pkg/a\nb.py",,\n"pkg/""q"".py",,\npkg/"half.py,,\n"pkg/c\r\nd.py,../../evil.py",,\n"../../evil\n.py",,\n"'
+    ),
     "record-nul": lambda: record(b"pkg/\0.py,,\n\0,\0,\0\n"),
     "metadata-1000000-requirements": lambda: metadata(b"Requires-Dist: a>1\n" * 1_000_000),
     "metadata-long-line": lambda: metadata(b"Requires-Dist: " + b"a" * 20_000_000 + b"\n"),
