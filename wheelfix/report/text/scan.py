@@ -9,6 +9,7 @@ from wheelfix.report.formats import DEFAULT, Context
 from wheelfix.report.text.abi import draw_abi
 from wheelfix.report.text.canvas import Canvas, Span
 from wheelfix.report.text.gpu import draw_gpu
+from wheelfix.report.text.signers import draw_signers
 from wheelfix.report.text.tree import draw_tree
 from wheelfix.report.words import count, import_statement, label, sentence, short_path
 from wheelfix.values import replace
@@ -48,6 +49,7 @@ def render_scan(
     _known(canvas, [finding for finding in report.findings if context.known(report, finding)])
     if verbose:
         draw_abi(canvas, report)
+        draw_signers(canvas, report)
         canvas.blank()
         canvas.line(("Who loads what", "head"))
         draw_tree(canvas, report)
