@@ -138,6 +138,52 @@ def test_unchanged_members_keep_header_and_bytes(tmp_path: Path) -> None:
     assert_right(target)
 
 
+@pytest.mark.parametrize(
+    "dropped", [(), ("a.txt",), ("b/c.bin", "z.txt"), ("d/",), ("a.txt", "b/c.bin", "d/", "z.txt")]
+)
+def test_a_plain_archive_is_copied_in_runs_with_the_same_result(tmp_path: Path, dropped: tuple[str, ...]) -> None:
+    entries = [Entry("a.txt", TEXT), Entry("b/c.bin", b"b", method=0), Entry("d/", method=0), Entry("z.txt", TEXT * 9)]
+    source = write_wheel_by_hand(tmp_path, entries)
+    made = []
+    for plain in (True, False):
+        with Archive.open(source) as archive:
+            assert check_archive(archive) == ()
+            assert archive.plain
+            archive.plain = plain
+            gone = frozenset(member for member in archive.members if member.name in dropped)
+            edition = Edition(DIST_INFO, drop=gone, add=(NewMember("pkg/new.dll", data=TEXT),), rows=own_rows(source))
+            target = tmp_path / str(plain) / source.name
+            write_wheel(archive, target, edition)
+            assert_right(target)
+            made.append(target.read_bytes())
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize("key", sorted(CASES))
+def test_no_odd_archive_is_plain(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "pkg-1.0-cp311-cp311-win_amd64.whl"
+    path.write_bytes(build_zip(wheel_entries(CASES[key].entries), **CASES[key].options))
+    try:
+        with Archive.open(path) as archive:
+            faults = check_archive(archive)
+            assert archive.plain is not None
+            assert not (archive.plain and faults)
+            assert CASES[key].kind in {"", "damaged"} or not archive.plain  # damage is in the data
+    except WheelfixError:
+        assert CASES[key].kind == "error"
+
+
+def test_a_header_that_reaches_into_the_data_is_a_fault(tmp_path: Path) -> None:
+    """The directory leaves no room for the extra field that the header claims."""
+    data = bytearray(build_zip(wheel_entries([Entry("a.txt", TEXT)])))
+    data[28:30] = b"\4\0"
+    path = tmp_path / "pkg-1.0-cp311-cp311-win_amd64.whl"
+    path.write_bytes(data)
+    with Archive.open(path) as archive:
+        assert "overlap" in {fault.kind for fault in check_archive(archive)}
+        assert not archive.plain
+
+
 def test_dist_info_is_put_last_and_signatures_go(tmp_path: Path) -> None:
     entries = wheel_entries([Entry(f"{DIST_INFO}/RECORD.jws", b"{}"), Entry(f"{DIST_INFO}/RECORD.p7s", b"{}")])
     entries = [*entries[2:], *entries[:2], Entry("last.py", b"1")]

@@ -1,7 +1,8 @@
 """An archive under construction: members are appended one after the other, and its directory grows with them.
 
 Old members whose headers are in order are copied in runs, header and data together, so that ten thousand unchanged
-members cost one call to the kernel. Only a header that must change is written anew.
+members cost one call to the kernel. Only a header that must change is written anew. Of an archive that is plain
+throughout (:attr:`Archive.plain`) the entries of the directory are taken over in runs as well.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from wheelfix.archive.members import DESCRIPTOR
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from wheelfix.archive.deflate import Deflating, Packed
     from wheelfix.archive.members import Member
@@ -29,6 +30,7 @@ _LEVEL_FLAGS = 0x0006
 _RUN = 16 << 20
 """Bytes after which a run is handed over, so that copying begins while the next headers are looked at."""
 _PLACE = struct.Struct("<HH6sI")
+_OFFSET = struct.Struct("<I")
 
 
 class Assembly:
@@ -42,8 +44,32 @@ class Assembly:
         self.copied = 0
         """Bytes that were copied as they were."""
 
-    def copy_members(self, source: Archive, members: Iterable[Member], rename: Mapping[str, str]) -> None:
-        """Append old members under their new names, as the bytes they are."""
+    def copy_members(self, source: Archive, members: Sequence[Member], rename: Mapping[str, str]) -> None:
+        """Append old members, given in the order of the file, under their new names, as the bytes they are."""
+        if source.plain and not rename and self._out.position + source.size < MAX32:
+            self._copy_plain(source, members)
+        else:
+            self._copy_one_by_one(source, members, rename)
+
+    def _copy_plain(self, source: Archive, members: Sequence[Member]) -> None:
+        """Append members of an archive in which one begins where the other ends, in the directory as in the file."""
+        everyone, wanted = source.members, {member.entry for member in members}
+        chosen = bytes(member.entry in wanted for member in everyone)
+        begin = chosen.find(1)
+        while begin >= 0:
+            end = chosen.find(0, begin)
+            end = end if end >= 0 else len(everyone)
+            first, after = everyone[begin], everyone[end] if end < len(everyone) else None
+            shift, base = self._out.position - first.header_offset, len(self._directory) - first.entry
+            self._copy(source, first.header_offset, source.directory_at if after is None else after.header_offset)
+            self._directory += source.directory[first.entry : None if after is None else after.entry]
+            for member in everyone[begin:end] if shift else ():
+                _OFFSET.pack_into(self._directory, base + member.entry + 42, member.header_offset + shift)
+            self._entries += end - begin
+            begin = chosen.find(1, end)
+
+    def _copy_one_by_one(self, source: Archive, members: Iterable[Member], rename: Mapping[str, str]) -> None:
+        """Append members of any archive, with a look at the header of each."""
         run_start = run_end = 0
         why_refused = source.why_refused
         for local in read_locals(source, members):

@@ -31,7 +31,7 @@ def check_archive(archive: Archive) -> tuple[ArchiveFault, ...]:
 def header_faults(archive: Archive) -> tuple[ArchiveFault, ...]:
     """Return the faults that need the local headers: mismatches, hidden data, odd extra fields, ratios."""
     faults = FaultList()
-    at = 0
+    at, usual = 0, not archive.faults
     shifted = any(fault.kind == "prefix-data" for fault in archive.faults)
     refused = {fault.subject for fault in archive.faults if fault.kind in {"overlap", "out-of-bounds"}}
     ordered = sorted(archive.members, key=attrgetter("header_offset"))
@@ -39,6 +39,11 @@ def header_faults(archive: Archive) -> tuple[ArchiveFault, ...]:
         member, data, flags, extra, _, differences = local
         if differences or extra or member.extra or flags & DESCRIPTOR or member.name[-1:] == "/":
             faults.add(_member_faults(archive, local))
+            usual = usual and member.name[-1:] == "/" and not (differences or extra or member.extra)
+        if member.header_offset != at:
+            usual = False
+        if member.header_offset < at and not refused:
+            faults.add([ArchiveFault("overlap", member.name, "the data before it run into it", (PIP, UV, PYPI))])
         if member.header_offset > at and not (at == 0 and shifted) and member.name not in refused:
             faults.add([_hidden(at, member.header_offset, member.name)])
         end = data + member.csize
@@ -53,7 +58,9 @@ def header_faults(archive: Archive) -> tuple[ArchiveFault, ...]:
     if total > _PYPI_RATIO_FROM and total > archive.size * _PYPI_RATIO:
         message = f"{archive.size} bytes unpack to {total}, more than {_PYPI_RATIO} times as much"
         faults.add([ArchiveFault("zip-bomb", "", message, (PYPI,))])
-    return faults.result()
+    found = faults.result()
+    archive.plain = usual and not found and at == archive.directory_at and ordered == [*archive.members]
+    return found
 
 
 def _hidden(start: int, end: int, before: str) -> ArchiveFault:

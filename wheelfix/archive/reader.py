@@ -54,6 +54,9 @@ class Archive:
         """The bytes of the central directory."""
         self.directory_at = 0
         """Where the central directory begins in the file."""
+        self.plain: bool | None = None
+        """Whether nothing at all is irregular: one member after the other, headers as the directory says, no extra
+        fields. None as long as nobody has looked at the headers."""
         self._index: dict[str, Member] = {}
         self._refused: dict[int, str] = {}
 

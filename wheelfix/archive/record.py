@@ -34,7 +34,11 @@ MAX_ROWS = 300_000
 MAX_SIZE = 32 << 20
 """Bytes of a RECORD that is still read."""
 _MAX_FAULTS = 1000
+_PORTION = 50_000
+"""Lines, and characters of a line, up to which all can be had in memory at once."""
 _SIZE = re.compile(r"[0-9]{1,19}").fullmatch
+_LINE = re.compile(r"(?:([^,\\\n]{1,1000}),sha256=([^,\n]{43}),([0-9]{1,19})|(.*))\n")
+"""A line as nearly all are, or any other, in a RECORD without quotes."""
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
 
 
@@ -66,7 +70,10 @@ class Record:
         except UnicodeDecodeError as exc:
             faults.append(RecordFault("row-malformed", "RECORD", f"it is not UTF-8 ({exc.reason} at byte {exc.start})"))
             text = data.decode("utf-8", "replace")
-        rows: list[Row] = []
+        rows = _plain_rows(text, faults)
+        if rows is not None:
+            return cls(tuple(rows), tuple(faults))
+        rows = []
         make = tuple.__new__  # what Row() does, without a call of Python code
         lines = csv.reader(_lines(text))
         try:
@@ -116,6 +123,23 @@ def _lines(text: str) -> Iterator[str]:
         end = text.find("\n", start) + 1 or len(text)
         yield text[start:end]
         start = end
+
+
+def _plain_rows(text: str, faults: list[RecordFault]) -> list[Row] | None:
+    """Return the rows of a RECORD without quotes, where every line is a row; None if it is not of that kind."""
+    text = text.replace("\r\n", "\n") if "\r" in text else text
+    if not text.endswith("\n") or '"' in text or "\r" in text or "\0" in text or text.count("\n") > _PORTION:
+        return None
+    make, rows, odd = tuple.__new__, list[Row](), list[RecordFault]()
+    for line, (path, digest, size, other) in enumerate(_LINE.findall(text), start=1):
+        if path:
+            rows.append(make(Row, (path, "sha256", digest, int(size))))
+        elif len(other) > _PORTION or len(odd) > _MAX_FAULTS:
+            return None
+        elif other and (row := _parse_row(other.split(","), line, odd)) is not None:
+            rows.append(row)
+    faults += odd
+    return rows
 
 
 def _parse_row(elements: list[str], line: int, faults: list[RecordFault]) -> Row | None:
@@ -231,18 +255,22 @@ def check_record(
         record = read_record(archive) or Record()
     prefix = own.name[: own.name.rfind("/", 0, -len("/RECORD")) + 1]
     faults = list(record.faults)
-    rows: dict[str, Row] = {}
-    for row in record.rows:
-        if row.path in rows:
-            same = "the same" if rows[row.path] == row else "another"
-            faults.append(RecordFault("row-duplicate", row.path, f"the path has a second row with {same} content"))
-        rows.setdefault(row.path, row)
-    members = {member.name.removeprefix(prefix): member for member in archive.members if not member.is_dir}
+    rows = {row.path: row for row in reversed(record.rows)}
+    if len(rows) < len(record.rows):
+        faults += _second_rows(record.rows, rows)
+    members = {member.name.removeprefix(prefix): member for member in archive.members if member.name[-1:] != "/"}
     own_path = own.name.removeprefix(prefix)
     faults += _check_rows(rows, members, own_path)
     if hashes:
         faults += _check_hashes(archive, rows, members, own_path, jobs, progress, known)
     return tuple(faults)
+
+
+def _second_rows(rows: Iterable[Row], first: Mapping[str, Row]) -> Iterator[RecordFault]:
+    for row in rows:
+        if row is not first[row.path]:
+            same = "the same" if row == first[row.path] else "another"
+            yield RecordFault("row-duplicate", row.path, f"the path has a second row with {same} content")
 
 
 def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> Iterator[RecordFault]:

@@ -98,6 +98,7 @@ def check_lock(plan: Plan, archive: Archive, where: str) -> WheelInfo:
     digest = hashlib.sha256(archive.directory).hexdigest()
     if archive.size != plan.wheel.size or digest != plan.wheel.directory_sha256:
         raise _another_wheel(archive, where, "its size or its directory differs")
+    archive.plain = plan.wheel.plain or None  # seen when it was locked; what comes out is looked at in any case
     return WheelInfo.from_archive(archive)
 
 

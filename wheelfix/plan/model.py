@@ -125,6 +125,8 @@ class WheelRef:
     """Digest of the central directory, which has size and CRC of every member."""
     sha256: str = ""
     """Digest of the whole file, for a lock; empty when none was asked for."""
+    plain: bool = False
+    """Whether the archive is regular in every respect, so that its members can be copied without a look at each."""
 
 
 @dataclass(frozen=True, slots=True)
