@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import functools
+import io
 import json
+import tarfile
 from pathlib import Path
 
 from fuzz import wheels
@@ -44,6 +47,7 @@ def seeds(target: str) -> list[bytes]:
         "error-text": _texts,
         "config": lambda: [CONFIG.encode(), CONFIG.replace("tool.wheelfix.", "").encode(), b"", b"a = 1\n"],
         "lock": _locks,
+        "conda": _tars,
         "scan": lambda: wheels.seeds(*dict.fromkeys(_archives())),
         "repair": lambda: wheels.seeds(*dict.fromkeys(_archives())),
         "diagnose": _texts,
@@ -84,6 +88,24 @@ def _images() -> list[bytes]:
         b"version https://git-lfs.github.com/spec/v1\n",
         b"MZ",
     ]
+
+
+def _tars() -> list[bytes]:
+    made = []
+    for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w", format=form) as archive:
+            for name, data in {"Library/bin/a.dll": b"MZ" + bytes(600), "info/index.json": b'{"name": "pkg"}'}.items():
+                header = tarfile.TarInfo(name)
+                header.size = len(data)
+                if form == tarfile.PAX_FORMAT:
+                    header.pax_headers = {"comment": "größe", "mtime": "1.5"}
+                archive.addfile(header, io.BytesIO(data))
+            link = tarfile.TarInfo("Library/bin/" + "l" * (80 if form == tarfile.USTAR_FORMAT else 300) + ".dll")
+            link.type, link.linkname = tarfile.SYMTYPE, "a.dll"
+            archive.addfile(link)
+        made.append(buffer.getvalue())
+    return [*(b"\0" + tar for tar in made), b"\1" + bz2.compress(made[0]), b"\0"]
 
 
 def _locks() -> list[bytes]:

@@ -6,8 +6,10 @@ independent reader exists, its answer is held against ours.
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import functools
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fuzz.commands import LIMITS, diagnose, lock, repair, scan
@@ -26,11 +28,11 @@ from wheelfix.pe.image import read_image
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.stream import MemorySource
 from wheelfix.pe.version import read_version
+from wheelfix.roots.condafile import open_package
 from wheelfix.symptoms.reader import read_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from wheelfix.config import Option
 
@@ -104,6 +106,17 @@ def _vocabulary() -> tuple[dict[str, Option], tuple[str, ...]]:
     return vocabulary()
 
 
+def conda(data: bytes) -> None:
+    """Conda packages: the input is the tar in one, or after a first byte of 1 the whole file."""
+    whole, data = data[:1] == b"\1", data[1:]
+    path = _file("pkg-1.0-0.tar.bz2", data if whole else bz2.compress(data, 1))
+    with contextlib.suppress(WheelfixError):
+        package = open_package(path)
+        inside = {dll.disk for dll in package.dlls.values()}
+        if inside != set(package.folder.path.glob("[!.]*")) or any(map(Path.is_symlink, inside)):
+            raise AssertionError("something else than the DLLs was unpacked")
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "archive": archive,
     "record": record,
@@ -111,6 +124,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "error-text": error_text,
     "config": config,
     "lock": lock,
+    "conda": conda,
     "scan": scan,
     "repair": repair,
     "diagnose": diagnose,

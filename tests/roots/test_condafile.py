@@ -145,6 +145,18 @@ def test_damaged_zstd(tmp_path: Path, compress: Callable[[bytes], bytes]) -> Non
     assert compress
 
 
+def test_a_name_twice_is_the_later_file(tmp_path: Path) -> None:
+    members = [("bin/a.dll", b"one"), ("bin/a.dll", b"two"), ("bin/b.dll", b"three")]
+    blocks = [tar({name: data})[:1024] for name, data in members]  # a header and a block of data each
+    path = tmp_path / "pkg-1.0-0.tar.bz2"
+    path.write_bytes(bz2.compress(b"".join(blocks) + bytes(1024)))
+    found = condafile.open_package(path).dlls
+    assert {name: item.disk.read_bytes() for name, item in found.items()} == {
+        "bin/a.dll": b"two",
+        "bin/b.dll": b"three",
+    }
+
+
 def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(condafile, "MAX_UNPACKED", 1000)
     path = old_package(tmp_path, {"a.dll": b"x" * 600, "b.dll": b"x" * 600})

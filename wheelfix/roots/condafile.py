@@ -178,8 +178,9 @@ class _Unpacker:
         file = tar.extractfile(header)
         if file is None:
             return
-        disk = self.target / f"{len(self.dlls)}.dll"
-        with disk.open("xb") as out:
+        # As tar has it, the later one of two with one name takes the place of the first.
+        disk = self.dlls[name].disk if name in self.dlls else self.target / f"{len(self.dlls)}.dll"
+        with disk.open("wb" if name in self.dlls else "xb") as out:
             while piece := file.read(_CHUNK):
                 out.write(piece)
         self.dlls[name] = PackedDll(name, disk, header.size)
