@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.directory import CENTRAL, MAX32
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList
-from wheelfix.archive.local import UNICODE_PATH, ZIP64, Local, extra_fields, read_locals
+from wheelfix.archive.local import UNICODE_PATH, ZIP64, Local, extra_fields, headers_are_plain, read_locals
 from wheelfix.archive.members import DESCRIPTOR, ENCRYPTED
 
 if TYPE_CHECKING:
@@ -30,8 +30,20 @@ def check_archive(archive: Archive) -> tuple[ArchiveFault, ...]:
 
 def header_faults(archive: Archive) -> tuple[ArchiveFault, ...]:
     """Return the faults that need the local headers: mismatches, hidden data, odd extra fields, ratios."""
+    archive.plain = headers_are_plain(archive)
     faults = FaultList()
-    at, usual = 0, not archive.faults
+    if not archive.plain:
+        _look_at_each(archive, faults)
+    total = sum(map(attrgetter("usize"), archive.members))
+    if total > _PYPI_RATIO_FROM and total > archive.size * _PYPI_RATIO:
+        message = f"{archive.size} bytes unpack to {total}, more than {_PYPI_RATIO} times as much"
+        faults.add([ArchiveFault("zip-bomb", "", message, (PYPI,))])
+    return faults.result()
+
+
+def _look_at_each(archive: Archive, faults: FaultList) -> None:
+    """Add what is irregular about headers, one by one, and about the room between members."""
+    at = 0
     shifted = any(fault.kind == "prefix-data" for fault in archive.faults)
     refused = {fault.subject for fault in archive.faults if fault.kind in {"overlap", "out-of-bounds"}}
     ordered = sorted(archive.members, key=attrgetter("header_offset"))
@@ -39,9 +51,6 @@ def header_faults(archive: Archive) -> tuple[ArchiveFault, ...]:
         member, data, flags, extra, _, differences = local
         if differences or extra or member.extra or flags & DESCRIPTOR or member.name[-1:] == "/":
             faults.add(_member_faults(archive, local))
-            usual = usual and member.name[-1:] == "/" and not (differences or extra or member.extra)
-        if member.header_offset != at:
-            usual = False
         if member.header_offset < at and not refused:
             faults.add([ArchiveFault("overlap", member.name, "the data before it run into it", (PIP, UV, PYPI))])
         if member.header_offset > at and not (at == 0 and shifted) and member.name not in refused:
@@ -54,13 +63,6 @@ def header_faults(archive: Archive) -> tuple[ArchiveFault, ...]:
         at = max(at, end)
     if at < archive.directory_at and not refused:
         faults.add([_hidden(at, archive.directory_at, "")])
-    total = sum(map(attrgetter("usize"), archive.members))
-    if total > _PYPI_RATIO_FROM and total > archive.size * _PYPI_RATIO:
-        message = f"{archive.size} bytes unpack to {total}, more than {_PYPI_RATIO} times as much"
-        faults.add([ArchiveFault("zip-bomb", "", message, (PYPI,))])
-    found = faults.result()
-    archive.plain = usual and not found and at == archive.directory_at and ordered == [*archive.members]
-    return found
 
 
 def _hidden(start: int, end: int, before: str) -> ArchiveFault:

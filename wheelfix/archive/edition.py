@@ -138,6 +138,10 @@ def _check_names(path: Path, kept: Sequence[str], new: Sequence[str], *, look_at
     for first, second in names.collisions_with(kept, new):
         because = "on Windows they are one file"
         raise CannotRepair(f"{path}: {first!r} and {second!r} clash", because=because)
+    for file, below in names.new_files_as_folders(kept, new):
+        raise CannotRepair(
+            f"{path}: {file!r} and {below!r} clash", because="one is a file where the other has a folder"
+        )
 
 
 def new_stamp(members: Iterable[Member]) -> int:

@@ -28,9 +28,12 @@ from wheelfix.archive.members import (
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _METHOD_NAMES = {1: "shrink", 6: "implode", 9: "deflate64", 12: "bzip2", 14: "lzma", 93: "zstd", 95: "xz", 99: "AES"}
+
+
+_SPAN = operator.attrgetter("header_offset", "name", "csize")
 
 
 @dataclass(slots=True)
@@ -45,12 +48,16 @@ class Inspection:
     refused: dict[int, str] = field(default_factory=dict)
     """The reason, by :attr:`Member.entry`."""
 
-    def examine(self, members: Sequence[Member], odd: Iterable[Member], index: Collection[str]) -> None:
-        """Look at the odd members one by one, and at all of them together."""
+    def examine(self, members: Sequence[Member], odd: Iterable[Member]) -> None:
+        """Look at the odd members one by one, and at where all of them lie."""
         for member in odd:
             self.faults.add(self._member_faults(member))
         self.faults.add(self._bounds_faults(members))
-        self.faults.add(_name_faults(members, index))
+
+    def examine_names(self, members: Sequence[Member], index: Mapping[str, Member], known: frozenset[str]) -> None:
+        """Look at the names, unless all of them are known to be right."""
+        if len(index) != len(members) or not index.keys() <= known:
+            self.faults.add(_name_faults(members, index))
 
     def _member_faults(self, member: Member) -> Iterator[ArchiveFault]:
         """Give what is irregular in one entry by itself; remember if it must not be read."""
@@ -104,8 +111,8 @@ class Inspection:
 
     def _bounds_faults(self, members: Sequence[Member]) -> Iterator[ArchiveFault]:
         """Give members that reach beyond the directory or into one another, by what the directory says."""
-        starts = [member.header_offset for member in members]
-        ends = [member.header_offset + 30 + len(member.name) + member.csize for member in members]
+        starts = [*map(operator.attrgetter("header_offset"), members)]
+        ends = [at + 30 + len(name) + size for at, name, size in map(_SPAN, members)]
         if all(map(operator.le, ends, [*starts[1:], self.directory_at])):
             return
         edge = self.directory_at

@@ -7,6 +7,7 @@ disagree, an attacker can show each reader another wheel.
 from __future__ import annotations
 
 import struct
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive.directory import LOCAL, MAX32
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from wheelfix.archive.reader import Archive
 
 ZIP64, UNICODE_PATH = 0x0001, 0x7075
+_ENTRY, _OFFSET = attrgetter("entry"), attrgetter("header_offset")
+_CSIZE, _EXTRA = attrgetter("csize"), attrgetter("extra")
+_SLASH = ord("/")
 _USUAL_EXTRA = 64
 _WINDOW = 64 << 10
 
@@ -70,6 +74,35 @@ def read_locals(archive: Archive, members: Iterable[Member]) -> Iterator[Local]:
                 yield make(Local, (member, data, flags, extra, 0, ()))
                 continue
         yield _compare(archive, member)
+
+
+def headers_are_plain(archive: Archive) -> bool:
+    """Whether one member begins where the other ends, and each has the header that the directory alone would make.
+
+    This is so in nearly every wheel, and seen in a fifth of the time that a look at each header takes.
+    """
+    directory, members = archive.directory, archive.members
+    if archive.faults or any(map(_EXTRA, members)):
+        return False
+    starts = [*map(_OFFSET, members), archive.directory_at]
+    entries = [*map(_ENTRY, members), len(directory)]
+    if starts[0] != 0:
+        return False
+    window, first = b"", 0
+    for at, after, entry, stop, packed in zip(
+        starts, starts[1:], entries, entries[1:], map(_CSIZE, members), strict=False
+    ):
+        length = stop - entry - 16  # fixed part and name, as there are neither extra fields nor comments
+        if at + length + packed != after or (directory[stop - 1] == _SLASH and packed):
+            return False
+        here = at - first
+        if here + length > len(window):
+            window, first, here = archive.read_at(at, max(_WINDOW, length)), at, 0
+        # From the version on the header has the same fields in the same order, then the name.
+        header = b"PK\x03\x04" + directory[entry + 6 : entry + 32] + directory[entry + 46 : stop]
+        if window[here : here + length] != header:
+            return False
+    return True
 
 
 def _compare(archive: Archive, member: Member) -> Local:

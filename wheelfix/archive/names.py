@@ -122,6 +122,20 @@ def collisions_with(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[st
             yield name, other
 
 
+def new_files_as_folders(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Give pairs of a file and a name that lies in it as in a folder, where at least one of them is new."""
+    everyone, lines = {*old, *new}, "\n" + "\n".join([*old, *new])
+    for name in new:
+        folder = name.rpartition("/")[0]
+        while folder:
+            if folder in everyone:
+                yield folder, name
+            folder = folder.rpartition("/")[0]
+        at = lines.find(f"\n{name}/")
+        if at >= 0:
+            yield name, lines[at + 1 :].partition("\n")[0]
+
+
 def files_as_folders(names: Collection[str]) -> Iterator[tuple[str, str]]:
     """Give pairs of a file's name and a folder's name that are the same; ``names`` had better be a set or dict."""
     # With the least of all characters between folders, whatever lies in a folder comes right behind a file of its name.

@@ -51,12 +51,14 @@ def read_back(
     jobs: int | None = None,
     limits: Limits | None = None,
     written: Rendered | None = None,
+    known: frozenset[str] = frozenset(),
 ) -> ReadBack:
     """Return what is wrong with the wheel at ``path``; the members named in ``new`` are unpacked and hashed again.
 
-    ``written`` is the RECORD that should be there: if its very bytes are found, they need not be parsed.
+    ``written`` is the RECORD that should be there: if its very bytes are found, they need not be parsed. ``known`` are
+    names that are in order: if there are no others, they need not be looked at.
     """
-    with Archive.open(path, limits) as archive:
+    with Archive.open(path, limits, known) as archive:
         own = record_member(archive)
         data = archive.read(own, MAX_SIZE) if own is not None else b""
         record = Record(written.rows) if written is not None and written.data == data else Record.parse(data)

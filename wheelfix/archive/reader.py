@@ -6,9 +6,11 @@ fault is not read.
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 import threading
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from wheelfix.archive import codec
@@ -19,7 +21,7 @@ from wheelfix.archive.members import Limits, Member, parse_directory, too_much
 from wheelfix.errors import EnvironmentFailure, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
     from types import TracebackType
 
@@ -49,7 +51,6 @@ class Archive:
         self.size: int = status.st_size
         self._identity = (status.st_size, status.st_mtime_ns)
         self.members: tuple[Member, ...] = ()
-        self.faults: tuple[ArchiveFault, ...] = ()
         self.directory = b""
         """The bytes of the central directory."""
         self.directory_at = 0
@@ -61,11 +62,14 @@ class Archive:
         self._refused: dict[int, str] = {}
 
     @classmethod
-    def open(cls, path: Path, limits: Limits | None = None) -> Archive:
-        """Open a zip archive and read its directory; InputError if it is none, is cut short or asks too much."""
+    def open(cls, path: Path, limits: Limits | None = None, known: frozenset[str] = frozenset()) -> Archive:
+        """Open a zip archive and read its directory; InputError if it is none, is cut short or asks too much.
+
+        ``known`` are names that were looked at together and found to be in order.
+        """
         archive = cls(path, limits or Limits())
         try:
-            archive._load()
+            archive._load(known)
         except BaseException:
             archive.close()
             raise
@@ -87,7 +91,7 @@ class Archive:
 
     # ------------------------------------------------------------------------------------------------ opening
 
-    def _load(self) -> None:
+    def _load(self, known: frozenset[str]) -> None:
         layout = locate(self.read_at, self.size, self.path)
         limits = self.limits
         if layout.directory_size > limits.max_directory:
@@ -102,13 +106,21 @@ class Archive:
         if len(members) != layout.entries:
             message = f"the end record says {layout.entries} members, the directory has {len(members)}"
             inspection.faults.add([ArchiveFault("entry-count", "", message, (UV, PYPI))])
-        inspection.examine(members, odd, self._index)
-        self.faults, self._refused = inspection.faults.result(), inspection.refused
-        total = sum(member.usize for member in members if member.entry not in self._refused)
+        inspection.examine(members, odd)
+        self._known = known
+        self._inspection, self._refused = inspection, inspection.refused
+        readable = [member for member in members if member.entry not in self._refused] if self._refused else members
+        total = sum(map(attrgetter("usize"), readable))
         if total > limits.ratio_from and total > self.size * limits.max_ratio:
             raise too_much(self.path, f"its {self.size} bytes would unpack to {total}", "max_ratio")
         if total > limits.max_total:
             raise too_much(self.path, f"its members would unpack to {total} bytes", "max_total")
+
+    @functools.cached_property
+    def faults(self) -> tuple[ArchiveFault, ...]:
+        """What is irregular, by what the directory tells; names are looked at when somebody asks."""
+        self._inspection.examine_names(self.members, self._index, self._known)
+        return self._inspection.faults.result()
 
     # ------------------------------------------------------------------------------------------------ reading
 
@@ -230,6 +242,10 @@ class Archive:
             )
 
     # ------------------------------------------------------------------------------------------------ errors
+
+    def names(self) -> Iterable[str]:
+        """Return the members' names, each once."""
+        return self._index.keys()
 
     def why_refused(self, member: Member) -> str:
         """Return why the member is not read, or nothing."""

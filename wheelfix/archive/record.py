@@ -207,7 +207,13 @@ def hash_bytes(data: bytes) -> str:
 
 def render(rows: Iterable[Row]) -> bytes:
     """Return the bytes of a RECORD with these rows, in their order, with LF line ends."""
-    return "".join(map(_render_row, rows)).encode("utf-8", "surrogatepass")
+    listed = [*rows]
+    quotes = _NEEDS_QUOTES.search("".join([row.path for row in listed])) is not None
+    lines = [
+        _render_row(row) if quotes or not row[1] or row[3] is None else f"{row[0]},{row[1]}={row[2]},{row[3]}\n"
+        for row in listed
+    ]
+    return "".join(lines).encode("utf-8", "surrogatepass")
 
 
 def _render_row(row: Row) -> str:

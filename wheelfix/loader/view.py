@@ -6,7 +6,7 @@ import enum
 import functools
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from operator import attrgetter
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.model import fold
@@ -33,6 +33,9 @@ PLAIN_SUFFIXES = frozenset(
     .ui .jinja .j2 .ipynb .typed .metal .proto .po .mo .tmpl .tpl .license .def .h5 .nc .mat .wav .pem
     """.split()
 )
+
+_MOST = (".h", ".py", ".pyi", ".hpp", ".cuh")
+"""The plain ones that most files of a large wheel have."""
 
 
 class Layer(enum.Enum):
@@ -73,7 +76,7 @@ class FileView:
     """Files in the layout of an installed prefix, found without regard to case, with their PE facts read once."""
 
     def __init__(self, files: Iterable[ViewFile], facts: dict[str, ImageFacts] | None = None) -> None:
-        self._files = {file.path: file for file in sorted(files, key=attrgetter("path"))}
+        self._files = {file.path: file for file in sorted(files, key=itemgetter(0))}
         self._facts: dict[str, ImageFacts] = {} if facts is None else facts
         self._lock = threading.Lock()
         self._folders: dict[str, dict[str, str]] = {}
@@ -82,7 +85,7 @@ class FileView:
             folder, _, name = path.rpartition("/")
             if folder != last:  # they are sorted, so that most have the folder of the one before
                 last, names = folder, self._folders.setdefault(fold(folder), {})
-            names.setdefault(fold(name), path)
+            names.setdefault(name.lower() if name.isascii() else fold(name), path)
 
     @property
     def files(self) -> tuple[ViewFile, ...]:
@@ -171,8 +174,11 @@ class FileView:
     @functools.cached_property
     def image_paths(self) -> tuple[str, ...]:
         """The images among the files of the subject and of what a plan adds."""
-        own = (path for path, file in self._files.items() if file.layer is not Layer.ENVIRONMENT)
-        return tuple(path for path in own if self.is_image(path))
+        return tuple(
+            path
+            for path, file in self._files.items()
+            if not path.endswith(_MOST) and file.layer is not Layer.ENVIRONMENT and self.is_image(path)
+        )
 
     def read_images(
         self,

@@ -6,6 +6,9 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.companions import companion_rules
+from wheelfix.knowledge.providers import who_ships
+from wheelfix.knowledge.toolchains import toolchains
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile, assumptions
 from wheelfix.loader.resolve import resolve
@@ -14,7 +17,7 @@ from wheelfix.loader.view import base_name
 from wheelfix.model import Image, Machine, ScanReport, Severity, dll_key
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cudastory import cuda_story
-from wheelfix.rules.registry import run
+from wheelfix.rules.registry import all_rules, run
 from wheelfix.values import replace
 from wheelfix.verbs.details import Details, archs_of_all, scanned_images
 from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
@@ -79,6 +82,14 @@ def examine_view(
         cuda=cuda_story(subject),
     )
     return Examination(report, subject, identity, facts)
+
+
+def prepare() -> None:
+    """Read what every examination asks for: rules and tables. It can be done while images are unpacked."""
+    all_rules()
+    companion_rules()
+    who_ships("vcruntime140.dll")
+    toolchains()
 
 
 def load(

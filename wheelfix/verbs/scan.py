@@ -62,17 +62,21 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
 
 
 def scan_all(
-    paths: Iterable[Path], options: ScanOptions, progress: Progress | None = None
+    paths: Iterable[Path],
+    options: ScanOptions,
+    progress: Progress | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Iterator[ScanReport | ScanFailure]:
     """Scan several inputs, some of them side by side, and give the results in the order of the inputs.
 
-    One that cannot be read does not stop the rest, and never are more than a few in memory.
+    One that cannot be read does not stop the rest, and never are more than a few in memory. While a single wheel is
+    unpacked, ``meanwhile`` is called: what is slow to import can be imported then.
     """
     waiting = list(paths)
     with late_index(options.roots) as index:
         if len(waiting) == 1 or options.jobs == 1:
             for path in waiting:
-                yield from _results(path, options, index, progress)
+                yield from _results(path, options, index, progress, meanwhile)
             return
         index.prepare()
         alone = replace(options, jobs=1)
@@ -91,10 +95,14 @@ def _gathered(path: Path, options: ScanOptions, index: Candidates) -> list[ScanR
 
 
 def _results(
-    path: Path, options: ScanOptions, index: Candidates, progress: Progress | None
+    path: Path,
+    options: ScanOptions,
+    index: Candidates,
+    progress: Progress | None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Iterator[ScanReport | ScanFailure]:
     try:
-        yield from _scan_one(path, options, index, progress)
+        yield from _scan_one(path, options, index, progress, meanwhile)
     except WheelfixError as error:
         yield ScanFailure(str(path), error)
     except OSError as error:
@@ -102,11 +110,15 @@ def _results(
 
 
 def _scan_one(
-    path: Path, options: ScanOptions, index: Candidates | None, progress: Progress | None
+    path: Path,
+    options: ScanOptions,
+    index: Candidates | None,
+    progress: Progress | None,
+    meanwhile: Callable[[], None] | None,
 ) -> Iterator[ScanReport]:
     if not path.is_dir():
         with Archive.open(path, options.limits) as archive:
-            yield examine_wheel(archive, options, index, progress).report
+            yield examine_wheel(archive, options, index, progress, meanwhile).report
     elif is_package_folder(path):
         yield examine_folder(path, options, index, progress).report
     else:
@@ -119,9 +131,13 @@ def _scan_one(
 
 
 def examine_wheel(
-    archive: Archive, options: ScanOptions, index: Candidates | None = None, progress: Progress | None = None
+    archive: Archive,
+    options: ScanOptions,
+    index: Candidates | None = None,
+    progress: Progress | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Examination:
-    """Scan an open wheel."""
+    """Scan an open wheel; ``meanwhile`` is called when there is nothing to do but wait for its images."""
     info = WheelInfo.from_archive(archive)
     view = view_of_wheel(archive, info)
     if options.python is not None:
@@ -131,10 +147,13 @@ def examine_wheel(
     with ThreadPoolExecutor(max_workers=1) as aside:
         reading = aside.submit(_read_images, view, archive, options, progress)
         hashing = aside.submit(_hash_all, archive, reading, options) if options.verify else None
-        from wheelfix.verbs.examine import examine_view, load
+        from wheelfix.verbs.examine import examine_view, load, prepare
 
         faults = (*check_archive(archive), *info.faults)
         read_record(archive)
+        prepare()
+        if meanwhile is not None:
+            meanwhile()
         reading.result()
         load(view, identity, options)
         known = hashing.result() if hashing is not None else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import io
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -49,6 +50,12 @@ class _Sheet(io.StringIO):
     @property
     def encoding(self) -> str:  # type: ignore[override]  # StringIO has none
         return self._encoding
+
+
+def prepare() -> None:
+    """Import rich now, because there is time; else it is imported when a text first needs it."""
+    importlib.import_module("rich.console")
+    importlib.import_module("rich.text")
 
 
 class Canvas:
