@@ -39,22 +39,29 @@ class Digest:
     """Why there is no value: damaged data, a wrong CRC, a wrong size."""
 
 
+class _Running:
+    """Hash, CRC and size of what came by so far."""
+
+    def __init__(self) -> None:
+        self.sha256 = hashlib.sha256()
+        self.crc = self.size = 0
+
+    def take(self, piece: bytes) -> None:
+        self.sha256.update(piece)
+        self.crc = codec.crc32(piece, self.crc)
+        self.size += len(piece)
+
+
 class HashedReading:
     """A member that is hashed while somebody reads it, so that it is unpacked once for both."""
 
     def __init__(self, archive: Archive, member: Member) -> None:
         self._member = member
-        self._sha256 = hashlib.sha256()
-        self._crc = 0
-        self._size = 0
+        # On its own, so that the source does not hold us, who hold it: nobody would collect the two for a long time.
+        self._running = _Running()
         self._tapped = member.method == codec.DEFLATED
-        self.source = archive.source(member, self._take if self._tapped else None)
+        self.source = archive.source(member, self._running.take if self._tapped else None)
         """What to read from."""
-
-    def _take(self, piece: bytes) -> None:
-        self._sha256.update(piece)
-        self._crc = codec.crc32(piece, self._crc)
-        self._size += len(piece)
 
     def finish(self) -> Digest | None:
         """Unpack the rest and return the digest; None for a member that the usual way has to look at."""
@@ -65,9 +72,9 @@ class HashedReading:
             self.source.read_at(member.usize - 1, 1)
         except InputError:
             return None
-        if (self._size, self._crc) != (member.usize, member.crc):
+        if (self._running.size, self._running.crc) != (member.usize, member.crc):
             return None
-        return Digest(member, "sha256", self._sha256.digest())
+        return Digest(member, "sha256", self._running.sha256.digest())
 
 
 def default_jobs() -> int:
