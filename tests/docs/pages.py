@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parents[2]
 DOCS = HERE / "docs"
-TOP = tuple(HERE / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "DESIGN.md"))
+TOP = tuple(HERE / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "DESIGN.md", "SECURITY.md"))
 PAGES = (*TOP, *sorted(DOCS.rglob("*.md")))
 WRITTEN = tuple(page for page in PAGES if "Made by `python dev.py generate`" not in page.read_text(encoding="utf-8"))
 """Pages that people wrote; the others are made from the code."""

@@ -114,6 +114,30 @@ def test_a_wheel_with_other_bytes_under_the_same_directory_is_refused(tmp_path: 
     assert bench.written == []
 
 
+def test_a_trusted_wheel_is_known_by_its_directory(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    assert bench.replay(trust_record=True) == bench.made
+    bench.wheel.write_bytes(bench.wheel.read_bytes().replace(b"pkg/__init__.py", b"pkg/__INIT__.py"))
+    with pytest.raises(InputError, match="its size or its directory differs"):
+        bench.replay(trust_record=True)
+
+
+def test_a_lock_of_before_headers_were_noted_still_works(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.change(lambda plan: plan["wheel"].pop("plain"))
+    assert bench.replay() == bench.made
+
+
+def test_headers_that_a_lock_calls_plain_are_looked_at_all_the_same(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    data = bytearray(bench.wheel.read_bytes())
+    data[14] ^= 1  # the CRC in the first header
+    bench.wheel.write_bytes(data)
+    with pytest.raises(CannotRepair, match="the wheel that was written is not right"):
+        bench.replay(trust_record=True)
+    assert [name for name in bench.written if name.endswith(".whl")] == []
+
+
 def _addition(**values: object) -> Edit:
     return lambda plan: plan["additions"][0].update(values)
 

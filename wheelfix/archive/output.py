@@ -29,6 +29,7 @@ _QUIET = 60.0 if os.name == "nt" else 3600.0
 """Seconds without a write after which a file that cannot be locked counts as left behind."""
 _PWRITE: Callable[[int, bytes | memoryview, int], int] | None = getattr(os, "pwrite", None)
 _COPY_FILE_RANGE: Callable[[int, int, int, int, int], int] | None = getattr(os, "copy_file_range", None)
+_ADVISE: Callable[[int, int, int, int], None] | None = getattr(os, "posix_fadvise", None)
 _SENDFILE: Callable[[int, int, int, int], int] | None = getattr(os, "sendfile", None)
 _STEP = 32 << 20
 _BUFFER = 1 << 20
@@ -60,6 +61,8 @@ class AtomicFile:
         self._copiers = list(_COPIERS)
         self._copying: list[Future[None]] = []
         self._settling: Future[None] | None = None
+        self._lasting = False
+        """Whether nothing was written since somebody began to make it last."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="wheelfix-copy")
         self._stop = threading.Event()
         self._seeking = threading.Lock()
@@ -107,11 +110,19 @@ class AtomicFile:
             self._write_at(self.position - len(data), data)
 
     def _write_at(self, offset: int, data: bytes | bytearray) -> None:
-        view = memoryview(data)
+        view, start = memoryview(data), offset
         with _environment(self.target):
             while view:
                 done = self._write_some(offset, view)
                 offset, view = offset + done, view[done:]
+        self._write_out(start, len(data))
+
+    def _write_out(self, position: int, length: int) -> None:
+        """Have the system begin to put these bytes on the disk, so that little is left for the end to wait for."""
+        self._lasting = False
+        if _ADVISE is not None and length >= _BUFFER:
+            with contextlib.suppress(OSError):  # it is no more than advice
+                _ADVISE(self._descriptor, position, length, os.POSIX_FADV_DONTNEED)
 
     def _write_some(self, offset: int, data: bytes | memoryview) -> int:
         if _PWRITE is not None:
@@ -148,6 +159,7 @@ class AtomicFile:
                 done = self._copy_some(origin, offset, position, min(length, _STEP))
             if not done:
                 raise EnvironmentFailure(f"{origin.path} changed while it was copied", because="it became shorter")
+            self._write_out(position, done)
             offset, position, length = offset + done, position + done, length - done
             if progress is not None:
                 progress(done)
@@ -174,6 +186,7 @@ class AtomicFile:
     def settle(self) -> None:
         """Hand everything to the system and begin to make it last, while somebody reads it back."""
         self.flush()
+        self._lasting = True
         self._settling = self._thread.submit(os.fsync, self._descriptor)
 
     def sync(self) -> None:
@@ -188,7 +201,8 @@ class AtomicFile:
         with _environment(self.target):
             if self._settling is not None:
                 self._settling.result()
-            os.fsync(self._descriptor)  # after settle() there is little left to do
+            if not self._lasting:
+                os.fsync(self._descriptor)
             if os.name == "posix":  # renamed first, so that it is locked as long as it has its temporary name
                 self.path.replace(self.target)
                 self._close()

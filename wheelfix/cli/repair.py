@@ -128,7 +128,9 @@ def add_writing_options(parser: Parser) -> None:
         "--compressor", choices=("auto", "zlib-ng", "zlib"), default="auto", help="what compresses new members"
     )
     group.add_argument(
-        "--trust-record", action="store_true", help="believe RECORD instead of checking every byte (faster)"
+        "--trust-record",
+        action="store_true",
+        help="believe RECORD instead of checking every byte; a locked wheel is then known by its directory (faster)",
     )
     group.add_argument("--no-sbom", dest="sbom", action="store_false", help="leave out the bill of materials")
     group.add_argument(

@@ -28,7 +28,7 @@ def replay(plan: Plan, options: RepairOptions, where: str) -> Repaired:
         info = check_lock(plan, archive, where)
         if options.require_signed:
             _refuse_unsigned(plan, members)
-        with Seal(plan, archive, where) as seal:
+        with Seal(plan, archive, where, trust=options.trust_record) as seal:
             return _carry_out(plan, archive, info, members, options, seal)
 
 
