@@ -176,6 +176,10 @@ class AtomicFile:
         data = origin.read_at(offset, min(length, _BUFFER))
         return self._write_some(position, data) if data else 0
 
+    def hand_over(self) -> None:
+        """Hand what was written to the system; spans may still be copied."""
+        self._flush()
+
     def flush(self) -> None:
         """Hand everything to the system and wait for what is still being copied."""
         self._flush()

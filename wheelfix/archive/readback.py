@@ -11,7 +11,7 @@ from wheelfix.archive.record import MAX_SIZE, Record, check_record, encode_diges
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
@@ -52,11 +52,13 @@ def read_back(
     limits: Limits | None = None,
     written: Rendered | None = None,
     known: frozenset[str] = frozenset(),
+    ready: Callable[[], None] | None = None,
 ) -> ReadBack:
     """Return what is wrong with the wheel at ``path``; the members named in ``new`` are unpacked and hashed again.
 
     ``written`` is the RECORD that should be there: if its very bytes are found, they need not be parsed. ``known`` are
-    names that are in order: if there are no others, they need not be looked at.
+    names that are in order: if there are no others, they need not be looked at. ``ready`` returns when all members have
+    been copied, which may still be going on while directory and RECORD are read.
     """
     with Archive.open(path, limits, known) as archive:
         own = record_member(archive)
@@ -69,6 +71,8 @@ def read_back(
         damaged = [f"{name}: it is not in the wheel" for name in wanted if archive.find(name) is None]
         unreadable: dict[str, str] = {}
         stale: set[str] = set()
+        if ready is not None:
+            ready()
         found = digests(archive, members, jobs=jobs)
         for member in members:
             digest, row = found[member.entry], rows.get(member.name)

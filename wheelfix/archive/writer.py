@@ -66,15 +66,16 @@ def write_wheel(
     compressor: codec.Compressor | None = None,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
-    check: Callable[[Path, Rendered], None] | None = None,
+    check: Callable[[Path, Rendered, Callable[[], None]], None] | None = None,
     check_hashes: bool = False,
 ) -> Written:
     """Write the new edition of a wheel to ``target``, whole or not at all.
 
     CannotRepair if the edition makes no valid wheel; EnvironmentFailure if the disk, or an input that changed, stops
-    us. ``progress`` is told how many bytes were written. ``check`` gets the whole wheel under its temporary name, and
-    its RECORD; what it raises keeps the wheel from getting its own. With ``check_hashes`` it also holds new members
-    against their rows, so that those whose hash is known need not be unpacked here as well.
+    us. ``progress`` is told how many bytes were written. ``check`` gets the wheel under its temporary name, its RECORD,
+    and a function that returns when all members are there; what it raises keeps the wheel from getting its own name.
+    With ``check_hashes`` it also holds new members against their rows, so that those whose hash is known need not be
+    unpacked here as well.
     """
     jobs = jobs or default_jobs()
     arrangement = arrange(source, edition)
@@ -96,11 +97,17 @@ def write_wheel(
         record = Rendered(render(rows), rows)
         adding.add(NewMember(f"{edition.dist_info}/RECORD", data=record.data))
         size = assembly.close()
-        for archive in (source, *(new.packed[0] for new in edition.add if new.packed is not None)):
-            archive.check_unchanged()
-        if check is not None:
+        out.hand_over()
+
+        def ready() -> None:
             out.settle()
-            check(out.path, record)
+            for archive in (source, *(new.packed[0] for new in edition.add if new.packed is not None)):
+                archive.check_unchanged()
+
+        if check is not None:
+            check(out.path, record, ready)
+        else:
+            ready()
         out.commit()
     return Written(target, size, tuple(added), rows, assembly.copied)
 

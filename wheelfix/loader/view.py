@@ -217,9 +217,20 @@ class FileView:
         new = {file.path: file._replace(layer=Layer.ADDED) for file in added}
         if not gone and not new:
             return self
-        kept = {path: file for path, file in self._files.items() if path not in gone and path not in new}
-        facts = {path: known for path, known in self._facts.items() if path in kept}
-        return FileView([*kept.values(), *new.values()], facts)
+        changed = FileView(())
+        files = {**self._files, **new}
+        for path in gone.difference(new):
+            files.pop(path, None)
+        changed._files = dict(sorted(files.items(), key=itemgetter(0)))
+        changed._facts = {path: known for path, known in self._facts.items() if path in files and path not in new}
+        # Only folders in which something changes are listed anew; the others are shared.
+        touched = {fold(parent(path)) for path in (*gone, *new)}
+        changed._folders = {folder: {} if folder in touched else names for folder, names in self._folders.items()}
+        for path in changed._files if touched else ():
+            folder, _, name = path.rpartition("/")
+            if fold(folder) in touched:
+                changed._folders.setdefault(fold(folder), {}).setdefault(fold(name), path)
+        return changed
 
     def focused(self, subject: frozenset[str]) -> FileView:
         """The same files with only the given paths as the subject; the facts are shared."""

@@ -144,9 +144,9 @@ def examine_wheel(
         view = view.over(open_environment(options.python).view)
     identity = Identity(str(archive.path), info.name, info.version, info.tags, info.metadata.requires_dist)
     # Unpacking lets go of the interpreter lock; what needs it is done meanwhile, imports among it.
-    with ThreadPoolExecutor(max_workers=1) as aside:
+    with ThreadPoolExecutor(max_workers=min(2, options.jobs)) as aside:
         reading = aside.submit(_read_images, view, archive, options, progress)
-        hashing = aside.submit(_hash_all, archive, reading, options) if options.verify else None
+        hashing = aside.submit(_hash_others, view, archive, options) if options.verify else None
         from wheelfix.verbs.examine import examine_view, load, prepare
 
         faults = (*check_archive(archive), *info.faults)
@@ -154,17 +154,19 @@ def examine_wheel(
         prepare()
         if meanwhile is not None:
             meanwhile()
-        reading.result()
+        known = reading.result()
         load(view, identity, options)
-        known = hashing.result() if hashing is not None else {}
+        if hashing is not None:
+            known = {**known, **hashing.result()}
     record_faults = check_record(archive, hashes=options.verify, jobs=options.jobs, known=known)
     return examine_view(view, identity, options, ArchiveFacts(info, faults, record_faults), index, progress)
 
 
-def _hash_all(archive: Archive, images: Future[Mapping[int, Digest]], options: ScanOptions) -> Mapping[int, Digest]:
-    """Hash every member that was not hashed as an image."""
-    members = (member for member in archive.members if not member.is_dir)
-    return digests(archive, members, jobs=options.jobs, known=images.result())
+def _hash_others(view: FileView, archive: Archive, options: ScanOptions) -> Mapping[int, Digest]:
+    """Hash every member that is no image, while images are read: the largest of both kinds take the longest."""
+    images = {view.origin(path) for path in view.image_paths}
+    members = [member for member in archive.members if member.name[-1:] != "/" and member.name not in images]
+    return digests(archive, members, jobs=options.jobs)
 
 
 def _read_images(
