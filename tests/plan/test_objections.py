@@ -15,7 +15,7 @@ from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.pe.forge import forge_dll
 from wheelfix.plan.sbom import FILE_NAME
-from wheelfix.roots.gather import open_index
+from wheelfix.roots.late import late_index
 from wheelfix.verbs.repair import Repaired, repair
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def mend(tmp_path: Path, *roots: Path, gpu: str | None = None, **more: Any) -> R
     options = RepairOptions(
         wheel_dir=tmp_path / "out", companions="none", allow_missing=("cudnn_*",), scan=scan, **more
     )
-    with open_index(scan.roots) as index:
+    with late_index(scan.roots) as index:
         return repair(wheel(tmp_path / "dist"), options, index)
 
 
@@ -81,7 +81,7 @@ def test_require_signed_lets_nothing_else_in(tmp_path: Path, data: bytes, reason
     with pytest.raises(CannotRepair):
         mend(tmp_path, root(tmp_path / "root", cudnn64_8=data), require_signed=True)
     assert not (tmp_path / "out").exists()
-    with open_index(RootOptions(roots=(tmp_path / "root",), discover=False)) as index:
+    with late_index(RootOptions(roots=(tmp_path / "root",), discover=False)) as index:
         scan = ScanOptions(roots=RootOptions(roots=(tmp_path / "root",), discover=False))
         options = RepairOptions(wheel_dir=tmp_path / "out", require_signed=True, scan=scan)
         plan = repair(tmp_path / "dist" / "pkg-1.0-cp311-cp311-win_amd64.whl", options, index, dry_run=True).plan

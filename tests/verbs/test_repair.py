@@ -21,7 +21,7 @@ from wheelfix.model import Machine, Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.pe.forge import forge_dll
 from wheelfix.plan.lock import read_lock, write_lock
-from wheelfix.roots.gather import open_index
+from wheelfix.roots.late import late_index
 from wheelfix.verbs.outcome import Outcome
 from wheelfix.verbs.repair import repair
 from wheelfix.verbs.replay import replay
@@ -34,7 +34,7 @@ def options(tmp_path, *roots, **more):
 
 
 def run(path, chosen, **more):
-    with open_index(chosen.scan.roots) as index:
+    with late_index(chosen.scan.roots) as index:
         return repair(path, chosen, index, **more)
 
 

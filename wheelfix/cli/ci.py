@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from wheelfix.cli.main import Subparsers
     from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
-    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.late import LateIndex
 
 EXAMPLES = """\
   wheelfix ci dist\\*.whl -w wheelhouse
@@ -65,7 +65,7 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Take every wheel through the stage and return the worst exit code."""
-    from wheelfix.roots.gather import open_index
+    from wheelfix.roots.late import late_index
     from wheelfix.rules.registry import check_patterns
 
     output = Output.from_args(args)
@@ -79,7 +79,7 @@ def execute(args: argparse.Namespace) -> int:
     output.fail_inputs(inputs)
     with output.progress(len(inputs.paths)) as progress:
         for options, filters, fail_on, paths in groups:
-            with open_index(options.scan.roots) as index:
+            with late_index(options.scan.roots) as index:
                 for path in paths:
                     _take(path, options, filters, index, output, fail_on)
                     progress.step()
@@ -91,7 +91,7 @@ def _take(
     path: Path,
     options: RepairOptions,
     filters: tuple[tuple[str, ...], tuple[str, ...]],
-    index: RootIndex,
+    index: LateIndex,
     output: Output,
     fail_on: str,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -240,13 +241,15 @@ def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, teller: _Tell
 def _repair_group(
     paths: list[Path], options: RepairOptions, args: argparse.Namespace, teller: _Teller, progress: Progress
 ) -> Iterator[Plan]:
-    from wheelfix.roots.gather import open_index
+    from wheelfix.roots.late import late_index
     from wheelfix.verbs.repair import repair
 
-    with open_index(options.scan.roots) as index:
+    with late_index(options.scan.roots) as index:
         for path in paths:
             with teller.attempt(str(path)):
-                result = repair(path, options, index, dry_run=args.dry_run, progress=progress.part)
+                result = repair(
+                    path, options, index, dry_run=args.dry_run, progress=progress.part, meanwhile=teller.prepare
+                )
                 progress.hide()
                 teller.add(result)
                 yield result.plan
@@ -322,6 +325,11 @@ class _Teller:
         self.errors.append(error)
         say_error(error.what, error.because, error.hint)
         self.entries.append({"path": path, "outcome": "failed", "error": str(error), "hint": error.hint})
+
+    def prepare(self) -> None:
+        """Import what a plan is told with."""
+        if self.args.format != "json":
+            importlib.import_module("wheelfix.report.text.plan")
 
     def add(self, result: Repaired) -> None:
         """Tell one result."""

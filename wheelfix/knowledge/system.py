@@ -202,6 +202,7 @@ def python_file(name: str, machine: Machine, python: tuple[int, int] | None = No
     return None
 
 
+@functools.lru_cache(maxsize=1024)
 def python_of(name: str) -> tuple[int, int, bool] | None:
     """Return major, minor and whether it is free-threaded for an interpreter's DLL; None for any other name."""
     for entry in runtimes().python:

@@ -73,13 +73,8 @@ def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:
 
 def extension_modules(view: FileView, profile: Profile) -> list[str]:
     """The ``.pyd`` files of the subject that the target's Python would import, sorted by path."""
-    found = []
-    for file in view.files:
-        if file.layer is Layer.ENVIRONMENT or not file.path.lower().endswith(".pyd") or _DEBUG.search(file.path):
-            continue
-        if file.path.startswith(SITE_PACKAGES + "/") and _fits(file.path, profile):
-            found.append(file.path)
-    return found
+    modules = (path for path in view.image_paths if path.lower().endswith(".pyd") and not _DEBUG.search(path))
+    return [path for path in modules if path.startswith(SITE_PACKAGES + "/") and _fits(path, profile)]
 
 
 def _fits(path: str, profile: Profile) -> bool:

@@ -87,6 +87,8 @@ class Planner:
 
     def _drop(self) -> None:
         patterns = self.options.drop
+        if not patterns and not self.options.drop_test_artifacts:
+            return
         for file in self.view.files:
             name = base_name(file.path)
             if any(fnmatch.fnmatchcase(fold(file.origin), fold(p)) or _is_name(p, name) for p in patterns):

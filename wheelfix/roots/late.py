@@ -52,10 +52,11 @@ class LateIndex:
 
 
 @contextlib.contextmanager
-def late_index(options: RootOptions) -> Iterator[Candidates]:
-    """The index of what may be vendored: at once where roots are named, since these can be wrong, else late."""
+def late_index(options: RootOptions) -> Iterator[LateIndex]:
+    """The index of what may be vendored: late, unless a root that was named is not there, which is said at once."""
     index = LateIndex(options)
-    if options.roots or options.cuda or options.cudnn or options.oneapi or options.conda:
+    named = (*options.roots, *options.cuda, *options.cudnn, *options.oneapi, *options.conda)
+    if not all(path.exists() for path in named):
         index.open()
     try:
         yield index

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,38 +10,56 @@ from wheelfix.archive.reader import Archive
 from wheelfix.errors import CannotRepair
 from wheelfix.model import Repairable, Severity
 from wheelfix.options import RepairOptions
-from wheelfix.plan.sources import new_members
-from wheelfix.roots.gather import open_index
+from wheelfix.roots.late import LateIndex, late_index
 from wheelfix.values import replace
 from wheelfix.verbs.outcome import Outcome, Repaired, target_of
-from wheelfix.verbs.rewrite import keep, rewrite
 from wheelfix.verbs.scan import examine_wheel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from wheelfix.model import ScanReport
     from wheelfix.plan.make import Planned
-    from wheelfix.roots.index import RootIndex
     from wheelfix.verbs.scan import Progress
 
 
 def repair_wheel(path: str | Path, options: RepairOptions | None = None, *, dry_run: bool = False) -> Repaired:
     """Repair one wheel with the roots that the options name; what the Python API calls ``wheelfix.repair``."""
     chosen = options or RepairOptions(wheel_dir=Path("wheelhouse"))
-    with open_index(chosen.scan.roots) as index:
+    with late_index(chosen.scan.roots) as index:
         return repair(Path(path), chosen, index, dry_run=dry_run)
 
 
 def repair(
-    path: Path, options: RepairOptions, index: RootIndex, *, dry_run: bool = False, progress: Progress | None = None
+    path: Path,
+    options: RepairOptions,
+    roots: LateIndex,
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+    meanwhile: Callable[[], None] | None = None,
 ) -> Repaired:
-    """Repair one wheel; CannotRepair, with nothing written, when something would still be broken."""
+    """Repair one wheel; CannotRepair, with nothing written, when something would still be broken.
+
+    ``meanwhile`` is called when there is nothing to do but wait for the wheel to be unpacked.
+    """
+
+    def import_the_rest() -> None:  # earlier, it would have kept the unpacking waiting
+        importlib.import_module("wheelfix.plan.make")
+        importlib.import_module("wheelfix.verbs.rewrite")
+        roots.open()
+        if meanwhile is not None:
+            meanwhile()
+
     with Archive.open(path, options.scan.limits) as archive:
         scan = replace(options.scan, verify=not options.trust_record)
-        before = examine_wheel(archive, scan, index, progress)
-        # What planning needs is imported after the scan, which began to unpack all the earlier.
+        before = examine_wheel(archive, scan, roots, progress, import_the_rest)
         from wheelfix.plan.make import make_plan
+        from wheelfix.plan.sources import new_members
         from wheelfix.verbs.examine import again
+        from wheelfix.verbs.rewrite import keep, rewrite
 
+        index = roots.open()
         planned = make_plan(before, index, options, again(before, options), archive)
         faults = _lasting_faults(planned, before.report)
         if dry_run:
