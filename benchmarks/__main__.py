@@ -40,12 +40,15 @@ def main(argv: list[str] | None = None) -> int:
         tools = Tools(folder / "tools")
         bench = Bench(Material(folder / "material"), tools)
         known: dict[tuple[str, ...], Cost] = {}
-        tasks = [_measure(JOBS[key](bench), rounds, folder / "run", known, peers=not options.no_peers) for key in keys]
-        loads = [task["load_before"] for task in tasks]
         command = " ".join(["python -m benchmarks", *(word for word in arguments if word not in JOBS)])
-        results = {**_machine(command, max(loads)), "versions": tools.versions(), "rounds": rounds, "tasks": tasks}
+        tasks: list[dict[str, Any]] = []
+        for key in keys:
+            tasks.append(_measure(JOBS[key](bench), rounds, folder / "run", known, peers=not options.no_peers))
+            if not options.dry_run:  # after each, so that a run that is ended early has not been for nothing
+                load = max(task["load_before"] for task in tasks)
+                results = {**_machine(command, load), "versions": tools.versions(), "rounds": rounds, "tasks": tasks}
+                RESULTS.write_text(json.dumps(_merged(results), indent=2) + "\n", encoding="utf-8", newline="\n")
     if not options.dry_run:
-        RESULTS.write_text(json.dumps(_merged(results), indent=2) + "\n", encoding="utf-8", newline="\n")
         print(f"wrote {RESULTS.name}; python dev.py generate puts it into the README")
     return 0 if all(target["held"] for task in tasks for target in task["targets"]) else 1
 
@@ -99,9 +102,15 @@ def _once(one: Contender, folder: Path) -> Cost:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
-        return run(one.command, folder, clean_environment(), one.accepted)
+        cost = run(one.command, folder, clean_environment(), one.accepted)
+        return cost._replace(packed=_bytes_made(folder, one.result)) if one.result else cost
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _bytes_made(folder: Path, result: str) -> int:
+    (path,) = folder.glob(result)
+    return int(path.read_text(encoding="ascii")) if path.suffix == ".txt" else path.stat().st_size
 
 
 def _judge(target: Target, own: str, costs: dict[str, Cost]) -> dict[str, Any] | None:
@@ -109,8 +118,11 @@ def _judge(target: Target, own: str, costs: dict[str, Cost]) -> dict[str, Any] |
     if target.memory_mb:
         value = costs[own].memory_mb
         return {"words": target.words, "value": round(value, 1), "held": value <= target.memory_mb}
-    if target.other not in costs or not (target.faster or target.within):
+    if target.other not in costs or not (target.faster or target.within or target.larger):
         return None
+    if target.larger:
+        ratio = costs[own].packed / costs[target.other].packed
+        return {"words": target.words, "value": round(ratio, 4), "held": ratio <= target.larger}
     ours, theirs = costs[own].seconds, costs[target.other].seconds
     if target.faster:
         return {"words": target.words, "value": round(theirs / ours, 1), "held": theirs >= target.faster * ours}

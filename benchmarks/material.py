@@ -35,6 +35,12 @@ OPENMP = "intel_openmp-2023.2.0-py2.py3-none-win_amd64.whl"
 CUDNN = "nvidia_cudnn_cu11-8.9.4.25-py3-none-win_amd64.whl"
 CUBLAS = "nvidia_cublas_cu11-11.10.3.66-py3-none-win_amd64.whl"
 CUSPARSE = "nvidia_cusparse_cu11-11.7.5.86-py3-none-win_amd64.whl"
+MKL = "mkl-2023.2.0-py2.py3-none-win_amd64.whl"
+MKL_PARTS = [
+    *("rt", "core", "intel_thread", "sequential", "tbb_thread"),
+    *(cpu for kind in ("avx", "avx2", "avx512", "def", "mc", "mc3") for cpu in (kind, f"vml_{kind}")),
+    "vml_cmpt",
+]
 IOMP = "torch/lib/libiomp5md.dll"
 BIG_MEMBER = 1_400_000_000
 DATE = (2024, 1, 1, 0, 0, 0)
@@ -108,6 +114,21 @@ class Material:
         wanted = {"cublas64_11.dll": ["cublasCreate_v2"], "cusparse64_11.dll": ["cusparseCreate"]}
         files = {"needscuda/__init__.py": b"", "needscuda/_core.pyd": forge_dll("_core.pyd", imports=wanted)}
         return self._once(name, lambda path: write_plain(path, files, "needscuda"))
+
+    def needs_mkl(self) -> Path:
+        """Return a small wheel that needs oneMKL."""
+        files = {
+            "needsmkl/__init__.py": b"",
+            "needsmkl/_core.pyd": forge_dll("_core.pyd", imports={"mkl_rt.2.dll": ["cblas_dgemm"]}),
+        }
+        return self._once(
+            "mkl/needsmkl-1.0-cp311-cp311-win_amd64.whl", lambda path: write_plain(path, files, "needsmkl")
+        )
+
+    def mkl_folder(self) -> Path:
+        """Return a folder with the DLLs of oneMKL that go together, 597 MB."""
+        names = [f"/mkl_{part}.2.dll" for part in MKL_PARTS]
+        return self._once("mkl-dlls", lambda path: _extract(self.wheel(MKL), path, *names))
 
     def cuda_folder(self) -> Path:
         """Return a folder with 727 MB of real CUDA DLLs."""

@@ -1,12 +1,14 @@
-"""Write the measured figures of benchmarks/results.json into the README, between two markers.
+"""Write the measured figures of benchmarks/results.json into the README and into a page with a plot.
 
-The file holds ``{"machine": …, "command": …, "tasks": [{"title": …, "runs": [{"tool", "seconds", "cpu", "memory_mb"},
-…]}, …]}``; the first run of a task is wheelfix's. Without the file nothing stands between the markers.
+The file holds ``{"machine": …, "command": …, "tasks": [{"key": …, "title": …, "runs": [{"tool", "seconds", "cpu",
+"memory_mb"}, …], "targets": [{"words", "value", "held"}, …]}, …]}``; the first run of a task is wheelfix's. Without the
+file nothing stands between the README's markers, and the page says how to measure.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,16 +16,47 @@ from typing import TYPE_CHECKING, Any
 from tools.markdown import table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 HERE = Path(__file__).resolve().parent.parent
 RESULTS, README = HERE / "benchmarks" / "results.json", HERE / "README.md"
+PAGE, PLOT = HERE / "docs" / "reference" / "benchmarks.md", HERE / "docs" / "assets" / "growth.svg"
 START, END = "<!-- benchmarks:start -->", "<!-- benchmarks:end -->"
 
 
 def section(results: Mapping[str, Any]) -> str:
-    """Return the section with one table for each task."""
-    text = f"## Speed\n\nMeasured on {results['machine']} with `{results['command']}`; repeat it on yours.\n\n"
+    """Return the README's section: a line for each task, and every target that was missed."""
+    rows = []
+    for task in results["tasks"]:
+        own, *others = task["runs"]
+        if task.get("key") != "growth":
+            told = ", ".join(f"{run['tool']} {run['seconds'] / own['seconds']:.2g}" for run in others)
+            rows.append((task["title"], f"{own['seconds']:.2f} s", f"{own['memory_mb']:.0f} MB", told))
+    missed = [
+        f"- {task['title']}: {target['words']} was the aim, {target['value']} was measured.\n"
+        for task in results["tasks"]
+        for target in task.get("targets", ())
+        if not target["held"]
+    ]
+    return (
+        f"## Speed\n\nMeasured on {results['machine']} with `{results['command']}`; repeat it on yours. Every run is in\n"
+        "[the whole table](docs/reference/benchmarks.md).\n\n"
+        + table(("job", "wheelfix", "memory", "others, in multiples of that time"), rows)
+        + ("Aims that were missed:\n\n" + "".join(missed) + "\n" if missed else "")
+    )
+
+
+def page(results: Mapping[str, Any] | None) -> str:
+    """Return the page with every run of every task."""
+    text = "# Benchmarks\n\n"
+    if results is None:
+        return text + "`python -m benchmarks` measures on your machine.\n"
+    versions = ", ".join(f"{name} {version}" for name, version in results.get("versions", {}).items())
+    text += (
+        f"Measured on {results['machine']} with `{results['command']}`: {versions}. All commands of a job ran in turn,\n"
+        f"{results.get('rounds', 1)} rounds, the best of each counts; peers that take long ran once. Memory is that of\n"
+        "the largest process.\n\n"
+    )
     for task in results["tasks"]:
         own = task["runs"][0]["seconds"]
         rows = [
@@ -32,12 +65,56 @@ def section(results: Mapping[str, Any]) -> str:
                 f"{run['seconds']:.2f} s",
                 f"{run['cpu']:.2f} s",
                 f"{run['memory_mb']:.0f} MB",
-                "" if run is task["runs"][0] else f"{run['seconds'] / own:.1f}",
+                "" if run is task["runs"][0] else f"{run['seconds'] / own:.2f}",
             )
             for run in task["runs"]
         ]
-        text += f"**{task['title']}**\n\n" + table(("command", "time", "processor", "memory", "times wheelfix"), rows)
-    return text
+        text += f"## {task['title']}\n\n" + table(("command", "time", "processor", "memory", "times wheelfix"), rows)
+        if task.get("key") == "growth":
+            text += "![Seconds of a repair and of a copy over the size of the wheel](../assets/growth.svg)\n\n"
+        lines = (
+            f"- {'held' if one['held'] else '**missed**'}: {one['words']}: {one['value']}\n" for one in task["targets"]
+        )
+        text += "".join(lines) + ("\n" if task["targets"] else "")
+    return text.rstrip("\n") + "\n"
+
+
+def plot(results: Mapping[str, Any] | None) -> str:
+    """Return the seconds of the growth job over megabytes, for wheelfix and for ``cp``, as SVG."""
+    tasks = results["tasks"] if results else ()
+    runs = next((task["runs"] for task in tasks if task.get("key") == "growth"), ())
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for run in runs:
+        title, times, unit = re.fullmatch(r"(.*), (\d+) x (\d+) MB", run["tool"]).groups()  # type: ignore[union-attr]
+        lines.setdefault(title, []).append((int(times) * int(unit), run["seconds"]))
+    return _draw(lines)
+
+
+def _draw(lines: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    width, height, left, bottom = 640, 320, 60, 40
+    points = [point for line in lines.values() for point in line]
+    most_x, most_y = max((x for x, _ in points), default=1.0), max((y for _, y in points), default=1.0)
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across = left + x / most_x * (width - left - 120)
+        return round(across, 1), round(height - bottom - y / most_y * (height - bottom - 20), 1)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+        "<style>text{fill:#555}.axis{stroke:#999}</style>",
+        f'<path class="axis" fill="none" d="M{left} 20V{height - bottom}H{width - 110}"/>',
+        f'<text x="{left}" y="{height - 8}">size of the wheel in MB</text><text x="8" y="14">seconds</text>',
+    ]
+    for x in sorted({x for x, _ in points}):
+        parts.append(f'<text x="{place(x, 0)[0]}" y="{height - bottom + 16}" text-anchor="middle">{x:.0f}</text>')
+    for y in (0.0, most_y / 2, most_y):
+        parts.append(f'<text x="{left - 6}" y="{place(0, y)[1] + 4}" text-anchor="end">{y:.2f}</text>')
+    for colour, (title, line) in zip(("#0a7", "#c50"), lines.items(), strict=False):
+        path = " ".join(f"{x},{y}" for x, y in (place(*point) for point in line))
+        x, y = place(*line[-1])
+        parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{path}"/>')
+        parts.append(f'<text x="{x + 6}" y="{y + 4}">{title.split(" --")[0]}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
 
 
 def filled(readme: str, results: Mapping[str, Any] | None) -> str:
@@ -49,15 +126,19 @@ def filled(readme: str, results: Mapping[str, Any] | None) -> str:
     return f"{before}{START}\n{section(results) if results else ''}{END}{after}"
 
 
-def current() -> str:
-    """Return what the README should be."""
+def current() -> dict[Path, str]:
+    """Return what the README, the page and the plot should be."""
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else None
-    return filled(README.read_text(encoding="utf-8"), results)
+    return {README: filled(README.read_text(encoding="utf-8"), results), PAGE: page(results), PLOT: plot(results)}
+
+
+def stale() -> list[Path]:
+    """Return the files that are not what they should be."""
+    return [path for path, text in current().items() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 
 if __name__ == "__main__":
-    text = current()
-    if text != README.read_text(encoding="utf-8"):
-        README.write_text(text, encoding="utf-8", newline="\n")
-        print(README.name)
+    for changed in stale():
+        changed.write_text(current()[changed], encoding="utf-8", newline="\n")
+        print(changed.name)
     sys.exit(0)

@@ -82,8 +82,8 @@ class RepairOptions:
     """``auto``, ``beside`` or ``libs``."""
     allow_missing: tuple[str, ...] = ()
     build_tag: str | None = None
-    compression: str = "6"
-    """``0`` to ``9`` or ``store``."""
+    compression: str = "auto"
+    """``0`` to ``9``, ``store``, or ``auto`` for what is best with the compressor."""
     compressor: str | None = None
     trust_record: bool = False
     """Believe RECORD's hashes of unchanged members instead of checking every byte."""

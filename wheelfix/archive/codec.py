@@ -103,6 +103,11 @@ class Compressor:
         raise UsageError(f"the compressor {name!r} is not installed", hint=f"pip install {name}")
 
     @property
+    def compression(self) -> str:
+        """The level as an option has it."""
+        return "store" if self.level < 0 else str(self.level)
+
+    @property
     def method(self) -> int:
         """The zip method of what this compressor makes."""
         return STORED if self.level < 0 else DEFLATED

@@ -123,7 +123,10 @@ def add_writing_options(parser: Parser) -> None:
     group = parser.add_argument_group("how it is written")
     group.add_argument("--build-tag", metavar="TAG", help="give the wheel this build number; begins with a digit")
     group.add_argument(
-        "--compression", metavar="LEVEL", default="6", help="0 to 9, or store, for new members (default 6)"
+        "--compression",
+        metavar="LEVEL",
+        default="auto",
+        help="0 to 9, or store, for new members (default: 5 with zlib-ng, 6 with zlib)",
     )
     group.add_argument(
         "--compressor", choices=("auto", "zlib-ng", "zlib"), default="auto", help="what compresses new members"

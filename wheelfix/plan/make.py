@@ -71,7 +71,7 @@ def make_plan(
         remaining=tuple(_remaining(after, planner)),
         kept=(len(archive.members) if archive else len(before.subject.view.files)) - len(planner.drops),
         compressor=f"{compressor.name} {compressor.version}",
-        compression=options.compression,
+        compression=compressor.compression,
         sbom=options.sbom and bool(chosen),
         left_alone=_of_others(after) if mangled else (),
         notes=tuple(dict.fromkeys(warning for addition in additions for warning in addition.warnings)),
