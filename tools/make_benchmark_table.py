@@ -39,8 +39,8 @@ def section(results: Mapping[str, Any]) -> str:
         if not target["held"]
     ]
     return (
-        f"## Speed\n\nMeasured on {results['machine']} with `{results['command']}`; repeat it on yours. Every run is in\n"
-        "[the whole table](docs/reference/benchmarks.md).\n\n"
+        f"## Speed\n\nMeasured on {results['machine']} with `{results['command']}`; repeat it on yours. Every run is\n"
+        "in [the whole table](docs/reference/benchmarks.md).\n\n"
         + table(("job", "wheelfix", "memory", "others, in multiples of that time"), rows)
         + ("Aims that were missed:\n\n" + "".join(missed) + "\n" if missed else "")
     )
@@ -53,9 +53,9 @@ def page(results: Mapping[str, Any] | None) -> str:
         return text + "`python -m benchmarks` measures on your machine.\n"
     versions = ", ".join(f"{name} {version}" for name, version in results.get("versions", {}).items())
     text += (
-        f"Measured on {results['machine']} with `{results['command']}`: {versions}. All commands of a job ran in turn,\n"
-        f"{results.get('rounds', 1)} rounds, the best of each counts; peers that take long ran once. Memory is that of\n"
-        "the largest process.\n\n"
+        f"Measured on {results['machine']} with `{results['command']}`: {versions}. All commands of a job ran in\n"
+        f"turn, {results.get('rounds', 1)} rounds, the best of each counts; peers that take long ran once. Memory is\n"
+        "that of the largest process.\n\n"
     )
     for task in results["tasks"]:
         own = task["runs"][0]["seconds"]
@@ -100,8 +100,8 @@ def _draw(lines: Mapping[str, Sequence[tuple[float, float]]]) -> str:
         return round(across, 1), round(height - bottom - y / most_y * (height - bottom - 20), 1)
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
-        "<style>text{fill:#555}.axis{stroke:#999}</style>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">',
+        "<style>text{fill:#555;font:12px sans-serif}.axis{stroke:#999}</style>",
         f'<path class="axis" fill="none" d="M{left} 20V{height - bottom}H{width - 110}"/>',
         f'<text x="{left}" y="{height - 8}">size of the wheel in MB</text><text x="8" y="14">seconds</text>',
     ]
