@@ -82,6 +82,13 @@ def failing(monkeypatch, error: BaseException) -> None:
     monkeypatch.setattr(door, "load_command", lambda name: module)
 
 
+def within_a_class(error: BaseException) -> RuntimeError:
+    """Return what Python 3.11 makes of an interrupt that falls into the making of a class."""
+    wrapped = RuntimeError("Error calling __set_name__ on 'Field' instance")
+    wrapped.__cause__ = error
+    return wrapped
+
+
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
@@ -93,6 +100,7 @@ def failing(monkeypatch, error: BaseException) -> None:
         ),
         pytest.param(EnvironmentFailure("no disk"), 4, "wheelfix: error: no disk\n", id="environment"),
         pytest.param(KeyboardInterrupt(), 130, "wheelfix: interrupted\n", id="ctrl-c"),
+        pytest.param(within_a_class(KeyboardInterrupt()), 130, "wheelfix: interrupted\n", id="ctrl-c-in-an-import"),
         pytest.param(
             OSError(errno.ENOSPC, "No space left on device", "out.json"),
             4,

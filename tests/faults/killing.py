@@ -66,7 +66,7 @@ def run_child(arguments: list[str], temporary: Path, number: int = 0, delay: flo
             signal.signal(caught, signal.SIG_DFL)
         code = 99
         try:
-            code = main(arguments)
+            code = main(arguments, last=True)
             sys.stdout.flush()
             sys.stderr.flush()
         finally:

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.errors import EnvironmentFailure
+from wheelfix.shield import shielded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -84,13 +85,14 @@ class AtomicFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        self._stop.set()
-        self._thread.shutdown(wait=True, cancel_futures=True)
-        if self._descriptor >= 0:
+        with shielded:
+            self._stop.set()
+            self._thread.shutdown(wait=True, cancel_futures=True)
+            if self._descriptor >= 0:
+                with contextlib.suppress(OSError):
+                    self._close()
             with contextlib.suppress(OSError):
-                self._close()
-        with contextlib.suppress(OSError):
-            self.path.unlink()
+                self.path.unlink()
 
     def _close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.output import _lock as lock
 from wheelfix.errors import EnvironmentFailure
+from wheelfix.shield import shielded
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -35,7 +36,8 @@ class WorkFolder:
         try:
             base = Path(tempfile.gettempdir())
             remove_left_behind(base)
-            self._make(base)
+            with shielded:
+                self._make(base)
         except OSError as exc:
             raise EnvironmentFailure(
                 "cannot make a temporary folder", because=exc.strerror or str(exc), hint="set TMPDIR to another place"
@@ -63,8 +65,9 @@ class WorkFolder:
 
 
 def _remove(folder: Path, descriptor: int) -> None:
-    os.close(descriptor)
-    shutil.rmtree(folder, ignore_errors=True)
+    with shielded:
+        os.close(descriptor)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_left_behind(base: Path) -> tuple[Path, ...]:

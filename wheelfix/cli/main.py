@@ -6,6 +6,7 @@ imported only when it is called, so that ``--version`` and ``--help`` answer at 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import gc
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import wheelfix
 from wheelfix.cli.parser import Parser, did_you_mean
-from wheelfix.cli.signals import Interrupts, interruptible
+from wheelfix.cli.signals import interruptible
 from wheelfix.errors import Exit, UsageError, WheelfixError
 
 if TYPE_CHECKING:
@@ -139,10 +140,13 @@ def run(argv: list[str]) -> int:
     return module.execute(read_settings(parser, name, rest).namespace())
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run ``wheelfix`` with these arguments and return its exit code; nothing escapes as a traceback."""
+def main(argv: list[str] | None = None, *, last: bool = False) -> int:
+    """Run ``wheelfix`` with these arguments and return its exit code; nothing escapes as a traceback.
+
+    With ``last`` the process has nothing else to do, and requests to stop are ignored from the end on.
+    """
     make_streams_forgiving()
-    with interruptible() as interrupts:
+    with interruptible(last=last) as interrupts:
         try:
             try:
                 code = run(sys.argv[1:] if argv is None else list(argv))
@@ -162,7 +166,8 @@ def report_error(error: BaseException) -> int:
     if isinstance(error, WheelfixError):
         say_error(error.what, error.because, error.hint)
         return error.exit_code
-    if isinstance(error, KeyboardInterrupt):
+    # An interrupt that falls into the making of a class comes out as the cause of a RuntimeError.
+    if isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
         say("wheelfix: interrupted")
         return Exit.INTERRUPTED
     if isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.errno == errno.EPIPE):
@@ -232,7 +237,10 @@ def entry() -> None:
     # Ten thousand members are ten thousand tuples that live to the end: looking through them for cycles finds none.
     gc.set_threshold(200_000, 50, 50)
     # Threads that unpack need the interpreter only between two pieces, and then at once.
-    sys.setswitchinterval(0.001)
-    code = main()
-    Interrupts().ignore()  # the interpreter's last steps are short, and a message from there would be a traceback
-    sys.exit(code)
+    sys.setswitchinterval(0.0002)
+    code = main(last=True)
+    atexit._run_exitfuncs()  # temporary folders are removed there
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)  # to take ten thousand values apart one by one would be nobody's gain

@@ -14,6 +14,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.shield import shielded
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
@@ -52,8 +54,8 @@ class Interrupts:
 
 
 @contextlib.contextmanager
-def interruptible() -> Iterator[Interrupts]:
-    """Let every request to stop unwind the work in this block."""
+def interruptible(*, last: bool = False) -> Iterator[Interrupts]:
+    """Let every request to stop unwind the work in this block; ``last`` if nothing comes after it that could be undone."""
     interrupts, hook = Interrupts(), sys.unraisablehook
     interrupts.unwind()
     sys.unraisablehook = _sending_again(hook)
@@ -61,11 +63,14 @@ def interruptible() -> Iterator[Interrupts]:
         yield interrupts
     finally:
         sys.unraisablehook = hook
-        interrupts.restore()
+        if last:
+            interrupts.ignore()  # the work is done, or told as failed, whoever asks to stop now
+        else:
+            interrupts.restore()
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    shielded.interrupt()
 
 
 def _sending_again(hook: Callable[[sys.UnraisableHookArgs], object]) -> Callable[[sys.UnraisableHookArgs], None]:

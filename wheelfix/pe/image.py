@@ -243,7 +243,7 @@ class _Reader:
         indices = _integers("H", self.space.read(ordinal_table, 2 * named))
         if len(targets) < functions or len(name_rvas) < named or len(indices) < named:
             self.odd("the export table is cut off")
-        if indices and (max(indices) >= len(targets) or not all(map(targets.__getitem__, indices))):
+        if indices and (max(indices) >= len(targets) or (0 in targets and not all(map(targets.__getitem__, indices)))):
             self.odd("some exported names belong to no function")  # and so GetProcAddress does not find them
             real = {index for index, target in enumerate(targets) if target}
             kept = [(at, index) for at, index in zip(name_rvas, indices, strict=False) if index in real]
@@ -271,7 +271,7 @@ class _Reader:
 
         A named one is in the answer twice, by name and by ordinal, since it can be imported either way.
         """
-        pointers = [target for target in targets if target in inside]
+        pointers = [*filter(inside.__contains__, targets)]
         if not pointers:
             return {}
         homes = self.space.names(pointers)

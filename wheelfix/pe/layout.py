@@ -218,7 +218,9 @@ class Space:
         A name that does not end within NAME_LIMIT, or is empty, is left out too.
         """
         found: dict[int, str] = {}
-        ordered = list(dict.fromkeys(sorted(rvas)))
+        ordered = sorted(rvas)
+        if len(set(ordered)) < len(ordered):
+            ordered = list(dict.fromkeys(ordered))
         at, count = 0, len(ordered)
         while at < count:
             start = ordered[at]

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 
     from wheelfix.model import ByteSource
 
-INPUT_STEP = 128 << 10
-"""Compressed bytes fed at once: larger steps are not faster, smaller ones are."""
-OUTPUT_STEP = 512 << 10
+INPUT_STEP, FIRST_STEP = 512 << 10, 128 << 10
+"""Compressed bytes fed at once: the thread needs the interpreter after each step, and waits for it if it is busy. The
+first steps are smaller, because many a DLL is not read any further."""
+OUTPUT_STEP, FIRST_OUTPUT = 2 << 20, 512 << 10
 """Most bytes that one step may inflate to, so that a stream of zeros stays small in memory."""
+FIRST = 2 << 20
+"""Inflated bytes that come in first steps."""
 CACHE = 4 << 20
 """Inflated bytes that are remembered."""
 CHECKPOINT_STEP = 4 << 20
@@ -241,12 +244,14 @@ class InflatedSource:
     def _inflate(self, head: _Position) -> bytes:
         data = head.inflater.unconsumed_tail
         if not data and head.consumed < self._csize:
-            data = self._read_compressed(head.consumed, min(INPUT_STEP, self._csize - head.consumed))
+            step = FIRST_STEP if head.reached < FIRST else INPUT_STEP
+            data = self._read_compressed(head.consumed, min(step, self._csize - head.consumed))
             head.consumed += len(data)
         if head.inflater.eof or (not data and head.consumed < self._csize):
             raise self._damaged(head, "the compressed data ends too early")
         try:
-            chunk = head.inflater.decompress(data, min(OUTPUT_STEP, self._usize - head.reached))
+            most = FIRST_OUTPUT if head.reached < FIRST else OUTPUT_STEP
+            chunk = head.inflater.decompress(data, min(most, self._usize - head.reached))
         except codec.inflate_error() as exc:
             raise self._damaged(head, str(exc)) from exc
         if not chunk and not data:

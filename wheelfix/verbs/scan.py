@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,7 +16,7 @@ from wheelfix.archive.record import check_record, read_record
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import EnvironmentFailure, InputError, WheelfixError
 from wheelfix.loader.places import open_environment, view_of_folder, view_of_wheel
-from wheelfix.loader.view import Layer
+from wheelfix.loader.view import PE_SUFFIXES, Layer
 from wheelfix.model import ScanReport, canonical
 from wheelfix.options import ScanOptions
 from wheelfix.pe.image import read_image
@@ -25,6 +26,7 @@ from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
 
 if TYPE_CHECKING:
     from wheelfix.archive.hashing import Digest
+    from wheelfix.archive.members import Member
     from wheelfix.loader.places import Distribution, Environment
     from wheelfix.loader.view import FileView, ViewFile
     from wheelfix.model import ImageFacts
@@ -138,27 +140,30 @@ def examine_wheel(
     meanwhile: Callable[[], None] | None = None,
 ) -> Examination:
     """Scan an open wheel; ``meanwhile`` is called when there is nothing to do but wait for its images."""
-    info = WheelInfo.from_archive(archive)
-    view = view_of_wheel(archive, info)
-    if options.python is not None:
-        view = view.over(open_environment(options.python).view)
-    identity = Identity(str(archive.path), info.name, info.version, info.tags, info.metadata.requires_dist)
+    images = _Images(archive, verify=options.verify)
     # Unpacking lets go of the interpreter lock; what needs it is done meanwhile, imports among it.
-    with ThreadPoolExecutor(max_workers=min(2, options.jobs)) as aside:
-        reading = aside.submit(_read_images, view, archive, options, progress)
+    with ThreadPoolExecutor(max_workers=min(3, 2 * options.jobs - 1)) as aside:
+        images.begin(aside)
+        info = WheelInfo.from_archive(archive)
+        view = view_of_wheel(archive, info)
+        if options.python is not None:
+            view = view.over(open_environment(options.python).view)
+        identity = Identity(str(archive.path), info.name, info.version, info.tags, info.metadata.requires_dist)
+        reading = aside.submit(images.read, view, options.jobs, progress)
         hashing = aside.submit(_hash_others, view, archive, options) if options.verify else None
         from wheelfix.verbs.examine import examine_view, load, prepare
 
         faults = (*check_archive(archive), *info.faults)
-        read_record(archive)
+        record = read_record(archive)
+        record_faults = check_record(archive, record) if hashing is None else ()
         prepare()
         if meanwhile is not None:
             meanwhile()
-        known = reading.result()
+        reading.result()
         load(view, identity, options)
         if hashing is not None:
-            known = {**known, **hashing.result()}
-    record_faults = check_record(archive, hashes=options.verify, jobs=options.jobs, known=known)
+            known = {**images.digests, **hashing.result()}
+            record_faults = check_record(archive, record, hashes=True, jobs=options.jobs, known=known)
     return examine_view(view, identity, options, ArchiveFacts(info, faults, record_faults), index, progress)
 
 
@@ -169,31 +174,48 @@ def _hash_others(view: FileView, archive: Archive, options: ScanOptions) -> Mapp
     return digests(archive, members, jobs=options.jobs)
 
 
-def _read_images(
-    view: FileView, archive: Archive, options: ScanOptions, progress: Progress | None
-) -> Mapping[int, Digest]:
-    """Read the images of a wheel; when RECORD is to be verified, hash them in the same pass and return the digests."""
-    if not options.verify:
-        view.read_images(options.jobs, progress)
-        return {}
-    known: dict[int, Digest] = {}
+class _Images:
+    """Reads the images of a wheel; where RECORD is to be verified, it hashes them in the same pass."""
 
-    def read(file: ViewFile) -> ImageFacts:
-        member = archive.find(file.origin)
-        if file.layer is not Layer.SUBJECT or member is None:
-            return read_image(file.open())
+    def __init__(self, archive: Archive, *, verify: bool) -> None:
+        self._archive, self._verify = archive, verify
+        self._early: dict[str, Future[ImageFacts | None]] = {}
+        self.digests: dict[int, Digest] = {}
+
+    def begin(self, pool: ThreadPoolExecutor) -> None:
+        """Begin with the largest, before anything else is known of the wheel: nothing takes longer."""
+        images = (member for member in self._archive.members if member.name.endswith(PE_SUFFIXES))
+        first = max(images, key=attrgetter("usize"), default=None)
+        if first is not None:
+            self._early[first.name] = pool.submit(self._read, first)
+
+    def read(self, view: FileView, jobs: int, progress: Progress | None) -> None:
+        """Read every image of the view that belongs to the wheel."""
+        view.read_images(jobs, progress, self._read_file)
+
+    def _read_file(self, file: ViewFile) -> ImageFacts:
+        facts: ImageFacts | None = None
+        if file.layer is Layer.SUBJECT:
+            early, member = self._early.pop(file.origin, None), self._archive.find(file.origin)
+            if early is not None:
+                facts = early.result()
+            elif member is not None:
+                facts = self._read(member)
+        return read_image(file.open()) if facts is None else facts
+
+    def _read(self, member: Member) -> ImageFacts | None:
+        """Return the facts of a member; None for one that cannot be read, which the view shows as empty."""
         try:
-            reading = HashedReading(archive, member)
+            if not self._verify:
+                return read_image(self._archive.source(member))
+            reading = HashedReading(self._archive, member)
             facts = read_image(reading.source)
         except InputError:
-            return read_image(file.open())
+            return None
         digest = reading.finish()
         if digest is not None:
-            known[member.entry] = digest
+            self.digests[member.entry] = digest
         return facts
-
-    view.read_images(options.jobs, progress, read)
-    return known
 
 
 def examine_folder(
