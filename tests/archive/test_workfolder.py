@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,28 @@ def test_what_a_killed_run_left_goes_with_the_next_one(base: Path) -> None:
     assert str(left) == died.stdout.strip()
     with WorkFolder() as folder:
         assert list(base.iterdir()) == [folder]
+
+
+def test_an_empty_folder_of_ours_goes_too(base: Path) -> None:
+    """Killed between making the folder and marking it, or between the last two steps of removing it."""
+    empty, full = base / "wheelfix-abcd1234", base / "wheelfix-abcd5678"
+    empty.mkdir()
+    full.mkdir()
+    (full / "somebody's").write_text("x")
+    assert remove_left_behind(base) == (empty,)
+    assert not empty.exists()
+    assert full.exists()
+
+
+def test_the_mark_goes_last(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = WorkFolder()
+    (folder.path / "sub").mkdir()
+    (folder.path / "file").write_text("x")
+    seen: list[tuple[Path, list[str]]] = []
+    monkeypatch.setattr(shutil, "rmtree", lambda path, **_: seen.append((path, sorted(os.listdir(folder.path)))))
+    folder.close()
+    assert [path for path, _ in seen] == [folder.path / "sub", folder.path]
+    assert seen[-1][1] == [MARK, "sub"]
 
 
 def test_a_neighbour_at_work_is_left_alone(base: Path) -> None:

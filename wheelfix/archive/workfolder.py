@@ -47,7 +47,10 @@ class WorkFolder:
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
             mark = self.path / MARK
-            descriptor = os.open(mark, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            try:
+                descriptor = os.open(mark, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            except FileNotFoundError:
+                continue  # another run took the empty folder for a leftover
             self._remove = weakref.finalize(self, _remove, self.path, descriptor)
             if lock(descriptor) is not False and mark.exists():
                 return
@@ -67,7 +70,18 @@ class WorkFolder:
 def _remove(folder: Path, descriptor: int) -> None:
     with shielded:
         os.close(descriptor)
-        shutil.rmtree(folder, ignore_errors=True)
+        _clear(folder)
+
+
+def _clear(folder: Path) -> None:
+    """Remove a folder, its mark last, so that what a kill leaves of it is still known as ours, or empty."""
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != MARK:
+                path.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_left_behind(base: Path) -> tuple[Path, ...]:
@@ -76,8 +90,10 @@ def remove_left_behind(base: Path) -> tuple[Path, ...]:
     for folder in sorted(base.glob(f"{PREFIX}*")):
         with contextlib.suppress(OSError):
             if _is_left_behind(folder):
-                (folder / MARK).unlink()  # Windows refuses while somebody has it open: then the rest stays too
-                shutil.rmtree(folder, ignore_errors=True)
+                if os.name == "nt":
+                    (folder / MARK).unlink(missing_ok=True)  # refused while somebody has it open: then the rest stays
+                    (folder / MARK).touch()
+                _clear(folder)
                 removed.append(folder)
     return tuple(removed)
 
@@ -87,7 +103,11 @@ def _is_left_behind(folder: Path) -> bool:
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or (hasattr(os, "getuid") and status.st_uid != os.getuid()):
         return False
-    descriptor = os.open(folder / MARK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    try:
+        descriptor = os.open(folder / MARK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
+        # It was killed between two steps; whoever is just making one tries again.
+        return len(folder.name) == len(PREFIX) + 8 and not any(folder.iterdir())
     try:
         ours = lock(descriptor)
         return time.time() - status.st_mtime > _QUIET if ours is None else ours
