@@ -78,7 +78,9 @@ def test_the_mark_goes_last(base: Path, monkeypatch: pytest.MonkeyPatch) -> None
     (folder.path / "sub").mkdir()
     (folder.path / "file").write_text("x")
     seen: list[tuple[Path, list[str]]] = []
-    monkeypatch.setattr(shutil, "rmtree", lambda path, **_: seen.append((path, sorted(os.listdir(folder.path)))))
+    monkeypatch.setattr(
+        shutil, "rmtree", lambda path, **_: seen.append((path, sorted(one.name for one in folder.path.iterdir())))
+    )
     folder.close()
     assert [path for path, _ in seen] == [folder.path / "sub", folder.path]
     assert seen[-1][1] == [MARK, "sub"]

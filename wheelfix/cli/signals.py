@@ -55,7 +55,7 @@ class Interrupts:
 
 @contextlib.contextmanager
 def interruptible(*, last: bool = False) -> Iterator[Interrupts]:
-    """Let every request to stop unwind the work in this block; ``last`` if nothing comes after it that could be undone."""
+    """Let every request to stop unwind the work in this block; ``last`` if nothing comes after it."""
     interrupts, hook = Interrupts(), sys.unraisablehook
     interrupts.unwind()
     sys.unraisablehook = _sending_again(hook)
