@@ -6,6 +6,7 @@ largest first; small ones are read together with their neighbours, since ten tho
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import threading
@@ -130,6 +131,14 @@ def digests(
     if trouble:
         raise trouble[0]
     return found
+
+
+def digest_work(
+    archive: Archive, members: Iterable[Member], stop: threading.Event
+) -> Iterator[Callable[[], list[Digest]]]:
+    """Give the pieces of work that hash members with sha256, the longest first, for a pool that has other work too."""
+    for batch in _plan([*members]):
+        yield functools.partial(_digest_batch, archive, batch, {}, stop)
 
 
 def _run_threads(worker: Callable[[], None], jobs: int, stop: threading.Event) -> None:

@@ -14,6 +14,7 @@ from wheelfix.pe.image import read_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from concurrent.futures import Future
 
     from wheelfix.model import ByteSource, ImageFacts
 
@@ -180,23 +181,32 @@ class FileView:
             if not path.endswith(_MOST) and file.layer is not Layer.ENVIRONMENT and self.is_image(path)
         )
 
-    def read_images(
-        self,
-        jobs: int,
-        progress: Callable[[int, int], None] | None = None,
-        read: Callable[[ViewFile], ImageFacts] | None = None,
-    ) -> None:
-        """Read the facts of every image of the subject in parallel, the largest first; ``read`` may do more on it."""
-        read = read or self._read
+    def read_images(self, jobs: int, progress: Callable[[int, int], None] | None = None) -> None:
+        """Read the facts of every image of the subject in parallel, the largest first."""
+        with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+            self.begin_images(lambda file: pool.submit(self._read, file))(progress)
+
+    def begin_images(
+        self, start: Callable[[ViewFile], Future[ImageFacts] | Future[ImageFacts | None]]
+    ) -> Callable[[Callable[[int, int], None] | None], None]:
+        """Have every image of the subject read, the largest first, and return what waits for their facts.
+
+        An image for which there are none is looked at as the view shows it.
+        """
         wanted = [self._files[path] for path in self.image_paths if path not in self._facts]
         wanted.sort(key=lambda file: -file.size)
-        done, total = 0, sum(file.size for file in wanted)
-        with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-            for file, facts in zip(wanted, pool.map(read, wanted), strict=True):
-                self._facts.setdefault(file.path, facts)
+        running = [(file, start(file)) for file in wanted]
+
+        def finish(progress: Callable[[int, int], None] | None) -> None:
+            done, total = 0, sum(file.size for file in wanted)
+            for file, future in running:
+                facts = future.result()
+                self._facts.setdefault(file.path, self._read(file) if facts is None else facts)
                 done += file.size
                 if progress:
                     progress(done, total)
+
+        return finish
 
     @staticmethod
     def _read(file: ViewFile) -> ImageFacts:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.hashing import HashedReading, digests
+from wheelfix.archive.hashing import HashedReading, digest_work
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record, read_record
 from wheelfix.archive.wheelinfo import WheelInfo
@@ -142,36 +144,49 @@ def examine_wheel(
     """Scan an open wheel; ``meanwhile`` is called when there is nothing to do but wait for its images."""
     images = _Images(archive, verify=options.verify)
     # Unpacking lets go of the interpreter lock; what needs it is done meanwhile, imports among it.
-    with ThreadPoolExecutor(max_workers=min(3, 2 * options.jobs - 1)) as aside:
-        images.begin(aside)
+    with _workers(options.jobs) as (pool, stop):
+        images.begin(pool)
         info = WheelInfo.from_archive(archive)
         view = view_of_wheel(archive, info)
         if options.python is not None:
             view = view.over(open_environment(options.python).view)
         identity = Identity(str(archive.path), info.name, info.version, info.tags, info.metadata.requires_dist)
-        reading = aside.submit(images.read, view, options.jobs, progress)
-        hashing = aside.submit(_hash_others, view, archive, options) if options.verify else None
+        others = _no_images(view, archive) if options.verify else ()
+        hashing = [pool.submit(work) for work in digest_work(archive, others, stop)]
+        finish_images = view.begin_images(images.start(pool))
         from wheelfix.verbs.examine import examine_view, load, prepare
 
         faults = (*check_archive(archive), *info.faults)
         record = read_record(archive)
-        record_faults = check_record(archive, record) if hashing is None else ()
+        record_faults = () if options.verify else check_record(archive, record)
         prepare()
         if meanwhile is not None:
             meanwhile()
-        reading.result()
+        finish_images(progress)
         load(view, identity, options)
-        if hashing is not None:
-            known = {**images.digests, **hashing.result()}
+        if options.verify:
+            known = images.digests | {digest.member.entry: digest for work in hashing for digest in work.result()}
             record_faults = check_record(archive, record, hashes=True, jobs=options.jobs, known=known)
     return examine_view(view, identity, options, ArchiveFacts(info, faults, record_faults), index, progress)
 
 
-def _hash_others(view: FileView, archive: Archive, options: ScanOptions) -> Mapping[int, Digest]:
-    """Hash every member that is no image, while images are read: the largest of both kinds take the longest."""
+@contextlib.contextmanager
+def _workers(jobs: int) -> Iterator[tuple[ThreadPoolExecutor, threading.Event]]:
+    """Threads, and what tells long work in them to stop; when something goes wrong, nothing more is begun."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+        try:
+            yield pool, stop
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _no_images(view: FileView, archive: Archive) -> list[Member]:
+    """The members that are not hashed as images."""
     images = {view.origin(path) for path in view.image_paths}
-    members = [member for member in archive.members if member.name[-1:] != "/" and member.name not in images]
-    return digests(archive, members, jobs=options.jobs)
+    return [member for member in archive.members if member.name[-1:] != "/" and member.name not in images]
 
 
 class _Images:
@@ -189,19 +204,18 @@ class _Images:
         if first is not None:
             self._early[first.name] = pool.submit(self._read, first)
 
-    def read(self, view: FileView, jobs: int, progress: Progress | None) -> None:
-        """Read every image of the view that belongs to the wheel."""
-        view.read_images(jobs, progress, self._read_file)
+    def start(self, pool: ThreadPoolExecutor) -> Callable[[ViewFile], Future[ImageFacts | None]]:
+        """Return what has a file of a view read."""
 
-    def _read_file(self, file: ViewFile) -> ImageFacts:
-        facts: ImageFacts | None = None
-        if file.layer is Layer.SUBJECT:
-            early, member = self._early.pop(file.origin, None), self._archive.find(file.origin)
-            if early is not None:
-                facts = early.result()
-            elif member is not None:
-                facts = self._read(member)
-        return read_image(file.open()) if facts is None else facts
+        def start(file: ViewFile) -> Future[ImageFacts | None]:
+            own = file.layer is Layer.SUBJECT
+            return (self._early.get(file.origin) if own else None) or pool.submit(self._read_file, file)
+
+        return start
+
+    def _read_file(self, file: ViewFile) -> ImageFacts | None:
+        member = self._archive.find(file.origin) if file.layer is Layer.SUBJECT else None
+        return self._read(member) if member is not None else None
 
     def _read(self, member: Member) -> ImageFacts | None:
         """Return the facts of a member; None for one that cannot be read, which the view shows as empty."""
