@@ -93,7 +93,8 @@ def _measure(job: Job, rounds: int, folder: Path, known: dict[tuple[str, ...], C
     ]
     held = [_judge(target, own, costs) for target in job.targets]
     task = {"key": job.key, "title": job.title, "load_before": round(before, 1), "runs": runs,
-            "targets": [one for one in held if one is not None]}  # fmt: skip
+            "targets": [one for one in held if one is not None],
+            "failed": {title: words.partition(":")[0] for title, words in failed.items()}}  # fmt: skip
     _print(task)
     return task
 

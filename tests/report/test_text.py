@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import itertools
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.text import Text
 
 from tests.report.golden import check_golden
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.model import Edge, EdgeKind, InView, LoadEvent, LoadOutcome, Resolution
 from wheelfix.report.look import Look
 from wheelfix.report.text import render_scan, render_summary
+from wheelfix.report.text.canvas import Canvas, wrapped
 
 ASCII = Look(80, colour=False, unicode=False)
 UNICODE = Look(80, colour=False, unicode=True)
@@ -96,3 +102,26 @@ def test_a_tree_without_end_is_cut_and_says_so():
 
 def test_summary_of_many():
     check_golden("summary.ascii.txt", render_summary([clean_wheel(), broken_torch()], 1, ASCII))
+
+
+@given(st.text("ab c-/", max_size=120), st.integers(20, 40))
+def test_plain_text_is_wrapped_as_rich_wraps_it(text, room):
+    console = Console(width=200, file=io.StringIO())
+    rows = [row.plain.rstrip() for row in Text(text).wrap(console, room, overflow="fold")]
+    mine = wrapped(text, room)
+    assert mine == (rows if text.strip() else [""])
+
+
+@pytest.mark.parametrize("width", [40, 72])
+def test_a_canvas_without_colour_says_the_same_with_and_without_rich(width, monkeypatch):
+    def draw():
+        canvas = Canvas(Look(width=width))
+        canvas.paragraph("some words, too long for one line of the sheet, and a/path/that/is/longer/than/all", indent=2)
+        canvas.paragraph(("styled", "bad"), " and not styled, again longer than one line", indent=4, lead="hint: ")
+        rows = [("a", "b", "the last column is wrapped in the room that is left"), ("longer", "c", "short")]
+        canvas.table(rows, indent=2)
+        return canvas.text()
+
+    without = draw()
+    monkeypatch.setattr(Canvas, "_unstyled", lambda *_: None)
+    assert draw() == without

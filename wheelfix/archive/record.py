@@ -34,6 +34,7 @@ MAX_ROWS = 300_000
 MAX_SIZE = 32 << 20
 """Bytes of a RECORD that is still read."""
 _MAX_FAULTS = 1000
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _PORTION = 50_000
 """Lines, and characters of a line, up to which all can be had in memory at once."""
 _SIZE = re.compile(r"[0-9]{1,19}").fullmatch
@@ -191,7 +192,7 @@ def _is_digest(algorithm: str, digest: str) -> bool:
 
 def encode_digest(value: bytes) -> str:
     """Return a digest as RECORD spells it."""
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode("ascii")
+    return binascii.b2a_base64(value, newline=False).translate(_URL_SAFE, b"=").decode("ascii")
 
 
 def decode_digest(text: str) -> bytes:

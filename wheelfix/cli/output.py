@@ -114,7 +114,7 @@ class Output:
 
     def prepare(self) -> None:
         """Import what a text is drawn with, which takes as long as a small scan."""
-        if self.kind == "text":
+        if self.kind == "text" and self.look.colour:
             from wheelfix.report.text import prepare
 
             prepare()

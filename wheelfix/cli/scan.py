@@ -73,12 +73,13 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
     """Return what the command line asks for, checked."""
     from wheelfix.loader.profile import assumptions
     from wheelfix.options import ScanOptions, all_cores
-    from wheelfix.rules.gpufit import card_arch
     from wheelfix.rules.registry import check_patterns
 
     refuse_contradiction(args.assume, args.no_assume)
     assumptions(tuple(args.assume), tuple(args.no_assume))  # a slip is said once, not for every wheel
     if args.gpu is not None:
+        from wheelfix.rules.gpufit import card_arch
+
         card_arch(args.gpu)
     return ScanOptions(
         assume=tuple(args.assume),

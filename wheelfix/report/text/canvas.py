@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import io
+import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.report.words import legible
@@ -50,6 +51,20 @@ class _Sheet(io.StringIO):
     @property
     def encoding(self) -> str:  # type: ignore[override]  # StringIO has none
         return self._encoding
+
+
+def wrapped(text: str, room: int) -> list[str]:
+    """Return the lines of a plain text, broken at blanks; a word that is longer than a line begins one and is cut."""
+    lines, line = list[str](), ""
+    for word in re.findall(r"\s*\S+\s*", text):
+        length = len(word.rstrip())
+        if len(line) + length <= room:
+            line += word
+            continue
+        lines += [line] if line else []
+        *full, line = [word[at : at + room] for at in range(0, len(word), room)] if length > room else [word]
+        lines += full
+    return [one.rstrip() for one in (*lines, line)]
 
 
 def prepare() -> None:
@@ -101,6 +116,12 @@ class Canvas:
 
     def paragraph(self, *spans: Span, indent: int = 0, lead: Span = "") -> None:
         """Write text wrapped to the width, indented; ``lead`` stands before the first line, as in ``hint: …``."""
+        plain, bare = self._unstyled(spans), self._unstyled((lead,))
+        if plain is not None and bare is not None:
+            begin = " " * indent + bare
+            for number, text in enumerate(wrapped(plain, max(20, self.look.width - len(begin)))):
+                self._sheet.write(f"{begin if number == 0 else ' ' * len(begin)}{text}\n")
+            return
         from rich.text import Text
 
         first = self._styled((" " * indent, lead))
@@ -133,6 +154,10 @@ class Canvas:
         """Write rows in columns; the last column is wrapped in the room that is left."""
         if not rows:
             return
+        plain = [[self._unstyled((cell,)) for cell in row] for row in rows]
+        if all(cell is not None for row in plain for cell in row):
+            self._plain_table([[cell or "" for cell in row] for row in plain], indent, gap)
+            return
         from rich.text import Text
 
         cells = [[self._styled((cell,)) for cell in row] for row in rows]
@@ -147,6 +172,14 @@ class Canvas:
             for number, part in enumerate(wrapped):
                 part.rstrip()
                 self._console.print((head if number == 0 else Text(" " * before)) + part, soft_wrap=True)
+
+    def _plain_table(self, rows: Sequence[Sequence[str]], indent: int, gap: int) -> None:
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+        before = indent + sum(width + gap for width in widths)
+        for row in rows:
+            head = " " * indent + "".join(f"{cell:<{width + gap}}" for cell, width in zip(row, widths, strict=False))
+            for number, part in enumerate(wrapped(row[-1], max(20, self.look.width - before))):
+                self._sheet.write(f"{head if number == 0 else ' ' * before}{part}\n")
 
     def plain(self, text: str) -> str:
         """Return the text as this canvas can show it, on one line, with control characters made visible."""
