@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> int:
         for key in keys:
             tasks.append(_measure(JOBS[key](bench), rounds, folder / "run", known, peers=not options.no_peers))
             if not options.dry_run:  # after each, so that a run that is ended early has not been for nothing
-                load = max(task["load_before"] for task in tasks)
+                load = tasks[0]["load_before"]  # later ones have our own work in them
                 results = {**_machine(command, load), "versions": tools.versions(), "rounds": rounds, "tasks": tasks}
                 RESULTS.write_text(json.dumps(_merged(results), indent=2) + "\n", encoding="utf-8", newline="\n")
     if not options.dry_run:
@@ -149,10 +149,11 @@ def _print(task: dict[str, Any]) -> None:
 def _machine(command: str, load: float) -> dict[str, Any]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     machine = f"{cores} cores, {platform.machine()}, {platform.system()} {platform.release().split('-')[0]}"
-    if load > 1:  # our own work leaves about one behind
+    if load > 1:
         machine += f", busy with other work (load {load:.0f})"
     today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
-    return {"machine": f"{machine}, Python {platform.python_version()}, {today}", "date": today, "command": command}
+    machine = f"{machine}, Python {platform.python_version()}, {today}"
+    return {"machine": machine, "date": today, "command": command, "load": load}
 
 
 def _merged(results: dict[str, Any]) -> dict[str, Any]:
@@ -163,8 +164,8 @@ def _merged(results: dict[str, Any]) -> dict[str, Any]:
         return results
     tasks = {task["key"]: {**task, "measured": task.get("measured", old["date"])} for task in old["tasks"]}
     tasks |= {task["key"]: task for task in results["tasks"]}
-    loads = [task["load_before"] for task in tasks.values()]
-    results = {**results, **_machine(results["command"], max(loads))}
+    command = results["command"] if len(results["tasks"]) == len(tasks) else old["command"]
+    results = {**results, **_machine(command, max(results["load"], old.get("load", 0.0)))}
     return {**results, "tasks": [tasks[key] for key in JOBS if key in tasks]}
 
 

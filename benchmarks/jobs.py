@@ -282,13 +282,13 @@ JOBS: dict[str, Callable[[Bench], Job]] = {
     "repair-small": repair_small,
     "scan-torch": lambda bench: scan(bench, "scan-torch", m.TORCH, "torch 2.7.1 (216 MB)", 120),
     "scan-cudnn": lambda bench: scan(bench, "scan-cudnn", m.CUDNN, "nvidia-cudnn-cu11 (734 MB)", 100),
-    "repair-locked": repair_locked,
     "repair-trust": repair_trust,
+    "repair-locked": repair_locked,
     "repair-full": repair_full,
     "growth": growth,
     "repair-big": repair_big,
-    "add-wheels": add_wheels,
     "add-folder": add_mkl,
     "add-folder-gpu": add_cuda,
+    "add-wheels": add_wheels,
 }
 QUICK = ("start", "scan-small", "repair-small", "scan-torch", "repair-locked")

@@ -30,7 +30,7 @@ def section(results: Mapping[str, Any]) -> str:
     for task in results["tasks"]:
         own, *others = task["runs"]
         if task.get("key") != "growth":
-            told = ", ".join(f"{run['tool']} {run['seconds'] / own['seconds']:.2g}" for run in others)
+            told = "; ".join(f"{run['tool']} {_times(run['seconds'] / own['seconds'])}" for run in others)
             rows.append((task["title"], f"{own['seconds']:.2f} s", f"{own['memory_mb']:.0f} MB", told))
     missed = [
         f"- {task['title']}: {target['words']} was the aim, {target['value']} was measured.\n"
@@ -44,6 +44,10 @@ def section(results: Mapping[str, Any]) -> str:
         + table(("job", "wheelfix", "memory", "others, in multiples of that time"), rows)
         + ("Aims that were missed:\n\n" + "".join(missed) + "\n" if missed else "")
     )
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}"
 
 
 def page(results: Mapping[str, Any] | None) -> str:
@@ -72,10 +76,11 @@ def page(results: Mapping[str, Any] | None) -> str:
         text += f"## {task['title']}\n\n" + table(("command", "time", "processor", "memory", "times wheelfix"), rows)
         if task.get("key") == "growth":
             text += "![Seconds of a repair and of a copy over the size of the wheel](../assets/growth.svg)\n\n"
-        lines = (
-            f"- {'held' if one['held'] else '**missed**'}: {one['words']}: {one['value']}\n" for one in task["targets"]
-        )
-        text += "".join(lines) + ("\n" if task["targets"] else "")
+        for title, how in task.get("failed", {}).items():
+            text += f"- {title} did not do the job: {how}\n"
+        for one in task["targets"]:
+            text += f"- {'held' if one['held'] else '**missed**'}: {one['words']}: {one['value']}\n"
+        text += "\n" if task["targets"] or task.get("failed") else ""
     return text.rstrip("\n") + "\n"
 
 
