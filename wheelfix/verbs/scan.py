@@ -201,7 +201,7 @@ class _Images:
         """Begin with the largest, before anything else is known of the wheel: nothing takes longer."""
         images = (member for member in self._archive.members if member.name.endswith(PE_SUFFIXES))
         first = max(images, key=attrgetter("usize"), default=None)
-        if first is not None:
+        if first is not None and self._archive.find(first.name) is first:  # not the second of two with one name
             self._early[first.name] = pool.submit(self._read, first)
 
     def start(self, pool: ThreadPoolExecutor) -> Callable[[ViewFile], Future[ImageFacts | None]]:
