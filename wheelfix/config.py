@@ -130,7 +130,7 @@ def read_configuration(path: Path, options: Mapping[str, Option], commands: Sequ
     reader.read(table)
     if reader.faults:
         first, *others = reader.faults
-        raise UsageError(first[0], because="; ".join(message for message, _ in others), hint=first[1])
+        raise UsageError(first[0], because=[message for message, _ in others], hint=first[1])
     return Configuration(path, tuple(reader.settings))
 
 

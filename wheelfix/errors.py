@@ -6,6 +6,10 @@ A fault *of a wheel* is a finding and is returned. An error here means that we c
 from __future__ import annotations
 
 import enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Exit(enum.IntEnum):
@@ -25,10 +29,11 @@ class WheelfixError(Exception):
 
     exit_code: Exit = Exit.ENVIRONMENT
 
-    def __init__(self, what: str, *, because: str = "", hint: str = "") -> None:
+    def __init__(self, what: str, *, because: str | Sequence[str] = "", hint: str = "") -> None:
         super().__init__(what)
         self.what = what
-        self.because = because
+        self.reasons: tuple[str, ...] = tuple(filter(None, (because,))) if isinstance(because, str) else tuple(because)
+        self.because = "; ".join(self.reasons)
         self.hint = hint
 
     def __str__(self) -> str:

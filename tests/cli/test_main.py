@@ -98,6 +98,12 @@ def within_a_class(error: BaseException) -> RuntimeError:
             "wheelfix: error: x.whl is no wheel\n  because: it is no ZIP\n  hint: build it again\n",
             id="input",
         ),
+        pytest.param(
+            InputError("x.whl", because=("one reason", "another"), hint="mend both"),
+            3,
+            "wheelfix: error: x.whl\n  because: one reason\n           another\n  hint: mend both\n",
+            id="reasons",
+        ),
         pytest.param(EnvironmentFailure("no disk"), 4, "wheelfix: error: no disk\n", id="environment"),
         pytest.param(KeyboardInterrupt(), 130, "wheelfix: interrupted\n", id="ctrl-c"),
         pytest.param(within_a_class(KeyboardInterrupt()), 130, "wheelfix: interrupted\n", id="ctrl-c-in-an-import"),

@@ -164,7 +164,7 @@ def main(argv: list[str] | None = None, *, last: bool = False) -> int:
 def report_error(error: BaseException) -> int:
     """Say on stderr what stopped us, in layers, and return the exit code that belongs to it."""
     if isinstance(error, WheelfixError):
-        say_error(error.what, error.because, error.hint)
+        say_error(error.what, *error.reasons, hint=error.hint)
         return error.exit_code
     # An interrupt that falls into the making of a class comes out as the cause of a RuntimeError.
     if isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt):
@@ -177,7 +177,8 @@ def report_error(error: BaseException) -> int:
         return Exit.ENVIRONMENT
     if isinstance(error, OSError):
         names = " -> ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
-        say_error(names or "the system refused", error.strerror or str(error), OS_HINTS.get(error.errno or 0, ""))
+        hint = OS_HINTS.get(error.errno or 0, "")
+        say_error(names or "the system refused", error.strerror or str(error), hint=hint)
         return Exit.ENVIRONMENT
     if isinstance(error, MemoryError):
         say_error("out of memory", hint="try fewer jobs: -j 1")
@@ -186,7 +187,7 @@ def report_error(error: BaseException) -> int:
         say_error(
             "this should not have happened",
             f"{type(error).__name__}: {error}",
-            "please report it with the command line; WHEELFIX_DEBUG=1 shows where it happened",
+            hint="please report it with the command line; WHEELFIX_DEBUG=1 shows where it happened",
         )
         return Exit.ENVIRONMENT
     raise error
@@ -201,13 +202,13 @@ OS_HINTS = {
 }
 
 
-def say_error(what: str, because: str = "", hint: str = "") -> None:
-    """Print one error in layers: what happened, because of what, what to try."""
+def say_error(what: str, *reasons: str, hint: str = "") -> None:
+    """Print one error in layers: what happened, because of what, each reason on a line of its own, what to try."""
     from wheelfix.report.words import legible
 
     say(f"wheelfix: error: {legible(what)}")
-    if because:
-        say(f"  because: {legible(because)}")
+    for number, reason in enumerate(reasons):
+        say(f"  {'because:' if number == 0 else '        '} {legible(reason)}")
     if hint:
         say(f"  hint: {legible(hint)}")
 

@@ -139,7 +139,7 @@ class Output:
         if self._bar is not None:
             self._bar.hide()
         sys.stdout.flush()
-        say_error(failure.error.what, failure.error.because, failure.error.hint)
+        say_error(failure.error.what, *failure.error.reasons, hint=failure.error.hint)
 
     def fail_inputs(self, inputs: Inputs) -> None:
         """Take what was typed and stands for nothing."""

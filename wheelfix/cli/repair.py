@@ -326,7 +326,7 @@ class _Teller:
 
         sys.stdout.flush()
         self.errors.append(error)
-        say_error(error.what, error.because, error.hint)
+        say_error(error.what, *error.reasons, hint=error.hint)
         self.entries.append({"path": path, "outcome": "failed", "error": str(error), "hint": error.hint})
 
     def prepare(self) -> None:

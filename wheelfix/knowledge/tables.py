@@ -24,7 +24,7 @@ class TableFault(EnvironmentFailure):
     def __init__(self, table: str, faults: Sequence[str]) -> None:
         super().__init__(
             f"the table {table} cannot be used",
-            because="; ".join(faults),
+            because=faults,
             hint="reinstall wheelfix; if that does not help, report this message",
         )
         self.faults = tuple(faults)

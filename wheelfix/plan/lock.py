@@ -83,7 +83,7 @@ def _sound(plan: Plan, where: str) -> Plan:
         if addition.mangle and (plan.layout != "libs" or why_unsafe(addition.name) or "/" in normalise(addition.name)):
             faults.append(f"{addition.name!r} cannot be renamed")
     if faults:
-        raise InputError(f"{where} is no valid plan", because="; ".join(faults[:5]))
+        raise InputError(f"{where} is no valid plan", because=faults[:5])
     return plan
 
 

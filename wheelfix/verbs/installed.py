@@ -82,7 +82,7 @@ def repair_installed(
     if faults and not dry_run:
         raise CannotRepair(
             f"{distribution.name} in {prefix} cannot be repaired",
-            because="; ".join(faults),
+            because=faults,
             hint="name where the DLLs lie with --root, or accept it with --allow-missing NAME",
         )
     changes = tuple(_changes(environment, planned))

@@ -88,7 +88,7 @@ def _refuse_if_broken(after: Examination, path: Path) -> None:
     if faults:
         raise CannotRepair(
             f"{path} cannot be repaired with renamed DLLs",
-            because="; ".join(faults),
+            because=faults,
             hint="--layout beside puts them next to the extension under their own names",
         )
 

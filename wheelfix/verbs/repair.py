@@ -100,4 +100,4 @@ def _refuse_if_broken(faults: tuple[str, ...], planned: Planned, path: Path) -> 
         hint = "name where it lies with --root, or accept it with --allow-missing NAME"
         if not lacking:
             hint = "`wheelfix scan` tells more"
-        raise CannotRepair(f"{path} cannot be repaired", because="; ".join(faults), hint=hint)
+        raise CannotRepair(f"{path} cannot be repaired", because=faults, hint=hint)
