@@ -65,7 +65,7 @@ def page(results: Mapping[str, Any] | None) -> str:
         own = task["runs"][0]["seconds"]
         rows = [
             (
-                f"`{run['tool']}`",
+                run["tool"],
                 f"{run['seconds']:.2f} s",
                 f"{run['cpu']:.2f} s",
                 f"{run['memory_mb']:.0f} MB",

@@ -14,7 +14,8 @@ from wheelfix.archive.assembly import Assembly
 from wheelfix.archive.output import AtomicFile
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
-from wheelfix.verbs import repair as verb
+from wheelfix.plan import sources
+from wheelfix.verbs import rewrite as writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +59,7 @@ def spoil(path: Path) -> None:
 
 
 MOMENTS = [
-    pytest.param((verb, "rewrite"), id="after-planning"),
+    pytest.param((writing, "rewrite"), id="after-planning"),
     pytest.param((Assembly, "copy_members"), id="before-copying"),
     pytest.param((Assembly, "add"), id="before-adding"),
     pytest.param((Assembly, "close"), id="before-the-end"),
@@ -121,7 +122,7 @@ def test_a_source_that_is_not_the_planned_one_is_not_copied(bench: Bench, meanwh
 
 
 def test_a_source_is_removed(bench: Bench, meanwhile, capsys) -> None:
-    meanwhile(verb, "rewrite", lambda: find(bench, DLL).unlink())
+    meanwhile(writing, "rewrite", lambda: find(bench, DLL).unlink())
     assert main(bench.command()) == Exit.ENVIRONMENT
     assert DLL in capsys.readouterr().err
     assert snapshot(bench.out) == {}
@@ -137,7 +138,7 @@ def test_a_source_becomes_a_link_out_of_its_root(bench: Bench, meanwhile, capsys
         dll.unlink()
         dll.symlink_to(outside)
 
-    meanwhile(verb, "new_members", happens)
+    meanwhile(sources, "new_members", happens)
     assert main(bench.command()) == Exit.ENVIRONMENT
     assert "leads out of" in capsys.readouterr().err
     assert not bench.out.exists()
