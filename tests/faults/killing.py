@@ -33,6 +33,7 @@ from wheelfix.cli.main import main
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MODES = ("fresh", "over", "in-place", "large", "libs", "env")
 OLD = b"PK\5\6" + bytes(18)
 """Stands for the wheel that was in the target folder before."""
@@ -54,7 +55,10 @@ class Tally:
 def run_child(arguments: list[str], temporary: Path, number: int = 0, delay: float = 0.0) -> tuple[int, float, str]:
     """Run a command line in a forked child, with a signal after ``delay``; wait status, seconds, and what it said."""
     log = temporary / "log"
+    log.write_bytes(b"")  # a child that is stopped at once has not even opened it
     started = time.monotonic()
+    # What comes before the child is ready would unwind it through our own frames, which remove the folder.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     child = os.fork()
     if child == 0:
         os.setsid()
@@ -62,8 +66,9 @@ def run_child(arguments: list[str], temporary: Path, number: int = 0, delay: flo
         os.dup2(descriptor, 1)
         os.dup2(descriptor, 2)
         tempfile.tempdir = str(temporary / "tmp")
-        for caught in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a shell lets jobs in the background ignore them
+        for caught in STOPPING:  # a shell lets jobs in the background ignore them
             signal.signal(caught, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
         code = 99
         try:
             code = main(arguments, last=True)
@@ -71,6 +76,7 @@ def run_child(arguments: list[str], temporary: Path, number: int = 0, delay: flo
             sys.stderr.flush()
         finally:
             os._exit(code)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     if number:
         time.sleep(delay)
         # The whole group, as a terminal or a service manager does it: delvewheel runs as a child of the child.
