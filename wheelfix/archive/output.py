@@ -31,6 +31,7 @@ _QUIET = 60.0 if os.name == "nt" else 3600.0
 _PWRITE: Callable[[int, bytes | memoryview, int], int] | None = getattr(os, "pwrite", None)
 _COPY_FILE_RANGE: Callable[[int, int, int, int, int], int] | None = getattr(os, "copy_file_range", None)
 _ADVISE: Callable[[int, int, int, int], None] | None = getattr(os, "posix_fadvise", None)
+_DO_NOT_NEED: int = getattr(os, "POSIX_FADV_DONTNEED", 0)
 _SENDFILE: Callable[[int, int, int, int], int] | None = getattr(os, "sendfile", None)
 _STEP = 32 << 20
 _BUFFER = 1 << 20
@@ -124,7 +125,7 @@ class AtomicFile:
         self._lasting = False
         if _ADVISE is not None and length >= _BUFFER:
             with contextlib.suppress(OSError):  # it is no more than advice
-                _ADVISE(self._descriptor, position, length, os.POSIX_FADV_DONTNEED)
+                _ADVISE(self._descriptor, position, length, _DO_NOT_NEED)
 
     def _write_some(self, offset: int, data: bytes | memoryview) -> int:
         if _PWRITE is not None:
