@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import zipfile
@@ -136,6 +137,27 @@ def test_headers_that_a_lock_calls_plain_are_looked_at_all_the_same(tmp_path: Pa
     with pytest.raises(CannotRepair, match="the wheel that was written is not right"):
         bench.replay(trust_record=True)
     assert [name for name in bench.written if name.endswith(".whl")] == []
+
+
+def test_a_lock_cannot_call_a_shuffled_archive_plain(tmp_path: Path) -> None:
+    """The directory names the members in another order than they lie in the file."""
+    bench = Bench(tmp_path)
+    data = bench.wheel.read_bytes()
+    with zipfile.ZipFile(bench.wheel) as archive:
+        start, entries = archive.start_dir, []
+        for info in archive.infolist():
+            end = start + 46 + len(info.filename)
+            entries.append(data[start:end])
+            start = end
+        shuffled = data[: archive.start_dir] + b"".join(reversed(entries)) + data[start:]
+    bench.wheel.write_bytes(shuffled)
+    digest = hashlib.sha256(b"".join(reversed(entries))).hexdigest()
+    bench.change(lambda plan: plan["wheel"].update(directory_sha256=digest, plain=True))
+    bench.replay(trust_record=True)
+    made = next((tmp_path / "again").glob("*.whl"))
+    with zipfile.ZipFile(made) as archive:
+        assert archive.testzip() is None
+        assert "pkg/libiomp5md.dll" in archive.namelist()
 
 
 def _addition(**values: object) -> Edit:
