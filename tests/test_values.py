@@ -8,7 +8,7 @@ import pickle
 
 import pytest
 
-from wheelfix.values import dataclass, field, replace
+from wheelfix.values import asdict, dataclass, field, is_value, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,41 @@ class Tally:
     secret: str = field(default="", repr=False)
 
 
+@dataclass(slots=True)
+class Basket:
+    """Something that makes its own content, and counts it."""
+
+    label: str
+    items: list[str] = field(default_factory=list)
+    count: int = 0
+
+    def __post_init__(self) -> None:
+        self.count = len(self.items)
+
+
+@dataclass
+class Open:
+    """Without slots, as the standard ones are."""
+
+    name: str
+    size: int = 3
+
+
+def test_defaults_are_made_anew() -> None:
+    first, second = Basket("a"), Basket("b", ["x"])
+    first.items.append("y")
+    assert (first.items, second.items, Basket("c").items, second.count) == (["y"], ["x"], [], 1)
+    assert Open("x") == Open(name="x", size=3)
+
+
+def test_wrong_arguments_are_refused_by_name() -> None:
+    for _ in range(2):  # the first object makes the function that refuses
+        with pytest.raises(TypeError, match=r"Basket.__init__\(\) missing 1 required .*'label'"):
+            Basket()  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+            Basket("a", colour="red")  # type: ignore[call-arg]
+
+
 def test_equal_values_are_equal() -> None:
     assert Point(1, 2, "here") == Point(1, 2, "there")
     assert Point(1, 2) != Point(1, 3)
@@ -68,6 +103,13 @@ def test_they_show_what_they_hold() -> None:
 def test_the_standard_tools_know_them() -> None:
     assert replace(Point(1, 2), y=5) == Point(1, 5)
     assert dataclasses.asdict(Deep(1)) == {"x": 1, "y": 0, "remark": "", "shade": "", "z": 0}
+    assert dataclasses.is_dataclass(Point)
+    assert dataclasses.replace(Deep(1), z=4) == Deep(1, z=4)
+    assert [(one.name, one.type) for one in dataclasses.fields(Tally)] == [("count", "int"), ("secret", "str")]
+    assert asdict(Basket("a", ["x"])) == dataclasses.asdict(Basket("a", ["x"]))
+    assert is_value(Point)
+    assert is_value(Point(1))
+    assert not is_value("x")
     assert copy.deepcopy(Deep(1, z=2)) == pickle.loads(pickle.dumps(Deep(1, z=2))) == Deep(1, z=2)
     match Point(3, 4):
         case Point(x, y):

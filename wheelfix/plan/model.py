@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from wheelfix.errors import InputError
-from wheelfix.values import dataclass
+from wheelfix.values import asdict, dataclass, is_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -163,7 +162,7 @@ class Plan:
     def to_json(self) -> dict[str, Json]:
         """The plan as JSON values."""
         tree: dict[str, Json] = {"schema": SCHEMA}
-        tree.update(_plain(dataclasses.asdict(self)))
+        tree.update(_plain(asdict(self)))
         return tree
 
 
@@ -205,7 +204,7 @@ def _build(kind: type[T], tree: object, where: str, path: str) -> T:
 
 
 def _value(hint: Any, item: object, where: str, path: str) -> Any:
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+    if is_value(hint):
         return _build(hint, item, where, path)
     arguments = get_args(hint)
     if arguments:  # every generic here is tuple[X, ...]
