@@ -248,20 +248,23 @@ class _Reader:
             real = {index for index, target in enumerate(targets) if target}
             kept = [(at, index) for at, index in zip(name_rvas, indices, strict=False) if index in real]
             name_rvas, indices = array("I", (at for at, _ in kept)), array("H", (index for _, index in kept))
+        ordinals = range(base, base + len(targets))
+        pointers = [target for target in targets if rva <= target < rva + size]
+        if not pointers and 0 not in targets and (listed := self.space.listed_names(name_rvas.tolist())) is not None:
+            self.exports = Exports(frozenset(listed), frozenset(ordinals))
+            return
         names = self.space.names(name_rvas)
         if len(names) < len(name_rvas) and not all(map(names.__contains__, name_rvas)):
             self.odd("some exported names cannot be read")
         self.exports = Exports(
             names=frozenset(names.values()),
-            ordinals=frozenset(itertools.compress(range(base, base + len(targets)), targets)),
-            forwarders=self._forwarders(
-                range(rva, rva + size), base, targets, zip(name_rvas, indices, strict=False), names
-            ),
+            ordinals=frozenset(itertools.compress(ordinals, targets)),
+            forwarders=self._forwarders(pointers, base, targets, zip(name_rvas, indices, strict=False), names),
         )
 
     def _forwarders(
         self,
-        inside: range,
+        pointers: list[int],
         base: int,
         targets: array[int],
         entries: Iterable[tuple[int, int]],
@@ -271,7 +274,6 @@ class _Reader:
 
         A named one is in the answer twice, by name and by ordinal, since it can be imported either way.
         """
-        pointers = [*filter(inside.__contains__, targets)]
         if not pointers:
             return {}
         homes = self.space.names(pointers)

@@ -6,6 +6,7 @@ no real image needs and a hostile one soon spends.
 
 from __future__ import annotations
 
+import itertools
 import operator
 import struct
 from bisect import bisect_left, bisect_right
@@ -231,9 +232,26 @@ class Space:
             block = self.read(start, run[-1] - start + NAME_LIMIT).decode("latin-1")
             # The block may end with its section; what lies behind it is for the next round.
             del run[max(bisect_left(run, start + len(block)), 1) :]
-            found.update(_adjacent(block, run, gaps[: len(run) - 1]) or self._scattered(block, run))
+            adjacent = _adjacent(block, run)
+            found.update(zip(run, adjacent, strict=True) if adjacent else self._scattered(block, run))
             at += len(run)
         return found
+
+    def listed_names(self, rvas: list[int]) -> list[str] | None:
+        """Return the names at these addresses, if they lie there one after the other, as linkers write exports."""
+        names: list[str] = []
+        at, count = 0, len(rvas)
+        while at < count:
+            start = rvas[at]
+            run = rvas[at : bisect_left(rvas, start + WINDOW, at)]
+            if not run or not 0 <= run[-1] - start < WINDOW:
+                return None
+            found = _adjacent(self.read(start, run[-1] - start + NAME_LIMIT).decode("latin-1"), run)
+            if found is None:
+                return None
+            names += found
+            at += len(run)
+        return names
 
     def _scattered(self, block: str, run: list[int]) -> dict[int, str]:
         """Cut the names that begin at the addresses of ``run`` out of the block that begins at the first."""
@@ -252,16 +270,15 @@ class Space:
         return found
 
 
-def _adjacent(block: str, run: list[int], gaps: list[int]) -> dict[int, str] | None:
-    """Cut the names as one, if they follow one another without a break, as linkers write exports; else None."""
+def _adjacent(block: str, run: list[int]) -> list[str] | None:
+    """Cut the names as one, if they follow one another without a break; else None."""
     end = block.find("\0", run[-1] - run[0])
     if end < 0:
         return None
     block = block[:end]
     parts = block.split("\0")
     lengths = list(map(len, parts))
-    if len(parts) != len(run) or list(map((-1).__add__, gaps)) != lengths[:-1]:
+    if len(parts) != len(run) or not block.isascii() or not 0 < min(lengths) <= max(lengths) < NAME_LIMIT:
         return None
-    if not block.isascii() or not 0 < min(lengths) <= max(lengths) < NAME_LIMIT:
-        return None
-    return dict(zip(run, parts, strict=True))
+    starts = itertools.accumulate(map((1).__add__, lengths[:-1]), initial=run[0])
+    return parts if list(starts) == run else None
