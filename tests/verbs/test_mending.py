@@ -10,6 +10,7 @@ import pytest
 from tests.support.wheels import build_wheel
 from tests.verbs.test_repair import check_record_independently, options, run
 from wheelfix.errors import CannotRepair
+from wheelfix.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.model import Verdict
 from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.verbs.repair import Outcome
@@ -117,3 +118,40 @@ def test_scan_tells_names_and_sizes_always_and_hashes_on_request(wheel):
     assert scan(wheel, quiet).verdict is Verdict.OK
     found = scan(wheel, ScanOptions(roots=RootOptions(discover=False), verify=True))
     assert "WF103" in {finding.code for finding in found.findings}
+
+
+def flipped(member_end):
+    """Another text of the same size, which only its hash betrays."""
+    return lambda members: [(n, d.swapcase() if n.endswith(member_end) else d) for n, d in members]
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_hash_that_turns_out_wrong_while_the_wheel_is_written_is_put_right(dry_run, tmp_path):
+    """Hashes are still made while DLLs are added; what they tell late is told and mended all the same."""
+    story = kepler_cu117()
+    wheel = repack(write_wheel(story, tmp_path / "dist"), flipped("torch/version.py"))
+    roots = write_roots(story, tmp_path / "roots").values()
+    result = run(wheel, options(tmp_path, *roots), dry_run=dry_run)
+    assert [finding.code for finding in result.before.findings if finding.subject == "torch/version.py"] == ["WF103"]
+    assert "torch/version.py" in [mend.subject for mend in result.plan.mends]
+    assert {addition.name for addition in result.plan.additions} >= set(story.lacks)
+    if dry_run:
+        assert not (tmp_path / "out").exists()
+        return
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [wheel.name]
+    check_record_independently(result.output)
+
+
+def test_what_is_damaged_is_named_also_where_something_else_is_missing(tmp_path):
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    with zipfile.ZipFile(wheel) as archive:
+        entry = archive.getinfo("torch/version.py")
+        offset = entry.header_offset + 30 + len(entry.filename) + 3
+    data = bytearray(wheel.read_bytes())
+    data[offset] ^= 0xFF
+    wheel.write_bytes(bytes(data))
+    with pytest.raises(CannotRepair) as caught:
+        run(wheel, options(tmp_path))
+    assert any("torch/version.py" in reason for reason in caught.value.reasons)
+    assert any(name in reason for name in story.lacks for reason in caught.value.reasons)

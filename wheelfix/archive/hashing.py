@@ -6,31 +6,32 @@ largest first; small ones are read together with their neighbours, since ten tho
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
+import struct
 import threading
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive import codec
-from wheelfix.archive.directory import LOCAL
+from wheelfix.archive.directory import LOCAL, LOCAL_SIGNATURE
 from wheelfix.errors import InputError
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from wheelfix.archive.reader import Archive, Member
 
 _SMALL = 512 << 10
 _BATCH = 2 << 20
+_STEP = 4 << 20
+_LENGTHS = struct.Struct("<I22xHH")
+"""Of a local header: its signature, the length of the name and that of the extra field."""
 STRONG = ("sha256", "sha384", "sha512", "sha3_256", "sha3_384", "sha3_512", "blake2b", "blake2s")
 """Algorithms that RECORD may use: sha256 or better."""
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(NamedTuple):  # and no dataclass: ten thousand are made
     """What a member's bytes really are, or why they could not be read."""
 
     member: Member
@@ -106,7 +107,10 @@ def digests(
         for entry, digest in (known or {}).items()
         if digest.algorithm == wanted.get(digest.member.name, "sha256")
     }
-    work = iter(_plan([member for member in members if member.entry not in found]))
+    left = [member for member in members if member.entry not in found]
+    if not left:
+        return found
+    work = iter(_plan(left))
     lock = threading.Lock()
     stop = stop or threading.Event()
     trouble: list[BaseException] = []
@@ -133,12 +137,21 @@ def digests(
     return found
 
 
-def digest_work(
-    archive: Archive, members: Iterable[Member], stop: threading.Event
-) -> Iterator[Callable[[], list[Digest]]]:
-    """Give the pieces of work that hash members with sha256, the longest first, for a pool that has other work too."""
-    for batch in _plan([*members]):
-        yield functools.partial(_digest_batch, archive, batch, {}, stop)
+def digest_work(archive: Archive, members: Iterable[Member]) -> Iterator[Generator[None, None, list[Digest]]]:
+    """Give the work of hashing members with sha256, in steps, for a crew that has other work too.
+
+    The longest comes first, then the small ones, which need the interpreter most, and last what needs it least.
+    """
+    batches = [*_plan([*members])]
+    batches[1:] = sorted(batches[1:], key=lambda batch: len(batch) == 1)
+    for batch in batches:
+        yield _digest_steps(archive, batch)
+
+
+def _digest_steps(archive: Archive, batch: list[Member]) -> Generator[None, None, list[Digest]]:
+    if len(batch) == 1:
+        return [(yield from _stream_steps(archive, batch[0], "sha256"))]
+    return _digest_batch(archive, batch, {}, None)
 
 
 def _run_threads(worker: Callable[[], None], jobs: int, stop: threading.Event) -> None:
@@ -175,7 +188,7 @@ def _plan(members: Sequence[Member]) -> Iterator[list[Member]]:
 
 
 def _digest_batch(
-    archive: Archive, batch: list[Member], algorithms: Mapping[str, str], stop: threading.Event
+    archive: Archive, batch: list[Member], algorithms: Mapping[str, str], stop: threading.Event | None
 ) -> list[Digest]:
     if len(batch) == 1:
         return [_digest_streaming(archive, batch[0], algorithms.get(batch[0].name, "sha256"), stop)]
@@ -186,25 +199,39 @@ def _digest_batch(
 
 def _digest_small(archive: Archive, member: Member, window: bytes, start: int, algorithm: str) -> Digest:
     """Hash a small member out of a window of the file; anything unusual is left to the careful reader."""
-    at = member.header_offset - start
-    header = window[at : at + LOCAL.size]
-    if len(header) == LOCAL.size and header[:4] == b"PK\x03\x04" and not archive.why_refused(member):
-        *_, name_length, extra_length = LOCAL.unpack(header)
+    at, usize = member.header_offset - start, member.usize
+    if at + LOCAL.size <= len(window) and not archive.why_refused(member):
+        signature, name_length, extra_length = _LENGTHS.unpack_from(window, at)
         at += LOCAL.size + name_length + extra_length
         data = window[at : at + member.csize]
-        plain = codec.inflate_whole(data, member.usize) if member.method == codec.DEFLATED else data
-        if plain is not None and len(plain) == member.usize and codec.crc32(plain) == member.crc:
-            return Digest(member, algorithm, hashlib.new(algorithm, plain).digest())
+        plain = codec.inflate_whole(data, usize) if member.method == codec.DEFLATED else data
+        if signature != LOCAL_SIGNATURE or plain is None or len(plain) != usize or codec.crc32(plain) != member.crc:
+            return _digest_streaming(archive, member, algorithm)
+        hashed = hashlib.sha256(plain) if algorithm == "sha256" else hashlib.new(algorithm, plain)
+        return Digest(member, algorithm, hashed.digest())
     return _digest_streaming(archive, member, algorithm)
 
 
 def _digest_streaming(archive: Archive, member: Member, algorithm: str, stop: threading.Event | None = None) -> Digest:
-    total = hashlib.new(algorithm)
+    steps = _stream_steps(archive, member, algorithm)
+    while stop is None or not stop.is_set():
+        try:
+            next(steps)
+        except StopIteration as end:
+            digest: Digest = end.value
+            return digest
+    return Digest(member, algorithm, error="interrupted")
+
+
+def _stream_steps(archive: Archive, member: Member, algorithm: str) -> Generator[None, None, Digest]:
+    total, step = hashlib.new(algorithm), 0
     try:
         for chunk in archive.chunks(member):
             total.update(chunk)
-            if stop is not None and stop.is_set():
-                return Digest(member, algorithm, error="interrupted")
+            step += len(chunk)
+            if step >= _STEP:
+                step = 0
+                yield
     except InputError as exc:
         return Digest(member, algorithm, error=exc.because or exc.what)
     return Digest(member, algorithm, total.digest())

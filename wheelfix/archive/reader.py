@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Archive", "ArchiveFault", "Limits", "Member"]
 
 _PREAD: Callable[[int, int, int], bytes] | None = getattr(os, "pread", None)
-_CHUNK = 1 << 18
+_CHUNK = 1 << 19
 _DEFAULT_READ_LIMIT = 64 << 20
 
 
@@ -211,7 +211,7 @@ class Archive:
             if not data and not left and produced >= member.usize:
                 break
             try:
-                piece = inflater.decompress(data, _CHUNK * 2)
+                piece = inflater.decompress(data, _CHUNK * 4)
             except codec.inflate_error() as exc:
                 raise self._unreadable(member, f"its deflate stream is damaged ({exc})") from exc
             if not piece and not inflater.eof and not inflater.unconsumed_tail and not left:

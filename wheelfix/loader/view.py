@@ -5,17 +5,17 @@ from __future__ import annotations
 import enum
 import functools
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from wheelfix.crew import Crew
 from wheelfix.model import fold
 from wheelfix.pe.image import read_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from concurrent.futures import Future
 
+    from wheelfix.crew import Task
     from wheelfix.model import ByteSource, ImageFacts
 
 SITE_PACKAGES = "Lib/site-packages"
@@ -183,11 +183,11 @@ class FileView:
 
     def read_images(self, jobs: int, progress: Callable[[int, int], None] | None = None) -> None:
         """Read the facts of every image of the subject in parallel, the largest first."""
-        with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-            self.begin_images(lambda file: pool.submit(self._read, file))(progress)
+        with Crew(jobs) as crew:
+            self.begin_images(lambda file: crew.begin(lambda: self._read(file)))(progress)
 
     def begin_images(
-        self, start: Callable[[ViewFile], Future[ImageFacts] | Future[ImageFacts | None]]
+        self, start: Callable[[ViewFile], Task[ImageFacts] | Task[ImageFacts | None]]
     ) -> Callable[[Callable[[int, int], None] | None], None]:
         """Have every image of the subject read, the largest first, and return what waits for their facts.
 
@@ -199,8 +199,8 @@ class FileView:
 
         def finish(progress: Callable[[int, int], None] | None) -> None:
             done, total = 0, sum(file.size for file in wanted)
-            for file, future in running:
-                facts = future.result()
+            for file, task in running:
+                facts = task.result()
                 self._facts.setdefault(file.path, self._read(file) if facts is None else facts)
                 done += file.size
                 if progress:

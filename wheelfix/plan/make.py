@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.archive.codec import Compressor
+from wheelfix.crew import Crew
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import who_ships
@@ -146,8 +146,8 @@ def _read_sources(chosen: tuple[Chosen, ...], index: RootIndex, jobs: int) -> No
     files = sorted({entry.file for entry in chosen if entry.file is not None}, key=lambda file: (-file.size, file.path))
     for file in files:
         index.packed(file)
-    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-        list(pool.map(index.read_whole, files))
+    with Crew(jobs) as crew:
+        crew.each(index.read_whole, files)
 
 
 def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import collections
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from wheelfix.crew import Crew
 from wheelfix.model import GpuFit, Image, ScannedImage
 from wheelfix.pe.fatbin import read_gpu_code
 from wheelfix.pe.numpyapi import read_numpy
@@ -54,8 +53,8 @@ class Details:
 
         paths = [path for path in self._view.images() if self._readable(path)]
         paths.sort(key=lambda path: -self._view.file(path).size)
-        with ThreadPoolExecutor(max_workers=max(1, options.jobs)) as pool:
-            collections.deque(pool.map(read, paths), maxlen=0)
+        with Crew(options.jobs) as crew:
+            crew.each(read, paths)
 
     def version(self, path: str) -> FileVersion | None:
         """What the version resource says; None without one."""

@@ -21,7 +21,8 @@ from wheelfix.verbs.confirm import Case, confirm, faults, matching_outcome
 from wheelfix.verbs.diagnosis import Diagnosis, Evidence, Explained
 from wheelfix.verbs.origin import doubtful_dlls
 from wheelfix.verbs.remedies import ranked, remedies_for
-from wheelfix.verbs.scan import chosen_distributions, examine_installed, examine_wheel
+from wheelfix.verbs.scan import chosen_distributions, examine_installed
+from wheelfix.verbs.wheel import examine_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

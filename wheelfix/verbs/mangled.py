@@ -17,7 +17,7 @@ from wheelfix.plan.sources import bytes_of
 from wheelfix.values import replace
 from wheelfix.verbs.delve import run_delvewheel
 from wheelfix.verbs.rewrite import keep, rewrite
-from wheelfix.verbs.scan import examine_wheel
+from wheelfix.verbs.wheel import examine_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

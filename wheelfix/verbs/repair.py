@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
+from wheelfix.crew import Crew
 from wheelfix.errors import CannotRepair
 from wheelfix.model import Repairable, Severity
 from wheelfix.options import RepairOptions
 from wheelfix.roots.late import LateIndex, late_index
-from wheelfix.values import replace
+from wheelfix.values import dataclass, replace
 from wheelfix.verbs.outcome import Outcome, Repaired, target_of
-from wheelfix.verbs.scan import examine_wheel
+from wheelfix.verbs.wheel import Look, RecordIsWrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wheelfix.model import ScanReport
     from wheelfix.plan.make import Planned
+    from wheelfix.verbs.examination import Examination
     from wheelfix.verbs.scan import Progress
 
 
@@ -51,34 +53,57 @@ def repair(
         if meanwhile is not None:
             meanwhile()
 
-    with Archive.open(path, options.scan.limits) as archive:
-        scan = replace(options.scan, verify=not options.trust_record)
-        before = examine_wheel(archive, scan, roots, progress, import_the_rest)
+    scan = replace(options.scan, verify=not options.trust_record)
+    with Archive.open(path, scan.limits) as archive, Crew(scan.jobs) as crew:
+        look = Look(archive, scan, crew, progress, import_the_rest)
+        job = _Repair(path, archive, options, roots, dry_run)
+        try:
+            return job.done(look.examine(roots, wait=False), look.make_sure)
+        except RecordIsWrong:  # which is rare: then all is done again, with that among the faults
+            return job.done(look.examine(roots), lambda: None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Repair:
+    """The repair of one wheel, after it was examined."""
+
+    path: Path
+    archive: Archive
+    options: RepairOptions
+    roots: LateIndex
+    dry_run: bool
+
+    def done(self, before: Examination, make_sure: Callable[[], None]) -> Repaired:
+        """Plan, and write what was planned; before anything is told or named, ``make_sure`` is called."""
         from wheelfix.plan.make import make_plan
         from wheelfix.plan.sources import new_members
         from wheelfix.verbs.examine import again
         from wheelfix.verbs.rewrite import keep, rewrite
 
-        index = roots.open()
+        archive, options = self.archive, self.options
+        index = self.roots.open()
         planned = make_plan(before, index, options, again(before, options), archive)
-        faults = _lasting_faults(planned, before.report)
-        if dry_run:
-            return Repaired(Outcome.PLANNED, planned.plan, None, before.report, planned.after.report, faults=faults)
-        _refuse_if_broken(faults, planned, path)
-        target = target_of(path, planned.plan, options)
-        if not planned.plan.changes:
-            return Repaired(Outcome.UNCHANGED, planned.plan, keep(archive, target), before.report, before.report)
+        plan, report = planned.plan, before.report
+        faults = _lasting_faults(planned, report)
+        if self.dry_run or faults or not plan.changes or plan.layout == "libs":
+            make_sure()
+        if self.dry_run:
+            return Repaired(Outcome.PLANNED, plan, None, report, planned.after.report, faults=faults)
+        _refuse_if_broken(faults, planned, self.path)
+        target = target_of(self.path, plan, options)
+        if not plan.changes:
+            return Repaired(Outcome.UNCHANGED, plan, keep(archive, target), report, report)
         info = before.facts.info
         assert info is not None
         stale = {fault.path for fault in before.facts.record_faults}
         members = new_members(planned, archive, index)
-        if planned.plan.layout == "libs":
+        if plan.layout == "libs":
             from wheelfix.verbs.mangled import repair_with_libs
 
-            plan, after, size = repair_with_libs(archive, planned.plan, members, stale, options, target)
-            return Repaired(Outcome.REPAIRED, plan, target, before.report, after, size)
-        written = rewrite(archive, info, planned.plan, members, stale, target, options)
-        return Repaired(Outcome.REPAIRED, planned.plan, target, before.report, planned.after.report, written.size)
+            plan, after, size = repair_with_libs(archive, plan, members, stale, options, target)
+            return Repaired(Outcome.REPAIRED, plan, target, report, after, size)
+        written = rewrite(archive, info, plan, members, stale, target, options, make_sure)
+        return Repaired(Outcome.REPAIRED, plan, target, report, planned.after.report, written.size)
 
 
 def _lasting_faults(planned: Planned, before: ScanReport) -> tuple[str, ...]:

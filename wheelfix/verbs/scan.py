@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
+import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.hashing import HashedReading, digest_work
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import check_record, read_record
-from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.crew import Crew
 from wheelfix.errors import EnvironmentFailure, InputError, WheelfixError
-from wheelfix.loader.places import open_environment, view_of_folder, view_of_wheel
-from wheelfix.loader.view import PE_SUFFIXES, Layer
 from wheelfix.model import ScanReport, canonical
 from wheelfix.options import ScanOptions
-from wheelfix.pe.image import read_image
 from wheelfix.roots.late import late_index
 from wheelfix.values import dataclass, replace
 from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
+from wheelfix.verbs.wheel import Look
 
 if TYPE_CHECKING:
-    from wheelfix.archive.hashing import Digest
-    from wheelfix.archive.members import Member
+    from wheelfix.archive.wheelinfo import WheelInfo
+    from wheelfix.crew import Task
     from wheelfix.loader.places import Distribution, Environment
-    from wheelfix.loader.view import FileView, ViewFile
-    from wheelfix.model import ImageFacts
     from wheelfix.roots.late import Candidates
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -84,10 +74,10 @@ def scan_all(
             return
         index.prepare()
         alone = replace(options, jobs=1)
-        with ThreadPoolExecutor(max_workers=options.jobs) as pool:
-            running: deque[Future[list[ScanReport | ScanFailure]]] = deque()
+        with Crew(options.jobs) as crew:
+            running: deque[Task[list[ScanReport | ScanFailure]]] = deque()
             for path in waiting:
-                running.append(pool.submit(_gathered, path, alone, index))
+                running.append(crew.begin(functools.partial(_gathered, path, alone, index)))
                 if len(running) > 2 * options.jobs:
                     yield from running.popleft().result()
             while running:
@@ -121,121 +111,27 @@ def _scan_one(
     meanwhile: Callable[[], None] | None,
 ) -> Iterator[ScanReport]:
     if not path.is_dir():
-        with Archive.open(path, options.limits) as archive:
-            yield examine_wheel(archive, options, index, progress, meanwhile).report
+        with Archive.open(path, options.limits) as archive, Crew(options.jobs) as crew:
+            report = Look(archive, options, crew, progress, meanwhile).examine(index).report
+        yield report
     elif is_package_folder(path):
         yield examine_folder(path, options, index, progress).report
     else:
+        from wheelfix.loader.places import open_environment
+
         environment = open_environment(path)
         for distribution in chosen_distributions(environment, options.packages):
             yield examine_installed(environment, distribution, options, index, progress).report
 
 
-# --------------------------------------------------------------------------------------------- three kinds of input
-
-
-def examine_wheel(
-    archive: Archive,
-    options: ScanOptions,
-    index: Candidates | None = None,
-    progress: Progress | None = None,
-    meanwhile: Callable[[], None] | None = None,
-) -> Examination:
-    """Scan an open wheel; ``meanwhile`` is called when there is nothing to do but wait for its images."""
-    images = _Images(archive, verify=options.verify)
-    # Unpacking lets go of the interpreter lock; what needs it is done meanwhile, imports among it.
-    with _workers(options.jobs) as (pool, stop):
-        images.begin(pool)
-        info = WheelInfo.from_archive(archive)
-        view = view_of_wheel(archive, info)
-        if options.python is not None:
-            view = view.over(open_environment(options.python).view)
-        identity = Identity(str(archive.path), info.name, info.version, info.tags, info.metadata.requires_dist)
-        others = _no_images(view, archive) if options.verify else ()
-        hashing = [pool.submit(work) for work in digest_work(archive, others, stop)]
-        finish_images = view.begin_images(images.start(pool))
-        from wheelfix.verbs.examine import examine_view, load, prepare
-
-        faults = (*check_archive(archive), *info.faults)
-        record = read_record(archive)
-        record_faults = () if options.verify else check_record(archive, record)
-        prepare()
-        if meanwhile is not None:
-            meanwhile()
-        finish_images(progress)
-        load(view, identity, options)
-        if options.verify:
-            known = images.digests | {digest.member.entry: digest for work in hashing for digest in work.result()}
-            record_faults = check_record(archive, record, hashes=True, jobs=options.jobs, known=known)
-    return examine_view(view, identity, options, ArchiveFacts(info, faults, record_faults), index, progress)
-
-
-@contextlib.contextmanager
-def _workers(jobs: int) -> Iterator[tuple[ThreadPoolExecutor, threading.Event]]:
-    """Threads, and what tells long work in them to stop; when something goes wrong, nothing more is begun."""
-    stop = threading.Event()
-    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-        try:
-            yield pool, stop
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _no_images(view: FileView, archive: Archive) -> list[Member]:
-    """The members that are not hashed as images."""
-    images = {view.origin(path) for path in view.image_paths}
-    return [member for member in archive.members if member.name[-1:] != "/" and member.name not in images]
-
-
-class _Images:
-    """Reads the images of a wheel; where RECORD is to be verified, it hashes them in the same pass."""
-
-    def __init__(self, archive: Archive, *, verify: bool) -> None:
-        self._archive, self._verify = archive, verify
-        self._early: dict[str, Future[ImageFacts | None]] = {}
-        self.digests: dict[int, Digest] = {}
-
-    def begin(self, pool: ThreadPoolExecutor) -> None:
-        """Begin with the largest, before anything else is known of the wheel: nothing takes longer."""
-        images = (member for member in self._archive.members if member.name.endswith(PE_SUFFIXES))
-        first = max(images, key=attrgetter("usize"), default=None)
-        if first is not None and self._archive.find(first.name) is first:  # not the second of two with one name
-            self._early[first.name] = pool.submit(self._read, first)
-
-    def start(self, pool: ThreadPoolExecutor) -> Callable[[ViewFile], Future[ImageFacts | None]]:
-        """Return what has a file of a view read."""
-
-        def start(file: ViewFile) -> Future[ImageFacts | None]:
-            own = file.layer is Layer.SUBJECT
-            return (self._early.get(file.origin) if own else None) or pool.submit(self._read_file, file)
-
-        return start
-
-    def _read_file(self, file: ViewFile) -> ImageFacts | None:
-        member = self._archive.find(file.origin) if file.layer is Layer.SUBJECT else None
-        return self._read(member) if member is not None else None
-
-    def _read(self, member: Member) -> ImageFacts | None:
-        """Return the facts of a member; None for one that cannot be read, which the view shows as empty."""
-        try:
-            if not self._verify:
-                return read_image(self._archive.source(member))
-            reading = HashedReading(self._archive, member)
-            facts = read_image(reading.source)
-        except InputError:
-            return None
-        digest = reading.finish()
-        if digest is not None:
-            self.digests[member.entry] = digest
-        return facts
+# --------------------------------------------------------------------------------------------- what is no wheel
 
 
 def examine_folder(
     path: Path, options: ScanOptions, index: Candidates | None = None, progress: Progress | None = None
 ) -> Examination:
     """Scan a package that lies in a folder, as if it were installed."""
+    from wheelfix.loader.places import view_of_folder
     from wheelfix.verbs.examine import examine_view
 
     return examine_view(
@@ -290,5 +186,8 @@ def chosen_distributions(environment: Environment, packages: tuple[str, ...]) ->
 
 def archive_facts(archive: Archive, info: WheelInfo, options: ScanOptions) -> ArchiveFacts:
     """What is irregular about a wheel as an archive, and between it and its RECORD."""
+    from wheelfix.archive.conformance import check_archive
+    from wheelfix.archive.record import check_record
+
     faults = (*check_archive(archive), *info.faults)
     return ArchiveFacts(info, faults, check_record(archive, hashes=options.verify, jobs=options.jobs))

@@ -1,0 +1,130 @@
+"""Whoever waits for a crew works in it."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from wheelfix.crew import Crew
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+def test_results_come_in_the_order_of_the_questions() -> None:
+    for jobs in (1, 2, 5):
+        with Crew(jobs) as crew:
+            assert crew.each(lambda number: number * number, range(100)) == [number * number for number in range(100)]
+
+
+def test_alone_the_caller_does_everything_and_only_when_asked() -> None:
+    done = []
+    with Crew(1) as crew:
+        task = crew.begin(lambda: done.append(threading.current_thread()))
+        assert not done
+        task.result()
+    assert done == [threading.current_thread()]
+
+
+def test_no_more_are_at_work_than_there_are_jobs() -> None:
+    lock, most, now = threading.Lock(), 0, 0
+
+    def work(_: int) -> None:
+        nonlocal most, now
+        with lock:
+            now += 1
+            most = max(most, now)
+        threading.Event().wait(0.002)
+        with lock:
+            now -= 1
+
+    with Crew(3) as crew:
+        crew.each(work, range(60))
+    assert 1 < most <= 3
+
+
+def test_who_waits_does_other_work_meanwhile() -> None:
+    """Two pieces that wait for one another can only both end if the caller takes one of them."""
+    meeting = threading.Barrier(2, timeout=10)
+    with Crew(2) as crew:
+        first, second = crew.begin(meeting.wait), crew.begin(meeting.wait)
+        assert {first.result(), second.result()} == {0, 1}
+
+
+def test_work_in_steps_is_left_when_the_result_is_there() -> None:
+    """The caller helps with work without end only until what it waits for has come."""
+    steps: list[threading.Thread] = []
+    helped, ended = threading.Event(), threading.Event()
+
+    def endless() -> Generator[None, None, str]:
+        while not ended.is_set():
+            steps.append(threading.current_thread())
+            if threading.current_thread() is threading.main_thread():
+                helped.set()
+            yield
+        return "the end"
+
+    def wanted() -> str:
+        assert helped.wait(10)
+        return "wanted"
+
+    with Crew(2) as crew:
+        task = crew.begin(wanted)
+        others = crew.begin_steps(endless())
+        assert task.result() == "wanted"
+        assert not others.done
+        ended.set()
+        assert others.result() == "the end"
+    assert threading.main_thread() in steps
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_an_error_is_for_whoever_wants_the_result(jobs: int) -> None:
+    def fail() -> None:
+        raise ValueError("no")
+
+    with Crew(jobs) as crew:
+        bad, good = crew.begin(fail), crew.begin(lambda: 7)
+        assert good.result() == 7
+        with pytest.raises(ValueError, match="no"):
+            bad.result()
+
+
+def test_an_interrupt_is_for_the_thread_that_it_hits() -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    later: list[int] = []
+
+    def use() -> None:
+        with Crew(1) as crew:
+            crew.begin(interrupted)
+            crew.begin(lambda: later.append(1)).result()
+
+    with pytest.raises(KeyboardInterrupt):
+        use()
+    assert not later
+
+
+def test_when_something_goes_wrong_nothing_more_is_begun_and_no_thread_is_left() -> None:
+    begun, go_on = [], threading.Event()
+
+    def work(number: int) -> None:
+        begun.append(number)
+        go_on.wait(10)
+
+    def use() -> None:
+        with Crew(3) as crew:
+            for number in range(50):
+                crew.begin(lambda number=number: work(number))  # type: ignore[misc]
+            while len(begun) < 2:
+                threading.Event().wait(0.001)
+            threading.Timer(0.05, go_on.set).start()
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        use()
+    assert len(begun) == 2
+    assert not [thread for thread in threading.enumerate() if thread.name == "wheelfix-crew"]
