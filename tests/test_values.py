@@ -68,6 +68,21 @@ def test_defaults_are_made_anew() -> None:
     assert Open("x") == Open(name="x", size=3)
 
 
+def test_somebody_may_wrap_the_making() -> None:
+    @dataclass(slots=True)
+    class Wrapped:
+        name: str
+
+    made, plain = [], Wrapped.__init__
+
+    def init(self: Wrapped, name: str) -> None:
+        plain(self, name)
+        made.append(self.name)
+
+    Wrapped.__init__ = init  # type: ignore[method-assign]
+    assert [Wrapped("a").name, Wrapped("b").name] == made == ["a", "b"]
+
+
 def test_wrong_arguments_are_refused_by_name() -> None:
     for _ in range(2):  # the first object makes the function that refuses
         with pytest.raises(TypeError, match=r"Basket.__init__\(\) missing 1 required .*'label'"):

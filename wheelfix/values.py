@@ -106,10 +106,15 @@ def _with_slots(cls: Any, found: Iterable[str]) -> Any:
 def _late_init(cls: Any, found: dict[str, _Field]) -> Callable[..., None]:
     """An ``__init__`` that makes way for the real one when it is called first."""
 
+    real: Any = None
+
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        if cls.__init__ is init:
-            cls.__init__ = _init(cls, found)
-        cls.__init__(self, *args, **kwargs)
+        nonlocal real
+        if real is None:
+            real = _init(cls, found)
+            if cls.__init__ is init:  # and nobody has wrapped it
+                cls.__init__ = real
+        real(self, *args, **kwargs)
 
     return init
 

@@ -115,7 +115,7 @@ class Assembly:
             self._out.copy_from(archive, start, end - start, self._progress)
             self.copied += end - start
 
-    def add(self, header: Header, source: ByteSource, deflating: Deflating, what: str) -> Packed:
+    def add(self, header: Header, source: ByteSource, deflating: Deflating, what: str, *, hashed: bool) -> Packed:
         """Append new bytes, compressed unless that would not make them smaller."""
         start = self._out.position
         # The header is written twice: now for its length, and again when sizes and CRC are known.
@@ -124,11 +124,11 @@ class Assembly:
         self._out.write(draft.local())
         data = self._out.position
         pack = deflating.store if stored else deflating.pack
-        packed = pack(source, self._write, what)
+        packed = pack(source, self._write, what, hashed=hashed)
         if not stored and packed.method == codec.DEFLATED and packed.csize >= packed.usize:
             self._out.rewind(data)
-            again = deflating.store(source, self._write, what)
-            if again.sha256 != packed.sha256:
+            again = deflating.store(source, self._write, what, hashed=hashed)
+            if (again.crc, again.sha256) != (packed.crc, packed.sha256):
                 raise EnvironmentFailure(f"{what} changed while it was read")
             packed = again
         final = header.with_data(method=packed.method, crc=packed.crc, csize=packed.csize, usize=packed.usize)

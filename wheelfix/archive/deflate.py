@@ -37,6 +37,7 @@ class Packed:
     csize: int
     usize: int
     sha256: bytes
+    """Empty if nobody wanted it."""
 
 
 class Deflating:
@@ -53,9 +54,9 @@ class Deflating:
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def pack(self, source: ByteSource, write: Callable[[bytes], None], what: str) -> Packed:
+    def pack(self, source: ByteSource, write: Callable[[bytes], None], what: str, *, hashed: bool = True) -> Packed:
         """Deflate the source and write it out in order; a small one that does not shrink is stored."""
-        total, crc, csize = hashlib.sha256(), 0, 0
+        total, crc, csize = _Total(hashed), 0, 0
         pending: deque[Future[bytes]] = deque()
         dictionary = b""
         for block, last in _blocks(source, what):
@@ -74,14 +75,28 @@ class Deflating:
                 write(data)
         return Packed(codec.DEFLATED, crc, csize, source.size, total.digest())
 
-    def store(self, source: ByteSource, write: Callable[[bytes], None], what: str) -> Packed:
+    def store(self, source: ByteSource, write: Callable[[bytes], None], what: str, *, hashed: bool = True) -> Packed:
         """Write the source out as it is."""
-        total, crc = hashlib.sha256(), 0
+        total, crc = _Total(hashed), 0
         for block, _ in _blocks(source, what):
             total.update(block)
             crc = codec.crc32(block, crc)
             write(block)
         return Packed(codec.STORED, crc, source.size, source.size, total.digest())
+
+
+class _Total:
+    """The sha256 of what comes by, if it is wanted."""
+
+    def __init__(self, hashed: bool) -> None:
+        self._sha256 = hashlib.sha256() if hashed else None
+
+    def update(self, block: bytes) -> None:
+        if self._sha256 is not None:
+            self._sha256.update(block)
+
+    def digest(self) -> bytes:
+        return self._sha256.digest() if self._sha256 is not None else b""
 
 
 def _blocks(source: ByteSource, what: str) -> Iterator[tuple[bytes, bool]]:

@@ -6,6 +6,7 @@ edition gives the same bytes on every machine with the same compressor.
 
 from __future__ import annotations
 
+import contextlib
 import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -23,11 +24,12 @@ from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from wheelfix.archive.members import Member
     from wheelfix.archive.reader import Archive
+    from wheelfix.model import ByteSource
 
 __all__ = ["Added", "Edition", "NewMember", "Written", "write_wheel"]
 
@@ -75,7 +77,7 @@ def write_wheel(
     us. ``progress`` is told how many bytes were written. ``check`` gets the wheel under its temporary name, its RECORD,
     and a function that returns when all members are there; what it raises keeps the wheel from getting its own name.
     With ``check_hashes`` it also holds new members against their rows, so that those whose hash is known need not be
-    unpacked here as well.
+    hashed here as well.
     """
     jobs = jobs or default_jobs()
     arrangement = arrange(source, edition)
@@ -87,7 +89,7 @@ def write_wheel(
         _Hashing([new for new in edition.add if not (check_hashes and new.sha256)], jobs) as hashing,
     ):
         assembly = Assembly(out, progress)
-        adding = _Adding(assembly, deflating, stamp, arrangement.replaced)
+        adding = _Adding(assembly, deflating, stamp, arrangement.replaced, trusting=check_hashes)
         assembly.copy_members(source, arrangement.kept_first, edition.rename)
         added = [adding.add(new) for new in arrangement.new_first]
         assembly.copy_members(source, arrangement.kept_last, edition.rename)
@@ -148,14 +150,26 @@ def _rows(
 class _Adding:
     """Turns new members into headers and bytes of the archive."""
 
-    def __init__(self, assembly: Assembly, deflating: Deflating, stamp: int, replaced: Mapping[str, Member]) -> None:
+    def __init__(
+        self,
+        assembly: Assembly,
+        deflating: Deflating,
+        stamp: int,
+        replaced: Mapping[str, Member],
+        *,
+        trusting: bool,
+    ) -> None:
         self._assembly = assembly
         self._deflating = deflating
         self._stamp = stamp
         self._replaced = replaced
+        self._trusting = trusting
 
     def add(self, new: NewMember) -> Added:
-        """Append one new member; the hash of a packed one is only what the plan says, if anything."""
+        """Append one new member; the hash of a packed one is only what the plan says, if anything.
+
+        While trusting, so is that of any other for which the plan has one: somebody else looks at it.
+        """
         header = self._header(new)
         if new.packed is not None and new.packed[1].method == codec.DEFLATED:
             archive, member = new.packed
@@ -163,18 +177,12 @@ class _Adding:
             about = {"crc": member.crc, "csize": member.csize, "usize": member.usize}
             self._assembly.copy_packed(archive, member, data, header.with_data(method=codec.DEFLATED, **about))
             return Added(new.name, new.sha256.lower(), member.usize, member.csize)
-        from wheelfix.pe.stream import FileSource, MemorySource
-
-        if new.path is not None:
-            with FileSource(new.path) as file:
-                packed = self._assembly.add(header, file, self._deflating, new.origin)
-        elif new.packed is not None:
-            packed = self._assembly.add(header, new.packed[0].source(new.packed[1]), self._deflating, new.origin)
-        else:
-            bytes_source = new.source if new.source is not None else MemorySource(new.data or b"")
-            packed = self._assembly.add(header, bytes_source, self._deflating, new.origin)
-        _check_hash(new, packed.sha256.hex())
-        return Added(new.name, packed.sha256.hex(), packed.usize, packed.csize)
+        hashed = not (self._trusting and new.sha256)
+        with _opened(new) as source:
+            packed = self._assembly.add(header, source, self._deflating, new.origin, hashed=hashed)
+        found = packed.sha256.hex() if hashed else new.sha256.lower()
+        _check_hash(new, found)
+        return Added(new.name, found, packed.usize, packed.csize)
 
     def _header(self, new: NewMember) -> Header:
         old = self._replaced.get(new.name)
@@ -182,6 +190,20 @@ class _Adding:
         if old is not None and not new.mode:
             system, attributes = old.create_system, old.external_attr
         return Header(new.name.encode("utf-8"), codec.DEFLATED, 0, 0, 0, self._stamp, attributes, system)
+
+
+@contextlib.contextmanager
+def _opened(new: NewMember) -> Iterator[ByteSource]:
+    """The unpacked bytes of a new member."""
+    from wheelfix.pe.stream import FileSource, MemorySource
+
+    if new.path is not None:
+        with FileSource(new.path) as file:
+            yield file
+    elif new.packed is not None:
+        yield new.packed[0].source(new.packed[1])
+    else:
+        yield new.source if new.source is not None else MemorySource(new.data or b"")
 
 
 class _Hashing:

@@ -149,7 +149,7 @@ def _must_be_right(
         for member in new:
             if member.packed is not None and member.name in found.unreadable:
                 raise CannotRepair(f"cannot vendor {member.origin}", because=found.unreadable[member.name])
-            if member.packed is not None and member.name in found.stale:
+            if member.sha256 and member.name in found.stale:
                 raise not_as_planned(member, f"its sha256 is not {member.sha256}, as the plan says")
         faults = [
             f"{fault.subject}: {fault.message}" for fault in found.archive if (fault.kind, fault.subject) not in before
