@@ -98,12 +98,16 @@ def deflate(folder: str) -> None:
 
 def _inflated(descriptor: int, start: int, csize: int, until: int) -> Iterator[bytes]:
     """Give a member's bytes up to ``until``, in the steps that are fastest."""
-    stream, done, end, data = fastest.decompressobj(-15), 0, start + csize, b""
+    done, end = 0, start + csize
+    stream = fastest._ZlibDecompressor(-15) if hasattr(fastest, "_ZlibDecompressor") else fastest.decompressobj(-15)
+    tail = b""
     while done < until and not stream.eof:
-        data = stream.unconsumed_tail or os.pread(descriptor, min(IN, end - start), start)
-        if not stream.unconsumed_tail:
+        data = tail
+        if not data and getattr(stream, "needs_input", True):
+            data = os.pread(descriptor, min(IN, end - start), start)
             start += len(data)
         piece = stream.decompress(data, OUT)
+        tail = getattr(stream, "unconsumed_tail", b"")
         done += len(piece)
         yield piece
 

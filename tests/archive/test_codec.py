@@ -80,3 +80,47 @@ def test_a_stream_that_is_too_long_and_then_damaged() -> None:
 
 def test_crc() -> None:
     assert codec.crc32(DATA[100:], codec.crc32(DATA[:100])) == zlib.crc32(DATA)
+
+
+def unpack(unpacker: codec.Unpacker, packed: bytes, feed: int, room: int) -> bytes:
+    """Run a stream through an unpacker in steps; what was packed must end with it."""
+    data, at = b"", 0
+    while not unpacker.eof:
+        piece = b""
+        if unpacker.needs_input:
+            piece, at = packed[at : at + feed], at + feed
+        made = unpacker.decompress(piece, room)
+        assert len(made) <= room
+        assert made or piece or unpacker.eof, "it makes nothing of what it has"
+        data += made
+    assert not unpacker.needs_input
+    return data
+
+
+@pytest.mark.parametrize("feed", [1, 7, 4096, 1 << 20])
+@pytest.mark.parametrize("room", [1, 100, 1 << 16])
+@pytest.mark.parametrize("make", [codec.unpacker, codec._Unpacker])
+def test_both_unpackers_give_the_bytes(make, room: int, feed: int) -> None:
+    data = bytes(3000) + bytes(range(256)) * 9
+    packed = zlib.compress(data, 6)[2:-4]
+    assert unpack(make(), packed, feed, room) == data
+    late = make()
+    assert late.decompress(packed + b"behind", 1 << 20) == data
+    assert late.eof
+    assert late.unused_data == b"behind"
+
+
+@pytest.mark.parametrize("make", [codec.unpacker, codec._Unpacker])
+def test_both_unpackers_refuse_what_is_no_stream(make) -> None:
+    with pytest.raises(codec.inflate_error()):
+        make().decompress(b"\xff" * 100, 1000)
+    cut = make()
+    cut.decompress(zlib.compress(bytes(range(256)) * 9, 6)[2:50], 1 << 20)
+    assert cut.needs_input
+    assert not cut.eof
+
+
+def test_without_the_faster_unpacker_the_other_one_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "_fastest", lambda: object())
+    monkeypatch.setattr(codec, "inflater", lambda: zlib.decompressobj(codec.RAW))
+    assert isinstance(codec.unpacker(), codec._Unpacker)

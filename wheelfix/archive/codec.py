@@ -36,6 +36,18 @@ class Inflater(Protocol):
     def decompress(self, data: bytes, max_length: int = 0, /) -> bytes: ...
 
 
+class Unpacker(Protocol):
+    """What :func:`unpacker` gives: as the standard library's decompressors of bzip2 and lzma are."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
 class Deflater(Protocol):
     """What :meth:`Compressor.deflater` gives."""
 
@@ -62,6 +74,39 @@ def _fastest() -> ModuleType:
 def inflater() -> Inflater:
     """Return a fresh object that inflates one raw deflate stream."""
     return cast("Inflater", _fastest().decompressobj(RAW))
+
+
+def unpacker() -> Unpacker:
+    """Return a fresh object that inflates one raw deflate stream from front to back and cannot be copied.
+
+    It makes room for a whole step at once, where :func:`inflater` begins with 16 KB and doubles, and asks for the
+    interpreter each time. Both libraries have it for their own use, so nobody promises that it stays. When the input
+    has ended, it may still hold output: it is asked again, with nothing, until nothing comes.
+    """
+    make = getattr(_fastest(), "_ZlibDecompressor", None)
+    return cast("Unpacker", make(RAW)) if make is not None else _Unpacker()
+
+
+class _Unpacker:
+    """The same, made of an :func:`inflater`."""
+
+    def __init__(self) -> None:
+        self._inflater = inflater()
+
+    @property
+    def eof(self) -> bool:
+        return self._inflater.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inflater.unconsumed_tail and not self._inflater.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inflater.unused_data
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        return self._inflater.decompress(self._inflater.unconsumed_tail + data, max_length)
 
 
 def crc32(data: bytes | memoryview, start: int = 0) -> int:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Archive", "ArchiveFault", "Limits", "Member"]
 
 _PREAD: Callable[[int, int, int], bytes] | None = getattr(os, "pread", None)
-_CHUNK = 1 << 19
+_CHUNK = 1 << 18
 _DEFAULT_READ_LIMIT = 64 << 20
 
 
@@ -203,28 +203,25 @@ class Archive:
                 start, left = start + len(piece), left - len(piece)
                 yield piece
             return
-        inflater, produced, data = codec.inflater(), 0, b""
-        while not inflater.eof:
-            if not data and left:
+        unpacker, produced = codec.unpacker(), 0
+        while not unpacker.eof:
+            hungry, data = unpacker.needs_input, b""
+            if hungry:
                 data = self.read_at(start, min(left, _CHUNK))
                 start, left = start + len(data), left - len(data)
-            if not data and not left and produced >= member.usize:
-                break
             try:
-                piece = inflater.decompress(data, _CHUNK * 4)
+                piece = unpacker.decompress(data, _CHUNK * 4)
             except codec.inflate_error() as exc:
                 raise self._unreadable(member, f"its deflate stream is damaged ({exc})") from exc
-            if not piece and not inflater.eof and not inflater.unconsumed_tail and not left:
-                raise self._unreadable(member, "its deflate stream is cut short")
-            data = inflater.unconsumed_tail
+            if hungry and not data and not piece and not unpacker.eof:
+                whole = produced >= member.usize
+                raise self._unreadable(member, f"its deflate stream {'has no end' if whole else 'is cut short'}")
             produced += len(piece)
             if produced > member.usize:
                 raise self._unreadable(member, f"it unpacks to more than its {member.usize} bytes")
             if piece:
                 yield piece
-        if not inflater.eof:
-            raise self._unreadable(member, "its deflate stream has no end")
-        if left or inflater.unused_data:
+        if left or unpacker.unused_data:
             raise self._unreadable(member, "bytes follow the end of its deflate stream")
 
     def read(self, member: Member, limit: int = _DEFAULT_READ_LIMIT) -> bytes:

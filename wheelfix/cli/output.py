@@ -113,11 +113,12 @@ class Output:
         return self._bar
 
     def prepare(self) -> None:
-        """Import what a text is drawn with, which takes as long as a small scan."""
-        if self.kind == "text" and self.look.colour:
+        """Import what a text is drawn with, which in colour takes as long as a small scan."""
+        if self.kind == "text":
             from wheelfix.report.text import prepare
 
-            prepare()
+            if self.look.colour:
+                prepare()
 
     def add(self, report: ScanReport, fail_on: str = "") -> None:
         """Take a report; a text is told at once. ``fail_on`` is given where it differs from the run's."""

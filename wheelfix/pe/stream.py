@@ -1,8 +1,9 @@
 """Bytes that can be read at any place, whether they lie in a file or deflated inside a wheel.
 
 The facts of a DLL are scattered over it, yet a wheel holds it as one deflate stream that only runs forward.
-:class:`InflatedSource` inflates as far as somebody asks, remembers the last few megabytes, and leaves checkpoints
-behind (a copy of the inflater, 40 KB), so that a jump back costs a few megabytes of inflating, never a restart.
+:class:`InflatedSource` inflates as far as somebody asks and remembers the last few megabytes, which nearly always is
+enough. Who goes back further is served by a second run over the stream, which leaves checkpoints behind (a copy of the
+inflater, 40 KB): from then on a jump back costs a few megabytes of inflating, never another restart.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_right
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Protocol, cast
 
 from wheelfix.archive import codec
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 
     from wheelfix.model import ByteSource
 
-INPUT_STEP, FIRST_STEP = 1 << 20, 128 << 10
+INPUT_STEP, FIRST_STEP = 256 << 10, 128 << 10
 """Compressed bytes fed at once: the thread needs the interpreter after each step, and waits for it if it is busy. The
 first steps are smaller, because many a DLL is not read any further."""
-OUTPUT_STEP, FIRST_OUTPUT = 4 << 20, 512 << 10
+OUTPUT_STEP, FIRST_OUTPUT = 1 << 20, 512 << 10
 """Most bytes that one step may inflate to, so that a stream of zeros stays small in memory."""
 FIRST = 2 << 20
 """Inflated bytes that come in first steps."""
@@ -126,22 +127,30 @@ class StoredSource:
         return self._read(offset, length) if offset >= 0 and length > 0 else b""
 
 
-class _Inflater(codec.Inflater, Protocol):
-    def copy(self) -> _Inflater: ...
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """The packed bytes of a member, in the portions in which they are inflated."""
 
+    read: Callable[[int, int], bytes]
+    csize: int
+    usize: int
 
-@dataclass(slots=True)
-class _Position:
-    """A place in the stream from which inflating can go on."""
+    def portion(self, consumed: int, reached: int) -> bytes:
+        """The next packed bytes after so many; none when there are no more."""
+        step = FIRST_STEP if reached < FIRST else INPUT_STEP
+        return self.read(consumed, min(step, self.csize - consumed)) if consumed < self.csize else b""
 
-    inflater: _Inflater
-    consumed: int = 0
-    """Compressed bytes handed to the inflater."""
-    reached: int = 0
-    """Inflated bytes that came out of it."""
+    def room(self, reached: int) -> int:
+        """How many bytes may come out at once after so many."""
+        return min(FIRST_OUTPUT if reached < FIRST else OUTPUT_STEP, self.usize - reached)
 
-    def fork(self) -> _Position:
-        return _Position(self.inflater.copy(), self.consumed, self.reached)
+    def damaged(self, reached: int, why: str) -> InputError:
+        """The error for a stream that cannot be inflated further."""
+        return InputError(
+            f"a compressed member is damaged after {reached} of {self.usize} bytes",
+            because=why,
+            hint="download or build the wheel again",
+        )
 
 
 class InflatedSource:
@@ -163,33 +172,28 @@ class InflatedSource:
         tap: Callable[[bytes], object] | None = None,
     ) -> None:
         self._tap = tap
-        self._read_compressed = read_compressed
-        self._csize = csize
-        self._usize = usize
+        self._packed = _Packed(read_compressed, csize, usize)
         self._budget = cache
         self._lock = threading.Lock()
-        self._head = self._frontier = _Position(cast("_Inflater", codec.inflater()))
-        self._spacing = CHECKPOINT_STEP
-        self._checkpoints = [self._head.fork()]
-        self._chunks: OrderedDict[int, bytes] = OrderedDict()
-        self._cached = 0
-        # Where each chunk that was ever inflated begins. Steps are deterministic: going on from a checkpoint
-        # gives the same chunks again, so a chunk's start is its name.
-        self._starts: list[int] = []
+        self._unpacker = codec.unpacker()
+        self._consumed = self._reached = 0
+        self._recent: deque[tuple[int, bytes]] = deque()
+        self._remembered = 0
+        self._again: _SecondRun | None = None
 
     @property
     def size(self) -> int:
         """How many bytes the member claims to inflate to."""
-        return self._usize
+        return self._packed.usize
 
     @property
     def inflated(self) -> int:
         """How far the stream has been inflated until now."""
-        return self._frontier.reached
+        return self._reached
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to ``length`` bytes from ``offset``, inflating what that takes."""
-        end = min(offset + length, self._usize)
+        end = min(offset + length, self.size)
         if offset < 0 or end <= offset:
             return b""
         with self._lock:
@@ -202,6 +206,79 @@ class InflatedSource:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _chunk_at(self, offset: int) -> tuple[int, bytes]:
+        """Return the chunk that holds ``offset``, and where it begins."""
+        while offset >= self._reached:
+            self._step()
+        for start, chunk in reversed(self._recent):
+            if start <= offset:
+                return start, chunk
+        if self._again is None:
+            self._again = _SecondRun(self._packed, self._budget)
+        return self._again.chunk_at(offset)
+
+    def _step(self) -> None:
+        """Inflate the next chunk, and remember it."""
+        chunk = self._inflate()
+        if self._tap is not None:
+            self._tap(chunk)
+        self._recent.append((self._reached, chunk))
+        self._reached += len(chunk)
+        self._remembered += len(chunk)
+        while self._remembered > self._budget and len(self._recent) > 1:
+            self._remembered -= len(self._recent.popleft()[1])
+
+    def _inflate(self) -> bytes:
+        packed, unpacker = self._packed, self._unpacker
+        while not unpacker.eof:
+            hungry, data = unpacker.needs_input, b""
+            if hungry:
+                data = packed.portion(self._consumed, self._reached)
+                self._consumed += len(data)
+            try:
+                chunk = unpacker.decompress(data, packed.room(self._reached))
+            except codec.inflate_error() as exc:
+                raise packed.damaged(self._reached, str(exc)) from exc
+            if chunk:
+                return chunk
+            if hungry and not data:
+                break
+        raise packed.damaged(self._reached, "the compressed data ends too early")
+
+
+class _Inflater(codec.Inflater, Protocol):
+    def copy(self) -> _Inflater: ...
+
+
+@dataclass(slots=True)
+class _Position:
+    """A place in the stream from which inflating can go on."""
+
+    inflater: _Inflater
+    consumed: int = 0
+    """Compressed bytes handed to the inflater."""
+    reached: int = 0
+    """Inflated bytes that came out of it."""
+
+    def fork(self) -> _Position:
+        return _Position(self.inflater.copy(), self.consumed, self.reached)
+
+
+class _SecondRun:
+    """Runs over a stream again, for who goes back; leaves checkpoints, so that there is no third run from the start."""
+
+    def __init__(self, packed: _Packed, cache: int) -> None:
+        self._packed = packed
+        self._budget = cache
+        self._head = self._frontier = _Position(cast("_Inflater", codec.inflater()))
+        self._spacing = CHECKPOINT_STEP
+        self._checkpoints = [self._head.fork()]
+        self._chunks: OrderedDict[int, bytes] = OrderedDict()
+        self._cached = 0
+        # Where each chunk that was ever inflated begins. Steps are deterministic: going on from a checkpoint
+        # gives the same chunks again, so a chunk's start is its name.
+        self._starts: list[int] = []
+
+    def chunk_at(self, offset: int) -> tuple[int, bytes]:
         """Return the chunk that holds ``offset``, and where it begins."""
         if offset < self._frontier.reached:
             start = self._starts[bisect_right(self._starts, offset) - 1]
@@ -234,8 +311,6 @@ class InflatedSource:
         head.reached += len(chunk)
         if head is self._frontier:
             self._starts.append(start)
-            if self._tap is not None:
-                self._tap(chunk)
             if head.reached - self._checkpoints[-1].reached >= self._spacing:
                 self._leave_checkpoint()
         self._remember(start, chunk)
@@ -243,27 +318,17 @@ class InflatedSource:
 
     def _inflate(self, head: _Position) -> bytes:
         data = head.inflater.unconsumed_tail
-        if not data and head.consumed < self._csize:
-            step = FIRST_STEP if head.reached < FIRST else INPUT_STEP
-            data = self._read_compressed(head.consumed, min(step, self._csize - head.consumed))
+        if not data:
+            data = self._packed.portion(head.consumed, head.reached)
             head.consumed += len(data)
-        if head.inflater.eof or (not data and head.consumed < self._csize):
-            raise self._damaged(head, "the compressed data ends too early")
         try:
-            most = FIRST_OUTPUT if head.reached < FIRST else OUTPUT_STEP
-            chunk = head.inflater.decompress(data, min(most, self._usize - head.reached))
+            chunk = head.inflater.decompress(data, self._packed.room(head.reached))
         except codec.inflate_error() as exc:
-            raise self._damaged(head, str(exc)) from exc
-        if not chunk and not data:
-            raise self._damaged(head, "the compressed data ends too early")
+            raise self._packed.damaged(head.reached, str(exc)) from exc
+        if not chunk and (not data or head.inflater.eof):
+            # It was right the first time: the file was changed.
+            raise self._packed.damaged(head.reached, "the compressed data ends too early")
         return chunk
-
-    def _damaged(self, head: _Position, why: str) -> InputError:
-        return InputError(
-            f"a compressed member is damaged after {head.reached} of {self._usize} bytes",
-            because=why,
-            hint="download or build the wheel again",
-        )
 
     def _leave_checkpoint(self) -> None:
         self._checkpoints.append(self._head.fork())

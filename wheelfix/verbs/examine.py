@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import companion_rules
 from wheelfix.knowledge.providers import who_ships
+from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.toolchains import toolchains
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile, assumptions
@@ -90,6 +91,13 @@ def prepare() -> None:
     companion_rules()
     who_ships("vcruntime140.dll")
     toolchains()
+
+
+def prepare_more() -> None:
+    """Read what many an examination asks for besides, as long as there is nothing else to do."""
+    who_ships("cublas64_12.dll")
+    for name in ("kernel32.dll", "msvcp140.dll", "python3.dll", "api-ms-win-crt-heap-l1-1-0.dll", "mkl_rt.2.dll"):
+        classify(name)
 
 
 def load(

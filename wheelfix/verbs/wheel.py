@@ -72,7 +72,7 @@ class Look:
         self._hashing = [crew.begin_steps(longest) for longest in itertools.islice(others, 1)]
         finish_images = view.begin_images(self._images.start(crew))
         self._hashing += [crew.begin_steps(work) for work in others]
-        from wheelfix.verbs.examine import prepare
+        from wheelfix.verbs.examine import prepare, prepare_more
 
         self._view, self._info = view, info
         self._faults = (*check_archive(archive), *info.faults)
@@ -81,6 +81,8 @@ class Look:
         prepare()
         if meanwhile is not None:
             meanwhile()
+        if self._images.under_way:
+            prepare_more()
         finish_images(progress)
 
     def examine(self, index: Candidates | None = None, *, wait: bool = True) -> Examination:
@@ -130,6 +132,11 @@ class _Images:
         first = max(images, key=attrgetter("usize"), default=None)
         if first is not None and self._archive.find(first.name) is first:  # not the second of two with one name
             self._early[first.name] = crew.begin(lambda: self._read(first))
+
+    @property
+    def under_way(self) -> bool:
+        """Whether the largest is still being read."""
+        return not all(task.done for task in self._early.values())
 
     def start(self, crew: Crew) -> Callable[[ViewFile], Task[ImageFacts | None]]:
         """Return what has a file of a view read."""
