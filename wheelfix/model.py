@@ -275,7 +275,7 @@ class LoadEvent:
 
     path: str
     cause: str
-    """``torch-glob``, ``extension`` or ``code``."""
+    """``torch-glob``, ``extension``, ``code`` or ``cffi``."""
     module: str = ""
     """For an extension: the dotted module name."""
     guarded: bool = False

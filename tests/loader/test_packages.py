@@ -9,7 +9,7 @@ from wheelfix.loader.packages import extension_modules, module_name, package_loa
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
-from wheelfix.model import Driver, Missing, OwnedBy, PythonRuntime, System, VcRedist
+from wheelfix.model import Driver, LoadEvent, Missing, OwnedBy, PythonRuntime, System, VcRedist
 from wheelfix.pe.forge import forge_dll
 
 SITE = "Lib/site-packages/"
@@ -64,6 +64,41 @@ def test_dlls_named_in_code_are_loaded_and_predicted_as_ctypes_tells_it():
         "FileNotFoundError: Could not find module '…\\pkg\\core.dll' (or one of its dependencies). "
         "Try using the full path with constructor syntax."
     )
+
+
+@pytest.mark.parametrize(
+    ("needed", "code"), [({"gone.dll": ["f"]}, "0x7e"), ({"base.dll": ["gone"]}, "0x7f")], ids=["126", "127"]
+)
+def test_what_cffi_loads_is_predicted_as_cffi_tells_it(needed, code):
+    opens = (
+        "def open_dll():\n"
+        "    here = os.path.abspath(os.path.dirname(__file__))\n"
+        "    if sys.platform == 'win32':\n"
+        "        return _ffi.dlopen(os.path.join(here, 'core.dll'))\n"
+        "    return _ffi.dlopen(os.path.join(here, 'other.so'))\n"
+    )
+    files = {
+        f"{SITE}pkg/__init__.py": opens,
+        f"{SITE}pkg/core.dll": forge_dll("core.dll", imports=needed),
+        f"{SITE}pkg/base.dll": forge_dll("base.dll", exports=["f"]),
+    }
+    view = make_view(files)
+    assert package_loads(view, Profile()).events == (LoadEvent(f"{SITE}pkg/core.dll", "cffi"),)
+    assert predict(view, resolve(view, Profile())).message == (
+        f"OSError: cannot load library '…\\pkg\\core.dll': error {code}"
+    )
+
+
+def test_what_cffi_may_lack_is_no_failure():
+    files = {
+        f"{SITE}pkg/__init__.py": (
+            "try:\n    lib = ffi.dlopen(os.path.join(os.path.dirname(__file__), 'core.dll'))\n"
+            "except OSError:\n    lib = None\n"
+        ),
+        f"{SITE}pkg/core.dll": forge_dll("core.dll", imports={"gone.dll": ["f"]}),
+    }
+    (event,) = package_loads(make_view(files), Profile()).events
+    assert event.guarded
 
 
 def test_load_order_files_of_delvewheel_are_loads():

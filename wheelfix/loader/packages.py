@@ -39,20 +39,20 @@ def package_loads(view: FileView, profile: Profile) -> PackageLoads:
     """Find out, without running anything, what importing the subject of a view loads."""
     added: dict[str, None] = {}
     named: dict[str, None] = {}
-    loaded: dict[str, bool] = {}
+    loaded: dict[str, LoadEvent] = {}
     for path, source in _python_code(view, WORDS):
         code = read_path_code(source, path)
         added.update(dict.fromkeys(folder for folder in code.added if view.in_folder(folder)))
         for target in code.loaded:
             found = _files_meant(view, target, path)
             for file in found:
-                loaded[file] = target in code.guarded and loaded.get(file, True)
+                guarded = target in code.guarded and (file not in loaded or loaded[file].guarded)
+                loaded[file] = LoadEvent(file, "cffi" if target in code.cffi else "code", guarded=guarded)
             if not found and "/" not in target and "*" not in target and "." in target:
                 named[target] = None
-    loaded.update(dict.fromkeys(_load_orders(view), False))
+    loaded.update({file: LoadEvent(file, "code") for file in _load_orders(view)})
     extensions = [LoadEvent(path, "extension", module_name(path)) for path in extension_modules(view, profile)]
-    code_events = [LoadEvent(path, "code", guarded=guarded) for path, guarded in loaded.items()]
-    return PackageLoads((*code_events, *extensions), tuple(added), tuple(named))
+    return PackageLoads((*loaded.values(), *extensions), tuple(added), tuple(named))
 
 
 def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:

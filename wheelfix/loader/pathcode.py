@@ -1,7 +1,7 @@
 """Read from Python source, without running it, which DLL folders it adds and which DLLs it loads.
 
-``os.add_dll_directory``, ``ctypes.CDLL`` and their kin are found in the syntax tree; their arguments are computed as
-far as :mod:`wheelfix.loader.pathvalue` can. Branches for other systems are passed over.
+``os.add_dll_directory``, ``ctypes.CDLL``, cffi's ``dlopen`` and their kin are found in the syntax tree; their
+arguments are computed as far as :mod:`wheelfix.loader.pathvalue` can. Branches for other systems are passed over.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-WORDS = (b"add_dll_directory", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_library")
+WORDS = (b"add_dll_directory", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_library", b"dlopen")
 _LOADERS = frozenset(
-    {"CDLL", "WinDLL", "OleDLL", "PyDLL", "LoadLibrary", "load_library", "LoadLibraryExW", "LoadLibraryW"}
+    {"CDLL", "WinDLL", "OleDLL", "PyDLL", "LoadLibrary", "load_library", "LoadLibraryExW", "LoadLibraryW", "dlopen"}
 )
+"""Of ctypes, NumPy, pywin32 and cffi."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class PathCode:
     """Files of the view, or bare names, that are loaded; may be glob patterns."""
     guarded: frozenset[str] = frozenset()
     """Those among the loaded whose failure the code catches, wherever it loads them, and goes on."""
+    cffi: frozenset[str] = frozenset()
+    """Those among the loaded that cffi loads, whose words for a failure are others than those of ctypes."""
 
 
 def read_path_code(source: str, path: str) -> PathCode:
@@ -50,6 +53,7 @@ def read_path_code(source: str, path: str) -> PathCode:
         added=tuple(dict.fromkeys(reader.added)),
         loaded=tuple(reader.loaded),
         guarded=frozenset(target for target, guarded in reader.loaded.items() if guarded),
+        cffi=frozenset(reader.cffi),
     )
 
 
@@ -62,6 +66,7 @@ class _Reader(ast.NodeVisitor):
         self.values = Values(path, tree)
         self.added: list[str] = []
         self.loaded: dict[str, bool] = {}
+        self.cffi: set[str] = set()
         self.guards = 0
         """How many statements around the current one catch a failed load."""
 
@@ -138,6 +143,8 @@ class _Reader(ast.NodeVisitor):
             for item in filter(None, as_list(self.values.value(node.args[0]))):
                 target = _tidy(item)
                 self.loaded[target] = bool(self.guards) and self.loaded.get(target, True)
+                if name == "dlopen":
+                    self.cffi.add(target)
         self.generic_visit(node)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:

@@ -51,6 +51,8 @@ def error_line(outcome: LoadOutcome, shown: str) -> str:
         return torch.error_line(shown, outcome.code, text)
     if outcome.event.cause == "extension":
         return f"ImportError: DLL load failed while importing {outcome.event.module.rpartition('.')[2]}: {text}"
+    if outcome.event.cause == "cffi":
+        return f"OSError: cannot load library '{shown}': error {outcome.code:#x}"
     if outcome.code == MOD_NOT_FOUND:
         return (
             f"FileNotFoundError: Could not find module '{shown}' (or one of its dependencies). "

@@ -243,14 +243,15 @@ class _Reader:
         indices = _integers("H", self.space.read(ordinal_table, 2 * named))
         if len(targets) < functions or len(name_rvas) < named or len(indices) < named:
             self.odd("the export table is cut off")
-        if indices and (max(indices) >= len(targets) or (0 in targets and not all(map(targets.__getitem__, indices)))):
+        gaps = 0 in targets
+        if indices and (max(indices) >= len(targets) or (gaps and not all(map(targets.__getitem__, indices)))):
             self.odd("some exported names belong to no function")  # and so GetProcAddress does not find them
             real = {index for index, target in enumerate(targets) if target}
             kept = [(at, index) for at, index in zip(name_rvas, indices, strict=False) if index in real]
             name_rvas, indices = array("I", (at for at, _ in kept)), array("H", (index for _, index in kept))
         ordinals = range(base, base + len(targets))
         pointers = [target for target in targets if rva <= target < rva + size]
-        if not pointers and 0 not in targets and (listed := self.space.listed_names(name_rvas.tolist())) is not None:
+        if not pointers and not gaps and (listed := self.space.listed_names(name_rvas.tolist())) is not None:
             self.exports = Exports(frozenset(listed), frozenset(ordinals))
             return
         names = self.space.names(name_rvas)

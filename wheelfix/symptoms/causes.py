@@ -165,6 +165,10 @@ def explain_symptoms(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
     return tuple(sorted(found.values(), key=lambda cause: cause.confidence is Confidence.GUESS))
 
 
+_BY_NAME = frozenset({"ctypes-not-found", "load-library", "named-file-missing"})
+"""Kinds of symptoms whose path is what a program asked for."""
+
+
 def _missing(symptom: Symptom, rule: Rule) -> tuple[str, ...]:
     """The DLLs that lack: those the text names, else those the rule knows; none unless a file is missing at all."""
     error = winerror(symptom.code) if symptom.code is not None else None
@@ -175,7 +179,7 @@ def _missing(symptom: Symptom, rule: Rule) -> tuple[str, ...]:
     if symptom.dlls:
         return symptom.dlls
     # A bare name was asked for by name, so it is itself what was not found.
-    if symptom.path and symptom.kind in ("ctypes-not-found", "named-file-missing") and "\\" not in symptom.path:
+    if symptom.path and symptom.kind in _BY_NAME and "\\" not in symptom.path:
         return (symptom.path,)
     if symptom.kind == "named-file-missing" and symptom.path:
         return (symptom.file,)

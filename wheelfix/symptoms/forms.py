@@ -254,6 +254,12 @@ FORMS: tuple[Form, ...] = (
         "visual c++ redistributable is not installed",
         r"Visual C\+\+ Redistributable is not installed",
     ),
+    # cffi's dlopen, with the code in hexadecimal
+    _form(
+        "load-library",
+        "cannot load library",
+        r"cannot load library\s*{Q}(?P<path>[^\"'\r\n]{1,700}?){Q}:\s*error 0x(?P<hresult>[0-9a-f]{1,8})",
+    ),
     # .NET, Java, Julia, node
     _form(
         "load-library",

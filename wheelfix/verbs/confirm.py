@@ -133,7 +133,8 @@ def _table_cause(outcome: LoadOutcome, case: Case, symptom: Symptom | None) -> C
 
 def symptom_of(event: LoadEvent, code: int, case: Case) -> Symptom:
     """The symptom that a failing load will have, for a diagnosis without a text."""
-    kind = {"torch-glob": "torch-load", "extension": "dll-load-failed"}.get(event.cause, "ctypes-not-found")
+    kinds = {"torch-glob": "torch-load", "extension": "dll-load-failed", "cffi": "load-library"}
+    kind = kinds.get(event.cause, "ctypes-not-found")
     inside = event.path.replace("/", "\\")
     path = f"{case.prefix}\\{inside}" if case.prefix else inside
     package = event.path.removeprefix(SITE_PACKAGES + "/").partition("/")[0]
