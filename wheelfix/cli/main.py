@@ -238,7 +238,7 @@ def entry() -> None:
     # Ten thousand members are ten thousand tuples that live to the end: looking through them for cycles finds none.
     gc.set_threshold(200_000, 50, 50)
     # Threads that unpack need the interpreter only between two pieces, and then at once.
-    sys.setswitchinterval(0.00005)
+    sys.setswitchinterval(0.00001)
     code = main(last=True)
     atexit._run_exitfuncs()  # temporary folders are removed there
     for stream in (sys.stdout, sys.stderr):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from wheelfix.model import ByteSource
 
-INPUT_STEP, FIRST_STEP = 256 << 10, 128 << 10
+INPUT_STEP, FIRST_STEP = 512 << 10, 128 << 10
 """Compressed bytes fed at once: the thread needs the interpreter after each step, and waits for it if it is busy. The
 first steps are smaller, because many a DLL is not read any further."""
 OUTPUT_STEP, FIRST_OUTPUT = 1 << 20, 512 << 10

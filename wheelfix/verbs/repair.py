@@ -6,19 +6,18 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.reader import Archive
-from wheelfix.crew import Crew
 from wheelfix.errors import CannotRepair
 from wheelfix.model import Repairable, Severity
 from wheelfix.options import RepairOptions
 from wheelfix.roots.late import LateIndex, late_index
 from wheelfix.values import dataclass, replace
 from wheelfix.verbs.outcome import Outcome, Repaired, target_of
-from wheelfix.verbs.wheel import Look, RecordIsWrong
+from wheelfix.verbs.wheel import RecordIsWrong, looking_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from wheelfix.archive.reader import Archive
     from wheelfix.model import ScanReport
     from wheelfix.plan.make import Planned
     from wheelfix.verbs.examination import Examination
@@ -54,8 +53,7 @@ def repair(
             meanwhile()
 
     scan = replace(options.scan, verify=not options.trust_record)
-    with Archive.open(path, scan.limits) as archive, Crew(scan.jobs) as crew:
-        look = Look(archive, scan, crew, progress, import_the_rest)
+    with looking_at(path, scan, progress, import_the_rest) as (archive, look):
         job = _Repair(path, archive, options, roots, dry_run)
         try:
             return job.done(look.examine(roots, wait=False), look.make_sure)

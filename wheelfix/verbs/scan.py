@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.archive.reader import Archive
 from wheelfix.crew import Crew
 from wheelfix.errors import EnvironmentFailure, InputError, WheelfixError
 from wheelfix.model import ScanReport, canonical
@@ -16,9 +15,10 @@ from wheelfix.options import ScanOptions
 from wheelfix.roots.late import late_index
 from wheelfix.values import dataclass, replace
 from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
-from wheelfix.verbs.wheel import Look
+from wheelfix.verbs.wheel import looking_at
 
 if TYPE_CHECKING:
+    from wheelfix.archive.reader import Archive
     from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.crew import Task
     from wheelfix.loader.places import Distribution, Environment
@@ -111,8 +111,8 @@ def _scan_one(
     meanwhile: Callable[[], None] | None,
 ) -> Iterator[ScanReport]:
     if not path.is_dir():
-        with Archive.open(path, options.limits) as archive, Crew(options.jobs) as crew:
-            report = Look(archive, options, crew, progress, meanwhile).examine(index).report
+        with looking_at(path, options, progress, meanwhile) as (_, look):
+            report = look.examine(index).report
         yield report
     elif is_package_folder(path):
         yield examine_folder(path, options, index, progress).report

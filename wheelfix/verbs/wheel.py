@@ -7,10 +7,12 @@ of them is begun before the images, or it would be what is waited for in the end
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.reader import Archive
 from wheelfix.crew import Crew
 from wheelfix.errors import InputError
 from wheelfix.loader.view import PE_SUFFIXES, Layer
@@ -18,11 +20,11 @@ from wheelfix.pe.image import read_image
 from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from wheelfix.archive.hashing import Digest
     from wheelfix.archive.members import Member
-    from wheelfix.archive.reader import Archive
     from wheelfix.archive.record import RecordFault
     from wheelfix.crew import Task
     from wheelfix.loader.view import FileView, ViewFile
@@ -39,7 +41,19 @@ class RecordIsWrong(Exception):
 def examine_wheel(archive: Archive, options: ScanOptions, index: Candidates | None = None) -> Examination:
     """Scan an open wheel."""
     with Crew(options.jobs) as crew:
-        return Look(archive, options, crew).examine(index)
+        return Look(archive, options, crew, Images(crew, verify=options.verify)).examine(index)
+
+
+@contextlib.contextmanager
+def looking_at(
+    path: Path, options: ScanOptions, progress: Progress | None = None, meanwhile: Callable[[], None] | None = None
+) -> Iterator[tuple[Archive, Look]]:
+    """Open a wheel and look at it; the largest image is begun before the directory is read to its end."""
+    with Crew(options.jobs) as crew:
+        images = Images(crew, verify=options.verify)
+        # It is closed before the crew is waited for: what still reads has no more to read.
+        with Archive.open(path, options.limits, early=images.foresee) as archive:
+            yield archive, Look(archive, options, crew, images, progress, meanwhile)
 
 
 class Look:
@@ -50,13 +64,14 @@ class Look:
         archive: Archive,
         options: ScanOptions,
         crew: Crew,
+        images: Images,
         progress: Progress | None = None,
         meanwhile: Callable[[], None] | None = None,
     ) -> None:
         """Read the images; ``meanwhile`` is called when there is nothing to do but wait for them."""
         self._archive, self._options, self._progress = archive, options, progress
-        self._images = _Images(archive, verify=options.verify)
-        self._images.begin(crew)
+        self._images = images
+        images.begin(archive)
         # Unpacking lets go of the interpreter lock; what needs it is done meanwhile, imports included.
         from wheelfix.archive.conformance import check_archive
         from wheelfix.archive.hashing import digest_work
@@ -70,7 +85,7 @@ class Look:
             view = view.over(open_environment(options.python).view)
         others = digest_work(archive, _no_images(view, archive) if options.verify else ())
         self._hashing = [crew.begin_steps(longest) for longest in itertools.islice(others, 1)]
-        finish_images = view.begin_images(self._images.start(crew))
+        finish_images = view.begin_images(images.start)
         self._hashing += [crew.begin_steps(work) for work in others]
         from wheelfix.verbs.examine import prepare, prepare_more
 
@@ -81,7 +96,7 @@ class Look:
         prepare()
         if meanwhile is not None:
             meanwhile()
-        if self._images.under_way:
+        if images.under_way:
             prepare_more()
         finish_images(progress)
 
@@ -118,34 +133,53 @@ def _no_images(view: FileView, archive: Archive) -> list[Member]:
     return [member for member in archive.members if member.name[-1:] != "/" and member.name not in images]
 
 
-class _Images:
+class Images:
     """Reads the images of a wheel; where RECORD is to be verified, it hashes them in the same pass."""
 
-    def __init__(self, archive: Archive, *, verify: bool) -> None:
-        self._archive, self._verify = archive, verify
+    def __init__(self, crew: Crew, *, verify: bool) -> None:
+        self._crew, self._verify = crew, verify
+        self._archive: Archive
+        self._guess: tuple[Member, Task[ImageFacts | None]] | None = None
+        self._guessed_wrong = False
         self._early: dict[str, Task[ImageFacts | None]] = {}
-        self.digests: dict[int, Digest] = {}
+        self._digests: dict[int, Digest] = {}
 
-    def begin(self, crew: Crew) -> None:
-        """Begin with the largest, before anything else is known of the wheel: nothing takes longer."""
-        images = (member for member in self._archive.members if member.name.endswith(PE_SUFFIXES))
+    @property
+    def digests(self) -> dict[int, Digest]:
+        """The digests of those that were hashed, by ``entry``; what was begun too early and is refused has none."""
+        return {
+            entry: digest for entry, digest in self._digests.items() if not self._archive.why_refused(digest.member)
+        }
+
+    def foresee(self, archive: Archive) -> None:
+        """Begin with what looks like the largest, before the directory is taken apart: nothing takes longer."""
+        self._archive = archive
+        guess = archive.guess_largest(suffix.encode() for suffix in PE_SUFFIXES)
+        if guess is not None and guess.usize < archive.limits.ratio_from:
+            self._guess = guess, self._crew.begin(lambda: None if self._guessed_wrong else self._read(guess))
+
+    def begin(self, archive: Archive) -> None:
+        """Begin with the largest, before anything else is known of the wheel, unless it was foreseen."""
+        self._archive = archive
+        images = (member for member in archive.members if member.name.endswith(PE_SUFFIXES))
         first = max(images, key=attrgetter("usize"), default=None)
-        if first is not None and self._archive.find(first.name) is first:  # not the second of two with one name
-            self._early[first.name] = crew.begin(lambda: self._read(first))
+        if first is None or archive.find(first.name) is not first:  # the second of two with one name
+            return
+        if self._guess is not None and self._guess[0] == first and not archive.why_refused(first):
+            self._early[first.name] = self._guess[1]
+        else:
+            self._guessed_wrong = True
+            self._early[first.name] = self._crew.begin(lambda: self._read(first))
 
     @property
     def under_way(self) -> bool:
         """Whether the largest is still being read."""
         return not all(task.done for task in self._early.values())
 
-    def start(self, crew: Crew) -> Callable[[ViewFile], Task[ImageFacts | None]]:
-        """Return what has a file of a view read."""
-
-        def start(file: ViewFile) -> Task[ImageFacts | None]:
-            own = file.layer is Layer.SUBJECT
-            return (self._early.get(file.origin) if own else None) or crew.begin(lambda: self._read_file(file))
-
-        return start
+    def start(self, file: ViewFile) -> Task[ImageFacts | None]:
+        """Have a file of a view read."""
+        own = file.layer is Layer.SUBJECT
+        return (self._early.get(file.origin) if own else None) or self._crew.begin(lambda: self._read_file(file))
 
     def _read_file(self, file: ViewFile) -> ImageFacts | None:
         member = self._archive.find(file.origin) if file.layer is Layer.SUBJECT else None
@@ -164,5 +198,5 @@ class _Images:
             return None
         digest = reading.finish()
         if digest is not None:
-            self.digests[member.entry] = digest
+            self._digests[member.entry] = digest
         return facts
