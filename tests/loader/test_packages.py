@@ -9,7 +9,7 @@ from wheelfix.loader.packages import extension_modules, module_name, package_loa
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
-from wheelfix.model import Driver, LoadEvent, Missing, OwnedBy, PythonRuntime, System, VcRedist
+from wheelfix.model import Driver, LoadEvent, Machine, Missing, OwnedBy, PythonRuntime, System, VcRedist
 from wheelfix.pe.forge import forge_dll
 
 SITE = "Lib/site-packages/"
@@ -99,6 +99,25 @@ def test_what_cffi_may_lack_is_no_failure():
     }
     (event,) = package_loads(make_view(files), Profile()).events
     assert event.guarded
+
+
+def test_of_namesakes_for_several_processors_the_fitting_one_is_loaded():
+    """As in clr_loader, whose code asks how large a pointer is."""
+    code = (
+        "arch = 'amd64' if sys.maxsize > 2**32 else 'x86'\n"
+        "if sys.maxsize > 2**32:\n    arch = 'amd64'\nelse:\n    arch = 'x86'\n"
+        "ffi.dlopen(os.path.join(os.path.dirname(__file__), 'dlls', arch, 'Loader.dll'))\n"
+    )
+    files = {
+        f"{SITE}pkg/__init__.py": code,
+        f"{SITE}pkg/dlls/amd64/Loader.dll": forge_dll("Loader.dll"),
+        f"{SITE}pkg/dlls/x86/Loader.dll": forge_dll("Loader.dll", machine=Machine.X86),
+    }
+    view = make_view(files)
+    assert [event.path for event in package_loads(view, Profile()).events] == [f"{SITE}pkg/dlls/amd64/Loader.dll"]
+    assert resolve(view, Profile()).first_failure is None
+    only = {path: data for path, data in files.items() if "amd64" not in path}
+    assert resolve(make_view(only), Profile()).first_failure.code == 193
 
 
 def test_load_order_files_of_delvewheel_are_loads():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.pathcode import WORDS, read_path_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
-from wheelfix.model import LoadEvent, fold
+from wheelfix.model import Image, LoadEvent, fold
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def package_loads(view: FileView, profile: Profile) -> PackageLoads:
         code = read_path_code(source, path)
         added.update(dict.fromkeys(folder for folder in code.added if view.in_folder(folder)))
         for target in code.loaded:
-            found = _files_meant(view, target, path)
+            found = tuple(_for_this_processor(view, file, profile) for file in _files_meant(view, target, path))
             for file in found:
                 guarded = target in code.guarded and (file not in loaded or loaded[file].guarded)
                 loaded[file] = LoadEvent(file, "cffi" if target in code.cffi else "code", guarded=guarded)
@@ -113,6 +113,17 @@ def _files_meant(view: FileView, target: str, code: str) -> tuple[str, ...]:
         return tuple(path for path in view.in_folder(folder) if fnmatch.fnmatchcase(fold(base_name(path)), fold(name)))
     beside = view.find(parent(code), name)
     return (beside,) if beside else ()
+
+
+def _for_this_processor(view: FileView, path: str, profile: Profile) -> str:
+    """The file itself, or its namesake for the target's processor: code chooses, in ways that we cannot follow."""
+    image = view.image(path)
+    if isinstance(image, Image) and image.machine is not profile.machine:
+        for other in view.image_paths:
+            twin = view.image(other) if fold(base_name(other)) == fold(base_name(path)) else None
+            if isinstance(twin, Image) and twin.machine is profile.machine:
+                return other
+    return path
 
 
 def _load_orders(view: FileView) -> Iterator[str]:
