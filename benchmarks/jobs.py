@@ -215,6 +215,7 @@ def repair_big(bench: Bench) -> Job:
     words = ("repair", "--locked", lock, "--trust-record", "-w", "out", "-q")
     targets = (
         Target("1.5 times cp", copy.title, within=1.5),
+        Target("1.5 times cp with the same safety", safe.title, within=1.5),
         Target("no more than 120 MB", memory_mb=120),
     )
     contenders = (bench.wheelfix("repair --locked --trust-record", *words), copy, safe)

@@ -8,7 +8,7 @@ import pickle
 
 import pytest
 
-from wheelfix.values import asdict, dataclass, field, is_value, replace
+from wheelfix.values import as_tree, dataclass, field, is_value, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,6 @@ def test_the_standard_tools_know_them() -> None:
     assert dataclasses.is_dataclass(Point)
     assert dataclasses.replace(Deep(1), z=4) == Deep(1, z=4)
     assert [(one.name, one.type) for one in dataclasses.fields(Tally)] == [("count", "int"), ("secret", "str")]
-    assert asdict(Basket("a", ["x"])) == dataclasses.asdict(Basket("a", ["x"]))
     assert is_value(Point)
     assert is_value(Point(1))
     assert not is_value("x")
@@ -129,6 +128,20 @@ def test_the_standard_tools_know_them() -> None:
     match Point(3, 4):
         case Point(x, y):
             assert (x, y) == (3, 4)
+
+
+def test_a_tree_is_what_json_has() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Shape:
+        name: str
+        points: tuple[Point, ...] = ()
+        marks: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    assert as_tree(Shape("a", (Point(1, 2),), {"b": (3,)})) == {
+        "name": "a",
+        "points": [{"x": 1, "y": 2, "remark": "", "shade": ""}],
+        "marks": {"b": [3]},
+    }
 
 
 def test_there_is_no_room_for_other_attributes() -> None:

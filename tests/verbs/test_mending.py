@@ -90,13 +90,18 @@ def test_an_unsafe_name_is_never_written(wheel, tmp_path):
     assert not (tmp_path / "evil.dll").exists()
 
 
-def test_a_damaged_member_is_found_and_not_passed_on(wheel, tmp_path):
+def damage(wheel, member):
+    """Turn a byte of a member's packed data."""
     with zipfile.ZipFile(wheel) as archive:
-        entry = archive.getinfo("pkg/data.txt")
+        entry = archive.getinfo(member)
         offset = entry.header_offset + 30 + len(entry.filename) + 3
     data = bytearray(wheel.read_bytes())
     data[offset] ^= 0xFF
     wheel.write_bytes(bytes(data))
+
+
+def test_a_damaged_member_is_found_and_not_passed_on(wheel, tmp_path):
+    damage(wheel, "pkg/data.txt")
     with pytest.raises(CannotRepair, match=r"pkg/data\.txt"):
         run(wheel, options(tmp_path))
 
@@ -145,12 +150,7 @@ def test_a_hash_that_turns_out_wrong_while_the_wheel_is_written_is_put_right(dry
 def test_what_is_damaged_is_named_also_where_something_else_is_missing(tmp_path):
     story = kepler_cu117()
     wheel = write_wheel(story, tmp_path / "dist")
-    with zipfile.ZipFile(wheel) as archive:
-        entry = archive.getinfo("torch/version.py")
-        offset = entry.header_offset + 30 + len(entry.filename) + 3
-    data = bytearray(wheel.read_bytes())
-    data[offset] ^= 0xFF
-    wheel.write_bytes(bytes(data))
+    damage(wheel, "torch/version.py")
     with pytest.raises(CannotRepair) as caught:
         run(wheel, options(tmp_path))
     assert any("torch/version.py" in reason for reason in caught.value.reasons)

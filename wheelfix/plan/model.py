@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from wheelfix.errors import InputError
-from wheelfix.values import asdict, dataclass, is_value
+from wheelfix.values import as_tree, dataclass, is_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -162,14 +162,8 @@ class Plan:
     def to_json(self) -> dict[str, Json]:
         """The plan as JSON values."""
         tree: dict[str, Json] = {"schema": SCHEMA}
-        tree.update(_plain(asdict(self)))
+        tree.update(as_tree(self))
         return tree
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def plan_from_json(tree: object, where: str) -> Plan:
