@@ -245,7 +245,7 @@ def add_mkl(bench: Bench) -> Job:
 
 
 def add_cuda(bench: Bench) -> Job:
-    """GPU code that is packed already, on which zlib-ng gains least."""
+    """GPU code that is packed already, in which hardly anything repeats."""
     material = bench.material
     return add_folder(bench, "add-folder-gpu", "CUDA", material.needs_cuda(), material.cuda_folder())
 

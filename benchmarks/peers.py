@@ -45,7 +45,7 @@ class Tools:
             [self.python(), "-m", "pip", "list", "--disable-pip-version-check", "--format", "freeze"],
             check=True, capture_output=True, text=True, env=clean_environment(),
         ).stdout  # fmt: skip
-        wanted = ("wheelfix", "delvewheel", "wheel", "repairwheel", "pefile", "zlib-ng")
+        wanted = ("wheelfix", "delvewheel", "wheel", "repairwheel", "pefile", "zlib-ng", "deflate")
         rows = (line.partition("==") for line in listing.splitlines())
         found = {name: version for name, _, version in rows if name in wanted}
         return {"python": sys.version.split()[0], **found}

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from wheelfix.archive import codec
+from wheelfix.archive import codec, pieces
 from wheelfix.errors import UsageError
 
 DATA = b"some text that repeats, some text that repeats\n" * 500
@@ -15,7 +15,7 @@ DATA = b"some text that repeats, some text that repeats\n" * 500
 @pytest.fixture(params=codec.NAMES)
 def name(request: pytest.FixtureRequest) -> str:
     """Each compressor that is installed."""
-    if codec._module(request.param) is None:
+    if not codec._version(request.param):
         pytest.skip(f"{request.param} is not installed")
     return str(request.param)
 
@@ -33,11 +33,21 @@ def test_names_versions_and_methods(name: str) -> None:
     assert compressor.version[0].isdigit()
     assert codec.Compressor.choose(name, "7").level == 7
     assert codec.Compressor.choose(name).method == codec.DEFLATED
-    assert codec.Compressor.choose(name, "auto").level == {"zlib-ng": 5, "zlib": 6}[name]
+    assert codec.Compressor.choose(name, "auto").level == {"mixed": 5, "zlib-ng": 5, "zlib": 6}[name]
 
 
 def test_the_best_one_at_hand_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codec, "_module", lambda name: zlib if name == "zlib" else None)
+    pytest.importorskip("zlib_ng")
+    monkeypatch.setattr(pieces, "version", lambda: "1.2")
+    assert codec.Compressor.choose().name == "mixed"
+    assert codec.Compressor.choose().version.endswith("+deflate1.2")
+    assert codec.Compressor.choose(level=9).name == "zlib-ng", "it does not keep to a level"
+    monkeypatch.setattr(pieces, "version", lambda: "")
+    assert codec.Compressor.choose().name == "zlib-ng"
+    with pytest.raises(UsageError, match="is not installed") as caught:
+        codec.Compressor.choose("mixed")
+    assert caught.value.hint == "pip install zlib-ng deflate"
+    monkeypatch.setattr(codec, "_zlib_ng", lambda: None)
     assert codec.Compressor.choose().name == "zlib"
     with pytest.raises(UsageError, match="is not installed"):
         codec.Compressor.choose("zlib-ng")
@@ -68,6 +78,14 @@ def test_nonsense_is_refused(name: str, level: int | str) -> None:
 )
 def test_inflating_at_once(data: bytes, size: int, expected: bytes | None) -> None:
     assert codec.inflate_whole(data, size) == expected
+
+
+def test_inflating_what_refers_to_bytes_before_it() -> None:
+    maker = zlib.compressobj(6, zlib.DEFLATED, -15, zdict=DATA)
+    packed = maker.compress(DATA) + maker.flush()
+    assert codec.inflate_whole(packed, len(DATA), DATA) == DATA
+    assert codec.inflate_whole(packed, len(DATA), memoryview(DATA)) == DATA
+    assert codec.inflate_whole(packed, len(DATA)) is None
 
 
 def test_a_stream_that_is_too_long_and_then_damaged() -> None:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import random
 import zlib
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
+from wheelfix.archive import codec
+from wheelfix.archive.deflate import BLOCK
+from wheelfix.archive.edition import Edition, NewMember
 from wheelfix.archive.readback import read_back
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.writer import write_wheel
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from wheelfix.archive.writer import Draft
 
 
 def test_a_right_wheel(tmp_path: Path) -> None:
@@ -41,3 +51,40 @@ def test_no_record(tmp_path: Path) -> None:
     path = tmp_path / "pkg-1.0-py3-none-any.whl"
     path.write_bytes(build_zip([Entry(f"{DIST_INFO}/METADATA", b"")]))
     assert read_back(path).problems == ("RECORD: there is no RECORD",)
+
+
+@pytest.mark.parametrize("name", codec.NAMES)
+def test_blocks_are_looked_at_one_by_one(tmp_path: Path, name: str) -> None:
+    """What is whole is found to be, and every block that is not; with and without knowing where blocks end."""
+    if not codec._version(name):
+        pytest.skip(f"{name} is not installed")
+    chance = random.Random(1)
+    data = bytes(chance.choices(range(64), k=BLOCK)) + bytes(chance.choices(range(200), k=BLOCK)) + b"the end" * 99
+    source = write_wheel_by_hand(tmp_path, [Entry("a.txt", b"a")])
+    found: list[tuple[str, ...]] = []
+
+    def check(draft: Draft) -> None:
+        draft.ready()
+        cuts = draft.cuts["x.dll"]
+        assert len(cuts) == 3
+        with Archive.open(draft.path) as archive:
+            member = archive.find("x.dll")
+            assert member is not None
+            at, size = archive.data_span(member)
+        assert sum(cuts) == size
+        whole = draft.path.read_bytes()
+        places = [at + cuts[0] // 2, at + cuts[0] + cuts[1] // 2, at + size - 2]
+        for place in (None, *places):
+            spoilt = bytearray(whole)
+            if place is not None:
+                spoilt[place] ^= 0x55
+            draft.path.write_bytes(spoilt)
+            for known in (draft.cuts, {}):
+                found.append(read_back(draft.path, ["x.dll"], cuts=known).damaged)
+        draft.path.write_bytes(whole)
+
+    edition = Edition(DIST_INFO, add=(NewMember("x.dll", data=data),))
+    with Archive.open(source) as archive:
+        write_wheel(archive, tmp_path / "out.whl", edition, compressor=codec.Compressor.choose(name), check=check)
+    assert found[:2] == [(), ()]
+    assert all(len(damaged) == 1 and damaged[0].startswith("x.dll: ") for damaged in found[2:])

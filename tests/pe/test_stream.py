@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.pe import stream
-from wheelfix.pe.stream import FileSource, InflatedSource, MemorySource, StoredSource, chunks
+from wheelfix.pe.stream import FileSource, InflatedSource, MemorySource, PassingSource, StoredSource, chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,3 +211,28 @@ def test_the_last_user_closes_the_file(tmp_path: Path) -> None:
     del file
     gc.collect()
     assert handle.closed
+
+
+@given(st.binary(max_size=300), st.lists(st.tuples(st.integers(0, 350), st.integers(0, 350)), max_size=8))
+def test_bytes_go_past_once_and_in_order(data: bytes, reads: list[tuple[int, int]]) -> None:
+    gone = bytearray()
+    source = PassingSource(MemorySource(data), gone.extend)
+    assert source.size == len(data)
+    for offset, length in reads:
+        assert source.read_at(offset, length) == data[offset : offset + length]
+        assert gone == data[: len(gone)]
+        assert len(gone) >= min(offset + length if length else 0, len(data))
+    source.finish()
+    assert gone == data
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_what_is_only_passed_is_not_remembered_and_still_there() -> None:
+    """A reader who jumps ahead leaves a gap behind him; who goes back into it gets the right bytes."""
+    data = mixed(100_000)
+    source = inflated(deflate(data), len(data), cache=5000)
+    assert source.read_at(0, 10) == data[:10]
+    assert source.read_at(90_000, 10) == data[90_000:90_010]
+    assert sum(len(chunk) for _, chunk in source._recent) <= 5000 + 2048
+    for offset in (89_000, 50_000, 10, 0, 86_000):
+        assert source.read_at(offset, 300) == data[offset : offset + 300]

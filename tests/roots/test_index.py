@@ -223,3 +223,19 @@ def test_a_file_that_is_read_whole_has_the_facts_that_are_read_one_by_one(tmp_pa
         return found[1:] if whole else found
 
     assert facts(whole=True) == facts(whole=False)
+
+
+@pytest.mark.parametrize("cut", [None, 40_000, 300, 0], ids=["whole", "cut", "cut in its head", "empty"])
+def test_so_has_a_file_on_the_disk(tmp_path: Path, cut: int | None) -> None:
+    data = dll("a.dll", "hello", size=50_000)
+    (tmp_path / "a.dll").write_bytes(data[:cut])
+
+    def facts(*, whole: bool) -> list[str]:
+        with RootIndex([named_root(tmp_path, HOST)]) as index:
+            (file,) = index.candidates("a.dll")
+            if whole:
+                index.read_whole(file)
+            return [repr(index.signature(file)), repr(index.version(file)), index.sha256(file)]
+
+    assert facts(whole=True) == facts(whole=False)
+    assert facts(whole=True)[2] == hashlib.sha256(data[:cut]).hexdigest()

@@ -20,11 +20,10 @@ from wheelfix.errors import CannotRepair, EnvironmentFailure
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from wheelfix.archive.deflate import Deflating, Packed
+    from wheelfix.archive.deflate import Packed, Packing
     from wheelfix.archive.members import Member
     from wheelfix.archive.output import AtomicFile
     from wheelfix.archive.reader import Archive
-    from wheelfix.model import ByteSource
 
 _LEVEL_FLAGS = 0x0006
 _RUN = 16 << 20
@@ -115,21 +114,19 @@ class Assembly:
             self._out.copy_from(archive, start, end - start, self._progress)
             self.copied += end - start
 
-    def add(self, header: Header, source: ByteSource, deflating: Deflating, what: str, *, hashed: bool) -> Packed:
+    def add(self, header: Header, packing: Packing) -> Packed:
         """Append new bytes, compressed unless that would not make them smaller."""
         start = self._out.position
         # The header is written twice: now for its length, and again when sizes and CRC are known.
-        draft = header.with_data(method=codec.DEFLATED, crc=0, csize=0, usize=source.size)
-        stored = deflating.compressor.method == codec.STORED
+        draft = header.with_data(method=codec.DEFLATED, crc=0, csize=0, usize=packing.source.size)
         self._out.write(draft.local())
         data = self._out.position
-        pack = deflating.store if stored else deflating.pack
-        packed = pack(source, self._write, what, hashed=hashed)
-        if not stored and packed.method == codec.DEFLATED and packed.csize >= packed.usize:
+        packed = packing.write(self._write)
+        if packed.method == codec.DEFLATED and packed.csize >= packed.usize:
             self._out.rewind(data)
-            again = deflating.store(source, self._write, what, hashed=hashed)
+            again = packing.store(self._write)
             if (again.crc, again.sha256) != (packed.crc, packed.sha256):
-                raise EnvironmentFailure(f"{what} changed while it was read")
+                raise EnvironmentFailure(f"{packing.what} changed while it was read")
             packed = again
         final = header.with_data(method=packed.method, crc=packed.crc, csize=packed.csize, usize=packed.usize)
         self._out.patch(start, final.local())

@@ -19,8 +19,12 @@ from wheelfix.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from wheelfix.archive.reader import Archive, Member
+
+    Chunks: TypeAlias = Callable[[Member], Iterator[bytes | memoryview]]
+    """Gives a member's bytes piece by piece; InputError if they are not what they should be."""
 
 _SMALL = 512 << 10
 _BATCH = 2 << 20
@@ -94,10 +98,12 @@ def digests(
     progress: Callable[[int], None] | None = None,
     stop: threading.Event | None = None,
     known: Mapping[int, Digest] | None = None,
+    chunks: Chunks | None = None,
 ) -> dict[int, Digest]:
     """Return the digest of each member by its ``entry``; a damaged member gives a digest with an error.
 
     ``known`` are digests that somebody else has already; a member among them is not read again.
+    ``chunks`` unpacks the larger ones, if somebody has a better way than the archive itself.
     ``algorithms`` names the algorithm for a member's name where it is not sha256; ``progress`` is told unpacked bytes;
     ``stop`` ends the work early, without the digests that are not there yet.
     """
@@ -122,7 +128,7 @@ def digests(
                     batch = next(work, None)
                 if batch is None:
                     return
-                done = _digest_batch(archive, batch, wanted, stop)
+                done = _digest_batch(archive, batch, wanted, stop, chunks)
                 with lock:
                     found.update((digest.member.entry, digest) for digest in done)
                     if progress is not None:
@@ -150,7 +156,7 @@ def digest_work(archive: Archive, members: Iterable[Member]) -> Iterator[Generat
 
 def _digest_steps(archive: Archive, batch: list[Member]) -> Generator[None, None, list[Digest]]:
     if len(batch) == 1:
-        return [(yield from _stream_steps(archive, batch[0], "sha256"))]
+        return [(yield from _stream_steps(archive.chunks, batch[0], "sha256"))]
     return _digest_batch(archive, batch, {}, None)
 
 
@@ -188,10 +194,14 @@ def _plan(members: Sequence[Member]) -> Iterator[list[Member]]:
 
 
 def _digest_batch(
-    archive: Archive, batch: list[Member], algorithms: Mapping[str, str], stop: threading.Event | None
+    archive: Archive,
+    batch: list[Member],
+    algorithms: Mapping[str, str],
+    stop: threading.Event | None,
+    chunks: Chunks | None = None,
 ) -> list[Digest]:
     if len(batch) == 1:
-        return [_digest_streaming(archive, batch[0], algorithms.get(batch[0].name, "sha256"), stop)]
+        return [_digest_streaming(archive, batch[0], algorithms.get(batch[0].name, "sha256"), stop, chunks)]
     start = batch[0].header_offset
     window = archive.read_at(start, batch[-1].header_offset + batch[-1].csize + 4096 - start)
     return [_digest_small(archive, member, window, start, algorithms.get(member.name, "sha256")) for member in batch]
@@ -212,8 +222,14 @@ def _digest_small(archive: Archive, member: Member, window: bytes, start: int, a
     return _digest_streaming(archive, member, algorithm)
 
 
-def _digest_streaming(archive: Archive, member: Member, algorithm: str, stop: threading.Event | None = None) -> Digest:
-    steps = _stream_steps(archive, member, algorithm)
+def _digest_streaming(
+    archive: Archive,
+    member: Member,
+    algorithm: str,
+    stop: threading.Event | None = None,
+    chunks: Chunks | None = None,
+) -> Digest:
+    steps = _stream_steps(chunks or archive.chunks, member, algorithm)
     while stop is None or not stop.is_set():
         try:
             next(steps)
@@ -223,10 +239,10 @@ def _digest_streaming(archive: Archive, member: Member, algorithm: str, stop: th
     return Digest(member, algorithm, error="interrupted")
 
 
-def _stream_steps(archive: Archive, member: Member, algorithm: str) -> Generator[None, None, Digest]:
+def _stream_steps(chunks: Chunks, member: Member, algorithm: str) -> Generator[None, None, Digest]:
     total, step = hashlib.new(algorithm), 0
     try:
-        for chunk in archive.chunks(member):
+        for chunk in chunks(member):
             total.update(chunk)
             step += len(chunk)
             if step >= _STEP:

@@ -34,7 +34,7 @@ _ADVISE: Callable[[int, int, int, int], None] | None = getattr(os, "posix_fadvis
 _DO_NOT_NEED: int = getattr(os, "POSIX_FADV_DONTNEED", 0)
 _SENDFILE: Callable[[int, int, int, int], int] | None = getattr(os, "sendfile", None)
 _STEP = 32 << 20
-_BUFFER = 1 << 20
+_BUFFER, _LARGE = 1 << 20, 256 << 10
 _NOT_SUPPORTED = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF, errno.ENOTSUP}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} if hasattr(errno, "EDQUOT") else {errno.ENOSPC, errno.EFBIG}
 
@@ -101,6 +101,11 @@ class AtomicFile:
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append bytes; small ones are gathered first."""
+        if len(data) >= _LARGE:
+            self._flush()
+            self._write_at(self.position, data)
+            self.position += len(data)
+            return
         self.position += len(data)
         self._buffer += data
         if len(self._buffer) >= _BUFFER:
@@ -112,7 +117,7 @@ class AtomicFile:
             data, self._buffer = self._buffer, bytearray()
             self._write_at(self.position - len(data), data)
 
-    def _write_at(self, offset: int, data: bytes | bytearray) -> None:
+    def _write_at(self, offset: int, data: bytes | bytearray | memoryview) -> None:
         view, start = memoryview(data), offset
         with _environment(self.target):
             while view:
@@ -123,7 +128,7 @@ class AtomicFile:
     def _write_out(self, position: int, length: int) -> None:
         """Have the system begin to put these bytes on the disk, so that little is left for the end to wait for."""
         self._lasting = False
-        if _ADVISE is not None and length >= _BUFFER:
+        if _ADVISE is not None and length >= _LARGE:
             with contextlib.suppress(OSError):  # it is no more than advice
                 _ADVISE(self._descriptor, position, length, _DO_NOT_NEED)
 

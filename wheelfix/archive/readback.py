@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.archive import codec, pieces
 from wheelfix.archive.conformance import check_archive
+from wheelfix.archive.deflate import BLOCK, WINDOW
 from wheelfix.archive.hashing import digests
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import MAX_SIZE, Record, check_record, encode_digest, record_member
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
-    from wheelfix.archive.members import Limits
+    from wheelfix.archive.hashing import Chunks
+    from wheelfix.archive.members import Limits, Member
     from wheelfix.archive.record import Rendered
 
 
@@ -53,12 +56,14 @@ def read_back(
     written: Rendered | None = None,
     known: frozenset[str] = frozenset(),
     ready: Callable[[], None] | None = None,
+    cuts: Mapping[str, Sequence[int]] | None = None,
 ) -> ReadBack:
     """Return what is wrong with the wheel at ``path``; the members named in ``new`` are unpacked and hashed again.
 
     ``written`` is the RECORD that should be there: if its very bytes are found, they need not be parsed. ``known`` are
     names that are in order: if there are no others, they need not be looked at. ``ready`` returns when all members have
-    been copied, which may still be going on while directory and RECORD are read.
+    been copied, which may still be going on while directory and RECORD are read. ``cuts`` says of new members into how
+    many bytes each of their blocks was packed.
     """
     with Archive.open(path, limits, known) as archive:
         own = record_member(archive)
@@ -73,7 +78,7 @@ def read_back(
         stale: set[str] = set()
         if ready is not None:
             ready()
-        found = digests(archive, members, jobs=jobs)
+        found = digests(archive, members, jobs=jobs, chunks=_by_block(archive, cuts or {}))
         for member in members:
             digest, row = found[member.entry], rows.get(member.name)
             if digest.error:
@@ -83,3 +88,33 @@ def read_back(
                 stale.add(member.name)
                 damaged.append(f"{member.name}: its sha256 is not what RECORD says")
         return ReadBack(check_archive(archive), faults, tuple(damaged), unreadable, frozenset(stale))
+
+
+def _by_block(archive: Archive, cuts: Mapping[str, Sequence[int]]) -> Chunks:
+    """A way to unpack members of which somebody knows where their blocks end: faster, and as strict as any."""
+
+    def chunks(member: Member) -> Iterator[bytes | memoryview]:
+        own = cuts.get(member.name, ())
+        if len(own) > 1 and sum(own) == member.csize and pieces.version():
+            return _blocks(archive, member, own)
+        return archive.chunks(member)
+
+    return chunks
+
+
+def _blocks(archive: Archive, member: Member, cuts: Sequence[int]) -> Iterator[memoryview]:
+    at, crc, before = archive.data_span(member)[0], 0, memoryview(b"")
+    for index, length in enumerate(cuts):
+        packed = archive.read_at(at, length)
+        if index + 1 < len(cuts):
+            block = pieces.unpack_piece(packed, before, BLOCK)
+        else:  # what comes after the end of the stream is seen by zlib alone
+            whole = codec.inflate_whole(packed, member.usize - index * BLOCK, before)
+            block = memoryview(whole) if whole is not None else None
+        if block is None:
+            raise archive.unreadable(member, f"its deflate stream is damaged in block {index + 1} of {len(cuts)}")
+        crc = codec.crc32(block, crc)
+        yield block
+        at, before = at + length, block[-WINDOW:]
+    if crc != member.crc:
+        raise archive.unreadable(member, f"its CRC is {crc:08x} instead of {member.crc:08x}")

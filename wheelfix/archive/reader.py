@@ -163,14 +163,14 @@ class Archive:
         """Return where the member's packed bytes are in the file, and how many; InputError if it cannot be read."""
         reason = self._refused.get(member.entry)
         if reason:
-            raise self._unreadable(member, reason)
+            raise self.unreadable(member, reason)
         header = self.read_at(member.header_offset, LOCAL.size)
         if len(header) < LOCAL.size or header[:4] != b"PK\x03\x04":
-            raise self._unreadable(member, f"there is no header at {member.header_offset}")
+            raise self.unreadable(member, f"there is no header at {member.header_offset}")
         *_, name_length, extra_length = LOCAL.unpack(header)
         offset = member.header_offset + LOCAL.size + name_length + extra_length
         if offset + member.csize > self.directory_at:
-            raise self._unreadable(member, "its data run into the directory")
+            raise self.unreadable(member, "its data run into the directory")
         return offset, member.csize
 
     def reader(self, member: Member) -> Callable[[int, int], bytes]:
@@ -202,9 +202,9 @@ class Archive:
             crc = codec.crc32(piece, crc)
             yield piece
         if total != member.usize:
-            raise self._unreadable(member, f"it unpacks to {total} bytes instead of {member.usize}")
+            raise self.unreadable(member, f"it unpacks to {total} bytes instead of {member.usize}")
         if crc != member.crc:
-            raise self._unreadable(member, f"its CRC is {crc:08x} instead of {member.crc:08x}")
+            raise self.unreadable(member, f"its CRC is {crc:08x} instead of {member.crc:08x}")
 
     def unchecked_chunks(self, member: Member) -> Iterator[bytes]:
         """Give the member's unpacked bytes without adding up their CRC; never more than its size and one piece."""
@@ -213,7 +213,7 @@ class Archive:
             while left:
                 piece = self.read_at(start, min(left, _CHUNK))
                 if not piece:
-                    raise self._unreadable(member, "the file ends within its data")
+                    raise self.unreadable(member, "the file ends within its data")
                 start, left = start + len(piece), left - len(piece)
                 yield piece
             return
@@ -226,22 +226,22 @@ class Archive:
             try:
                 piece = unpacker.decompress(data, _CHUNK * 4)
             except codec.inflate_error() as exc:
-                raise self._unreadable(member, f"its deflate stream is damaged ({exc})") from exc
+                raise self.unreadable(member, f"its deflate stream is damaged ({exc})") from exc
             if hungry and not data and not piece and not unpacker.eof:
                 whole = produced >= member.usize
-                raise self._unreadable(member, f"its deflate stream {'has no end' if whole else 'is cut short'}")
+                raise self.unreadable(member, f"its deflate stream {'has no end' if whole else 'is cut short'}")
             produced += len(piece)
             if produced > member.usize:
-                raise self._unreadable(member, f"it unpacks to more than its {member.usize} bytes")
+                raise self.unreadable(member, f"it unpacks to more than its {member.usize} bytes")
             if piece:
                 yield piece
         if left or unpacker.unused_data:
-            raise self._unreadable(member, "bytes follow the end of its deflate stream")
+            raise self.unreadable(member, "bytes follow the end of its deflate stream")
 
     def read(self, member: Member, limit: int = _DEFAULT_READ_LIMIT) -> bytes:
         """Return the member's unpacked bytes; InputError if there are more than ``limit`` or they are damaged."""
         if member.usize > limit:
-            raise self._unreadable(member, f"it has {member.usize} bytes, more than the {limit} that are read at once")
+            raise self.unreadable(member, f"it has {member.usize} bytes, more than the {limit} that are read at once")
         return b"".join(self.chunks(member))
 
     def check_unchanged(self) -> None:
@@ -262,7 +262,8 @@ class Archive:
         """Return why the member is not read, or nothing."""
         return self._refused.get(member.entry, "")
 
-    def _unreadable(self, member: Member, because: str) -> InputError:
+    def unreadable(self, member: Member, because: str) -> InputError:
+        """Return the error for a member whose bytes cannot be had."""
         return InputError(f"{self.path}: cannot read {member.name!r}", because=because, hint="the wheel is damaged")
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import stat
 import threading
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive import codec
 from wheelfix.archive.assembly import Assembly
@@ -21,17 +22,18 @@ from wheelfix.archive.headers import UNIX, Header
 from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.record import Rendered, Row, encode_digest, render
 from wheelfix.errors import CannotRepair, EnvironmentFailure
-from wheelfix.values import dataclass
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from wheelfix.archive.deflate import Packing
     from wheelfix.archive.members import Member
     from wheelfix.archive.reader import Archive
     from wheelfix.model import ByteSource
 
-__all__ = ["Added", "Edition", "NewMember", "Written", "write_wheel"]
+__all__ = ["Added", "Draft", "Edition", "NewMember", "Written", "write_wheel"]
 
 _DEFAULT_MODE = stat.S_IFREG | 0o644
 
@@ -45,6 +47,21 @@ class Added:
     """In hexadecimal."""
     size: int
     packed_size: int
+    cuts: tuple[int, ...] = ()
+    """Into how many bytes each of its blocks was packed, if that was done here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A wheel that has all its members and not yet its name."""
+
+    path: Path
+    """Its temporary name."""
+    record: Rendered
+    cuts: Mapping[str, tuple[int, ...]]
+    """Of new members that were packed here: into how many bytes each of their blocks."""
+    ready: Callable[[], None]
+    """Returns when everything that is still being copied is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +85,13 @@ def write_wheel(
     compressor: codec.Compressor | None = None,
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
-    check: Callable[[Path, Rendered, Callable[[], None]], None] | None = None,
+    check: Callable[[Draft], None] | None = None,
     check_hashes: bool = False,
 ) -> Written:
     """Write the new edition of a wheel to ``target``, whole or not at all.
 
     CannotRepair if the edition makes no valid wheel; EnvironmentFailure if the disk, or an input that changed, stops
-    us. ``progress`` is told how many bytes were written. ``check`` gets the wheel under its temporary name, its RECORD,
-    and a function that returns when all members are there; what it raises keeps the wheel from getting its own name.
+    us. ``progress`` is told how many bytes were written. What ``check`` raises keeps the wheel from getting its name.
     With ``check_hashes`` it also holds new members against their rows, so that those whose hash is known need not be
     hashed here as well.
     """
@@ -91,13 +107,13 @@ def write_wheel(
         assembly = Assembly(out, progress)
         adding = _Adding(assembly, deflating, stamp, arrangement.replaced, trusting=check_hashes)
         assembly.copy_members(source, arrangement.kept_first, edition.rename)
-        added = [adding.add(new) for new in arrangement.new_first]
+        added = adding.add(arrangement.new_first)
         assembly.copy_members(source, arrangement.kept_last, edition.rename)
-        added += [adding.add(new) for new in arrangement.new_last]
+        added += adding.add(arrangement.new_last)
         added = hashing.complete(added)
         rows = _rows(edition, arrangement, made, added)
         record = Rendered(render(rows), rows)
-        adding.add(NewMember(f"{edition.dist_info}/RECORD", data=record.data))
+        adding.add([NewMember(f"{edition.dist_info}/RECORD", data=record.data)])
         size = assembly.close()
         out.hand_over()
 
@@ -107,7 +123,7 @@ def write_wheel(
                 archive.check_unchanged()
 
         if check is not None:
-            check(out.path, record, ready)
+            check(Draft(out.path, record, {new.name: new.cuts for new in added}, ready))
         else:
             ready()
         out.commit()
@@ -165,24 +181,45 @@ class _Adding:
         self._replaced = replaced
         self._trusting = trusting
 
-    def add(self, new: NewMember) -> Added:
-        """Append one new member; the hash of a packed one is only what the plan says, if anything.
+    def add(self, members: Iterable[NewMember]) -> list[Added]:
+        """Append new members one after the other, while those that follow are being packed already."""
+        added: list[Added] = []
+        begun: deque[_Begun] = deque()
+        with contextlib.ExitStack() as opened:
+            for new in members:
+                begun.append(self._begin(new))
+                opened.push(begun[-1].opened)
+                if len(begun) > self._deflating.depth:
+                    added.append(self._finish(begun.popleft()))
+            added += map(self._finish, begun)
+        return added
+
+    def _begin(self, new: NewMember) -> _Begun:
+        opened = contextlib.ExitStack()
+        if new.packed is not None and new.packed[1].method == codec.DEFLATED:
+            return _Begun(new, None, opened)
+        source = opened.enter_context(_opened(new))
+        hashed = not (self._trusting and new.sha256)
+        return _Begun(new, self._deflating.begin(source, new.origin, hashed=hashed), opened)
+
+    def _finish(self, begun: _Begun) -> Added:
+        """Append one; the hash of a packed one is only what the plan says, if anything.
 
         While trusting, so is that of any other for which the plan has one: somebody else looks at it.
         """
-        header = self._header(new)
-        if new.packed is not None and new.packed[1].method == codec.DEFLATED:
+        new, header = begun.new, self._header(begun.new)
+        if begun.packing is None:
+            assert new.packed is not None
             archive, member = new.packed
             data, _ = archive.data_span(member)
             about = {"crc": member.crc, "csize": member.csize, "usize": member.usize}
             self._assembly.copy_packed(archive, member, data, header.with_data(method=codec.DEFLATED, **about))
             return Added(new.name, new.sha256.lower(), member.usize, member.csize)
-        hashed = not (self._trusting and new.sha256)
-        with _opened(new) as source:
-            packed = self._assembly.add(header, source, self._deflating, new.origin, hashed=hashed)
-        found = packed.sha256.hex() if hashed else new.sha256.lower()
+        with begun.opened:
+            packed = self._assembly.add(header, begun.packing)
+        found = packed.sha256.hex() or new.sha256.lower()
         _check_hash(new, found)
-        return Added(new.name, found, packed.usize, packed.csize)
+        return Added(new.name, found, packed.usize, packed.csize, packed.cuts)
 
     def _header(self, new: NewMember) -> Header:
         old = self._replaced.get(new.name)
@@ -190,6 +227,14 @@ class _Adding:
         if old is not None and not new.mode:
             system, attributes = old.create_system, old.external_attr
         return Header(new.name.encode("utf-8"), codec.DEFLATED, 0, 0, 0, self._stamp, attributes, system)
+
+
+class _Begun(NamedTuple):
+    """A new member, how it is being packed if it is not copied, and what to close then."""
+
+    new: NewMember
+    packing: Packing | None
+    opened: contextlib.ExitStack
 
 
 @contextlib.contextmanager
@@ -249,7 +294,7 @@ class _Hashing:
         found = self._future.result()
         for name, (new, _, _) in self._packed.items():
             _check_hash(new, found[name])
-        return [Added(one.name, found.get(one.name, one.sha256), one.size, one.packed_size) for one in added]
+        return [replace(one, sha256=found.get(one.name, one.sha256)) for one in added]
 
 
 def _check_hash(new: NewMember, found: str) -> None:

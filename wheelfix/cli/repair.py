@@ -126,10 +126,13 @@ def add_writing_options(parser: Parser) -> None:
         "--compression",
         metavar="LEVEL",
         default="auto",
-        help="0 to 9, or store, for new members (default: 5 with zlib-ng, 6 with zlib)",
+        help="0 to 9, or store, for new members (default: 5, or 6 with zlib)",
     )
     group.add_argument(
-        "--compressor", choices=("auto", "zlib-ng", "zlib"), default="auto", help="what compresses new members"
+        "--compressor",
+        choices=("auto", "mixed", "zlib-ng", "zlib"),
+        default="auto",
+        help="what compresses new members; mixed is zlib-ng, with libdeflate for what hardly repeats",
     )
     group.add_argument(
         "--trust-record",

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from wheelfix.model import ByteSource
 
-INPUT_STEP, FIRST_STEP = 512 << 10, 128 << 10
+INPUT_STEP, FIRST_STEP = 1 << 20, 128 << 10
 """Compressed bytes fed at once: the thread needs the interpreter after each step, and waits for it if it is busy. The
 first steps are smaller, because many a DLL is not read any further."""
-OUTPUT_STEP, FIRST_OUTPUT = 1 << 20, 512 << 10
+OUTPUT_STEP, FIRST_OUTPUT = 2 << 20, 512 << 10
 """Most bytes that one step may inflate to, so that a stream of zeros stays small in memory."""
 FIRST = 2 << 20
 """Inflated bytes that come in first steps."""
@@ -107,6 +107,36 @@ class MemorySource:
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to ``length`` bytes from ``offset``."""
         return self._data[offset : offset + length] if offset >= 0 and length > 0 else b""
+
+
+class PassingSource:
+    """Bytes that go past somebody, once and in order, as far as they are read; for one reader."""
+
+    def __init__(self, source: ByteSource, tap: Callable[[bytes], object]) -> None:
+        self._source, self._tap = source, tap
+        self._passed = 0
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return self._source.size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``; those before them go past first."""
+        for skipped in chunks(self._source, self._passed, offset):
+            self._pass(skipped)
+        data = self._source.read_at(offset, length)
+        if offset + len(data) > self._passed:
+            self._pass(data[self._passed - offset :])
+        return data
+
+    def finish(self) -> None:
+        """Let the rest go past."""
+        self.read_at(self.size, 0)
+
+    def _pass(self, data: bytes) -> None:
+        self._tap(data)
+        self._passed += len(data)
 
 
 class StoredSource:
@@ -208,7 +238,7 @@ class InflatedSource:
     def _chunk_at(self, offset: int) -> tuple[int, bytes]:
         """Return the chunk that holds ``offset``, and where it begins."""
         while offset >= self._reached:
-            self._step()
+            self._step(offset - self._budget)
         for start, chunk in reversed(self._recent):
             if start <= offset:
                 return start, chunk
@@ -216,13 +246,17 @@ class InflatedSource:
             self._again = _SecondRun(self._packed, self._budget)
         return self._again.chunk_at(offset)
 
-    def _step(self) -> None:
-        """Inflate the next chunk, and remember it."""
+    def _step(self, first: int) -> None:
+        """Inflate the next chunk, and remember it unless it ends before ``first``: then it would soon be forgotten."""
         chunk = self._inflate()
         if self._tap is not None:
             self._tap(chunk)
-        self._recent.append((self._reached, chunk))
-        self._reached += len(chunk)
+        start, self._reached = self._reached, self._reached + len(chunk)
+        if self._reached < first:
+            self._recent.clear()
+            self._remembered = 0
+            return
+        self._recent.append((start, chunk))
         self._remembered += len(chunk)
         while self._remembered > self._budget and len(self._recent) > 1:
             self._remembered -= len(self._recent.popleft()[1])

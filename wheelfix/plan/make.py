@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.archive.codec import Compressor
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from wheelfix.archive.reader import Archive
+    from wheelfix.crew import Task
     from wheelfix.loader.view import FileView
     from wheelfix.model import Finding, MissingDll, Resolution
     from wheelfix.options import RepairOptions
-    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.index import RootFile, RootIndex
     from wheelfix.verbs.examination import ArchiveFacts, Examination
 
 Examine: TypeAlias = "Callable[[FileView, ArchiveFacts], Examination]"
@@ -48,16 +50,18 @@ def make_plan(
 
     ``examine`` looks at the view that the plan would make, as the scan looked at the one that is there.
     """
-    planner = Planner(before, index, options, before.subject.view)
-    planner.run()
-    chosen = tuple(planner.chosen[path] for path in sorted(planner.chosen))
-    mangled = to_mangle(planner, chosen)
     info = before.facts.info
-    mended = replace(info, faults=(), prefix="") if info else None
-    facts = replace(before.facts, info=mended, faults=(), record_faults=())
-    after = examine(planner.view, facts)
+    with Crew(options.scan.jobs) as crew:
+        reading = _Reading(index, crew)
+        planner = Planner(before, index, options, before.subject.view, reading.begin)
+        planner.run()
+        chosen = tuple(planner.chosen[path] for path in sorted(planner.chosen))
+        mangled = to_mangle(planner, chosen)
+        mended = replace(info, faults=(), prefix="") if info else None
+        facts = replace(before.facts, info=mended, faults=(), record_faults=())
+        after = examine(planner.view, facts)
+        reading.finish()
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    _read_sources(chosen, index, options.scan.jobs)
     additions = tuple(_addition(entry, planner, entry.path in mangled) for entry in chosen)
     plan = Plan(
         wheel=reference(archive, before, seal=options.seal),
@@ -141,13 +145,30 @@ def _of_others(after: Examination) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _read_sources(chosen: tuple[Chosen, ...], index: RootIndex, jobs: int) -> None:
-    """Read what the plan tells of each file, several at a time, the largest first."""
-    files = sorted({entry.file for entry in chosen if entry.file is not None}, key=lambda file: (-file.size, file.path))
-    for file in files:
-        index.packed(file)
-    with Crew(jobs) as crew:
-        crew.each(index.read_whole, files)
+class _Reading:
+    """Reads what the plan tells of each file while it is still being made, several at a time, the largest first."""
+
+    def __init__(self, index: RootIndex, crew: Crew) -> None:
+        self._index, self._crew = index, crew
+        self._files: set[RootFile] = set()
+        self._waiting: list[tuple[int, int, RootFile]] = []
+        self._tasks: list[Task[None]] = []
+
+    def begin(self, file: RootFile) -> None:
+        """Have a file read that was chosen."""
+        if file not in self._files:
+            self._files.add(file)
+            self._index.packed(file)
+            heapq.heappush(self._waiting, (-file.size, len(self._files), file))
+            self._tasks.append(self._crew.begin(self._read_largest))
+
+    def _read_largest(self) -> None:
+        self._index.read_whole(heapq.heappop(self._waiting)[-1])
+
+    def finish(self) -> None:
+        """Wait until all of them are."""
+        for task in self._tasks:
+            task.result()
 
 
 def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:

@@ -22,6 +22,8 @@ from wheelfix.roots.outcome import Choice, Conflict, Need, Terms
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from wheelfix.loader.view import FileView
     from wheelfix.model import ImageFacts
     from wheelfix.options import RepairOptions
@@ -58,6 +60,8 @@ class Planner:
     index: RootIndex
     options: RepairOptions
     view: FileView
+    begin: Callable[[RootFile], object]
+    """Told of each file that is chosen, as soon as it is."""
     chosen: dict[str, Chosen] = field(default_factory=dict)
     drops: list[Drop] = field(default_factory=list)
     refused: dict[str, Refusal] = field(default_factory=dict)
@@ -232,6 +236,7 @@ class Planner:
             own = self.view.file(chosen.own)
             new = ViewFile(chosen.path, member_path(chosen.path, self._data), own.size, own.open)
         else:
+            self.begin(chosen.file)
             opened = functools.partial(self.index.open, chosen.file)
             new = ViewFile(chosen.path, member_path(chosen.path, self._data), chosen.file.size, opened)
         self.view = self.view.changed(added=[new])

@@ -22,7 +22,7 @@ from wheelfix.model import Malformed, dll_key, fold
 from wheelfix.pe.fatbin import read_archs
 from wheelfix.pe.image import read_image
 from wheelfix.pe.signature import Signature, read_signature
-from wheelfix.pe.stream import FileSource, chunks
+from wheelfix.pe.stream import FileSource, PassingSource, chunks
 from wheelfix.pe.version import read_version
 from wheelfix.roots import conda, condafile, pyenv, tree
 from wheelfix.values import dataclass, field, replace
@@ -219,6 +219,13 @@ class RootIndex:
             if digest is not None:
                 self._digests[key] = digest.value.hex()
                 self._versions[key] = read_version(reading.source)
+        elif packed is None and key not in self._digests:
+            total = hashlib.sha256()
+            with self._opened(file) as source:
+                passing = PassingSource(source, total.update)
+                self._signatures[key] = read_signature(passing)
+                passing.finish()
+            self._digests[key] = total.hexdigest()
         self.signature(file)
         self.sha256(file)
         self.version(file)

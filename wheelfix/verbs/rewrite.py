@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.members import Member
     from wheelfix.archive.reader import Archive
-    from wheelfix.archive.record import Rendered, Row
+    from wheelfix.archive.record import Row
     from wheelfix.archive.wheelinfo import WheelInfo
-    from wheelfix.archive.writer import Written
+    from wheelfix.archive.writer import Draft, Written
     from wheelfix.options import RepairOptions, ScanOptions
     from wheelfix.plan.model import Plan
 
@@ -62,8 +62,8 @@ def rewrite(
     right = _must_be_right(archive, new, options.scan)
     in_place = _is_in_place(archive, target)
 
-    def check(path: Path, written: Rendered, ready: Callable[[], None]) -> None:
-        right(path, written, ready)
+    def check(draft: Draft) -> None:
+        right(draft)
         if make_sure is not None:
             make_sure()
         if in_place and not _is_in_place(archive, target):
@@ -130,19 +130,24 @@ def _kept_rows(archive: Archive, info: WheelInfo, stale: set[str]) -> Iterator[R
             yield row
 
 
-def _must_be_right(
-    archive: Archive, new: list[NewMember], options: ScanOptions
-) -> Callable[[Path, Rendered, Callable[[], None]], None]:
+def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions) -> Callable[[Draft], None]:
     """A check of a wheel just written, which may keep the oddities of old members but gets no new ones."""
     names = sorted(member.name for member in new)
     before = {(fault.kind, fault.subject) for fault in archive.faults}
     # The writer has held the new ones against them.
     known = frozenset() if before else frozenset([*archive.names(), *names])
 
-    def check(path: Path, written: Rendered, ready: Callable[[], None]) -> None:
+    def check(draft: Draft) -> None:
         try:
             found = read_back(
-                path, names, jobs=options.jobs, limits=options.limits, written=written, known=known, ready=ready
+                draft.path,
+                names,
+                jobs=options.jobs,
+                limits=options.limits,
+                written=draft.record,
+                known=known,
+                ready=draft.ready,
+                cuts=draft.cuts,
             )
         except InputError as exc:
             raise EnvironmentFailure("the wheel that was written cannot be read back", because=str(exc)) from exc
