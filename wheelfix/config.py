@@ -17,7 +17,6 @@ What options there are is told by the commands' parsers; this module knows TOML 
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
 from typing import TYPE_CHECKING, Any
@@ -202,6 +201,8 @@ class _Reader:
         return f"{self.path.name}:{line}" if line else self.path.name
 
     def _meant(self, key: str, command: str) -> str:
+        import difflib  # costs a few milliseconds that only a slip should pay
+
         known = [name for name, option in self.options.items() if not command or command in option.commands]
         close = difflib.get_close_matches(key.replace("_", "-"), known + list(self.commands), n=1, cutoff=0.6)
         return f"did you mean {close[0]!r}?" if close else "--show-config lists what can be set"
@@ -234,6 +235,8 @@ def _check(option: Option, value: object) -> bool | int | str | tuple[str, ...] 
         return _Fault(f"is a text, not {value!r}")
     text = str(value)
     if option.choices and text not in option.choices:
+        import difflib
+
         close = difflib.get_close_matches(text, option.choices, n=1)
         hint = f"did you mean {close[0]!r}?" if close else ""
         return _Fault(f"is one of {', '.join(option.choices)}, not {text!r}", hint)

@@ -30,7 +30,7 @@ WINDOW = 32 << 10
 """How far back a deflate stream can refer."""
 _PART = 64 << 10
 """How much of a block is looked at before the rest is judged; then twice as much, and so on."""
-_DENSE = 0.65
+_DENSE = 0.55
 """What does not shrink to this is dense: packed GPU code, pictures. To look for repetitions is in vain there."""
 
 

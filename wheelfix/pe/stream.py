@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from wheelfix.model import ByteSource
 
-INPUT_STEP, FIRST_STEP = 1 << 20, 128 << 10
+INPUT_STEP, FIRST_STEP = 3 << 19, 128 << 10
 """Compressed bytes fed at once: the thread needs the interpreter after each step, and waits for it if it is busy. The
 first steps are smaller, because many a DLL is not read any further."""
-OUTPUT_STEP, FIRST_OUTPUT = 2 << 20, 512 << 10
+OUTPUT_STEP, FIRST_OUTPUT = 4 << 20, 512 << 10
 """Most bytes that one step may inflate to, so that a stream of zeros stays small in memory."""
 FIRST = 2 << 20
 """Inflated bytes that come in first steps."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from typing import TYPE_CHECKING, TextIO
 
@@ -41,8 +40,15 @@ def look_of(stream: TextIO, environ: Mapping[str, str] | None = None) -> Look:
         colour = False
     width = PIPE_WIDTH
     if terminal:
-        width = max(40, min(MAX_WIDTH, shutil.get_terminal_size((PIPE_WIDTH, 24)).columns))
+        width = max(40, min(MAX_WIDTH, terminal_width()))
     return Look(width=width, colour=colour, unicode=(terminal or forced) and can_draw(stream))
+
+
+def terminal_width() -> int:
+    """Return how many characters fit on a line of the terminal."""
+    import shutil  # which loads every compressor that Python has
+
+    return shutil.get_terminal_size((PIPE_WIDTH, 24)).columns
 
 
 def _takes_escapes(stream: TextIO) -> bool:

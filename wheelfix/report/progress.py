@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from wheelfix.report.look import is_terminal
+from wheelfix.report.look import is_terminal, terminal_width
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -60,7 +59,7 @@ class Progress:
             return
         self._last = now
         self._shown = True
-        width = shutil.get_terminal_size((80, 24)).columns - 1
+        width = terminal_width() - 1
         self._write("\r" + self.line()[:width].ljust(width))
 
     def line(self) -> str:
@@ -71,7 +70,7 @@ class Progress:
     def hide(self) -> None:
         """Wipe the line, if there is one."""
         if self._shown:
-            width = shutil.get_terminal_size((80, 24)).columns - 1
+            width = terminal_width() - 1
             self._write("\r" + " " * width + "\r")
             self._shown = False
 

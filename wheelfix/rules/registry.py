@@ -7,7 +7,6 @@ but the commands that need rules pays for them.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 from typing import TYPE_CHECKING, TypeAlias
@@ -95,6 +94,8 @@ def find_rule(text: str) -> Rule | None:
 
 def nearest(text: str) -> tuple[str, ...]:
     """Return the codes and names that look most like ``text``, for a hint after a typing error."""
+    import difflib  # costs a few milliseconds that only a slip should pay
+
     words = {word.lower(): word for known in all_rules() for word in (known.code, known.name)}
     return tuple(words[match] for match in difflib.get_close_matches(text.strip().lower(), sorted(words), n=3))
 
