@@ -160,3 +160,8 @@ def test_what_shall_be_stored_is() -> None:
     packed, stream = pack(data, level="store")
     assert stream == data
     assert (packed.method, packed.cuts, packed.sha256) == (codec.STORED, (), hashlib.sha256(data).digest())
+
+
+def test_what_is_small_is_as_small_as_can_be() -> None:
+    data = some_bytes(500)
+    assert pack(data, name=need("mixed"), level=5)[1] == pack(data, name="zlib-ng", level=5)[1]

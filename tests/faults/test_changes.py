@@ -11,6 +11,7 @@ import pytest
 
 from tests.faults.workshop import Bench, digest, leftovers, small, snapshot
 from wheelfix.archive.assembly import Assembly
+from wheelfix.archive.deflate import Deflating
 from wheelfix.archive.output import AtomicFile
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
@@ -61,7 +62,7 @@ def spoil(path: Path) -> None:
 MOMENTS = [
     pytest.param((writing, "rewrite"), id="after-planning"),
     pytest.param((Assembly, "copy_members"), id="before-copying"),
-    pytest.param((Assembly, "add"), id="before-adding"),
+    pytest.param((Deflating, "begin"), id="before-adding"),
     pytest.param((Assembly, "close"), id="before-the-end"),
 ]
 

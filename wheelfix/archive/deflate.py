@@ -164,7 +164,7 @@ def _blocks(source: ByteSource, what: str) -> Iterator[tuple[bytes, bool]]:
 
 def _deflate(compressor: codec.Compressor, block: bytes, dictionary: bytes, last: bool) -> bytes:
     """Deflate a block."""
-    if compressor.mixed:
+    if compressor.mixed and len(block) > _PART:
         return _deflate_mixed(compressor, memoryview(block), dictionary, last)
     deflater = compressor.deflater(dictionary)
     return deflater.compress(block) + deflater.flush(zlib.Z_FINISH if last else zlib.Z_SYNC_FLUSH)
@@ -179,11 +179,17 @@ def _deflate_mixed(compressor: codec.Compressor, block: memoryview, dictionary: 
         packed.append(deflater.compress(part) + deflater.flush(zlib.Z_SYNC_FLUSH))
         at, length = at + len(part), 2 * length
         if len(packed[-1]) >= _DENSE * len(part):
-            while piece := block[at : at + pieces.PIECE]:
-                dense = pieces.pack_piece(piece)
-                if dense is None or len(dense) < _DENSE * len(piece):
-                    break
-                packed.append(dense)
-                at += len(piece)
+            at = _deflate_dense(block, at, packed)
             length, deflater = _PART, compressor.deflater(block[at - WINDOW : at])
     return b"".join([*packed, pieces.LAST] if last else packed)
+
+
+def _deflate_dense(block: memoryview, at: int, packed: list[bytes | bytearray]) -> int:
+    """Deflate pieces of a block as long as it stays dense; return where that ends."""
+    while piece := block[at : at + pieces.PIECE]:
+        dense = pieces.pack_piece(piece)
+        if dense is None or len(dense) < _DENSE * len(piece):
+            break
+        packed.append(dense)
+        at += len(piece)
+    return at

@@ -6,9 +6,10 @@ no real image needs and a hostile one soon spends.
 
 from __future__ import annotations
 
-import itertools
 import operator
 import struct
+import sys
+from array import array
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
@@ -232,12 +233,12 @@ class Space:
             block = self.read(start, run[-1] - start + NAME_LIMIT).decode("latin-1")
             # The block may end with its section; what lies behind it is for the next round.
             del run[max(bisect_left(run, start + len(block)), 1) :]
-            adjacent = _adjacent(block, run)
+            adjacent = _adjacent(block, array("Q", run))
             found.update(zip(run, adjacent, strict=True) if adjacent else self._scattered(block, run))
             at += len(run)
         return found
 
-    def listed_names(self, rvas: list[int]) -> list[str] | None:
+    def listed_names(self, rvas: array[int]) -> list[str] | None:
         """Return the names at these addresses, if they lie there one after the other, as linkers write exports."""
         names: list[str] = []
         at, count = 0, len(rvas)
@@ -270,15 +271,21 @@ class Space:
         return found
 
 
-def _adjacent(block: str, run: list[int]) -> list[str] | None:
+def _adjacent(block: str, run: array[int]) -> list[str] | None:
     """Cut the names as one, if they follow one another without a break; else None."""
     end = block.find("\0", run[-1] - run[0])
     if end < 0:
         return None
     block = block[:end]
     parts = block.split("\0")
-    lengths = list(map(len, parts))
+    lengths = array(run.typecode, map(len, parts))
     if len(parts) != len(run) or not block.isascii() or not 0 < min(lengths) <= max(lengths) < NAME_LIMIT:
         return None
-    starts = itertools.accumulate(map((1).__add__, lengths[:-1]), initial=run[0])
-    return parts if list(starts) == run else None
+    # Each begins behind the one before it and its zero. All of these additions are one, of numbers with an address in
+    # each digit. No digit can overflow: from there on all addresses would be lower than the first, and the last is not.
+    zeros = array(run.typecode, [1]) * (len(run) - 1)
+    return parts if _number(run[:-1]) + _number(lengths[:-1]) + _number(zeros) == _number(run[1:]) else None
+
+
+def _number(digits: array[int]) -> int:
+    return int.from_bytes(digits.tobytes(), sys.byteorder)

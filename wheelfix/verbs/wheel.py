@@ -12,6 +12,7 @@ import itertools
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from wheelfix.archive import codec
 from wheelfix.archive.reader import Archive
 from wheelfix.crew import Crew
 from wheelfix.errors import InputError
@@ -156,6 +157,7 @@ class Images:
         self._archive = archive
         guess = archive.guess_largest(suffix.encode() for suffix in PE_SUFFIXES)
         if guess is not None and guess.usize < archive.limits.ratio_from:
+            codec.unpacker()  # imports what it takes, which takes longer in a thread among others
             self._guess = guess, self._crew.begin(lambda: None if self._guessed_wrong else self._read(guess))
 
     def begin(self, archive: Archive) -> None:
