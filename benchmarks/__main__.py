@@ -126,7 +126,7 @@ def _judge(target: Target, own: str, costs: dict[str, Cost]) -> dict[str, Any] |
         return {"words": target.words, "value": round(ratio, 4), "held": ratio <= target.larger}
     ours, theirs = costs[own].seconds, costs[target.other].seconds
     if target.faster:
-        return {"words": target.words, "value": round(theirs / ours, 1), "held": theirs >= target.faster * ours}
+        return {"words": target.words, "value": round(theirs / ours, 2), "held": theirs >= target.faster * ours}
     limit = target.within * theirs + target.plus
     value = ours - theirs if target.plus else ours / theirs
     return {"words": target.words, "value": round(value, 3), "held": ours <= limit}

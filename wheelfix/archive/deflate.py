@@ -176,9 +176,9 @@ def _deflate_mixed(compressor: codec.Compressor, block: memoryview, dictionary: 
     at, length, deflater = 0, _PART, compressor.deflater(dictionary)
     while at < len(block):
         part = block[at : at + length]
-        packed.append(deflater.compress(part) + deflater.flush(zlib.Z_SYNC_FLUSH))
+        packed += deflater.compress(part), deflater.flush(zlib.Z_SYNC_FLUSH)
         at, length = at + len(part), 2 * length
-        if len(packed[-1]) >= _DENSE * len(part):
+        if len(packed[-2]) + len(packed[-1]) >= _DENSE * len(part):
             at = _deflate_dense(block, at, packed)
             length, deflater = _PART, compressor.deflater(block[at - WINDOW : at])
     return b"".join([*packed, pieces.LAST] if last else packed)
