@@ -53,8 +53,8 @@ class Deflating:
 
     def __init__(self, compressor: codec.Compressor, jobs: int) -> None:
         self.compressor = compressor
-        self.depth = 2 * jobs
-        """How many blocks, of how many files, may be under way."""
+        self.depth = jobs + 2 + jobs // 8
+        """How many blocks, of how many files, may be under way: a few are waiting, so that no thread has to."""
         self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="wheelfix-deflate")
         self._unread: deque[Packing] = deque()
         self._under_way = 0
