@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TEXT = b"text that is compressed, text that is compressed\n" * 30
+# Parts in which hardly anything repeats, which libdeflate packs, and parts for zlib-ng, in more than one block.
+DENSE = b"".join(bytes(random.Random(n).choices(range(n), k=300_000)) for n in (250, 20, 256, 180, 5, 256, 200, 210, 9))
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +50,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert packed is not None
         add = (
             NewMember("pkg/lib/big.dll", data=bytes(range(256)) * 12_000),
+            NewMember("pkg/lib/dense.dll", data=DENSE),
             NewMember("pkg/lib/packed.dll", packed=(other, packed)),
             NewMember("pkg/lib/empty.dll", data=b""),
             NewMember(f"{DIST_INFO}/sboms/x.cdx.json", data=b"{}"),
@@ -62,6 +66,7 @@ EXPECTED = {
     "pkg/\u00fc.txt",
     "pkg/script.sh",
     "pkg/lib/big.dll",
+    "pkg/lib/dense.dll",
     "pkg/lib/packed.dll",
     "pkg/lib/empty.dll",
 }
@@ -108,6 +113,7 @@ def test_programs_unpack_it(wheel: Path, tmp_path: Path, command: Callable[[Path
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert files(target) >= EXPECTED
     assert (target / "pkg/lib/big.dll").read_bytes() == bytes(range(256)) * 12_000
+    assert (target / "pkg/lib/dense.dll").read_bytes() == DENSE
     assert (target / "pkg/lib/packed.dll").read_bytes() == TEXT
     if os.name == "posix":
         assert os.access(target / "pkg/script.sh", os.X_OK)
