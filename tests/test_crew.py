@@ -128,3 +128,12 @@ def test_when_something_goes_wrong_nothing_more_is_begun_and_no_thread_is_left()
         use()
     assert len(begun) == 2
     assert not [thread for thread in threading.enumerate() if thread.name == "wheelfix-crew"]
+
+
+def test_an_interrupt_while_a_thread_is_being_started_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(KeyboardInterrupt), Crew(2) as crew:
+        crew.begin(lambda: 1)

@@ -7,6 +7,7 @@ the result that it waits for is there.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 from collections import deque
@@ -82,7 +83,8 @@ class Crew:
         for _ in self._threads:
             self._tickets.put(False)
         for thread in self._threads:
-            thread.join()
+            with contextlib.suppress(RuntimeError):  # an interrupt came before it was started
+                thread.join()
 
     def begin(self, work: Callable[[], _T]) -> Task[_T]:
         """Have a piece of work done; the first to be begun is the first to be done."""
