@@ -1,4 +1,4 @@
-"""Pieces of a deflate stream, packed and unpacked by libdeflate: twice as fast as zlib-ng, but only for whole buffers.
+"""Pieces of a deflate stream, packed and unpacked by libdeflate, which is faster than zlib-ng and takes whole buffers.
 
 It knows no streams, so two facts of the format help. A block's first bit says whether it is the last: cleared, and
 with an empty block behind it that ends at a byte, what libdeflate made can be followed by more. And a stored block
