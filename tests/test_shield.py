@@ -1,62 +1,50 @@
-"""An interrupt waits for the end of a step that must not be torn apart."""
+"""A step is undisturbed from the moment its frame is there to the moment it is gone, with all that it calls."""
 
 from __future__ import annotations
 
+import sys
 import threading
 
-import pytest
-
-from wheelfix.shield import Shield
+from wheelfix.shield import is_undisturbed, undisturbed
 
 
-def test_outside_of_a_step_it_comes_at_once() -> None:
-    with pytest.raises(KeyboardInterrupt):
-        Shield().interrupt()
+def asked() -> bool:
+    return is_undisturbed(sys._getframe())
 
 
-def test_within_steps_it_waits_for_the_outermost_and_comes_once() -> None:
-    shield, done = Shield(), []
-
-    def steps() -> None:
-        with shield:
-            with shield:
-                shield.interrupt()
-                done.append("inner")
-            done.append("outer")
-
-    with pytest.raises(KeyboardInterrupt):
-        steps()
-    assert done == ["inner", "outer"]
-    with shield:
-        done.append("later")
-    assert done[-1] == "later"
+@undisturbed
+def step() -> bool:
+    return asked()
 
 
-def test_a_step_that_fails_is_interrupted_all_the_same() -> None:
-    shield = Shield()
+def test_what_a_step_calls_belongs_to_it() -> None:
+    assert step()
+    assert not asked()
+    assert not is_undisturbed(None)
 
-    def step() -> None:
-        with shield:
-            shield.interrupt()
-            raise OSError("disk")
 
-    with pytest.raises(KeyboardInterrupt) as caught:
-        step()
-    assert isinstance(caught.value.__context__, OSError)
+def test_a_step_that_fails_is_over() -> None:
+    @undisturbed
+    def failing() -> None:
+        raise OSError("disk")
+
+    try:
+        failing()
+    except OSError:
+        assert not asked()
 
 
 def test_steps_of_other_threads_hold_nothing_back() -> None:
-    shield, inside, leave = Shield(), threading.Event(), threading.Event()
+    inside, leave = threading.Event(), threading.Event()
 
-    def step() -> None:
-        with shield:
-            inside.set()
-            leave.wait(10)
+    @undisturbed
+    def waiting() -> None:
+        inside.set()
+        leave.wait(10)
 
-    thread = threading.Thread(target=step)
+    thread = threading.Thread(target=waiting)
     thread.start()
     inside.wait(10)
-    with pytest.raises(KeyboardInterrupt):
-        shield.interrupt()
+    assert not asked()
     leave.set()
     thread.join()

@@ -7,12 +7,13 @@ the result that it waits for is there.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import threading
 from collections import deque
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from wheelfix.shield import undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -83,8 +84,7 @@ class Crew:
         for _ in self._threads:
             self._tickets.put(False)
         for thread in self._threads:
-            with contextlib.suppress(RuntimeError):  # an interrupt came before it was started
-                thread.join()
+            thread.join()
 
     def begin(self, work: Callable[[], _T]) -> Task[_T]:
         """Have a piece of work done; the first to be begun is the first to be done."""
@@ -96,10 +96,14 @@ class Crew:
         self._tasks.append(task)
         self._tickets.put(True)
         if len(self._threads) < self._most:
-            thread = threading.Thread(target=self._serve, name="wheelfix-crew", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._hire()
         return task
+
+    @undisturbed
+    def _hire(self) -> None:
+        thread = threading.Thread(target=self._serve, name="wheelfix-crew", daemon=True)
+        thread.start()
+        self._threads.append(thread)
 
     def each(self, work: Callable[[_A], _T], over: Iterable[_A]) -> list[_T]:
         """Return what comes of each, in their order."""

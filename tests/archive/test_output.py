@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.interrupts import interrupted_everywhere
 from wheelfix.archive import output
 from wheelfix.archive.output import AtomicFile, remove_stale
 from wheelfix.errors import EnvironmentFailure
@@ -227,8 +228,26 @@ def test_a_full_disk_for_real(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(EnvironmentFailure, match="cannot write"):
-        AtomicFile(tmp_path / "file" / "x.whl")
+    with pytest.raises(EnvironmentFailure, match="cannot write"), AtomicFile(tmp_path / "file" / "x.whl"):
+        pass
+
+
+def test_a_request_to_stop_leaves_nothing_wherever_it_falls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "x.whl"
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+    def job() -> None:
+        with AtomicFile(target) as out:
+            out.write(b"whole")
+            out.commit()
+
+    before = after = 0
+    for _moment in interrupted_everywhere(job, monkeypatch):
+        assert names(tmp_path) in ([], ["x.whl"])
+        before, after = before + (not target.exists()), after + target.exists()
+        target.unlink(missing_ok=True)
+    assert before > 20
+    assert after > 5
 
 
 KILLED = (

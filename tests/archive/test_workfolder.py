@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.interrupts import interrupted_everywhere
 from wheelfix.archive import workfolder
 from wheelfix.archive.workfolder import MARK, WorkFolder, remove_left_behind
 from wheelfix.errors import EnvironmentFailure
@@ -121,3 +122,15 @@ def test_a_place_that_cannot_be_written_is_said(base: Path, monkeypatch: pytest.
     monkeypatch.setattr(tempfile, "tempdir", str(base / "absent"))
     with pytest.raises(EnvironmentFailure, match="temporary folder"):
         WorkFolder()
+
+
+def test_a_request_to_stop_leaves_nothing_wherever_it_falls(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def job() -> None:
+        with WorkFolder() as folder:
+            (folder / "half.dll").touch()
+
+    moments = 0
+    for moment in interrupted_everywhere(job, monkeypatch):
+        assert list(base.iterdir()) == []
+        moments = moment
+    assert moments > 50

@@ -11,8 +11,9 @@ import time
 import pytest
 
 from wheelfix.cli import main as door
-from wheelfix.cli.signals import interruptible
+from wheelfix.cli.signals import AGAIN, interruptible
 from wheelfix.errors import Exit
+from wheelfix.shield import undisturbed
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows cannot send these to one process")
 
@@ -58,6 +59,27 @@ def test_an_interrupt_in_a_destructor_is_not_lost(capsys):
     with pytest.raises(KeyboardInterrupt), interruptible():
         work()
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_an_interrupt_waits_for_the_end_of_a_step_and_then_comes_at_once():
+    done = []
+
+    @undisturbed
+    def step():
+        signal.raise_signal(signal.SIGTERM)
+        time.sleep(3 * AGAIN)  # sent again in vain a few times
+        done.append("step")
+
+    def work():
+        step()
+        time.sleep(5)
+        done.append("what comes after it")
+
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        work()
+    assert done == ["step"]
+    assert time.monotonic() - started < 4, "whoever waits was not woken"
 
 
 def test_other_unraisable_errors_are_still_told(capsys):

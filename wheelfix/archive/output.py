@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.shield import shielded
+from wheelfix.shield import undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,10 +68,14 @@ class AtomicFile:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="wheelfix-copy")
         self._stop = threading.Event()
         self._seeking = threading.Lock()
-        with _environment(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            remove_stale(target.parent)
+
+    @undisturbed
+    def __enter__(self) -> AtomicFile:
+        with _environment(self.target):
+            self.target.parent.mkdir(parents=True, exist_ok=True)
+            remove_stale(self.target.parent)
             self._open()
+        return self
 
     def _open(self) -> None:
         while True:
@@ -82,18 +86,15 @@ class AtomicFile:
                 return
             self._close()  # another run took it for a leftover in this very moment
 
-    def __enter__(self) -> AtomicFile:
-        return self
-
+    @undisturbed
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        with shielded:
-            self._stop.set()
-            self._thread.shutdown(wait=True, cancel_futures=True)
-            if self._descriptor >= 0:
-                with contextlib.suppress(OSError):
-                    self._close()
+        self._stop.set()
+        self._thread.shutdown(wait=True, cancel_futures=True)
+        if self._descriptor >= 0:
             with contextlib.suppress(OSError):
-                self.path.unlink()
+                self._close()
+        with contextlib.suppress(OSError):
+            self.path.unlink()
 
     def _close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1

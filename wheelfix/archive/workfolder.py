@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.output import _lock as lock
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.shield import shielded
+from wheelfix.shield import undisturbed
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -36,13 +36,13 @@ class WorkFolder:
         try:
             base = Path(tempfile.gettempdir())
             remove_left_behind(base)
-            with shielded:
-                self._make(base)
+            self._make(base)
         except OSError as exc:
             raise EnvironmentFailure(
                 "cannot make a temporary folder", because=exc.strerror or str(exc), hint="set TMPDIR to another place"
             ) from exc
 
+    @undisturbed
     def _make(self, base: Path) -> None:
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
@@ -59,18 +59,20 @@ class WorkFolder:
     def __enter__(self) -> Path:
         return self.path
 
+    @undisturbed
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
 
+    @undisturbed
     def close(self) -> None:
         """Remove the folder with everything in it."""
         self._remove()
 
 
+@undisturbed
 def _remove(folder: Path, descriptor: int) -> None:
-    with shielded:
-        os.close(descriptor)
-        _clear(folder)
+    os.close(descriptor)
+    _clear(folder)
 
 
 def _clear(folder: Path) -> None:

@@ -1,12 +1,13 @@
 """Interrupts: whoever stops us with Ctrl-C, Ctrl-Break or SIGTERM gets a clean folder and exit code 130.
 
 Python raises KeyboardInterrupt on Ctrl-C, so that temporary files vanish on the way out, and dies of SIGTERM where it
-stands; here both go the first way. An interrupt that falls into a destructor would be printed and lost: it is sent
-again.
+stands; here both go the first way. An interrupt that falls into a destructor would be printed and lost, and one that
+falls into a step which must stay whole may not tear it apart: both are sent again a moment later.
 """
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import signal
 import sys
@@ -14,7 +15,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.shield import shielded
+from wheelfix.shield import is_undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 NAMES = ("SIGINT", "SIGTERM", "SIGBREAK", "SIGHUP")
 """What a console, a service manager or a CI system sends to make a program stop."""
 AGAIN = 0.02
-"""Seconds until a lost interrupt is sent again."""
+"""Seconds until an interrupt is sent again."""
 
 
 class Interrupts:
@@ -69,20 +70,30 @@ def interruptible(*, last: bool = False) -> Iterator[Interrupts]:
             interrupts.restore()
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    shielded.interrupt()
+def _interrupt(_number: int, frame: FrameType | None) -> None:
+    if not is_undisturbed(frame):
+        raise KeyboardInterrupt
+    _send_again()
 
 
 def _sending_again(hook: Callable[[sys.UnraisableHookArgs], object]) -> Callable[[sys.UnraisableHookArgs], None]:
     def raised(lost: sys.UnraisableHookArgs) -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
-            threading.Thread(target=_send, daemon=True).start()
+            _send_again()
         else:
             hook(lost)
 
     return raised
 
 
+def _send_again() -> None:
+    _thread.start_new_thread(_send, ())  # whoever was interrupted may hold a lock that threading.Thread needs
+
+
 def _send() -> None:
     time.sleep(AGAIN)
-    signal.raise_signal(signal.SIGINT)
+    main = threading.main_thread().ident
+    if sys.platform == "win32" or main is None:
+        signal.raise_signal(signal.SIGINT)
+    else:  # to the one that handles it, which may be waiting for something else
+        signal.pthread_kill(main, signal.SIGINT)

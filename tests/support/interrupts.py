@@ -1,0 +1,61 @@
+"""Requests to stop at every moment at which Python looks for one: when a function begins or ends."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from wheelfix.cli import signals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import FrameType
+
+    import pytest
+
+
+def interrupted_everywhere(job: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Run ``job`` again and again, each time stopped a moment later; yields the number of that moment after each."""
+    monkeypatch.setattr(signals, "AGAIN", 0.0005)
+    job()  # what is done once only, such as imports and patterns, would be missing from the later runs
+    for moment in itertools.count(1):
+        run = _Run(moment)
+        if not run.is_stopped(job):
+            assert run.passed < moment, "the request to stop was lost"
+            return
+        yield moment
+
+
+class _Run:
+    """One run, which is asked to stop at the given moment."""
+
+    def __init__(self, moment: int) -> None:
+        self.moment = moment
+        self.passed = 0
+
+    def is_stopped(self, job: Callable[[], object]) -> bool:
+        with signals.interruptible():
+            try:
+                self._do(job)
+            except KeyboardInterrupt:
+                return True
+        return False
+
+    def _do(self, job: Callable[[], object]) -> None:
+        sys.setprofile(self._count)
+        try:
+            job()
+        finally:
+            sys.setprofile(None)
+        if self.passed >= self.moment:
+            time.sleep(10)  # one that was put off comes now
+
+    def _count(self, _frame: FrameType, event: str, _argument: object) -> None:
+        if event == "c_call":  # Python does not look between this and the call itself
+            return
+        self.passed += 1
+        if self.passed == self.moment:
+            signal.raise_signal(signal.SIGINT)
