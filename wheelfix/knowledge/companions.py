@@ -113,14 +113,14 @@ def parse_companions(table: str, text: str) -> tuple[CompanionRule, ...]:
 
 
 def _rule(check: Checker, row: Row) -> CompanionRule:
-    parent = check.name_pattern(row["parent"])
+    parent = NamePattern(row["parent"])
     check.one_of("strength", row["strength"], STRENGTHS)
     fields: dict[str, Any] = {key: tuple(row.get(key, ())) for key in ("each", "any_of", "globs")}
     if not any(fields.values()):
         check.faults.append(f"{row['parent']!r} names no companion")
     if row["strength"] == "beside" and (fields["each"] or fields["any_of"]):
         check.faults.append(f"{row['parent']!r}: what comes along is told by globs")
-    groups = dict.fromkeys(parent.groupindex, "0")
+    groups = dict.fromkeys(parent.groups, "0")
     for template in (*fields["each"], *fields["any_of"], *fields["globs"]):
         try:
             name = template.format(**groups)
@@ -231,7 +231,7 @@ def parents_of(name: str) -> tuple[str, ...]:
     key = dll_key(name)
     found = []
     for rule in companion_rules():
-        groups = dict.fromkeys(rule.parent.groupindex, "*")
+        groups = dict.fromkeys(rule.parent.groups, "*")
         globs = [dll_key(template.format(**groups)) for template in (*rule.each, *rule.any_of, *rule.globs)]
         if any(fnmatch.fnmatchcase(key, glob) for glob in globs):
             found.append(_readable(rule.parent.pattern))

@@ -76,7 +76,7 @@ def parse_distributions(table: str, text: str) -> tuple[Owner, ...]:
             Owner(
                 distribution=name,
                 folders=tuple(row["folders"]),
-                patterns=tuple(check.name_pattern(pattern) for pattern in row["patterns"]),
+                patterns=tuple(NamePattern(pattern) for pattern in row["patterns"]),
                 source=row["source"],
                 preloads=row.get("preloads", False),
                 why=row.get("why", ""),

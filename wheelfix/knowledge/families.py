@@ -78,7 +78,7 @@ def parse_families(table: str, text: str) -> tuple[Family, ...]:
         Family(
             **{
                 **row,
-                "pattern": check.name_pattern(row["pattern"]),
+                "pattern": NamePattern(row["pattern"]),
                 "together": tuple(row.get("together", ())),
             }
         )
@@ -86,7 +86,7 @@ def parse_families(table: str, text: str) -> tuple[Family, ...]:
     )
     for family in families:
         for glob in family.together:
-            if "{version}" in glob and "version" not in family.pattern.groupindex:
+            if "{version}" in glob and "version" not in family.pattern.groups:
                 check.faults.append(f"family {family.id!r} fills {glob!r} but reads no version")
             if glob != glob.lower():
                 check.faults.append(f"family {family.id!r}: {glob!r} is not folded")

@@ -47,7 +47,7 @@ def parse_providers(table: str, text: str) -> tuple[Shipper, ...]:
             row["text"],
             row["source"],
             tuple(row.get("families", ())),
-            check.name_pattern(row["pattern"]) if "pattern" in row else None,
+            NamePattern(row["pattern"]) if "pattern" in row else None,
             row.get("conda", ""),
         )
         for row in rows

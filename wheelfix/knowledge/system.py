@@ -111,14 +111,13 @@ def parse_runtimes(table: str, text: str) -> Runtimes:
     check = Checker(table)
     toolsets = {row["id"]: Toolset(**row) for row in check.rows(tree, "toolset", ["id", "package", "years", "url"])}
     drivers = tuple(
-        DriverFile(check.name_pattern(row["pattern"]), row["vendor"], row["what"], row["source"])
+        DriverFile(NamePattern(row["pattern"]), row["vendor"], row["what"], row["source"])
         for row in check.rows(tree, "driver", ["pattern", "vendor", "what"])
     )
     python = tuple(_python_files(check, tree))
     vcredist = tuple(_runtime_files(check, tree, toolsets))
     editions = tuple(
-        (check.name_pattern(row["pattern"]), row["absent"])
-        for row in check.rows(tree, "edition", ["pattern", "absent"])
+        (NamePattern(row["pattern"]), row["absent"]) for row in check.rows(tree, "edition", ["pattern", "absent"])
     )
     for group in (drivers, python, vcredist):
         check.unique("pattern", (entry.pattern.pattern for entry in group))
@@ -134,7 +133,7 @@ def _python_files(check: Checker, tree: dict[str, Any]) -> Iterator[PythonFile]:
         check.one_of("folder", row.get("folder", ""), ["", "DLLs"])
         machines = frozenset(row.get("machines", ()))
         yield PythonFile(
-            check.name_pattern(row["pattern"]),
+            NamePattern(row["pattern"]),
             row.get("folder", ""),
             row["what"],
             row["source"],
@@ -151,7 +150,7 @@ def _runtime_files(check: Checker, tree: dict[str, Any], toolsets: dict[str, Too
             check.faults.append(f"vcredist {row['pattern']!r} names the unknown toolset {row['toolset']!r}")
             continue
         yield RuntimeFile(
-            check.name_pattern(row["pattern"]), toolset, _pair(row["runtime"]), row["source"], row.get("debug", False)
+            NamePattern(row["pattern"]), toolset, _pair(row["runtime"]), row["source"], row.get("debug", False)
         )
 
 
@@ -191,6 +190,7 @@ def contract(name: str) -> str:
     return dll_key(name).removesuffix(".dll").rpartition("-")[0]
 
 
+@functools.lru_cache(maxsize=4096)
 def python_file(name: str, machine: Machine, python: tuple[int, int] | None = None) -> PythonFile | None:
     """Return CPython's own file of that name, if that version (or any, for None) ships it."""
     key = dll_key(name)
@@ -207,23 +207,26 @@ def python_of(name: str) -> tuple[int, int, bool] | None:
     """Return major, minor and whether it is free-threaded for an interpreter's DLL; None for any other name."""
     for entry in runtimes().python:
         match = entry.pattern.fullmatch(dll_key(name))
-        if match and "minor" in entry.pattern.groupindex:
+        if match and "minor" in entry.pattern.groups:
             return int(match["major"]), int(match["minor"]), bool(match["threads"])
     return None
 
 
+@functools.lru_cache(maxsize=4096)
 def runtime_file(name: str) -> RuntimeFile | None:
     """Return the Visual C++ runtime's file of that name."""
     key = dll_key(name)
     return next((entry for entry in runtimes().vcredist if entry.pattern.fullmatch(key)), None)
 
 
+@functools.lru_cache(maxsize=4096)
 def driver_file(name: str) -> DriverFile | None:
     """Return the driver's file of that name."""
     key = dll_key(name)
     return next((entry for entry in runtimes().drivers if entry.pattern.fullmatch(key)), None)
 
 
+@functools.lru_cache(maxsize=4096)
 def absent_on(name: str) -> str:
     """Return the editions of Windows that lack a system DLL, or an empty string."""
     key = dll_key(name)

@@ -70,15 +70,11 @@ def read_names(table: str) -> frozenset[str]:
     return parse_names(table, read_text(table))
 
 
-_ATOM = r"(?:[a-z0-9_-]|\\[.dw])[+*?]?"
-_SURELY_VALID = re.compile(rf"(?:{_ATOM}|\||\((?:\?:|\?P<[a-z]+>)?(?:{_ATOM}|\|)*\)[+*?]?)*").fullmatch
-"""Finds patterns so plain that they need not be compiled to know that they can be."""
-
-
 class NamePattern:
     """A pattern over a whole folded DLL name, compiled when a name first begins as it does.
 
-    There are hundreds, and a run meets few of them: compiling them all took a fifth of the time of a small scan.
+    There are hundreds, and a run meets few of them: compiling them all took a fifth of the time of a small scan. That
+    each can be compiled is a matter for the tests.
     """
 
     __slots__ = ("_compiled", "_start", "pattern")
@@ -99,19 +95,18 @@ class NamePattern:
     def __repr__(self) -> str:
         return f"NamePattern({self.pattern!r})"
 
-    def _compile(self) -> re.Pattern[str]:
-        if self._compiled is None:
-            self._compiled = re.compile(self.pattern)
-        return self._compiled
-
     @property
-    def groupindex(self) -> Mapping[str, int]:
-        """The numbers of the named groups."""
-        return self._compile().groupindex
+    def groups(self) -> list[str]:
+        """The names of its groups."""
+        return re.findall(r"\(\?P<(\w+)>", self.pattern)
 
     def fullmatch(self, name: str) -> re.Match[str] | None:
         """Match a whole name."""
-        return self._compile().fullmatch(name) if name.startswith(self._start) else None
+        if not name.startswith(self._start):
+            return None
+        if self._compiled is None:
+            self._compiled = re.compile(self.pattern)
+        return self._compiled.fullmatch(name)
 
 
 _CLAUSE = r"(?:~=|==|!=|<=|>=|<|>)\d+(?:\.\d+)*(?:\.\*)?"
@@ -161,12 +156,6 @@ class Checker:
         except re.error as exc:
             self.faults.append(f"pattern {text!r}: {exc}")
             return re.compile(r"(?!)")
-
-    def name_pattern(self, text: str) -> NamePattern:
-        """Return a pattern that has to match a whole folded DLL name; one that makes no sense is noted."""
-        if not _SURELY_VALID(text) or text.count("?P<") > 1:
-            self.pattern(text)
-        return NamePattern(text)
 
     def specifier(self, text: str) -> str:
         """Return a set of versions as it stands, to be read when it is needed; one that makes no sense is noted."""
