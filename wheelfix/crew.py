@@ -68,7 +68,8 @@ class Crew:
     """
 
     def __init__(self, jobs: int) -> None:
-        self._most = max(jobs, 1) - 1
+        self.jobs = max(jobs, 1)
+        """How many may work at once."""
         self._threads: list[threading.Thread] = []
         self._tasks: deque[Task[Any]] = deque()
         # A ticket for each task that waits, and the last ones to send the threads home. Neither the queue nor the deque
@@ -95,7 +96,16 @@ class Crew:
         task = Task(steps, self)
         self._tasks.append(task)
         self._tickets.put(True)
-        if len(self._threads) < self._most:
+        if len(self._threads) < self.jobs - 1:
+            self._hire()
+        return task
+
+    def begin_now(self, work: Callable[[], _T]) -> Task[_T]:
+        """Have a piece of work done before all others, in the caller's stead: who waits only waits from now on."""
+        task = Task(_in_one_step(work), self)
+        self._tasks.appendleft(task)
+        self._tickets.put(True)
+        if len(self._threads) < self.jobs:
             self._hire()
         return task
 
@@ -111,7 +121,9 @@ class Crew:
         return [task.result() for task in tasks]
 
     def help(self) -> bool:
-        """Do one step of what waits to be done, in this thread; False if nothing waits."""
+        """Do one step of what waits to be done, in this thread; False if nothing waits, or others are enough."""
+        if len(self._threads) >= self.jobs and threading.current_thread() not in self._threads:
+            return False
         try:
             self._tickets.get_nowait()
         except Empty:

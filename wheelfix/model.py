@@ -111,7 +111,7 @@ class Exports:
 
     def offers(self, symbol: Symbol) -> bool:
         """Whether the name or ordinal is exported (a forwarder counts)."""
-        return symbol in self.ordinals if isinstance(symbol, int) else symbol in self.names
+        return symbol in self.names or symbol in self.ordinals
 
 
 @dataclass(frozen=True, slots=True)

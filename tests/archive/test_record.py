@@ -16,7 +16,17 @@ from installer.records import parse_record_file
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, record_row, wheel_entries, write_wheel_by_hand
 from wheelfix.archive.faults import RECORD_KINDS
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Record, Row, check_record, decode_digest, encode_digest, hash_bytes, render
+from wheelfix.archive.record import (
+    Record,
+    Row,
+    agrees_at_sight,
+    check_record,
+    decode_digest,
+    encode_digest,
+    hash_bytes,
+    record_member,
+    render,
+)
 from wheelfix.errors import InputError
 
 if TYPE_CHECKING:
@@ -188,6 +198,57 @@ def test_disagreements(tmp_path: Path, change: object, expected: list[tuple[str,
     with Archive.open(path) as archive:
         faults = check_record(archive, hashes=True, jobs=2)
     assert [(fault.kind, fault.path) for fault in faults] == expected
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("folder", [False, True])
+def test_what_agrees_is_seen_at_sight_in_any_order(tmp_path: Path, folder: bool, end: str) -> None:
+    text = "".join(sorted(_rows().splitlines(keepends=True), reverse=True)).replace("\n", end)
+    path = _wheel(tmp_path, text, *([Entry("pkg/sub/", b"")] if folder else []))
+    with Archive.open(path) as archive:
+        own = record_member(archive)
+        assert own is not None
+        assert agrees_at_sight(archive, own, archive.read(own))
+        assert check_record(archive, Record.parse(archive.read(own))) == ()
+
+
+def test_a_signed_record_and_a_name_with_a_comma_are_looked_at_closer(tmp_path: Path) -> None:
+    for name in (f"{DIST_INFO}/RECORD.jws", "pkg/a,b.py"):
+        text = record_row(name, b"x").replace('"', "") + _rows()
+        with Archive.open(_wheel(tmp_path, text, Entry(name, b"x"))) as archive:
+            own = record_member(archive)
+            assert own is not None
+            assert not agrees_at_sight(archive, own, archive.read(own))
+            assert check_record(archive)
+
+
+EDITS = st.lists(
+    st.tuples(
+        st.integers(0, 600), st.integers(0, 60), st.sampled_from([*',\n\r"\\0é=/', "", ",,", "\r\n", ",sha256="])
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@pytest.fixture(scope="module")
+def agreeing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _wheel(tmp_path_factory.mktemp("agreeing"), _rows())
+
+
+@given(EDITS, st.sampled_from(["utf-8", "latin-1"]))
+def test_what_is_believed_at_sight_has_no_faults_at_a_closer_look(
+    agreeing: Path, edits: list[tuple[int, int, str]], encoding: str
+) -> None:
+    text = _rows()
+    for at, length, new in edits:
+        text = text[:at] + new + text[at + length :]
+    data = text.encode(encoding)
+    with Archive.open(agreeing) as archive:
+        own = record_member(archive)
+        assert own is not None
+        if agrees_at_sight(archive, own, data):
+            assert check_record(archive, Record.parse(data)) == ()
 
 
 def test_hashes_are_looked_at_only_on_request(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.pe import stream
+from wheelfix.pe import packed as steps
 from wheelfix.pe.stream import FileSource, InflatedSource, MemorySource, PassingSource, StoredSource, chunks
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ def mixed(size: int, seed: int = 1) -> bytes:
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps so small that some hundred kilobytes see every jump."""
-    monkeypatch.setattr(stream, "INPUT_STEP", 512)
-    monkeypatch.setattr(stream, "OUTPUT_STEP", 2048)
-    monkeypatch.setattr(stream, "FIRST", 4096)
-    monkeypatch.setattr(stream, "FIRST_STEP", 256)
-    monkeypatch.setattr(stream, "FIRST_OUTPUT", 1024)
-    monkeypatch.setattr(stream, "CHECKPOINT_STEP", 8192)
-    monkeypatch.setattr(stream, "CHECKPOINTS", 8)
+    monkeypatch.setattr(steps, "INPUT_STEP", 512)
+    monkeypatch.setattr(steps, "OUTPUT_STEP", 2048)
+    monkeypatch.setattr(steps, "FIRST", 4096)
+    monkeypatch.setattr(steps, "FIRST_STEP", 256)
+    monkeypatch.setattr(steps, "FIRST_OUTPUT", 1024)
+    monkeypatch.setattr(steps, "CHECKPOINT_STEP", 8192)
+    monkeypatch.setattr(steps, "CHECKPOINTS", 8)
 
 
 @pytest.mark.usefixtures("small_steps")
@@ -69,7 +69,7 @@ def test_only_the_prefix_is_inflated() -> None:
     data = mixed(3 << 20)
     source = inflated(deflate(data), len(data))
     source.read_at(0, 4096)
-    assert 4096 <= source.inflated <= stream.FIRST_OUTPUT
+    assert 4096 <= source.inflated <= steps.FIRST_OUTPUT
 
 
 @pytest.mark.usefixtures("small_steps")
@@ -102,12 +102,12 @@ def test_memory_stays_small_however_long_the_member() -> None:
     data = bytes(5 << 20)
     source = inflated(deflate(data), len(data), cache=4096)
     assert source.read_at(len(data) - 1, 1) == b"\0"
-    assert sum(len(chunk) for _, chunk in source._recent) <= 4096 + stream.OUTPUT_STEP
+    assert sum(len(chunk) for _, chunk in source._recent) <= 4096 + steps.OUTPUT_STEP
     assert source._again is None
     source.read_at(len(data) - 100_000, 1)
     assert source._again is not None
-    assert len(source._again._checkpoints) <= stream.CHECKPOINTS
-    assert sum(map(len, source._again._chunks.values())) <= 4096 + stream.OUTPUT_STEP
+    assert len(source._again._checkpoints) <= steps.CHECKPOINTS
+    assert sum(map(len, source._again._chunks.values())) <= 4096 + steps.OUTPUT_STEP
 
 
 @pytest.mark.usefixtures("small_steps")

@@ -35,7 +35,12 @@ def reads(monkeypatch):
     """The names of the members that are read as images, as often as they are."""
     found = []
     plain = Images._read
-    monkeypatch.setattr(Images, "_read", lambda self, member: found.append(member.name) or plain(self, member))
+
+    def read(self, member, crew=None):
+        found.append(member.name)
+        return plain(self, member, crew)
+
+    monkeypatch.setattr(Images, "_read", read)
     return found
 
 

@@ -38,6 +38,7 @@ class Inflater(Protocol):
     @property
     def unused_data(self) -> bytes: ...
     def decompress(self, data: bytes, max_length: int = 0, /) -> bytes: ...
+    def copy(self) -> Inflater: ...
 
 
 class Unpacker(Protocol):
@@ -98,14 +99,17 @@ def unpacker() -> Unpacker:
     has ended, it may still hold output: it is asked again, with nothing, until nothing comes.
     """
     make = getattr(_fastest(), "_ZlibDecompressor", None)
-    return cast("Unpacker", make(RAW)) if make is not None else _Unpacker()
+    return cast("Unpacker", make(RAW)) if make is not None else going_on(inflater())
+
+
+def going_on(inflater: Inflater) -> Unpacker:
+    """Return the same, which goes on where an :func:`inflater` is."""
+    return _Unpacker(inflater)
 
 
 class _Unpacker:
-    """The same, made of an :func:`inflater`."""
-
-    def __init__(self) -> None:
-        self._inflater = inflater()
+    def __init__(self, inflater: Inflater) -> None:
+        self._inflater = inflater
 
     @property
     def eof(self) -> bool:

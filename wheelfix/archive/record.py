@@ -11,6 +11,7 @@ import csv
 import hashlib
 import re
 import weakref
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive import names
@@ -41,6 +42,9 @@ _SIZE = re.compile(r"[0-9]{1,19}").fullmatch
 _LINE = re.compile(r"(?:([^,\\\n]{1,1000}),sha256=([^,\n]{43}),([0-9]{1,19})|(.*))\n")
 """A line as nearly all are, or any other, in a RECORD without quotes."""
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
+
+
+_NAME, _USIZE = attrgetter("name"), attrgetter("usize")
 
 
 class Row(NamedTuple):
@@ -226,8 +230,8 @@ def _render_row(row: Row) -> str:
 
 def record_member(archive: Archive) -> Member | None:
     """Return the member that is the wheel's RECORD: of the dist-info nearest to the top."""
-    found = [member for member in archive.members if member.name.endswith(".dist-info/RECORD")]
-    return min(found, key=lambda member: (member.name.count("/"), member.name), default=None)
+    found = [name for name in archive.names() if name.endswith(".dist-info/RECORD")]
+    return archive.find(min(found, key=lambda name: (name.count("/"), name))) if found else None
 
 
 def read_record(archive: Archive) -> Record | None:
@@ -259,6 +263,8 @@ def check_record(
     if own is None:
         return (RecordFault("record-missing", "RECORD", "there is no RECORD"),)
     if record is None:
+        if not hashes and agrees_at_sight(archive, own, archive.read(own, MAX_SIZE)):
+            return ()
         record = read_record(archive) or Record()
     rows, members, own_path = _counterparts(archive, record, own)
     faults = list(record.faults)
@@ -268,6 +274,37 @@ def check_record(
     if hashes:
         faults += _check_hashes(archive, rows, members, own_path, jobs, progress, known)
     return tuple(faults)
+
+
+def agrees_at_sight(archive: Archive, own: Member, data: bytes) -> bool:
+    """Whether RECORD has a plain row with a hash and the right size for each member, and no other; False: look closer.
+
+    This is so in nearly every wheel, and seen in a fifth of the time that it takes to read and compare the rows.
+    """
+    most = len(archive.members)
+    if data.count(b",") > 2 * most or data.count(b"\n") > most or not data.isascii():
+        return False
+    text = data.decode("ascii")
+    if any(odd in text for odd in '"\\\0'):
+        return False
+    if any(archive.find(own.name.removesuffix("RECORD") + name) for name in SIGNATURES):
+        return False
+    fields = text.split(",")  # path, hash, size with the next path behind it, hash, …
+    end = "\r\n" if "\r\n" in text else "\n"
+    hashes, others = fields[1::2], end.join(fields[::2]).split(end)
+    paths, sizes = others[:-1:2], others[1::2]
+    wanted = dict(zip(map(_NAME, archive.members), map(str, map(_USIZE, archive.members)), strict=True))
+    for folder in [name for name in wanted if name[-1:] == "/"]:
+        del wanted[folder]
+    wanted[own.name] = ""
+    return (
+        others[-1] == ""
+        and len(paths) == len(wanted)
+        and dict(zip(paths, sizes, strict=False)) == wanted
+        and hashes.pop(paths.index(own.name)) == ""
+        and set(map(len, hashes)) <= {50}
+        and text.count(",sha256=") == len(hashes)
+    )
 
 
 def check_hashes(

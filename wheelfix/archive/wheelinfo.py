@@ -278,6 +278,6 @@ def _check_licenses(archive: Archive, where: str, metadata: Metadata) -> Iterato
 
 def _is_last(archive: Archive, where: str) -> bool:
     """Whether no member's data come after those of the dist-info folder."""
-    inside = [member.header_offset for member in archive.members if member.name.startswith(where)]
-    outside = max((member.header_offset for member in archive.members if not member.name.startswith(where)), default=-1)
-    return min(inside) > outside
+    inside = {member.name: member.header_offset for member in archive.members if member.name.startswith(where)}
+    first = min(inside.values())
+    return all(member.name in inside for member in archive.members if member.header_offset > first)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.record import Record
 from wheelfix.archive.wheelinfo import parse_headers
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.loader.view import BASE, PE_SUFFIXES, SITE_PACKAGES, USER, FileView, ViewFile
+from wheelfix.loader.view import BASE, PE_SUFFIXES, SITE_PACKAGES, USER, FileView, Layer, ViewFile
 from wheelfix.model import fold
 from wheelfix.pe.stream import FileSource
 from wheelfix.values import dataclass
@@ -54,13 +54,14 @@ def view_of_wheel(archive: Archive, info: WheelInfo) -> FileView:
 
 
 def _wheel_files(archive: Archive, prefix: str, data_folder: str) -> Iterator[ViewFile]:
+    make, own, later = tuple.__new__, Layer.SUBJECT, functools.partial  # what ViewFile() does, in a third of the time
     for member in archive.members:
         name = member.name
         if name[-1:] != "/":
-            inside = name.removeprefix(prefix)
+            inside = name.removeprefix(prefix) if prefix else name
             moved = inside.startswith(data_folder)
             where = installed_path(inside, data_folder) if moved else f"{SITE_PACKAGES}/{inside}"
-            yield ViewFile(where, name, member.usize, functools.partial(_ReadableOrEmpty, archive, member))
+            yield make(ViewFile, (where, name, member.usize, later(_ReadableOrEmpty, archive, member), own))
 
 
 class _ReadableOrEmpty:

@@ -8,34 +8,28 @@ inflater, 40 KB): from then on a jump back costs a few megabytes of inflating, n
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from bisect import bisect_right
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 from wheelfix.archive import codec
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.values import dataclass
+from wheelfix.pe.packed import Checkpoints, Packed, Position
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from wheelfix.crew import Crew
     from wheelfix.model import ByteSource
 
-INPUT_STEP, FIRST_STEP = 3 << 19, 128 << 10
-"""Compressed bytes fed at once: the thread needs the interpreter after each step, and waits for it if it is busy. The
-first steps are smaller, because many a DLL is not read any further."""
-OUTPUT_STEP, FIRST_OUTPUT = 4 << 20, 512 << 10
-"""Most bytes that one step may inflate to, so that a stream of zeros stays small in memory."""
-FIRST = 2 << 20
-"""Inflated bytes that come in first steps."""
 CACHE = 8 << 20
 """Inflated bytes that are remembered."""
-CHECKPOINT_STEP = 4 << 20
-"""First distance between checkpoints; it doubles whenever there are more than CHECKPOINTS."""
-CHECKPOINTS = 64
+FAR = 32 << 20
+"""Inflated bytes to a place for which scouts are sent out."""
 
 
 class FileSource:
@@ -157,36 +151,11 @@ class StoredSource:
         return self._read(offset, length) if offset >= 0 and length > 0 else b""
 
 
-@dataclass(frozen=True, slots=True)
-class _Packed:
-    """The packed bytes of a member, in the portions in which they are inflated."""
-
-    read: Callable[[int, int], bytes]
-    csize: int
-    usize: int
-
-    def portion(self, consumed: int, reached: int) -> bytes:
-        """The next packed bytes after so many; none when there are no more."""
-        step = FIRST_STEP if reached < FIRST else INPUT_STEP
-        return self.read(consumed, min(step, self.csize - consumed)) if consumed < self.csize else b""
-
-    def room(self, reached: int) -> int:
-        """How many bytes may come out at once after so many."""
-        return min(FIRST_OUTPUT if reached < FIRST else OUTPUT_STEP, self.usize - reached)
-
-    def damaged(self, reached: int, why: str) -> InputError:
-        """The error for a stream that cannot be inflated further."""
-        return InputError(
-            f"a compressed member is damaged after {reached} of {self.usize} bytes",
-            because=why,
-            hint="download or build the wheel again",
-        )
-
-
 class InflatedSource:
     """A deflated member, inflated only as far as it is read, in bounded memory; safe to read from several threads.
 
-    ``tap`` gets every byte once and in order, as it is inflated for the first time.
+    ``tap`` gets every byte once and in order, as it is inflated for the first time. A ``crew`` may help who jumps far
+    ahead; the bytes are the same, and so is what is said of a damaged stream.
 
     Raises InputError when the stream is damaged or ends before ``usize`` bytes came out; bytes behind ``usize``
     are never looked at.
@@ -200,16 +169,26 @@ class InflatedSource:
         *,
         cache: int = CACHE,
         tap: Callable[[bytes], object] | None = None,
+        crew: Crew | None = None,
     ) -> None:
         self._tap = tap
-        self._packed = _Packed(read_compressed, csize, usize)
+        self._crew = crew if tap is None else None
+        self._leapt = False
+        self._packed = Packed(read_compressed, csize, usize)
         self._budget = cache
         self._lock = threading.Lock()
+        self._recent: deque[tuple[int, bytes]] = deque()
+        self._go_to_start()
+        self._again: _SecondRun | None = None
+
+    def _go_to_start(self) -> None:
         self._unpacker = codec.unpacker()
         self._consumed = self._reached = 0
-        self._recent: deque[tuple[int, bytes]] = deque()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._recent.clear()
         self._remembered = 0
-        self._again: _SecondRun | None = None
 
     @property
     def size(self) -> int:
@@ -237,6 +216,8 @@ class InflatedSource:
 
     def _chunk_at(self, offset: int) -> tuple[int, bytes]:
         """Return the chunk that holds ``offset``, and where it begins."""
+        if self._crew is not None and offset - self._budget > FAR + 2 * self._reached:
+            self._leap(offset - self._budget, self._crew)
         while offset >= self._reached:
             self._step(offset - self._budget)
         for start, chunk in reversed(self._recent):
@@ -248,18 +229,37 @@ class InflatedSource:
 
     def _step(self, first: int) -> None:
         """Inflate the next chunk, and remember it unless it ends before ``first``: then it would soon be forgotten."""
-        chunk = self._inflate()
+        try:
+            chunk = self._inflate()
+        except InputError:
+            if not self._leapt:
+                raise
+            self._leapt = False
+            self._go_to_start()  # to say of it what is always said, wherever the scouts were
+            return
         if self._tap is not None:
             self._tap(chunk)
         start, self._reached = self._reached, self._reached + len(chunk)
         if self._reached < first:
-            self._recent.clear()
-            self._remembered = 0
+            self._forget()
             return
         self._recent.append((start, chunk))
         self._remembered += len(chunk)
         while self._remembered > self._budget and len(self._recent) > 1:
             self._remembered -= len(self._recent.popleft()[1])
+
+    def _leap(self, target: int, crew: Crew) -> None:
+        """Go there with the help of scouts; once, because the way begins at the beginning."""
+        from wheelfix.pe.leap import leap
+
+        self._crew = None
+        with contextlib.suppress(InputError):
+            place = leap(self._packed, target, crew)
+            if place is not None and place.reached > self._reached:
+                self._unpacker = codec.going_on(place.inflater)
+                self._consumed, self._reached = place.consumed, place.reached
+                self._leapt = True
+                self._forget()
 
     def _inflate(self) -> bytes:
         packed, unpacker = self._packed, self._unpacker
@@ -279,33 +279,14 @@ class InflatedSource:
         raise packed.damaged(self._reached, "the compressed data ends too early")
 
 
-class _Inflater(codec.Inflater, Protocol):
-    def copy(self) -> _Inflater: ...
-
-
-@dataclass(slots=True)
-class _Position:
-    """A place in the stream from which inflating can go on."""
-
-    inflater: _Inflater
-    consumed: int = 0
-    """Compressed bytes handed to the inflater."""
-    reached: int = 0
-    """Inflated bytes that came out of it."""
-
-    def fork(self) -> _Position:
-        return _Position(self.inflater.copy(), self.consumed, self.reached)
-
-
 class _SecondRun:
     """Runs over a stream again, for who goes back; leaves checkpoints, so that there is no third run from the start."""
 
-    def __init__(self, packed: _Packed, cache: int) -> None:
+    def __init__(self, packed: Packed, cache: int) -> None:
         self._packed = packed
         self._budget = cache
-        self._head = self._frontier = _Position(cast("_Inflater", codec.inflater()))
-        self._spacing = CHECKPOINT_STEP
-        self._checkpoints = [self._head.fork()]
+        self._head = self._frontier = Position(codec.inflater())
+        self._checkpoints = Checkpoints(self._head)
         self._chunks: OrderedDict[int, bytes] = OrderedDict()
         self._cached = 0
         # Where each chunk that was ever inflated begins. Steps are deterministic: going on from a checkpoint
@@ -331,44 +312,20 @@ class _SecondRun:
         if offset >= self._frontier.reached:
             self._head = self._frontier
             return
-        nearest = self._checkpoints[bisect_right([point.reached for point in self._checkpoints], offset) - 1]
-        if not nearest.reached <= self._head.reached <= offset:
+        nearest = self._checkpoints.before(offset)  # there is one: the first is the beginning
+        if nearest is not None and not nearest.reached <= self._head.reached <= offset:
             self._head = nearest.fork()
 
     def _step(self) -> bytes:
         """Inflate one chunk at the head, and remember it."""
         head = self._head
         start = head.reached
-        chunk = b""
-        while not chunk:
-            chunk = self._inflate(head)
-        head.reached += len(chunk)
+        chunk = head.step(self._packed)
         if head is self._frontier:
             self._starts.append(start)
-            if head.reached - self._checkpoints[-1].reached >= self._spacing:
-                self._leave_checkpoint()
+            self._checkpoints.pass_by(head)
         self._remember(start, chunk)
         return chunk
-
-    def _inflate(self, head: _Position) -> bytes:
-        data = head.inflater.unconsumed_tail
-        if not data:
-            data = self._packed.portion(head.consumed, head.reached)
-            head.consumed += len(data)
-        try:
-            chunk = head.inflater.decompress(data, self._packed.room(head.reached))
-        except codec.inflate_error() as exc:
-            raise self._packed.damaged(head.reached, str(exc)) from exc
-        if not chunk and (not data or head.inflater.eof):
-            # It was right the first time: the file was changed.
-            raise self._packed.damaged(head.reached, "the compressed data ends too early")
-        return chunk
-
-    def _leave_checkpoint(self) -> None:
-        self._checkpoints.append(self._head.fork())
-        if len(self._checkpoints) > CHECKPOINTS:
-            del self._checkpoints[1::2]
-            self._spacing *= 2
 
     def _remember(self, start: int, chunk: bytes) -> None:
         if start not in self._chunks:

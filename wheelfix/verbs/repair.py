@@ -6,6 +6,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.record import read_record
 from wheelfix.errors import CannotRepair
 from wheelfix.model import Repairable, Severity
 from wheelfix.options import RepairOptions
@@ -45,15 +46,16 @@ def repair(
     ``meanwhile`` is called when there is nothing to do but wait for the wheel to be unpacked.
     """
 
-    def import_the_rest() -> None:  # earlier, it would have kept the unpacking waiting
+    def get_ready(archive: Archive) -> None:  # earlier, it would have kept the unpacking waiting
         importlib.import_module("wheelfix.plan.make")
         importlib.import_module("wheelfix.verbs.rewrite")
         roots.open()
+        read_record(archive)
         if meanwhile is not None:
             meanwhile()
 
     scan = replace(options.scan, verify=not options.trust_record)
-    with looking_at(path, scan, progress, import_the_rest) as (archive, look):
+    with looking_at(path, scan, progress, get_ready) as (archive, look):
         job = _Repair(path, archive, options, roots, dry_run)
         try:
             return job.done(look.examine(roots, wait=False), look.make_sure)

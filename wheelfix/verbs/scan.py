@@ -111,7 +111,7 @@ def _scan_one(
     meanwhile: Callable[[], None] | None,
 ) -> Iterator[ScanReport]:
     if not path.is_dir():
-        with looking_at(path, options, progress, meanwhile) as (_, look):
+        with looking_at(path, options, progress, lambda _: meanwhile() if meanwhile is not None else None) as (_, look):
             report = look.examine(index).report
         yield report
     elif is_package_folder(path):

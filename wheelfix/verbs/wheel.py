@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     from wheelfix.roots.late import Candidates
     from wheelfix.verbs.scan import Progress
 
+    Meanwhile = Callable[[Archive], None]
+
+
+_SEEN: list[Look] = []
+"""The last wheel: mostly the process ends before the next, and need not take ten thousand values apart one by one."""
+
 
 class RecordIsWrong(Exception):
     """Some hash in RECORD is not right, after all of them were taken to be."""
@@ -47,14 +53,17 @@ def examine_wheel(archive: Archive, options: ScanOptions, index: Candidates | No
 
 @contextlib.contextmanager
 def looking_at(
-    path: Path, options: ScanOptions, progress: Progress | None = None, meanwhile: Callable[[], None] | None = None
+    path: Path, options: ScanOptions, progress: Progress | None = None, meanwhile: Meanwhile | None = None
 ) -> Iterator[tuple[Archive, Look]]:
     """Open a wheel and look at it; the largest image is begun before the directory is read to its end."""
+    _SEEN.clear()
     with Crew(options.jobs) as crew:
         images = Images(crew, verify=options.verify)
         # It is closed before the crew is waited for: what still reads has no more to read.
         with Archive.open(path, options.limits, early=images.foresee) as archive:
-            yield archive, Look(archive, options, crew, images, progress, meanwhile)
+            look = Look(archive, options, crew, images, progress, meanwhile)
+            _SEEN.append(look)
+            yield archive, look
 
 
 class Look:
@@ -67,7 +76,7 @@ class Look:
         crew: Crew,
         images: Images,
         progress: Progress | None = None,
-        meanwhile: Callable[[], None] | None = None,
+        meanwhile: Meanwhile | None = None,
     ) -> None:
         """Read the images; ``meanwhile`` is called when there is nothing to do but wait for them."""
         self._archive, self._options, self._progress = archive, options, progress
@@ -76,7 +85,7 @@ class Look:
         # Unpacking lets go of the interpreter lock; what needs it is done meanwhile, imports included.
         from wheelfix.archive.conformance import check_archive
         from wheelfix.archive.hashing import digest_work
-        from wheelfix.archive.record import check_record, read_record
+        from wheelfix.archive.record import check_record
         from wheelfix.archive.wheelinfo import WheelInfo
         from wheelfix.loader.places import open_environment, view_of_wheel
 
@@ -92,11 +101,10 @@ class Look:
 
         self._view, self._info = view, info
         self._faults = (*check_archive(archive), *info.faults)
-        self._record = read_record(archive)
-        self._record_faults = check_record(archive, self._record)
+        self._record_faults = check_record(archive)
         prepare()
         if meanwhile is not None:
-            meanwhile()
+            meanwhile(archive)
         if images.under_way:
             prepare_more()
         finish_images(progress)
@@ -120,12 +128,12 @@ class Look:
     def _hash_faults(self) -> tuple[RecordFault, ...]:
         if not self._options.verify:
             return ()
-        from wheelfix.archive.record import check_hashes
+        from wheelfix.archive.record import check_hashes, read_record
 
         known = self._images.digests | {
             digest.member.entry: digest for work in self._hashing for digest in work.result()
         }
-        return check_hashes(self._archive, self._record, jobs=self._options.jobs, known=known)
+        return check_hashes(self._archive, read_record(self._archive), jobs=self._options.jobs, known=known)
 
 
 def _no_images(view: FileView, archive: Archive) -> list[Member]:
@@ -158,7 +166,7 @@ class Images:
         guess = archive.guess_largest(suffix.encode() for suffix in PE_SUFFIXES)
         if guess is not None and guess.usize < archive.limits.ratio_from:
             codec.unpacker()  # imports what it takes, which takes longer in a thread among others
-            self._guess = guess, self._crew.begin(lambda: None if self._guessed_wrong else self._read(guess))
+            self._guess = guess, self._crew.begin(lambda: None if self._guessed_wrong else self._read_first(guess))
 
     def begin(self, archive: Archive) -> None:
         """Begin with the largest, before anything else is known of the wheel, unless it was foreseen."""
@@ -171,7 +179,7 @@ class Images:
             self._early[first.name] = self._guess[1]
         else:
             self._guessed_wrong = True
-            self._early[first.name] = self._crew.begin(lambda: self._read(first))
+            self._early[first.name] = self._crew.begin(lambda: self._read_first(first))
 
     @property
     def under_way(self) -> bool:
@@ -187,11 +195,14 @@ class Images:
         member = self._archive.find(file.origin) if file.layer is Layer.SUBJECT else None
         return self._read(member) if member is not None else None
 
-    def _read(self, member: Member) -> ImageFacts | None:
+    def _read_first(self, member: Member) -> ImageFacts | None:
+        return self._read(member, self._crew)
+
+    def _read(self, member: Member, crew: Crew | None = None) -> ImageFacts | None:
         """Return the facts of a member; None for one that cannot be read, which the view shows as empty."""
         try:
             if not self._verify:
-                return read_image(self._archive.source(member))
+                return read_image(self._archive.source(member, crew=crew))
             from wheelfix.archive.hashing import HashedReading
 
             reading = HashedReading(self._archive, member)
