@@ -33,7 +33,10 @@ _COPY_FILE_RANGE: Callable[[int, int, int, int, int], int] | None = getattr(os, 
 _ADVISE: Callable[[int, int, int, int], None] | None = getattr(os, "posix_fadvise", None)
 _DO_NOT_NEED: int = getattr(os, "POSIX_FADV_DONTNEED", 0)
 _SENDFILE: Callable[[int, int, int, int], int] | None = getattr(os, "sendfile", None)
-_STEP = 32 << 20
+_STEP = 128 << 20
+"""Bytes copied at once: the system is half as fast in steps of 32 MB."""
+_WRITE_OUT = 512 << 20
+"""Bytes after which the system begins to put them on the disk; more often, it keeps whoever copies waiting."""
 _BUFFER, _LARGE = 1 << 20, 256 << 10
 _NOT_SUPPORTED = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF, errno.ENOTSUP}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} if hasattr(errno, "EDQUOT") else {errno.ENOSPC, errno.EFBIG}
@@ -66,6 +69,9 @@ class AtomicFile:
         self._lasting = False
         """Whether nothing was written since somebody began to make it last."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="wheelfix-copy")
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="wheelfix-write")
+        self._waiting = 0
+        """Bytes written since the system was last asked to put them on the disk."""
         self._stop = threading.Event()
         self._seeking = threading.Lock()
 
@@ -90,6 +96,7 @@ class AtomicFile:
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         self._stop.set()
         self._thread.shutdown(wait=True, cancel_futures=True)
+        self._beside.shutdown(wait=True, cancel_futures=True)
         if self._descriptor >= 0:
             with contextlib.suppress(OSError):
                 self._close()
@@ -119,19 +126,20 @@ class AtomicFile:
             self._write_at(self.position - len(data), data)
 
     def _write_at(self, offset: int, data: bytes | bytearray | memoryview) -> None:
-        view, start = memoryview(data), offset
+        view = memoryview(data)
         with _environment(self.target):
             while view:
                 done = self._write_some(offset, view)
                 offset, view = offset + done, view[done:]
-        self._write_out(start, len(data))
+        self._note(len(data))
 
-    def _write_out(self, position: int, length: int) -> None:
-        """Have the system begin to put these bytes on the disk, so that little is left for the end to wait for."""
+    def _note(self, length: int) -> None:
+        """Count what was written, and from time to time have it put on the disk, so that little is left for the end."""
         self._lasting = False
-        if _ADVISE is not None and length >= _LARGE:
-            with contextlib.suppress(OSError):  # it is no more than advice
-                _ADVISE(self._descriptor, position, length, _DO_NOT_NEED)
+        self._waiting += length
+        if _ADVISE is not None and self._waiting >= _WRITE_OUT:
+            self._waiting = 0
+            self._beside.submit(_ADVISE, self._descriptor, 0, 0, _DO_NOT_NEED)  # no more than advice: it may fail
 
     def _write_some(self, offset: int, data: bytes | memoryview) -> int:
         if _PWRITE is not None:
@@ -168,7 +176,7 @@ class AtomicFile:
                 done = self._copy_some(origin, offset, position, min(length, _STEP))
             if not done:
                 raise EnvironmentFailure(f"{origin.path} changed while it was copied", because="it became shorter")
-            self._write_out(position, done)
+            self._note(done)
             offset, position, length = offset + done, position + done, length - done
             if progress is not None:
                 progress(done)
