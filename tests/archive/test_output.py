@@ -232,6 +232,32 @@ def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.parametrize("refuses", [False, True])
+def test_what_was_written_is_put_on_the_disk_from_time_to_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refuses: bool
+) -> None:
+    """It is advice: whether it is taken, or even allowed, changes nothing else."""
+    asked: list[str] = []
+
+    def advise(descriptor: int, *_: int) -> None:
+        asked.append("open" if os.fstat(descriptor).st_size else "empty")
+        if refuses:
+            raise OSError(errno.EINVAL, "no advice here")
+
+    monkeypatch.setattr(output, "_ADVISE", advise)
+    monkeypatch.setattr(output, "_WRITE_OUT", 1000)
+    monkeypatch.setattr(output, "_STEP", 600)
+    (tmp_path / "source").write_bytes(bytes(range(256)) * 20)
+    with FileSource(tmp_path / "source") as source, AtomicFile(tmp_path / "x") as out:
+        out.copy_from(_Origin(source), 0, source.size)
+        out.flush()
+        while not asked:
+            time.sleep(0.001)
+        out.commit()
+    assert set(asked) == {"open"}
+    assert (tmp_path / "x").read_bytes() == (tmp_path / "source").read_bytes()
+
+
 def test_a_request_to_stop_leaves_nothing_wherever_it_falls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "x.whl"
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)

@@ -141,6 +141,20 @@ def test_what_never_forgets_its_past_is_of_no_use_and_does_no_harm(taken: list[b
         follows(place, data, stream)
 
 
+def test_who_cannot_get_rid_of_his_past_soon_gives_up(taken: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaps, "PATIENCE", 1)
+    went_on: list[Position] = []
+    monkeypatch.setattr(leaps._Scout, "_go_on", lambda self, place: went_on.append(place))
+    data = like_code(SIZE)
+    stream = packed(data)
+    with AtOnce(2) as crew:
+        place = leap(stream, SIZE * 9 // 10, crew)
+    assert place is not None
+    assert not went_on
+    assert taken == [False]
+    follows(place, data, stream)
+
+
 def test_blocks_of_a_stream_within_the_stream_are_not_entered(taken: list[bool]) -> None:
     data = deflate(like_code(SIZE))
     stream = packed(data, 0)

@@ -70,10 +70,10 @@ def _inflates(data: bytes) -> bool:
 def begins_block(inflater: codec.Inflater) -> bool:
     """Whether an inflater that has got all bytes before this place, and given out all it can, expects a block here.
 
-    It is given a last, stored block of noise, in a copy. Within a block, the bits at the head of ours would be symbols
-    that come out before the noise, whatever codes were made up for it: two bytes at least, known before the noise is.
-    They are right by chance once in 65 536 times; several questions leave no chance. Where those bits end one block
-    early and begin another, that one is not the last.
+    It is given a last, stored block of noise, in a copy, and has to give out just the noise and be at its end. Within
+    a block, the head of ours would be read as symbols, and what comes out would be the noise only by chance, whatever
+    codes were made up before: the noise is made up now. Several questions leave no chance. Where the head ends one
+    block early and begins another, that one is not the last.
     """
     for question in range(_QUESTIONS):
         noise = os.urandom(16 + question)

@@ -278,6 +278,6 @@ def _check_licenses(archive: Archive, where: str, metadata: Metadata) -> Iterato
 
 def _is_last(archive: Archive, where: str) -> bool:
     """Whether no member's data come after those of the dist-info folder."""
-    inside = {member.name: member.header_offset for member in archive.members if member.name.startswith(where)}
-    first = min(inside.values())
-    return all(member.name in inside for member in archive.members if member.header_offset > first)
+    inside = [member.header_offset for member in archive.members if member.name.startswith(where)]
+    first = min(inside)
+    return sum(member.header_offset >= first for member in archive.members) == len(inside)

@@ -337,8 +337,7 @@ class Loader:
         image = self.view.image(path)
         if not isinstance(image, Image):
             return ()
-        names, ordinals = image.exports.names, image.exports.ordinals  # as offers() does, without a call for each
-        return tuple(symbol for symbol in needed.symbols if symbol not in names and symbol not in ordinals)
+        return tuple(symbol for symbol in needed.symbols if not image.exports.offers(symbol))
 
     def _follow(self, needed: Import, path: str, attempt: _Attempt, steps: tuple[str, ...]) -> None:
         """Follow the forwarders among the symbols that are really imported."""

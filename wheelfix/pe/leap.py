@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 LEG = 8 << 20
 """Packed bytes that are worth a scout."""
+PATIENCE = 32 << 20
+"""Inflated bytes after which a scout to whom the past still matters gives up; torch_cpu.dll takes 15 MB at most."""
 
 
 def leap(packed: Packed, target: int, crew: Crew) -> Position | None:
@@ -112,10 +114,10 @@ class _Scout:
         self._ended = True
 
     def _enter(self, entry: int) -> None:
-        """Inflate with two pasts until they do not matter, then go on."""
+        """Inflate with two pasts until they do not matter, then go on; give up where they do not cease to."""
         places = [Position(codec.inflater(past * WINDOW), entry) for past in (b"\x00", b"\xff")]
         last = [b"", b""]
-        while not self._asked.is_set() and places[0].reached < self._packed.usize:
+        while not self._asked.is_set() and places[0].reached < min(PATIENCE, self._packed.usize):
             last = [(end + place.step(self._packed))[-WINDOW:] for end, place in zip(last, places, strict=True)]
             if last[0] == last[1] and len(last[0]) == WINDOW:
                 self._go_on(places[0])
