@@ -33,10 +33,12 @@ BIN = HOME / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 
 PYTEST = ["-m", "pytest", "-q"]
+# One process per processor; the tests of a file stay in one process, so that its fixtures are made once.
+PARALLEL = [*PYTEST, "-n", "auto", "--dist", "loadfile"]
 TIERS = "not wine and not wine_x64 and not real and not browser"
 TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "demo": ("", [["-m", "wheelfix", "demo"]]),
-    "test": ("test", [[*PYTEST, "-m", f"{TIERS} and not slow"]]),
+    "test": ("test", [[*PARALLEL, "-m", f"{TIERS} and not slow"]]),
     "lint": (
         "dev",
         [
@@ -46,7 +48,7 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
         ],
     ),
     "fuzz": ("test", [["-m", "fuzz"]]),
-    "slow": ("test", [[*PYTEST, "-m", f"{TIERS} and slow"]]),
+    "slow": ("test", [[*PARALLEL, "-m", f"{TIERS} and slow"]]),
     "wine": ("test", [[*PYTEST, "-m", "wine"]]),
     "wine-x64": ("test", [[*PYTEST, "-m", "wine_x64"]]),
     "browser": ("test", [[*PYTEST, "-m", "browser"]]),

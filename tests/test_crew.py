@@ -139,43 +139,8 @@ def test_an_interrupt_while_a_thread_is_being_started_is_an_interrupt(monkeypatc
         crew.begin(lambda: 1)
 
 
-def test_what_is_begun_now_comes_before_all_that_waits() -> None:
-    order: list[str] = []
-    go_on, busy = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        busy.set()
-        assert go_on.wait(10)
-
-    with Crew(2) as crew:
-        crew.begin(hold)
-        assert busy.wait(10)
-        waiting = [crew.begin(lambda: order.append("waits")) for _ in range(3)]
-        crew.begin_now(lambda: order.append("urgent")).result()
-        go_on.set()
-        for task in waiting:
-            task.result()
-    assert order == ["urgent", "waits", "waits", "waits"]
-
-
-def test_who_has_sent_another_in_his_stead_only_waits() -> None:
-    workers: set[threading.Thread] = set()
-
-    def work() -> None:
-        workers.add(threading.current_thread())
-        threading.Event().wait(0.001)
-
-    with Crew(2) as crew:
-        crew.begin(work)
-        crew.begin_now(work)
-        for task in [crew.begin(work) for _ in range(20)]:
-            task.result()
-    assert 1 <= len(workers) <= 2  # a busy machine may keep the second from ever coming to it
-    assert threading.main_thread() not in workers
-
-
 def test_a_worker_that_waits_helps_however_many_there_are() -> None:
     """Or all of them could wait for what nobody does."""
     with Crew(2) as crew:
-        inner = [crew.begin_now(lambda: crew.begin(lambda: 1).result()) for _ in range(4)]
+        inner = [crew.begin(lambda: crew.begin(lambda: 1).result()) for _ in range(4)]
         assert [task.result() for task in inner] == [1] * 4

@@ -100,15 +100,6 @@ class Crew:
             self._hire()
         return task
 
-    def begin_now(self, work: Callable[[], _T]) -> Task[_T]:
-        """Have a piece of work done before all others, in the caller's stead: who waits only waits from now on."""
-        task = Task(_in_one_step(work), self)
-        self._tasks.appendleft(task)
-        self._tickets.put(True)
-        if len(self._threads) < self.jobs:
-            self._hire()
-        return task
-
     @undisturbed
     def _hire(self) -> None:
         thread = threading.Thread(target=self._serve, name="wheelfix-crew", daemon=True)
@@ -121,9 +112,7 @@ class Crew:
         return [task.result() for task in tasks]
 
     def help(self) -> bool:
-        """Do one step of what waits to be done, in this thread; False if nothing waits, or others are enough."""
-        if len(self._threads) >= self.jobs and threading.current_thread() not in self._threads:
-            return False
+        """Do one step of what waits to be done, in this thread; False if nothing waits."""
         try:
             self._tickets.get_nowait()
         except Empty:

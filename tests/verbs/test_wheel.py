@@ -36,9 +36,9 @@ def reads(monkeypatch):
     found = []
     plain = Images._read
 
-    def read(self, member, crew=None):
+    def read(self, member):
         found.append(member.name)
-        return plain(self, member, crew)
+        return plain(self, member)
 
     monkeypatch.setattr(Images, "_read", read)
     return found

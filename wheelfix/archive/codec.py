@@ -99,17 +99,14 @@ def unpacker() -> Unpacker:
     has ended, it may still hold output: it is asked again, with nothing, until nothing comes.
     """
     make = getattr(_fastest(), "_ZlibDecompressor", None)
-    return cast("Unpacker", make(RAW)) if make is not None else going_on(inflater())
-
-
-def going_on(inflater: Inflater) -> Unpacker:
-    """Return the same, which goes on where an :func:`inflater` is."""
-    return _Unpacker(inflater)
+    return cast("Unpacker", make(RAW)) if make is not None else _Unpacker()
 
 
 class _Unpacker:
-    def __init__(self, inflater: Inflater) -> None:
-        self._inflater = inflater
+    """The same, made from the public object of the library."""
+
+    def __init__(self) -> None:
+        self._inflater = inflater()
 
     @property
     def eof(self) -> bool:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from wheelfix.crew import Crew
     from wheelfix.model import ByteSource
 
 __all__ = ["Archive", "ArchiveFault", "Limits", "Member"]
@@ -183,20 +182,17 @@ class Archive:
 
         return read
 
-    def source(
-        self, member: Member, tap: Callable[[bytes], object] | None = None, crew: Crew | None = None
-    ) -> ByteSource:
+    def source(self, member: Member, tap: Callable[[bytes], object] | None = None) -> ByteSource:
         """Return the member's unpacked bytes for reading at any place, in bounded memory.
 
-        ``tap`` gets the bytes of a packed member once and in order, as they are unpacked. Without it,
-        a ``crew`` may help who jumps far ahead.
+        ``tap`` gets the bytes of a packed member once and in order, as they are unpacked.
         """
         from wheelfix.pe.stream import InflatedSource, StoredSource
 
         read = self.reader(member)
         if member.method == codec.STORED:
             return StoredSource(read, member.usize)
-        return InflatedSource(read, member.csize, member.usize, tap=tap, crew=crew)
+        return InflatedSource(read, member.csize, member.usize, tap=tap)
 
     def chunks(self, member: Member) -> Iterator[bytes]:
         """Give the member's unpacked bytes piece by piece; InputError at the end if size or CRC were lies."""

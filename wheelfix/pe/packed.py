@@ -31,11 +31,10 @@ class Packed:
     csize: int
     usize: int
 
-    def portion(self, consumed: int, reached: int, until: int | None = None) -> bytes:
-        """The next packed bytes after so many; none when there are no more, or no more before ``until``."""
+    def portion(self, consumed: int, reached: int) -> bytes:
+        """The next packed bytes after so many; none when there are no more."""
         step = FIRST_STEP if reached < FIRST else INPUT_STEP
-        end = self.csize if until is None else until
-        return self.read(consumed, min(step, end - consumed)) if consumed < end else b""
+        return self.read(consumed, min(step, self.csize - consumed)) if consumed < self.csize else b""
 
     def room(self, reached: int) -> int:
         """How many bytes may come out at once after so many."""
@@ -64,23 +63,20 @@ class Position:
         """The same place, for somebody else to go on from."""
         return Position(self.inflater.copy(), self.consumed, self.reached)
 
-    def step(self, packed: Packed, *, until: int | None = None, room: int | None = None) -> bytes:
-        """Inflate the next chunk, of ``room`` bytes at most.
-
-        Nothing comes when all packed bytes before ``until`` are inflated; InputError when the stream is damaged.
-        """
-        room = min(packed.room(self.reached), packed.usize if room is None else room)
+    def step(self, packed: Packed) -> bytes:
+        """Inflate the next chunk; InputError when the stream is damaged."""
+        room = packed.room(self.reached)
         while True:
             data = self.inflater.unconsumed_tail
             if not data:
-                data = packed.portion(self.consumed, self.reached, until)
+                data = packed.portion(self.consumed, self.reached)
                 self.consumed += len(data)
             try:
                 chunk = self.inflater.decompress(data, room)
             except codec.inflate_error() as exc:
                 raise packed.damaged(self.reached, str(exc)) from exc
             self.reached += len(chunk)
-            if chunk or (not data and self.consumed == until):
+            if chunk:
                 return chunk
             if not data or self.inflater.eof:
                 raise packed.damaged(self.reached, "the compressed data ends too early")
@@ -102,9 +98,9 @@ class Checkpoints:
             del self._places[1::2]
             self._spacing *= 2
 
-    def before(self, offset: int) -> Position | None:
-        """The last of them from which ``offset`` can be reached, if there is one."""
-        return next((place for place in reversed(self._places) if place.reached <= offset), None)
+    def before(self, offset: int) -> Position:
+        """The last of them from which ``offset`` can be reached; the first is the start of the stream."""
+        return next(place for place in reversed(self._places) if place.reached <= offset)
 
     def __len__(self) -> int:
         return len(self._places)

@@ -8,7 +8,6 @@ inflater, 40 KB): from then on a jump back costs a few megabytes of inflating, n
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from bisect import bisect_right
@@ -16,20 +15,17 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING
 
 from wheelfix.archive import codec
-from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.errors import EnvironmentFailure
 from wheelfix.pe.packed import Checkpoints, Packed, Position
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from wheelfix.crew import Crew
     from wheelfix.model import ByteSource
 
 CACHE = 8 << 20
 """Inflated bytes that are remembered."""
-FAR = 32 << 20
-"""Inflated bytes to a place for which scouts are sent out."""
 
 
 class FileSource:
@@ -154,8 +150,7 @@ class StoredSource:
 class InflatedSource:
     """A deflated member, inflated only as far as it is read, in bounded memory; safe to read from several threads.
 
-    ``tap`` gets every byte once and in order, as it is inflated for the first time. A ``crew`` may help who jumps far
-    ahead; the bytes are the same, and so is what is said of a damaged stream.
+    ``tap`` gets every byte once and in order, as it is inflated for the first time.
 
     Raises InputError when the stream is damaged or ends before ``usize`` bytes came out; bytes behind ``usize``
     are never looked at.
@@ -169,26 +164,16 @@ class InflatedSource:
         *,
         cache: int = CACHE,
         tap: Callable[[bytes], object] | None = None,
-        crew: Crew | None = None,
     ) -> None:
         self._tap = tap
-        self._crew = crew if tap is None else None
-        self._leapt = False
         self._packed = Packed(read_compressed, csize, usize)
         self._budget = cache
         self._lock = threading.Lock()
         self._recent: deque[tuple[int, bytes]] = deque()
-        self._go_to_start()
-        self._again: _SecondRun | None = None
-
-    def _go_to_start(self) -> None:
+        self._remembered = 0
         self._unpacker = codec.unpacker()
         self._consumed = self._reached = 0
-        self._forget()
-
-    def _forget(self) -> None:
-        self._recent.clear()
-        self._remembered = 0
+        self._again: _SecondRun | None = None
 
     @property
     def size(self) -> int:
@@ -216,8 +201,6 @@ class InflatedSource:
 
     def _chunk_at(self, offset: int) -> tuple[int, bytes]:
         """Return the chunk that holds ``offset``, and where it begins."""
-        if self._crew is not None and offset - self._budget > FAR + 2 * self._reached:
-            self._leap(offset - self._budget, self._crew)
         while offset >= self._reached:
             self._step(offset - self._budget)
         for start, chunk in reversed(self._recent):
@@ -229,37 +212,18 @@ class InflatedSource:
 
     def _step(self, first: int) -> None:
         """Inflate the next chunk, and remember it unless it ends before ``first``: then it would soon be forgotten."""
-        try:
-            chunk = self._inflate()
-        except InputError:
-            if not self._leapt:
-                raise
-            self._leapt = False
-            self._go_to_start()  # to say of it what is always said, wherever the scouts were
-            return
+        chunk = self._inflate()
         if self._tap is not None:
             self._tap(chunk)
         start, self._reached = self._reached, self._reached + len(chunk)
         if self._reached < first:
-            self._forget()
+            self._recent.clear()
+            self._remembered = 0
             return
         self._recent.append((start, chunk))
         self._remembered += len(chunk)
         while self._remembered > self._budget and len(self._recent) > 1:
             self._remembered -= len(self._recent.popleft()[1])
-
-    def _leap(self, target: int, crew: Crew) -> None:
-        """Go there with the help of scouts; once, because the way begins at the beginning."""
-        from wheelfix.pe.leap import leap
-
-        self._crew = None
-        with contextlib.suppress(InputError):
-            place = leap(self._packed, target, crew)
-            if place is not None and place.reached > self._reached:
-                self._unpacker = codec.going_on(place.inflater)
-                self._consumed, self._reached = place.consumed, place.reached
-                self._leapt = True
-                self._forget()
 
     def _inflate(self) -> bytes:
         packed, unpacker = self._packed, self._unpacker
@@ -312,8 +276,8 @@ class _SecondRun:
         if offset >= self._frontier.reached:
             self._head = self._frontier
             return
-        nearest = self._checkpoints.before(offset)  # there is one: the first is the beginning
-        if nearest is not None and not nearest.reached <= self._head.reached <= offset:
+        nearest = self._checkpoints.before(offset)
+        if not nearest.reached <= self._head.reached <= offset:
             self._head = nearest.fork()
 
     def _step(self) -> bytes:

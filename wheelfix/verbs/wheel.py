@@ -166,7 +166,7 @@ class Images:
         guess = archive.guess_largest(suffix.encode() for suffix in PE_SUFFIXES)
         if guess is not None and guess.usize < archive.limits.ratio_from:
             codec.unpacker()  # imports what it takes, which takes longer in a thread among others
-            self._guess = guess, self._crew.begin(lambda: None if self._guessed_wrong else self._read_first(guess))
+            self._guess = guess, self._crew.begin(lambda: None if self._guessed_wrong else self._read(guess))
 
     def begin(self, archive: Archive) -> None:
         """Begin with the largest, before anything else is known of the wheel, unless it was foreseen."""
@@ -179,7 +179,7 @@ class Images:
             self._early[first.name] = self._guess[1]
         else:
             self._guessed_wrong = True
-            self._early[first.name] = self._crew.begin(lambda: self._read_first(first))
+            self._early[first.name] = self._crew.begin(lambda: self._read(first))
 
     @property
     def under_way(self) -> bool:
@@ -195,14 +195,11 @@ class Images:
         member = self._archive.find(file.origin) if file.layer is Layer.SUBJECT else None
         return self._read(member) if member is not None else None
 
-    def _read_first(self, member: Member) -> ImageFacts | None:
-        return self._read(member, self._crew)
-
-    def _read(self, member: Member, crew: Crew | None = None) -> ImageFacts | None:
+    def _read(self, member: Member) -> ImageFacts | None:
         """Return the facts of a member; None for one that cannot be read, which the view shows as empty."""
         try:
             if not self._verify:
-                return read_image(self._archive.source(member, crew=crew))
+                return read_image(self._archive.source(member))
             from wheelfix.archive.hashing import HashedReading
 
             reading = HashedReading(self._archive, member)
