@@ -30,14 +30,10 @@ EVERYWHERE = {"tomli"}
 BINARY = (".so", ".pyd", ".dll", ".dylib", ".pyc")
 SHEBANG = b"#!/usr/bin/env python3\n"
 MAIN = """\
-import os
 import sys
 
 if sys.version_info < (3, 10):
     sys.exit("wheelfix needs Python 3.10 or newer; this is " + sys.version.split()[0])
-# delvewheel runs as a process of its own and is found in this file too.
-here = os.path.dirname(os.path.abspath(__file__))
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
 
 from wheelfix.cli.main import entry
 

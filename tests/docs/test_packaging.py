@@ -167,8 +167,15 @@ def test_the_zipapp_needs_nothing(zipapp, tmp_path, words, shown):
 
 
 def test_delvewheel_is_found_in_the_zipapp(zipapp, tmp_path):
-    help_text = run(sys.executable, "-S", "-m", "delvewheel", "--help", env={**clean(), "PYTHONPATH": str(zipapp)})
-    assert "repair" in help_text
+    """It runs as a process of its own, in an isolated Python that would not look there by itself."""
+    program = (
+        "import os, sys; sys.path.insert(0, sys.argv[1])\n"
+        "from wheelfix.programs import python_command, run_program\n"
+        "command = python_command('delvewheel', ['--help'])\n"
+        "command.insert(1, '-S')\n"
+        "print(run_program(command, timeout=60).text)\n"
+    )
+    assert "repair" in run(sys.executable, "-S", "-c", program, zipapp, cwd=tmp_path, env=clean())
 
 
 def test_the_zipapp_holds_no_compiled_code(zipapp):

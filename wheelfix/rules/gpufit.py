@@ -14,12 +14,12 @@ from __future__ import annotations
 import enum
 import functools
 import re
-import subprocess
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.knowledge.cards import capability_of, suggest
 from wheelfix.knowledge.drivers import driver_for_ptx, last_driver
+from wheelfix.programs import find_program, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -136,10 +136,15 @@ def _native(answer: str) -> str:
 
 
 def _ask_driver() -> str:
+    hint = "give the card: --gpu sm_86"
+    program = find_program(_ASK_DRIVER[0])
+    if program is None:
+        raise EnvironmentFailure("--gpu native", because="nvidia-smi gives no answer (it is not on PATH)", hint=hint)
     try:
-        done = subprocess.run(_ASK_DRIVER, capture_output=True, text=True, timeout=30, check=True)
-    except (OSError, subprocess.SubprocessError) as exc:
-        raise EnvironmentFailure(
-            "--gpu native", because=f"nvidia-smi gives no answer ({exc})", hint="give the card: --gpu sm_86"
-        ) from exc
-    return done.stdout
+        done = run_program([program, *_ASK_DRIVER[1:]], timeout=30)
+    except EnvironmentFailure as error:
+        raise EnvironmentFailure("--gpu native", because=str(error), hint=hint) from error
+    if done.code:
+        because = f"nvidia-smi gives no answer (exit code {done.code})"
+        raise EnvironmentFailure("--gpu native", because=because, hint=hint)
+    return done.out

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import calendar
 import os
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import CannotRepair, EnvironmentFailure
+from wheelfix.programs import python_command, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
 TIMEOUT = 3600
+_BESIDE = "--layout beside puts them next to the extension under their own names"
 
 
 def run_delvewheel(wheel: Path, dlls: Path, excluded: Iterable[str], target: Path, stamp: int) -> Path:
@@ -27,32 +27,38 @@ def run_delvewheel(wheel: Path, dlls: Path, excluded: Iterable[str], target: Pat
     ``stamp`` is the DOS time that its members get. With a fixed time delvewheel also leaves out the command line that
     it would otherwise write into the wheel, with paths of this machine.
     """
-    names = sorted(set(excluded))
-    command = [sys.executable, "-m", "delvewheel", "repair", "--add-path", str(dlls), "--wheel-dir", str(target)]
-    command += ["--ignore-existing", "--analyze-existing", str(wheel)]
-    if names:
-        command[-1:-1] = ["--exclude", os.pathsep.join(names)]
-    environment = {**os.environ, "PATH": str(dlls), "PYTHONIOENCODING": "utf-8", "SOURCE_DATE_EPOCH": _seconds(stamp)}
-    try:
-        done = subprocess.run(
-            command,
-            env=environment,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=TIMEOUT,
+    command = python_command("delvewheel", _arguments(wheel, dlls, sorted(set(excluded)), target))
+    environment = {**os.environ, "PATH": str(dlls), "SOURCE_DATE_EPOCH": _seconds(stamp)}
+    done = run_program(command, timeout=TIMEOUT, environ=environment)
+    if "No module named 'delvewheel'" in done.err or "No module named delvewheel" in done.err:
+        raise EnvironmentFailure(
+            "delvewheel cannot be run",
+            because="it is not installed beside wheelfix",
+            hint="pip install delvewheel, with the Python that runs wheelfix; or --layout beside",
         )
-    except (OSError, subprocess.SubprocessError) as exc:
-        raise EnvironmentFailure("delvewheel cannot be run", because=str(exc), hint="pip install delvewheel") from exc
-    if done.returncode:
-        lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+    if done.code:
+        lines = [line for line in (done.err or done.out).splitlines() if line.strip()]
         raise CannotRepair(
             f"delvewheel could not rename the DLLs of {wheel.name}",
-            because=lines[-1] if lines else f"exit code {done.returncode}",
-            hint="--layout beside puts them next to the extension under their own names",
+            because=lines[-1] if lines else f"exit code {done.code}",
+            hint=_BESIDE,
         )
     return target / wheel.name
+
+
+def _arguments(wheel: Path, dlls: Path, names: list[str], target: Path) -> list[str]:
+    """Return delvewheel's command line; a name cannot be taken for an option (``-x.dll``), nor for two names."""
+    for name in names:
+        if os.pathsep in name or name != name.strip():
+            raise CannotRepair(
+                f"the DLLs of {wheel.name} cannot be renamed",
+                because=f"delvewheel cannot be given the name {name!r}, which the wheel imports",
+                hint=_BESIDE,
+            )
+    arguments = ["repair", f"--add-path={dlls}", f"--wheel-dir={target}", "--ignore-existing", "--analyze-existing"]
+    if names:
+        arguments.append(f"--exclude={os.pathsep.join(names)}")
+    return [*arguments, "--", str(wheel)]
 
 
 def _seconds(stamp: int) -> str:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import functools
 import os
 import platform
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import wheelfix
+from wheelfix.errors import EnvironmentFailure
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.pe.stream import FileSource
 from wheelfix.pe.version import read_version
+from wheelfix.programs import find_program, run_program
 from wheelfix.symptoms.report_block import InstalledDll, Machine, SeenRoot
 
 if TYPE_CHECKING:
@@ -44,28 +44,20 @@ def describe_machine(environment: Environment | None, roots: Iterable[Root]) -> 
         roots=tuple(SeenRoot(root.label, str(root.path), root.learned) for root in roots if root.kind != "pip"),
         runtime=tuple(_runtime(environment)),
         distributions={one.name.lower(): one.version for one in environment.distributions} if environment else {},
-        which=shutil.which,
+        which=find_program,
         run=run_quietly,
     )
 
 
 def run_quietly(command: tuple[str, ...]) -> str | None:
     """Run a tool for a moment and return what it printed on both streams; None when it cannot be run."""
-    program = shutil.which(command[0])
+    program = find_program(command[0])
     if program is None:
         return None
     try:
-        done = subprocess.run(
-            [program, *command[1:]],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_PATIENCE,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
+        return run_program([program, *command[1:]], timeout=_PATIENCE, max_output=1 << 16).text
+    except EnvironmentFailure:
         return None
-    return done.stdout[: 1 << 16].decode("utf-8", "replace")
 
 
 def _python(environment: Environment | None) -> str:
