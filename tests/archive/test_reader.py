@@ -20,7 +20,6 @@ from wheelfix.archive.record import check_record
 from wheelfix.errors import EnvironmentFailure, InputError, WheelfixError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 NAME = st.text(st.characters(codec="utf-8", exclude_characters="\\/\0", exclude_categories=["Cc", "Cs"]), min_size=1)
@@ -310,44 +309,3 @@ def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
             file.write(b"more")
         with pytest.raises(EnvironmentFailure, match="changed while it was read"):
             archive.check_unchanged()
-
-
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.dictionaries(
-        st.from_regex(r"[a-z]{1,8}(/[a-z]{1,8})?(\.dll|\.dll\.txt|\.pyd|\.py)", fullmatch=True), st.binary(max_size=400)
-    ),
-    st.binary(max_size=20),
-)
-def test_the_largest_is_guessed_as_the_directory_says(tmp_path: Path, files: dict[str, bytes], prefix: bytes) -> None:
-    path = tmp_path / "x.whl"
-    with path.open("wb") as out:
-        out.write(prefix)
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as written:
-            for name, data in files.items():
-                written.writestr(name, data)
-    guesses = []
-    with Archive.open(path, early=lambda archive: guesses.append(archive.guess_largest([b".dll", b".pyd"]))) as archive:
-        images = [member for member in archive.members if member.name.endswith((".dll", ".pyd")) and member.usize]
-        expected = max(images, key=lambda member: member.usize, default=None)
-        assert guesses == [expected]
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        pytest.param(lambda directory: b"", id="empty"),
-        pytest.param(lambda directory: b".dll" * 100_000, id="only-names"),
-        pytest.param(lambda directory: b"PK\x01\x02" + b".dll", id="too-short"),
-        pytest.param(lambda directory: directory[:-3], id="cut"),
-        pytest.param(lambda directory: b"PK\x01\x02" + b"\xff" * 42 + b"x.dll", id="all-ones"),
-    ],
-)
-def test_a_guess_from_nonsense_is_none(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
-    path = tmp_path / "x.whl"
-    with zipfile.ZipFile(path, "w") as written:
-        written.writestr("pkg/a.dll", b"MZ" * 100)
-    with Archive.open(path) as archive:
-        assert archive.guess_largest([b".dll"]) == archive.members[0]
-        archive.directory = spoil(archive.directory)
-        assert archive.guess_largest([b".dll"]) is None

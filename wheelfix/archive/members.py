@@ -16,16 +16,12 @@ from wheelfix.errors import InputError
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 ENCRYPTED, DESCRIPTOR, STRONG_ENCRYPTION, UTF8, MASKED = 0x0001, 0x0008, 0x0040, 0x0800, 0x2000
 """Flag bits of an entry."""
 METHODS = frozenset({codec.STORED, codec.DEFLATED})
 _ODD_FLAGS = ~0x0806  # all but UTF-8 and the two bits with which Info-ZIP notes the compression level
-_GUESSES = 4096
-_SIZES = struct.Struct("<24xIHHH12x")
-"""Of an entry: the unpacked size, and the lengths of name, extra field and comment."""
 _PLAIN_TYPES = frozenset({0, stat.S_IFREG >> 12, stat.S_IFDIR >> 12})
 
 
@@ -145,31 +141,6 @@ def parse_directory(directory: bytes, start: int, limits: Limits, path: Path) ->
         if len(members) > limits.max_members:
             raise too_much(path, f"it has more than {limits.max_members} members", "max_members")
     return members, odd
-
-
-def guess_largest(directory: bytes, endings: Iterable[bytes], start: int, limits: Limits, path: Path) -> Member | None:
-    """Return what looks like the largest member with one of these endings, or None; most entries are not looked at.
-
-    It is a guess: bytes that look like an entry may be none. Nothing of what comes of it counts unless the member is
-    found again among those that :func:`parse_directory` returns.
-    """
-    best = (0, 0, 0)
-    for ending in endings:
-        at = -1
-        for _ in range(_GUESSES):
-            at = directory.find(ending, at + 1)
-            if at < 0:
-                break
-            entry = directory.rfind(b"PK\x01\x02", max(at - 1024, 0), at)
-            if 0 <= entry <= len(directory) - CENTRAL.size:
-                usize, name, extra, comment = _SIZES.unpack_from(directory, entry)
-                if entry + CENTRAL.size + name == at + len(ending) and usize < MAX32:
-                    best = max(best, (usize, -entry, CENTRAL.size + name + extra + comment))
-    usize, entry, length = best[0], -best[1], best[2]
-    if not usize or entry + length > len(directory):
-        return None
-    members, odd = parse_directory(directory[entry : entry + length], start, limits, path)
-    return None if odd else members[0]._replace(entry=entry)
 
 
 def _widen(extra: bytes, usize: int, csize: int, offset: int) -> tuple[int, int, int]:

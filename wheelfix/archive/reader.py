@@ -17,7 +17,7 @@ from wheelfix.archive import codec
 from wheelfix.archive.directory import LOCAL, locate
 from wheelfix.archive.faults import PYPI, UV, ArchiveFault
 from wheelfix.archive.inspection import Inspection
-from wheelfix.archive.members import Limits, Member, guess_largest, parse_directory, too_much
+from wheelfix.archive.members import Limits, Member, parse_directory, too_much
 from wheelfix.errors import EnvironmentFailure, InputError
 
 if TYPE_CHECKING:
@@ -62,21 +62,14 @@ class Archive:
         self._refused: dict[int, str] = {}
 
     @classmethod
-    def open(
-        cls,
-        path: Path,
-        limits: Limits | None = None,
-        known: frozenset[str] = frozenset(),
-        early: Callable[[Archive], None] | None = None,
-    ) -> Archive:
+    def open(cls, path: Path, limits: Limits | None = None, known: frozenset[str] = frozenset()) -> Archive:
         """Open a zip archive and read its directory; InputError if it is none, is cut short or asks too much.
 
-        ``known`` are names that were looked at together and found to be in order. ``early`` gets the archive before
-        its directory is taken apart, when there is nothing yet but :meth:`guess_largest`.
+        ``known`` are names that were looked at together and found to be in order.
         """
         archive = cls(path, limits or Limits())
         try:
-            archive._load(known, early)
+            archive._load(known)
         except BaseException:
             archive.close()
             raise
@@ -98,16 +91,13 @@ class Archive:
 
     # ------------------------------------------------------------------------------------------------ opening
 
-    def _load(self, known: frozenset[str], early: Callable[[Archive], None] | None) -> None:
+    def _load(self, known: frozenset[str]) -> None:
         layout = locate(self.read_at, self.size, self.path)
         limits = self.limits
         if layout.directory_size > limits.max_directory:
             raise too_much(self.path, f"its directory has {layout.directory_size} bytes", "max_directory")
         self.directory = self.read_at(layout.directory, layout.directory_size)
         self.directory_at = layout.directory
-        self._start = layout.start
-        if early is not None:
-            early(self)
         members, odd = parse_directory(self.directory, layout.start, limits, self.path)
         self.members = tuple(members)
         self._index = {member.name: member for member in reversed(members)}
@@ -125,10 +115,6 @@ class Archive:
             raise too_much(self.path, f"its {self.size} bytes would unpack to {total}", "max_ratio")
         if total > limits.max_total:
             raise too_much(self.path, f"its members would unpack to {total} bytes", "max_total")
-
-    def guess_largest(self, endings: Iterable[bytes]) -> Member | None:
-        """Return what looks like the largest member with one of these endings; only a guess."""
-        return guess_largest(self.directory, endings, self._start, self.limits, self.path)
 
     @functools.cached_property
     def faults(self) -> tuple[ArchiveFault, ...]:

@@ -112,14 +112,6 @@ class Output:
         self._bar = Progress(sys.stderr, total, enabled=False if self.quiet else None)
         return self._bar
 
-    def prepare(self) -> None:
-        """Import what a text is drawn with, which in colour takes as long as a small scan."""
-        if self.kind == "text":
-            from wheelfix.report.text import prepare
-
-            if self.look.colour:
-                prepare()
-
     def add(self, report: ScanReport, fail_on: str = "") -> None:
         """Take a report; a text is told at once. ``fail_on`` is given where it differs from the run's."""
         self.reports.append(slim(report))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -253,9 +252,7 @@ def _repair_group(
     with late_index(options.scan.roots) as index:
         for path in paths:
             with teller.attempt(str(path)):
-                result = repair(
-                    path, options, index, dry_run=args.dry_run, progress=progress.part, meanwhile=teller.prepare
-                )
+                result = repair(path, options, index, dry_run=args.dry_run, progress=progress.part)
                 progress.hide()
                 teller.add(result)
                 yield result.plan
@@ -331,11 +328,6 @@ class _Teller:
         self.errors.append(error)
         say_error(error.what, *error.reasons, hint=error.hint)
         self.entries.append({"path": path, "outcome": "failed", "error": str(error), "hint": error.hint})
-
-    def prepare(self) -> None:
-        """Import what a plan is told with."""
-        if self.args.format != "json":
-            importlib.import_module("wheelfix.report.text.plan")
 
     def add(self, result: Repaired) -> None:
         """Tell one result."""

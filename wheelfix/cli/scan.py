@@ -109,7 +109,7 @@ def execute(args: argparse.Namespace) -> int:
     output.fail_inputs(inputs)
     with output.progress(len(inputs.paths)) as progress:
         for options, fail_on, paths in groups:
-            for result in scan_all(paths, options, progress.part, output.prepare):
+            for result in scan_all(paths, options, progress.part):
                 if isinstance(result, ScanFailure):
                     output.fail(Failure(result.path, result.error))
                 else:

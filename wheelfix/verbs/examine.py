@@ -6,10 +6,6 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.companions import companion_rules
-from wheelfix.knowledge.providers import who_ships
-from wheelfix.knowledge.system import classify
-from wheelfix.knowledge.toolchains import toolchains
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile, assumptions
 from wheelfix.loader.resolve import resolve
@@ -18,7 +14,7 @@ from wheelfix.loader.view import base_name
 from wheelfix.model import Image, Machine, ScanReport, Severity, dll_key
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cudastory import cuda_story
-from wheelfix.rules.registry import all_rules, run
+from wheelfix.rules.registry import run
 from wheelfix.values import replace
 from wheelfix.verbs.details import Details, archs_of_all, scanned_images
 from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
@@ -83,21 +79,6 @@ def examine_view(
         cuda=cuda_story(subject),
     )
     return Examination(report, subject, identity, facts)
-
-
-def prepare() -> None:
-    """Read what every examination asks for: rules and tables. It can be done while images are unpacked."""
-    all_rules()
-    companion_rules()
-    who_ships("vcruntime140.dll")
-    toolchains()
-
-
-def prepare_more() -> None:
-    """Read what many an examination asks for besides, as long as there is nothing else to do."""
-    who_ships("cublas64_12.dll")
-    for name in ("kernel32.dll", "msvcp140.dll", "python3.dll", "api-ms-win-crt-heap-l1-1-0.dll", "mkl_rt.2.dll"):
-        classify(name)
 
 
 def load(

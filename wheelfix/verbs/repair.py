@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.record import read_record
 from wheelfix.errors import CannotRepair
 from wheelfix.model import Repairable, Severity
 from wheelfix.options import RepairOptions
@@ -39,23 +37,10 @@ def repair(
     *,
     dry_run: bool = False,
     progress: Progress | None = None,
-    meanwhile: Callable[[], None] | None = None,
 ) -> Repaired:
-    """Repair one wheel; CannotRepair, with nothing written, when something would still be broken.
-
-    ``meanwhile`` is called when there is nothing to do but wait for the wheel to be unpacked.
-    """
-
-    def get_ready(archive: Archive) -> None:  # earlier, it would have kept the unpacking waiting
-        importlib.import_module("wheelfix.plan.make")
-        importlib.import_module("wheelfix.verbs.rewrite")
-        roots.open()
-        read_record(archive)
-        if meanwhile is not None:
-            meanwhile()
-
+    """Repair one wheel; CannotRepair, with nothing written, when something would still be broken."""
     scan = replace(options.scan, verify=not options.trust_record)
-    with looking_at(path, scan, progress, get_ready) as (archive, look):
+    with looking_at(path, scan, progress) as (archive, look):
         job = _Repair(path, archive, options, roots, dry_run)
         try:
             return job.done(look.examine(roots, wait=False), look.make_sure)

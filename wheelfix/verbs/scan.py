@@ -59,18 +59,16 @@ def scan_all(
     paths: Iterable[Path],
     options: ScanOptions,
     progress: Progress | None = None,
-    meanwhile: Callable[[], None] | None = None,
 ) -> Iterator[ScanReport | ScanFailure]:
     """Scan several inputs, some of them side by side, and give the results in the order of the inputs.
 
-    One that cannot be read does not stop the rest, and never are more than a few in memory. While a single wheel is
-    unpacked, ``meanwhile`` is called: what is slow to import can be imported then.
+    One that cannot be read does not stop the rest, and never are more than a few in memory.
     """
     waiting = list(paths)
     with late_index(options.roots) as index:
         if len(waiting) == 1 or options.jobs == 1:
             for path in waiting:
-                yield from _results(path, options, index, progress, meanwhile)
+                yield from _results(path, options, index, progress)
             return
         index.prepare()
         alone = replace(options, jobs=1)
@@ -93,10 +91,9 @@ def _results(
     options: ScanOptions,
     index: Candidates,
     progress: Progress | None,
-    meanwhile: Callable[[], None] | None = None,
 ) -> Iterator[ScanReport | ScanFailure]:
     try:
-        yield from _scan_one(path, options, index, progress, meanwhile)
+        yield from _scan_one(path, options, index, progress)
     except WheelfixError as error:
         yield ScanFailure(str(path), error)
     except OSError as error:
@@ -108,10 +105,9 @@ def _scan_one(
     options: ScanOptions,
     index: Candidates | None,
     progress: Progress | None,
-    meanwhile: Callable[[], None] | None,
 ) -> Iterator[ScanReport]:
     if not path.is_dir():
-        with looking_at(path, options, progress, lambda _: meanwhile() if meanwhile is not None else None) as (_, look):
+        with looking_at(path, options, progress) as (_, look):
             report = look.examine(index).report
         yield report
     elif is_package_folder(path):
