@@ -1,10 +1,10 @@
 """The task runner: makes a virtual environment beside itself, installs what a task needs, and runs it.
 
 python dev.py demo        install wheelfix and walk through the embedded example
-python dev.py test        install the test tools and run what needs nothing else
+python dev.py test        install the test tools and run what needs nothing else, in two minutes
 python dev.py lint        ruff and mypy
 python dev.py fuzz        damaged wheels, DLLs, texts and locks for a minute
-python dev.py slow        the tests that need nothing else and take their time
+python dev.py slow        the tests that need nothing else and take longer
 python dev.py wine        hold the loader model against Wine of this machine's type
 python dev.py wine-x64    load real vendor DLLs and run torch's own loader under an x86_64 Wine
 python dev.py fetch       download the wheels that the real tier wants (add --all for every one)

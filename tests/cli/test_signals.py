@@ -82,6 +82,27 @@ def test_an_interrupt_waits_for_the_end_of_a_step_and_then_comes_at_once():
     assert time.monotonic() - started < 4, "whoever waits was not woken"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="SIGTERM ends a process on Windows")
+def test_a_put_off_request_is_not_lost_where_sigint_is_ignored():
+    """A shell starts what ends with & with SIGINT ignored: SIGTERM must be sent again as SIGTERM."""
+
+    @undisturbed
+    def step():
+        signal.raise_signal(signal.SIGTERM)
+        time.sleep(2 * AGAIN)
+
+    def work():
+        step()
+        time.sleep(5)
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(KeyboardInterrupt), interruptible():
+            work()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_other_unraisable_errors_are_still_told(capsys):
     class Nasty:
         def __del__(self):

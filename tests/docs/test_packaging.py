@@ -20,6 +20,7 @@ from wheelfix import __version__
 
 pytest.importorskip("hatchling", reason="hatchling is not installed (the extra test has it)")
 
+pytestmark = pytest.mark.slow
 VERSION = f"wheelfix {__version__}"
 UNSHIPPED = {".git", ".venv", "site", "dist", "build", "__pycache__", ".hypothesis"}
 

@@ -12,10 +12,11 @@ import pytest
 from tests.faults.workshop import Run, assert_no_traceback, environment, installed, leftovers, small, snapshot, wheelfix
 from wheelfix.errors import Exit
 
+pytestmark = pytest.mark.slow
 posix = pytest.mark.skipif(os.name == "nt", reason="POSIX file names and streams")
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", *(pytest.param(e, marks=pytest.mark.slow) for e in ("ascii", "cp437"))])
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "cp437"])
 @pytest.mark.parametrize("command", ["scan", "repair", "verify", "env"])
 def test_a_console_of_another_age(tmp_path: Path, encoding: str, command: str) -> None:
     bench = small(tmp_path / "Größe ☃ of it")

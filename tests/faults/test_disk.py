@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="faults are injected with Linux' means")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="faults are injected with Linux' means"),
+]
 
 EIO, EACCES, EINVAL, ENOSPC, EROFS, EDQUOT = 5, 13, 22, 28, 30, 122
 
@@ -91,7 +94,6 @@ def test_a_disk_that_fails(shim: str, bench: Bench, expected: str, fault: str) -
     shutil.rmtree(bench.out)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("call", ["write", "copy", "sendfile", "fsync", "rename", "read"])
 @pytest.mark.parametrize("nth", range(1, 9))
 def test_the_nth_call_fails(shim: str, bench: Bench, expected: str, call: str, nth: int) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EXPORTS, IMPORTS, RESOURCES, CERTIFICATES, BOUND, LOAD_CONFIG, DELAY, COM = 0, 1, 2, 4, 11, 10, 13, 14
+pytestmark = pytest.mark.slow
 GOOD = forge_dll(
     "good.dll",
     imports={"KERNEL32.dll": ["Sleep"]},

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
 MEGABYTES = 250
 SECONDS = 25
 """Processor time; the slowest attack takes nine on a slow machine."""
@@ -97,9 +98,6 @@ def test_an_irregular_archive(helper: Helper, name: str, tmp_path: Path) -> None
         must_be_clean(made)
 
 
-SLOW = {"100000-members", "65535-members", "50000-dlls", "50000-dist-infos", "names-differ-in-case-50000"}
-
-
-@pytest.mark.parametrize("name", [pytest.param(a, marks=pytest.mark.slow) if a in SLOW else a for a in ATTACKS])
+@pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack(helper: Helper, name: str, tmp_path: Path) -> None:
     attack(helper, write(name, tmp_path / "dist"))

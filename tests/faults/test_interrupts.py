@@ -9,7 +9,10 @@ import pytest
 
 from tests.faults.workshop import REPOSITORY, environment
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither fork nor these signals")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither fork nor these signals"),
+]
 
 
 def shoot(*arguments: str) -> None:
@@ -29,7 +32,6 @@ def test_a_few_of_each_kind(signal: str) -> None:
     shoot("--runs", "8", "--signal", signal, "--modes", "fresh,over,in-place,env")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("signal", ["KILL", "TERM", "INT", "HUP"])
 def test_many(signal: str) -> None:
     shoot("--runs", "48", "--signal", signal, "--seed", "2")

@@ -27,6 +27,8 @@ from wheelfix.errors import Exit
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 def all_at_once(commands: list[list[str]]) -> list[Run]:
     """Start all command lines, then wait for all."""
@@ -48,7 +50,7 @@ def all_at_once(commands: list[list[str]]) -> list[Run]:
     return runs
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [2, 8])
 def test_the_same_wheel_into_one_folder(tmp_path: Path, count: int) -> None:
     bench = small(tmp_path)
     original = digest(bench.wheel)
@@ -63,7 +65,6 @@ def test_the_same_wheel_into_one_folder(tmp_path: Path, count: int) -> None:
     assert snapshot(bench.out) == made
 
 
-@pytest.mark.slow
 def test_eight_different_wheels_into_one_folder(tmp_path: Path) -> None:
     benches = [large(tmp_path / str(number), megabytes=6) for number in range(8)]
     out = tmp_path / "out"
@@ -77,7 +78,7 @@ def test_eight_different_wheels_into_one_folder(tmp_path: Path) -> None:
     assert leftovers(tmp_path) == []
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [2, 8])
 def test_the_same_wheel_in_place(tmp_path: Path, count: int) -> None:
     """Whoever comes second finds the wheel replaced, or repaired: either way it is whole."""
     bench = small(tmp_path)
@@ -89,7 +90,7 @@ def test_the_same_wheel_in_place(tmp_path: Path, count: int) -> None:
     assert list(snapshot(bench.wheel.parent)) == [bench.wheel.name]
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [2, 8])
 def test_the_same_environment(tmp_path: Path, count: int) -> None:
     bench: Bench = small(tmp_path)
     prefix = installed(bench)

@@ -17,6 +17,7 @@ from wheelfix.pe.forge import forge_dll
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
 posix = pytest.mark.skipif(os.name == "nt", reason="links and permission bits are POSIX's")
 DLL = "libiomp5md.dll"
 

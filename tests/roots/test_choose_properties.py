@@ -90,3 +90,15 @@ def test_the_order_of_roots_decides_nothing(files: list[RootFile]) -> None:
         assert MadeUp().sha256(first.winner) == MadeUp().sha256(second.winner)
     if isinstance(first, Conflict) and isinstance(second, Conflict):
         assert {id(file) for file in first.rivals} == {id(file) for file in second.rivals}
+
+
+def test_the_same_bytes_in_a_second_root_do_not_make_the_order_count() -> None:
+    """Two contents in one root, one of them in another root too: folder order decides within a single root only."""
+    first, second = (Root("folder", Path(f"/root{number}"), learned="--root") for number in range(2))
+    files = [
+        RootFile("uv.dll", first, RootFolder("0", cuda="11.7"), "amd64-uv_run-0-1", 10),
+        RootFile("uv.dll", first, RootFolder("1", cuda="11.7"), "amd64-uv_run-0-0", 10),
+        RootFile("uv.dll", second, RootFolder("2", cuda="11.7"), "amd64-uv_run-0-0", 10),
+    ]
+    for order in (files, files[::-1]):
+        assert isinstance(choose(NEED, order, MadeUp()), Conflict)

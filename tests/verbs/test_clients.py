@@ -24,6 +24,7 @@ from wheelfix.verbs.scan import scan
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.slow
 LACKS = ("cupti64_2022.2.1.dll", "libiomp5md.dll", "mkl_intel_thread.2.dll")
 
 

@@ -27,6 +27,10 @@ AGAIN = 0.02
 """Seconds until an interrupt is sent again."""
 
 
+_last: int = signal.SIGINT
+"""The request that came last: it is the one that is sent again, since another may be ignored."""
+
+
 class Interrupts:
     """The handlers of this process; outside the main thread, where Python allows none, it does nothing."""
 
@@ -70,7 +74,9 @@ def interruptible(*, last: bool = False) -> Iterator[Interrupts]:
             interrupts.restore()
 
 
-def _interrupt(_number: int, frame: FrameType | None) -> None:
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    global _last
+    _last = number
     if not is_undisturbed(frame):
         raise KeyboardInterrupt
     _send_again()
@@ -94,6 +100,6 @@ def _send() -> None:
     time.sleep(AGAIN)
     main = threading.main_thread().ident
     if sys.platform == "win32" or main is None:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(_last)
     else:  # to the one that handles it, which may be waiting for something else
-        signal.pthread_kill(main, signal.SIGINT)
+        signal.pthread_kill(main, _last)

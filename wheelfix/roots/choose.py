@@ -212,7 +212,7 @@ def _newest(top: list[_Fit], facts: Facts) -> _Contest:
         left = [group for group, number in zip(groups, column, strict=True) if number == max(column)]
         older += _outranked(groups, left, f"an older {what} than {said}")
         groups = left
-    if len(groups) > 1 and len({group[0].file.root.path for group in groups}) == 1:
+    if len(groups) > 1 and len({fit.file.root.path for group in groups for fit in group}) == 1:
         reason = f"in the first folder that counts, {groups[0][0].file.folder.path}"
         older += _outranked(groups, groups[:1], "in a later folder of the same root")
         groups = groups[:1]
