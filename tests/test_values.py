@@ -8,6 +8,7 @@ import pickle
 
 import pytest
 
+from wheelfix.model import Finding, Severity
 from wheelfix.values import as_tree, dataclass, field, is_value, replace
 
 
@@ -147,3 +148,30 @@ def test_a_tree_is_what_json_has() -> None:
 def test_there_is_no_room_for_other_attributes() -> None:
     with pytest.raises(AttributeError):
         Point(1).colour = "red"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["x", "remark", "colour"])
+def test_frozen_means_frozen(name: str) -> None:
+    point = Deep(1, 2)
+    with pytest.raises(dataclasses.FrozenInstanceError, match=f"cannot assign to field '{name}'"):
+        setattr(point, name, 5)
+    with pytest.raises(dataclasses.FrozenInstanceError, match=f"cannot delete field '{name}'"):
+        delattr(point, name)
+    assert point == Deep(1, 2)
+
+
+def test_frozen_without_slots() -> None:
+    @dataclass(frozen=True)
+    class Label:
+        text: str = "a"
+
+    label = Label("b")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        label.text = "c"  # type: ignore[misc]
+    assert (label.text, Label().text, copy.copy(label)) == ("b", "a", label)
+
+
+def test_a_finding_cannot_be_changed() -> None:
+    """The page of the Python interface promises it."""
+    with pytest.raises(AttributeError):
+        Finding("WF301", "x", Severity.ERROR, "x.dll", "gone").code = "X"  # type: ignore[misc]

@@ -3,8 +3,8 @@
 The standard library compiles six functions for each frozen class whenever the program starts, which for the two
 hundred classes here is a tenth of a scan, and what it imports for that is not free either. Ours compile one function,
 ``__init__``, and only when the first object is made; the others are shared. To a type checker they are the standard
-ones, and it is the type checker that sees when somebody assigns to a field of a frozen one. ``dataclasses.fields``,
-``asdict`` and ``replace`` work on them as well.
+ones, and a frozen one refuses assignments as those do. ``dataclasses.fields``, ``asdict`` and ``replace`` work on them
+as well.
 """
 
 from __future__ import annotations
@@ -30,13 +30,16 @@ else:
             made._compared = _getter(compared)
             made._hashed = _getter(name for name in compared if found[name].hashed is not False)
             methods = {
-                "__init__": _late_init(made, found),
+                "__init__": _late_init(made, found, frozen),
                 "__eq__": _equal,
                 "__hash__": _hash if frozen else None,
                 "__repr__": _show,
                 "__match_args__": tuple(found),
                 "__dataclass_fields__": _StandardFields(),
             }
+            if frozen:
+                methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
+                methods |= {"__getstate__": _get_state, "__setstate__": _set_state}
             for name, method in methods.items():
                 if name not in cls.__dict__:
                     setattr(made, name, method)
@@ -104,7 +107,7 @@ def _with_slots(cls: Any, found: Iterable[str]) -> Any:
     return made
 
 
-def _late_init(cls: Any, found: dict[str, _Field]) -> Callable[..., None]:
+def _late_init(cls: Any, found: dict[str, _Field], frozen: bool) -> Callable[..., None]:
     """An ``__init__`` that makes way for the real one when it is called first."""
 
     real: Any = None
@@ -112,7 +115,7 @@ def _late_init(cls: Any, found: dict[str, _Field]) -> Callable[..., None]:
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         nonlocal real
         if real is None:
-            real = _init(cls, found)
+            real = _init(cls, found, frozen)
             if cls.__init__ is init:  # and nobody has wrapped it
                 cls.__init__ = real
         real(self, *args, **kwargs)
@@ -120,19 +123,25 @@ def _late_init(cls: Any, found: dict[str, _Field]) -> Callable[..., None]:
     return init
 
 
-def _init(cls: Any, found: dict[str, _Field]) -> Any:
-    names: dict[str, Any] = {"_LATER": _LATER}
+def _init(cls: Any, found: dict[str, _Field], frozen: bool) -> Any:
+    names: dict[str, Any] = {}
     head, body = ["self"], []
     for name, one in found.items():
+        given = name
         if one.factory is not None:
             names[f"_make_{name}"] = one.factory
-            head.append(f"{name}=_LATER")
-            body.append(f"self.{name} = _make_{name}() if {name} is _LATER else {name}")
+            head.append(f"{name}=...")
+            given = f"_make_{name}() if {name} is ... else {name}"
+        elif one.default is ...:
+            head.append(name)
         else:
-            if one.default is not ...:
-                names[f"_default_{name}"] = one.default
-            head.append(name if one.default is ... else f"{name}=_default_{name}")
-            body.append(f"self.{name} = {name}")
+            names[f"_default_{name}"] = one.default
+            head.append(f"{name}=_default_{name}")
+        if frozen:  # past the __setattr__ that refuses
+            names[f"_set_{name}"] = _setter(cls, name)
+            body.append(f"_set_{name}(self, {given})")
+        else:
+            body.append(f"self.{name} = {given}")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     exec(f"def __init__({', '.join(head)}):\n " + "\n ".join(body or ["pass"]), names)  # names and nothing else
@@ -141,7 +150,35 @@ def _init(cls: Any, found: dict[str, _Field]) -> Any:
     return made
 
 
-_LATER: Any = object()
+def _setter(cls: Any, name: str) -> Callable[[Any, Any], None]:
+    """A function that sets a field of a frozen object: that of its slot, where it has one."""
+    slot = getattr(cls, name, None)
+    if hasattr(slot, "__set__"):
+        set_slot: Callable[[Any, Any], None] = slot.__set__
+        return set_slot
+    return lambda value, given: object.__setattr__(value, name, given)
+
+
+def _refuse_to_set(self: object, name: str, value: object) -> None:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(self: object, name: str) -> None:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _get_state(self: Any) -> list[Any]:
+    """What copy and pickle keep of a frozen object."""
+    return [getattr(self, name) for name in type(self)._values]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for name, given in zip(type(self)._values, state, strict=True):
+        object.__setattr__(self, name, given)
 
 
 class _StandardFields:

@@ -68,11 +68,11 @@ class Subject:
     """The card asked about: ``sm_86``, ``8.6``, ``K40c``, ``native``; None when nobody asked."""
     version: Callable[[str], FileVersion | None] = field(default=_unknown)
     """The version resource of a file; None when it has none or reading it would cost more than was asked for."""
-    gpu_code: Callable[[str], GpuCode | None] = field(default=_unknown)
+    gpu_code: Callable[[str], GpuCode | None] | None = None
     """The GPU code inside a file; read from the file when nobody gives it."""
     signer: Callable[[str], str | None] = field(default=_unknown)
     """Who signed a file, or ``unsigned``; None when nobody asked."""
-    numpy: Callable[[str], NumpyApi | None] = field(default=_unknown)
+    numpy: Callable[[str], NumpyApi | None] | None = None
     """Which NumPy a module was built for; read from the file when nobody gives it."""
     thorough: bool = False
     """Whether version resources of large files are worth their price: the whole file must be inflated for them."""
@@ -215,11 +215,11 @@ class Subject:
 
     def code_of(self, path: str) -> GpuCode | None:
         """Return the GPU code inside a file, which takes the whole file; None for a file that has no place for any."""
-        return self.gpu_code(path) if self.gpu_code is not _unknown else read_gpu_code(self.view.source(path))
+        return self.gpu_code(path) if self.gpu_code is not None else read_gpu_code(self.view.source(path))
 
     def numpy_of(self, path: str) -> NumpyApi | None:
         """Return which NumPy a module was built for, which takes the whole file; None for one that uses none."""
-        return self.numpy(path) if self.numpy is not _unknown else read_numpy(self.view.source(path))
+        return self.numpy(path) if self.numpy is not None else read_numpy(self.view.source(path))
 
     def origin(self, path: str) -> str:
         """Return the name a file has in the wheel or on disk, which is what people know it by."""
