@@ -152,7 +152,7 @@ def _init(cls: Any, found: dict[str, _Field], frozen: bool) -> Any:
 
 def _setter(cls: Any, name: str) -> Callable[[Any, Any], None]:
     """A function that sets a field of a frozen object: that of its slot, where it has one."""
-    slot = getattr(cls, name, None)
+    slot: Any = getattr(cls, name, None)
     if hasattr(slot, "__set__"):
         set_slot: Callable[[Any, Any], None] = slot.__set__
         return set_slot
