@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.errors import InputError, UsageError
 from wheelfix.model import Finding, ScanReport, Severity, canonical
+from wheelfix.parsing import read_json
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -93,10 +94,10 @@ class Baseline:
     def read(cls, path: Path) -> Baseline:
         """Return the baseline in a file; InputError when it holds none."""
         try:
-            document = json.loads(path.read_text("utf-8-sig"))
+            document = read_json(path)
         except FileNotFoundError as error:
             raise UsageError(f"there is no baseline {path}", hint="--write-baseline makes it") from error
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise InputError(f"{path} is no baseline", because=str(error)) from error
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise InputError(f"{path} is no baseline", because=f"its schema is not {SCHEMA}")

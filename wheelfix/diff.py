@@ -5,15 +5,15 @@ Works on reports and on saved ``wheelfix.scan/1`` documents alike, so that the l
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.errors import InputError
-from wheelfix.model import ScanReport, Severity, canonical, fold
+from wheelfix.model import ScanReport, Severity, Verdict, canonical, fold
+from wheelfix.parsing import parse_json
 from wheelfix.report.json_ import SCAN_SCHEMA, scan_value
-from wheelfix.values import dataclass
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -80,9 +80,9 @@ class Build:
             str(wheel["path"]),
             str(wheel["name"]),
             str(wheel["version"]),
-            str(wheel["verdict"]),
+            Verdict(wheel["verdict"]).value,
             tuple(
-                File(str(image["path"]), int(image["size"]), str(image.get("version", "")), str(image["machine"]))
+                File(str(image["path"]), _size(image["size"]), str(image.get("version", "")), str(image["machine"]))
                 for image in wheel["images"]
             ),
             tuple(
@@ -99,11 +99,17 @@ class Build:
         )
 
 
+def _size(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise ValueError(f"the size {value!r}"[:80])
+
+
 def read_document(text: str, path: str) -> list[Build]:
     """Return the builds of a saved scan; InputError when it is none."""
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(text)
+    except ValueError as error:
         raise InputError(f"{path} is no saved scan", because=str(error)) from error
     if not isinstance(document, dict) or document.get("schema") != SCAN_SCHEMA:
         raise InputError(f"{path} is no saved scan", because=f"its schema is not {SCAN_SCHEMA}")
@@ -162,8 +168,9 @@ def compare(old: Build, new: Build) -> Difference:
     for alike in (_name_key, _family_key):
         found = _match(gone, fresh, alike)
         pairs += found
-        gone = [file for file in gone if all(pair.old is not file for pair in found)]
-        fresh = [file for file in fresh if all(pair.new is not file for pair in found)]
+        matched = {id(file) for pair in found for file in (pair.old, pair.new)}
+        gone = [file for file in gone if id(file) not in matched]
+        fresh = [file for file in fresh if id(file) not in matched]
     arisen, cured = _problems(old, new)
     return Difference(
         old,
@@ -233,13 +240,29 @@ class Comparison:
     differences: tuple[Difference, ...]
     only_old: tuple[Build, ...] = ()
     only_new: tuple[Build, ...] = ()
+    unread: tuple[str, ...] = ()
+    """Wheels that could not be read, and the counterparts of such: nothing is known about what changed there."""
 
 
-def compare_all(old: Iterable[Build], new: Iterable[Build]) -> Comparison:
-    """Compare wheels pairwise; a single wheel on each side is a pair whatever the names."""
-    before, after = list(old), list(new)
+def compare_all(old: Iterable[Build], new: Iterable[Build], unread: Iterable[str] = ()) -> Comparison:
+    """Compare wheels pairwise; a single wheel on each side is a pair whatever the names.
+
+    What was to be compared with an ``unread`` wheel, given by its path, is neither lost nor new.
+    """
+    before, after, unknown = list(old), list(new), tuple(dict.fromkeys(unread))
+    if unknown:
+        names = {canonical(_file_name(path).partition("-")[0]) for path in unknown}
+        alone = [build.path for build in (*before, *after) if canonical(build.name) in names]
+        before, after = (
+            [build for build in builds if canonical(build.name) not in names] for builds in (before, after)
+        )
+        return replace(_compare_by_name(before, after), unread=(*unknown, *alone))
     if len(before) == len(after) == 1:
         return Comparison((compare(before[0], after[0]),))
+    return _compare_by_name(before, after)
+
+
+def _compare_by_name(before: Iterable[Build], after: Iterable[Build]) -> Comparison:
     left = _by_name(before)
     right = _by_name(after)
     return Comparison(
@@ -249,10 +272,14 @@ def compare_all(old: Iterable[Build], new: Iterable[Build]) -> Comparison:
     )
 
 
+def _file_name(path: str) -> str:
+    return posixpath.basename(path.replace("\\", "/"))
+
+
 def _by_name(builds: Iterable[Build]) -> dict[tuple[str, str], Build]:
     """Return builds by distribution, and by the tags in the file name where there are several of one."""
     found: dict[tuple[str, str], Build] = {}
     for build in builds:
-        tags = re.sub(r"^[^-]+-[^-]+-", "", posixpath.basename(build.path.replace("\\", "/")))
+        tags = re.sub(r"^[^-]+-[^-]+-", "", _file_name(build.path))
         found.setdefault((canonical(build.name), tags), build)
     return found

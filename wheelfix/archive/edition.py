@@ -12,6 +12,7 @@ from wheelfix.archive import names
 from wheelfix.archive.headers import NO_DATE
 from wheelfix.archive.record import SIGNATURES
 from wheelfix.errors import CannotRepair, UsageError
+from wheelfix.parsing import whole_number
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -144,15 +145,31 @@ def _check_names(path: Path, kept: Sequence[str], new: Sequence[str], *, look_at
         )
 
 
+_LAST_SECOND = 253_402_300_799
+"""Of the year 9999, the last that dates are written for."""
+
+
+def source_date_epoch() -> int | None:
+    """Return the seconds since 1970 that SOURCE_DATE_EPOCH names, None if it is not set; UsageError if it is wrong."""
+    text = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
+    if not text:
+        return None
+    seconds = whole_number(text, digits=12)
+    if seconds is None or seconds > _LAST_SECOND:
+        raise UsageError(
+            f"SOURCE_DATE_EPOCH is {text[:40]!r}",
+            because="it must be a number of seconds since 1970, not beyond the year 9999",
+            hint="unset it, or set it to the output of `git log -1 --format=%ct`",
+        )
+    return seconds
+
+
 def new_stamp(members: Iterable[Member]) -> int:
     """Return the DOS stamp of new members: SOURCE_DATE_EPOCH, else that of the newest member."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
-    if not epoch:
+    epoch = source_date_epoch()
+    if epoch is None:
         return max((stamp for stamp in {member.dos_stamp for member in members} if _is_date(stamp)), default=NO_DATE)
-    try:
-        year, month, day, hour, minute, second, *_ = time.gmtime(int(epoch))
-    except (OverflowError, ValueError, OSError) as exc:
-        raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r}", because="it must be a number of seconds") from exc
+    year, month, day, hour, minute, second, *_ = time.gmtime(epoch)
     if year < 1980:
         return NO_DATE
     if year > 2107:

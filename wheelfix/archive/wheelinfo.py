@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
 from wheelfix.errors import InputError
 from wheelfix.model import canonical
+from wheelfix.parsing import number_pair
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from wheelfix.archive.reader import Archive
@@ -23,6 +25,9 @@ _FILE_NAME = re.compile(
     re.IGNORECASE,
 )
 _HEADER_LIMIT = 4 << 20
+MAX_TAGS = 1000
+"""Tags that a wheel may have; a few letters, cleverly put, stand for billions."""
+_SHOWN_TAGS = 20
 Headers = "Mapping[str, tuple[str, ...]]"
 
 WHEEL_KINDS: dict[str, str] = {
@@ -60,8 +65,13 @@ class FileName:
                 because="the name is not of the form name-version-python-abi-platform.whl",
                 hint="give the wheel back the name it was built with",
             )
-        sets = (match["python"].split("."), match["abi"].split("."), match["platform"].split("."))
-        tags = tuple("-".join(parts) for parts in itertools.product(*sets))
+        tags = expand_tag(f"{match['python']}-{match['abi']}-{match['platform']}")
+        if tags is None:
+            raise InputError(
+                f"{path} has no wheel name",
+                because=f"its tags stand for more than {MAX_TAGS} combinations",
+                hint="give the wheel back the name it was built with",
+            )
         return cls(match["name"], match["version"], match["build"] or "", tags)
 
 
@@ -128,6 +138,21 @@ class WheelInfo:
             file_name.name, file_name.version, file_name.build, file_name.tags, dist_info, metadata,
             wheel_headers or {}, prefix, tuple(faults),
         )  # fmt: skip
+
+
+def expand_tag(tag: str) -> tuple[str, ...] | None:
+    """Return the tags that a compressed one stands for: ``py2.py3-none-any`` is two; None for more than MAX_TAGS."""
+    parts = [part.split(".") for part in tag.split("-")]
+    if math.prod(len(part) for part in parts[:16]) > MAX_TAGS or len(parts) > 16 or len(tag) > MAX_TAGS:
+        return None
+    return tuple("-".join(choice) for choice in itertools.product(*parts))
+
+
+def _listed(tags: Iterable[str]) -> str:
+    """Return tags for a message: the first of many."""
+    ordered = sorted(tags)
+    beyond = len(ordered) - _SHOWN_TAGS
+    return ", ".join(ordered[:_SHOWN_TAGS]) + (f" and {beyond} more" if beyond > 0 else "")
 
 
 def parse_headers(text: str) -> dict[str, tuple[str, ...]]:
@@ -221,13 +246,13 @@ def _metadata(headers: dict[str, tuple[str, ...]]) -> Metadata:
 def _same_version(one: str, other: str) -> bool:
     if one == other:
         return True
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import Version
 
     try:
         return Version(one.replace("_", "+", 1)) == Version(other.replace("_", "+", 1)) or Version(one) == Version(
             other
         )
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number with more digits than Python reads
         return False
 
 
@@ -247,17 +272,19 @@ def _check_names(file_name: FileName, dist_info: str, metadata: Metadata) -> Ite
 
 def _check_tags(file_name: FileName, headers: dict[str, tuple[str, ...]]) -> Iterator[ArchiveFault]:
     version = headers.get("wheel-version", ("",))[0]
-    if not re.fullmatch(r"1\.\d+", version):
+    if not re.fullmatch(r"1\.[0-9]{1,9}", version):
         message = f"the format version is {version!r}; installers know 1.0"
         yield ArchiveFault("wheel-version", "WHEEL", message, (PIP, UV))
-    told: set[str] = set()
+    told: set[str] | None = set()
     for tag in headers.get("tag", ()):
-        parts = [part.split(".") for part in tag.split("-")]
-        told.update("-".join(choice) for choice in itertools.product(*parts))
+        expanded = expand_tag(tag)
+        if expanded is None or told is None or len(told) > MAX_TAGS:
+            told = None
+            break
+        told.update(expanded)
     if told != set(file_name.tags):
-        message = (
-            f"the file name says {', '.join(sorted(file_name.tags))}; WHEEL says {', '.join(sorted(told)) or 'none'}"
-        )
+        says = f"more than {MAX_TAGS} tags" if told is None else _listed(told) or "none"
+        message = f"the file name says {_listed(file_name.tags)}; WHEEL says {says}"
         yield ArchiveFault("tag-mismatch", "WHEEL", message, (PYPI,))
     build = headers.get("build", ("",))[0]
     if build != file_name.build:
@@ -268,7 +295,7 @@ def _check_tags(file_name: FileName, headers: dict[str, tuple[str, ...]]) -> Ite
 def _check_licenses(archive: Archive, where: str, metadata: Metadata) -> Iterator[ArchiveFault]:
     told = metadata.headers.get("metadata-version", ("",))[0]
     major, _, minor = told.partition(".")
-    if not (major.isdecimal() and minor.isdecimal() and (int(major), int(minor)) >= (2, 4)):
+    if (number_pair(major, minor) or (0, 0)) < (2, 4):
         return  # before 2.4 tools wrote License-File with paths of their own choice
     for path in metadata.license_files:
         if archive.find(f"{where}licenses/{path}") is None:

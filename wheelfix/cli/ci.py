@@ -19,7 +19,7 @@ from wheelfix.cli.output import Output, add_baseline_options, add_report_option
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.repair import add_policy_options, add_writing_options, repair_options
 from wheelfix.cli.settings import group_inputs
-from wheelfix.errors import WheelfixError
+from wheelfix.failures import failure_of
 from wheelfix.report.formats import SCAN_KINDS, Failure
 from wheelfix.values import replace
 
@@ -106,9 +106,10 @@ def _take(
         looked_at = result.output or path
         sources = _sources(result.plan)
         print(f"{result.outcome}: {looked_at}", file=sys.stderr)
-    except WheelfixError as error:
-        output.fail(Failure(str(path), error))
-        if error.exit_code > 1:  # it could not be read, or the machine failed: a scan would say no more
+    except Exception as error:  # whatever it is, it costs this wheel only
+        failure = failure_of(error, path)
+        output.fail(Failure(str(path), failure))
+        if failure.exit_code > 1:  # it could not be read, or the machine failed: a scan would say no more
             return
     output.context = replace(output.context, sources={**output.context.sources, **sources})
     scan = replace(options.scan, select=filters[0], ignore=filters[1], verify=True)

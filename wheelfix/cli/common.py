@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.cli.parser import CommaList as CommaList  # the commands find it here
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
+from wheelfix.parsing import whole_number
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -32,9 +33,10 @@ def add_command(subparsers: Subparsers, name: str, summary: str, description: st
 
 def positive(text: str) -> int:
     """Return a whole number from 1 on."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
-    return int(text)
+    number = whole_number(text)
+    if not number:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from 1 on")
+    return number
 
 
 def add_target_options(parser: Parser) -> None:
@@ -115,7 +117,7 @@ def add_jobs_option(parser: Parser) -> None:
 
 def size(text: str) -> int:
     """Return a number of bytes from ``512M``, ``2 GiB`` or plain digits."""
-    found = re.fullmatch(r"(\d{1,15})\s*(?:([KMGT])(?:i?B)?|B)?", text.strip(), re.IGNORECASE)
+    found = re.fullmatch(r"([0-9]{1,15})\s*(?:([KMGT])(?:i?B)?|B)?", text.strip(), re.IGNORECASE)
     if found is None or not int(found[1]):
         raise argparse.ArgumentTypeError(f"{text!r} is no size; write it as 512M, 2G or in bytes")
     return int(found[1]) << (10 * " KMGT".index((found[2] or " ").upper()))

@@ -5,9 +5,17 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.common import add_command, add_jobs_option, add_output_options, add_target_options, write_result
+from wheelfix.cli.common import (
+    add_command,
+    add_jobs_option,
+    add_output_options,
+    add_target_options,
+    exit_code,
+    write_result,
+)
 from wheelfix.cli.paths import expand_inputs
-from wheelfix.errors import Exit
+from wheelfix.errors import InputError
+from wheelfix.parsing import MAX_JSON
 from wheelfix.report.formats import LEVELS
 from wheelfix.report.look import Look, look_of
 
@@ -17,6 +25,7 @@ if TYPE_CHECKING:
 
     from wheelfix.cli.main import Subparsers
     from wheelfix.diff import Build, Comparison
+    from wheelfix.errors import WheelfixError
 
 EXAMPLES = """\
   wheelfix diff torch-2.4.0-....whl torch-2.4.1-....whl
@@ -53,7 +62,12 @@ def execute(args: argparse.Namespace) -> int:
     from wheelfix.diff import compare_all
     from wheelfix.report.diff import render_json, render_markdown
 
-    comparison = compare_all(_builds(args.old, args), _builds(args.new, args))
+    failures: list[WheelfixError] = []
+    unread: list[str] = []
+    old, new = (_builds(word, args, unread, failures) for word in (args.old, args.new))
+    if failures and not (old and new):  # one side is gone: there is nothing to compare
+        return exit_code(failed=False, errors=failures)
+    comparison = compare_all(old, new, unread)
     if args.format == "json":
         write_result(render_json(comparison), args.output)
     elif args.format == "markdown":
@@ -63,7 +77,7 @@ def execute(args: argparse.Namespace) -> int:
 
         look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
         write_result(render_diff(comparison, look, verbose=args.verbose, quiet=args.quiet), args.output)
-    return Exit.FINDINGS if _failed(comparison, args) else Exit.OK
+    return exit_code(_failed(comparison, args), failures)
 
 
 def _failed(comparison: Comparison, args: argparse.Namespace) -> bool:
@@ -73,8 +87,9 @@ def _failed(comparison: Comparison, args: argparse.Namespace) -> bool:
     return (lost and args.fail_on_lost) or worse
 
 
-def _builds(word: str, args: argparse.Namespace) -> list[Build]:
-    """Return the builds that an argument names: saved ones are read, wheels are scanned."""
+def _builds(word: str, args: argparse.Namespace, unread: list[str], failures: list[WheelfixError]) -> list[Build]:
+    """Return the builds that an argument names: saved ones are read, wheels are scanned; failures are reported."""
+    from wheelfix.cli.main import say_error
     from wheelfix.diff import Build, read_document
     from wheelfix.options import RootOptions, ScanOptions, all_cores
     from wheelfix.verbs.scan import ScanFailure, scan_all
@@ -94,10 +109,17 @@ def _builds(word: str, args: argparse.Namespace) -> list[Build]:
     )
     for result in scan_all([path for path in inputs.paths if path not in saved], options):
         if isinstance(result, ScanFailure):
-            raise result.error
-        builds.append(Build.from_report(result))
+            unread.append(result.path)
+            failures.append(result.error)
+            say_error(result.error.what, *result.error.reasons, hint=result.error.hint)
+        else:
+            builds.append(Build.from_report(result))
     return builds
 
 
 def _text(path: Path) -> str:
-    return path.read_text("utf-8-sig", errors="replace")
+    with path.open("rb") as file:
+        data = file.read(MAX_JSON + 1)
+    if len(data) > MAX_JSON:
+        raise InputError(f"{path} is no saved scan", because=f"it is larger than {MAX_JSON >> 20} MiB")
+    return data.decode("utf-8-sig", "replace")

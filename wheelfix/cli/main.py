@@ -184,10 +184,12 @@ def report_error(error: BaseException) -> int:
         say_error("out of memory", hint="try fewer jobs: -j 1")
         return Exit.ENVIRONMENT
     if isinstance(error, Exception):
+        from wheelfix.failures import unexpected_text
+
         say_error(
             "this should not have happened",
-            f"{type(error).__name__}: {error}",
-            hint="please report it with the command line; WHEELFIX_DEBUG=1 shows where it happened",
+            *unexpected_text(error),
+            hint="please report it, with these lines and the command line; WHEELFIX_DEBUG=1 shows more",
         )
         return Exit.ENVIRONMENT
     raise error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from wheelfix.cli.common import check_output, exit_code, write_result
 from wheelfix.cli.parser import did_you_mean
 from wheelfix.errors import UsageError
+from wheelfix.failures import failure_of
 from wheelfix.report.formats import DEFAULT, SCAN_KINDS, Context, Failure, render, slim
 from wheelfix.report.look import Look, look_of
 from wheelfix.report.progress import Progress
@@ -121,7 +122,12 @@ class Output:
         if self.kind == "text":
             from wheelfix.report.text import render_scan
 
-            text = render_scan(report, self.look, verbose=self.verbose, quiet=self.quiet, context=self.context)
+            try:
+                text = render_scan(report, self.look, verbose=self.verbose, quiet=self.quiet, context=self.context)
+            except Exception as error:  # a report that cannot be drawn costs itself only
+                self.reports.pop()
+                self.fail(Failure(report.path, failure_of(error, report.path)))
+                return
             self._tell(text if self.quiet or len(self.reports) == 1 else "\n" + text)
 
     def fail(self, failure: Failure) -> None:
@@ -142,7 +148,7 @@ class Output:
     def finish(self) -> None:
         """Write the summary of many, the document, and the reports to files."""
         if self.kind != "text":
-            write_result(render(self.kind, self.reports, self.failures, self.context), self.file)
+            write_result(self._render(self.kind), self.file)
         else:
             if not self.quiet and len(self.reports) > 1:
                 from wheelfix.report.text import render_summary
@@ -154,7 +160,10 @@ class Output:
             self._summarise()
         self._finish_baseline()
         for kind, file in self.requests:
-            write_result(render(kind, self.reports, self.failures, self.context), file)
+            write_result(self._render(kind), file)
+
+    def _render(self, kind: str) -> str:
+        return render(kind, self.reports, self.failures, self.context, self.fail)
 
     def _finish_baseline(self) -> None:
         """Write the baseline, or say which of its entries no longer hold."""
@@ -175,7 +184,7 @@ class Output:
         summary = os.environ.get("GITHUB_STEP_SUMMARY")
         if summary:
             with Path(summary).open("a", encoding="utf-8", errors="replace", newline="\n") as file:
-                file.write(render("markdown", self.reports, self.failures, self.context))
+                file.write(self._render("markdown"))
 
     def _tell(self, text: str) -> None:
         if self.file is not None:

@@ -23,6 +23,7 @@ from wheelfix.cli.common import (
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, UsageError, WheelfixError
+from wheelfix.failures import failure_of
 from wheelfix.report.look import Look, look_of
 from wheelfix.report.progress import Progress
 
@@ -315,8 +316,8 @@ class _Teller:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
-        if isinstance(error, WheelfixError):
-            self.fail(self.path, error)
+        if isinstance(error, Exception):  # whatever it is, it costs this wheel only
+            self.fail(self.path, failure_of(error, self.path))
             return True
         return False
 

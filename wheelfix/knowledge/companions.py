@@ -199,11 +199,11 @@ def _release(key: str, version: str | None) -> Version | None:
     """Return the version if it can be the release: some NVIDIA DLLs carry a driver-like number such as 6.14.11.8020."""
     if not version:
         return None
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import Version
 
     try:
         known = Version(version)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number with more digits than Python reads
         return None
     member = family_of(key)
     if member and member.major is not None and known.major != member.major:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix.knowledge.tables import Checker, Row, parse_toml, read_text
 from wheelfix.model import dll_key
+from wheelfix.parsing import dotted_numbers
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 Release = tuple[int, int]
 
 _CUPTI = re.compile(r"cupti64_[\d.]+\.dll")
-_LOCAL = re.compile(r"cu(?P<major>\d{2})(?P<minor>\d)\b")
+_LOCAL = re.compile(r"cu(?P<major>[0-9]{2})(?P<minor>[0-9])\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,10 @@ class CudaTable:
 
 def release(text: str) -> Release:
     """Return major and minor of a version such as ``11.7``, ``11.7.1`` or ``11.8.20220929``."""
-    match = re.match(r"\s*v?(\d+)\.(\d+)", text)
-    if not match:
-        raise ValueError(f"{text!r} is no CUDA version")
-    return int(match[1]), int(match[2])
+    major, minor, *_ = (*dotted_numbers(text.strip().removeprefix("v")), None, None)
+    if major is None or minor is None:
+        raise ValueError(f"{text[:40]!r} is no CUDA version")
+    return major, minor
 
 
 def release_of_local_version(version: str) -> Release | None:
@@ -61,7 +62,7 @@ def release_of_product(product: str) -> Release | None:
     cudart, NVRTC and nvJitLink have such a name. The mathematical libraries count their own releases: cuBLAS 11.10
     belongs to CUDA 11.7.
     """
-    match = re.match(r"NVIDIA CUDA (\d+)\.(\d+)\.\d+ ", product)
+    match = re.match(r"NVIDIA CUDA ([0-9]{1,4})\.([0-9]{1,4})\.[0-9]{1,9} ", product)
     return (int(match[1]), int(match[2])) if match else None
 
 
@@ -157,7 +158,7 @@ def cupti_names(cuda: str) -> tuple[str, ...]:
 
     The table does not have every patch, so a name that is not in it may still be right.
     """
-    wanted = tuple(int(part) for part in re.findall(r"\d+", cuda)[:3])
+    wanted = dotted_numbers(cuda)[:3]
     names = [name for patch, name in cuda_table().cupti.items() if patch[: len(wanted)] == wanted]
     if not names and len(wanted) > 2:
         return cupti_names(f"{wanted[0]}.{wanted[1]}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.cuda import cuda_folder, release
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
 from wheelfix.model import dll_key
+from wheelfix.parsing import dotted_numbers
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -54,8 +55,7 @@ class Member:
     @property
     def major(self) -> int | None:
         """The first number of the version, or None."""
-        match = re.match(r"\d+", self.version)
-        return int(match[0]) if match else None
+        return next(iter(dotted_numbers(self.version)), None)
 
     def together(self) -> tuple[str, ...]:
         """Return folded globs of the files that, where used, must come from the same folder as this one."""

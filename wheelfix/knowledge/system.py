@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_names, read_text
 from wheelfix.model import Machine, dll_key
+from wheelfix.parsing import number_pair
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -208,7 +209,8 @@ def python_of(name: str) -> tuple[int, int, bool] | None:
     for entry in runtimes().python:
         match = entry.pattern.fullmatch(dll_key(name))
         if match and "minor" in entry.pattern.groups:
-            return int(match["major"]), int(match["minor"]), bool(match["threads"])
+            version = number_pair(match["major"], match["minor"])
+            return (*version, bool(match["threads"])) if version else None
     return None
 
 

@@ -230,6 +230,15 @@ def _disk_file(path: Path, label: str) -> ViewFile:
     return ViewFile(label, str(path), size, functools.partial(FileSource, path))
 
 
+def _head(path: Path) -> str:
+    """Return the first part of a small text file."""
+    try:
+        with path.open("rb") as file:
+            return file.read(1 << 16).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
 def _python_version(prefix: Path | None, site: Path) -> tuple[int, int] | None:
     """The version of the Python in an environment, from its DLL, ``pyvenv.cfg`` or folder names."""
     names: list[str] = []
@@ -237,11 +246,11 @@ def _python_version(prefix: Path | None, site: Path) -> tuple[int, int] | None:
         names = [path.name for path in sorted(prefix.glob("*.dll"))]
         cfg = prefix / "pyvenv.cfg"
         if cfg.is_file():
-            match = re.search(r"^version(?:_info)?\s*=\s*(\d+)\.(\d+)", cfg.read_text(errors="replace"), re.MULTILINE)
+            match = re.search(r"^version(?:_info)?[ \t]*=[ \t]*([0-9]{1,2})\.([0-9]{1,3})\b", _head(cfg), re.MULTILINE)
             if match:
                 return int(match[1]), int(match[2])
     for name in [*names, site.parent.name]:
-        match = re.fullmatch(r"python(3)\.?(\d+)t?(?:\.dll)?", name.lower())
+        match = re.fullmatch(r"python(3)\.?([0-9]{1,3})t?(?:\.dll)?", name.lower())
         if match:
             return int(match[1]), int(match[2])
     return None

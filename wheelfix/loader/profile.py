@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from wheelfix.errors import UsageError
 from wheelfix.model import Machine
 from wheelfix.values import dataclass, field
@@ -30,7 +32,7 @@ def assumptions(assume: tuple[str, ...], deny: tuple[str, ...]) -> tuple[frozens
         name, _, value = word.partition("=")
         if name == "cuda":
             cuda = value
-            if not value or not all(part.isdigit() for part in value.split(".")) or value.count(".") != 1:
+            if not re.fullmatch(r"[0-9]{1,3}\.[0-9]{1,3}", value):
                 raise UsageError(f"--assume {word}", because="a CUDA version looks like cuda=11.7")
         elif name in ASSUMABLE and not value:
             chosen.add(name)

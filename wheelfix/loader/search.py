@@ -22,6 +22,7 @@ from wheelfix.model import (
     OwnedBy,
     dll_key,
 )
+from wheelfix.parsing import whole_number
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def split_forwarder(target: str) -> tuple[str, Symbol]:
     """Take ``libomp.dll.KMP_CALLOC`` or ``NTDLL.#12`` apart: the module, with its ``.dll``, and the symbol."""
     module, _, symbol = target.rpartition(".")
     name = module if "." in module else module + ".dll"
-    return name, int(symbol[1:]) if symbol[:1] == "#" and symbol[1:].isdigit() else symbol
+    ordinal = whole_number(symbol[1:]) if symbol[:1] == "#" else None
+    return name, symbol if ordinal is None else ordinal
 
 
 MAX_LOOKUPS = 300_000

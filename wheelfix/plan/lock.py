@@ -17,6 +17,7 @@ from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import InputError, WheelfixError
+from wheelfix.parsing import read_json
 from wheelfix.pe.stream import chunks
 from wheelfix.plan.model import Plan, plan_from_json
 
@@ -45,12 +46,10 @@ def write_lock(plans: list[Plan], path: Path) -> None:
 def read_lock(path: Path) -> list[Plan]:
     """Read the plans of a lock file; InputError says what is wrong with it."""
     try:
-        if path.stat().st_size > LIMIT:
-            raise InputError(f"{path} is no lock file", because=f"it is larger than {LIMIT >> 20} MiB")
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except OSError as exc:
         raise InputError(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
-    except (ValueError, RecursionError) as exc:
+    except ValueError as exc:
         raise InputError(f"{path} is no lock file", because=f"it is no JSON: {exc}") from exc
     if not isinstance(document, dict) or document.get("schema") != LOCK_SCHEMA:
         raise InputError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.archive.codec import Compressor
@@ -100,8 +101,9 @@ def output_name(name: str, build_tag: str | None) -> str:
     if build_tag is None:
         return name
     parts = name.removesuffix(".whl").split("-")
-    if not build_tag[:1].isdigit() or "-" in build_tag:
-        raise UsageError(f"--build-tag {build_tag}", because="a build tag begins with a digit and has no hyphen")
+    if not re.fullmatch("[0-9][A-Za-z0-9_.]{0,63}", build_tag):
+        because = "a build tag begins with a digit and has letters, digits, dots and underscores after it"
+        raise UsageError(f"--build-tag {build_tag}", because=because)
     return "-".join([*parts[:2], build_tag, *parts[-3:]]) + ".whl"
 
 

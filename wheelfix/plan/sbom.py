@@ -9,11 +9,11 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-import os
 import uuid
 from typing import TYPE_CHECKING
 
 from wheelfix import __version__
+from wheelfix.archive.edition import source_date_epoch
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import canonical
 
@@ -51,9 +51,9 @@ def _metadata(plan: Plan, package: dict[str, Json]) -> dict[str, Json]:
         {"name": "wheelfix:compression", "value": plan.compression},
     ]
     metadata: dict[str, Json] = {"tools": {"components": [tool]}, "component": package, "properties": settings}
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "").strip()
-    if epoch.isdigit():
-        moment = datetime.datetime.fromtimestamp(int(epoch), datetime.timezone.utc)
+    epoch = source_date_epoch()
+    if epoch is not None:
+        moment = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc)
         metadata["timestamp"] = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
     return metadata
 

@@ -17,15 +17,16 @@ DIFF_SCHEMA = "wheelfix.diff/1"
 
 def render_json(comparison: Comparison) -> str:
     """Return the ``wheelfix.diff/1`` document."""
-    return dump(
-        {
-            "schema": DIFF_SCHEMA,
-            "tool": tool(),
-            "wheels": [_difference(difference) for difference in comparison.differences],
-            "only_old": [_build(build) for build in comparison.only_old],
-            "only_new": [_build(build) for build in comparison.only_new],
-        }
-    )
+    document: dict[str, Json] = {
+        "schema": DIFF_SCHEMA,
+        "tool": tool(),
+        "wheels": [_difference(difference) for difference in comparison.differences],
+        "only_old": [_build(build) for build in comparison.only_old],
+        "only_new": [_build(build) for build in comparison.only_new],
+    }
+    if comparison.unread:
+        document["unread"] = list(comparison.unread)
+    return dump(document)
 
 
 def _build(build: Build) -> dict[str, Json]:
@@ -72,6 +73,8 @@ def render_markdown(comparison: Comparison) -> str:
     for title, builds in (("Only before", comparison.only_old), ("Only now", comparison.only_new)):
         if builds:
             lines += ["", f"{title}: {', '.join(code(build.path) for build in builds)}"]
+    if comparison.unread:
+        lines += ["", f"Not compared, because a wheel cannot be read: {', '.join(map(code, comparison.unread))}"]
     return "\n".join(lines) + "\n"
 
 

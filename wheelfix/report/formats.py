@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Protocol
 
+from wheelfix.failures import failure_of
 from wheelfix.model import Exports, Image, Import, ScannedImage, ScanReport
 from wheelfix.values import dataclass, field, replace
 
@@ -73,14 +74,45 @@ MACHINE_KINDS = {
 SCAN_KINDS = ("text", *MACHINE_KINDS)
 
 
+def _nobody(failure: Failure) -> None:
+    """Nobody asked which reports cannot be drawn."""
+
+
 def render(
-    kind: str, reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT
+    kind: str,
+    reports: Sequence[ScanReport],
+    failures: Sequence[Failure] = (),
+    context: Context = DEFAULT,
+    on_failure: Callable[[Failure], None] = _nobody,
 ) -> str:
-    """Return the document of one kind over some reports."""
+    """Return the document of one kind over some reports; one that cannot be drawn becomes a failure in it."""
     if kind == "text":
         return _render_text(reports, failures)
     renderer: Renderer = importlib.import_module(MACHINE_KINDS[kind]).render_scan
-    return renderer(reports, failures, context)
+    try:
+        return renderer(reports, failures, context)
+    except Exception:  # one report that cannot be drawn costs itself only
+        sound, spoilt = _drawable(renderer, reports, context)
+        if not spoilt:
+            raise
+        for failure in spoilt:
+            on_failure(failure)
+        return renderer(sound, [*failures, *spoilt], context)
+
+
+def _drawable(
+    renderer: Renderer, reports: Sequence[ScanReport], context: Context
+) -> tuple[list[ScanReport], list[Failure]]:
+    """Return the reports that a renderer can draw, and the failures of the others."""
+    sound, spoilt = [], []
+    for report in reports:
+        try:
+            renderer([report], (), context)
+        except Exception as error:
+            spoilt.append(Failure(report.path, failure_of(error, report.path)))
+        else:
+            sound.append(report)
+    return sound, spoilt
 
 
 def _render_text(reports: Sequence[ScanReport], failures: Sequence[Failure]) -> str:

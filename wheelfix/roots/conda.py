@@ -6,12 +6,12 @@ cache has one folder per package, ``pkgs\\<name>-<version>-<build>``, laid out l
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.model import fold
+from wheelfix.parsing import MAX_JSON, parse_json
 from wheelfix.roots import tree
 from wheelfix.roots.root import Kind, Place, Root, RootFolder
 
@@ -117,10 +117,12 @@ def owners(environment: Path) -> dict[str, tuple[str, str]]:
 def _read_json(path: Path, needle: bytes = b"") -> Mapping[str, object] | None:
     """Return the object in a JSON file; None when there is none, or when the needle is not in it."""
     try:
+        if path.stat().st_size > MAX_JSON:
+            return None
         data = path.read_bytes()
         if needle not in data.lower():
             return None
-        facts = json.loads(data)
-    except (OSError, ValueError, RecursionError):
+        facts = parse_json(data)
+    except (OSError, ValueError):
         return None
     return facts if isinstance(facts, dict) else None

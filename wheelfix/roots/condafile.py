@@ -11,7 +11,6 @@ import contextlib
 import functools
 import importlib
 import io
-import json
 import re
 import tarfile
 from typing import IO, TYPE_CHECKING, cast
@@ -20,6 +19,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.workfolder import WorkFolder
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import fold
+from wheelfix.parsing import parse_json
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -167,8 +167,8 @@ class _Unpacker:
 
     def _read_index(self, tar: tarfile.TarFile, header: tarfile.TarInfo) -> None:
         file = tar.extractfile(header)
-        with contextlib.suppress(ValueError, RecursionError):
-            facts = json.loads(file.read()) if file is not None else {}
+        with contextlib.suppress(ValueError):
+            facts = parse_json(file.read()) if file is not None else {}
             self.index = facts if isinstance(facts, dict) else {}
 
     def _take(self, tar: tarfile.TarFile, header: tarfile.TarInfo, name: str) -> None:

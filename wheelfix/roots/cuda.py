@@ -6,11 +6,11 @@ Layouts: DLLs in ``bin`` up to CUDA 12 and in ``bin\\x64`` from 13; CUPTI in ``e
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.parsing import read_json
 from wheelfix.roots import tree
 from wheelfix.roots.root import Kind, Place, Root, RootFolder
 
@@ -82,9 +82,9 @@ def told_version(folder: Path) -> tuple[str, list[str]]:
     """Return what version.json or version.txt says, and notes on what could not be read there."""
     if (path := tree.locate(folder, "version.json")) is not None:
         try:
-            facts = json.loads(path.read_text("utf-8-sig", errors="replace"))
+            facts = read_json(path)
             return toolkit_release(str(facts["cuda"]["version"])), []
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (OSError, ValueError, KeyError, TypeError):
             return "", ["version.json cannot be read; the version was taken from names"]
     if (path := tree.locate(folder, "version.txt")) is not None:
         try:

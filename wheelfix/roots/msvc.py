@@ -49,7 +49,7 @@ def _years(studio: Path) -> tuple[Path, ...]:
     """Return the folders of the releases, newest first; from 2026 on they are named for the version, ``18``."""
 
     def age(folder: Path) -> int:
-        number = tree.numbers(folder.name)[0]
+        number = next(iter(tree.numbers(folder.name)), 0)
         return number if number < 100 else {2017: 15, 2019: 16, 2022: 17}.get(number, 0)
 
     return tuple(sorted(tree.subfolders(studio, r"\d+"), key=age, reverse=True))

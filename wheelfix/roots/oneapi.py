@@ -107,7 +107,7 @@ def _said_version(path: Path, version: str) -> str:
     """Return the version of a folder; for ``latest`` the name of the folder that it leads to."""
     if version != "latest":
         return version
-    parts = [part for part in (*reversed(tree.real(path).parts),) if tree.numbers(part) and part[0].isdigit()]
+    parts = [part for part in (*reversed(tree.real(path).parts),) if tree.numbers(part) and part[0] != "v"]
     return parts[0] if parts else ""
 
 
@@ -116,7 +116,7 @@ def _component(folder: Path, name: str) -> Iterator[tuple[Path, str]]:
     direct = list(_dll_folders(folder, name))
     if direct:
         resolved = tree.real(folder).name
-        version = resolved if tree.numbers(resolved) and fold(resolved)[0].isdigit() else ""
+        version = resolved if tree.numbers(resolved) and fold(resolved)[0] != "v" else ""
         yield from ((path, version) for path, _ in direct)
         return
     for row in _versions_of(folder):

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.model import fold
+from wheelfix.parsing import dotted_numbers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,8 +97,7 @@ def inside(path: Path, root: Path) -> bool:
 
 def numbers(version: str) -> tuple[int, ...]:
     """Return the leading dotted numbers of a version, so that versions compare: ``v12.4.1-rc1`` gives 12, 4, 1."""
-    found = re.match(r"v?(\d+(?:\.\d+)*)", version.strip().lower())
-    return tuple(int(part) for part in found[1].split(".")) if found else ()
+    return dotted_numbers(version.strip().lower().removeprefix("v"))
 
 
 def newest_first(folders: tuple[Path, ...]) -> tuple[Path, ...]:

@@ -16,9 +16,9 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_TAG = re.compile(r"(?P<kind>cp|pp|py)(?P<major>\d)(?P<minor>\d*)")
-_ABI = re.compile(r"cp(?P<major>\d)(?P<minor>\d+)(?P<flags>[a-z]*)")
-_FILE_ABI = re.compile(r"\.cp(?P<major>\d)(?P<minor>\d+)(?P<threads>t?)(?:-\w+)?\.pyd$", re.IGNORECASE)
+_TAG = re.compile(r"(?P<kind>cp|pp|py)(?P<major>[0-9])(?P<minor>[0-9]{0,3})")
+_ABI = re.compile(r"cp(?P<major>[0-9])(?P<minor>[0-9]{1,3})(?P<flags>[a-z]*)")
+_FILE_ABI = re.compile(r"\.cp(?P<major>[0-9])(?P<minor>[0-9]{1,3})(?P<threads>t?)(?:-\w+)?\.pyd$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +161,11 @@ def _foreign_symbols(image: Image, oldest: tuple[int, int]) -> tuple[dict[str, t
 
 def _requires_python(subject: Subject) -> tuple[int, int]:
     """Return the oldest 3.x that Requires-Python lets install the wheel."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.specifiers import SpecifierSet
 
     try:
-        allowed = SpecifierSet(subject.wheel.metadata.requires_python if subject.wheel is not None else "")
-    except InvalidSpecifier:
+        allowed = SpecifierSet(subject.wheel.metadata.requires_python[:2000] if subject.wheel is not None else "")
+    except ValueError:  # InvalidSpecifier, or a number with more digits than Python reads
         return (3, 0)
     # The last patch release decides: >=3.9.2 still admits 3.9.
     return next(((3, minor) for minor in range(2, 40) if allowed.contains(f"3.{minor}.99")), (3, 0))

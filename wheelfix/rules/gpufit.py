@@ -24,7 +24,7 @@ from wheelfix.programs import find_program, run_program
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-_ARCH = re.compile(r"(?:sm_|compute_|ptx_)?(?P<major>\d+?)\.?(?P<minor>\d)(?P<variant>[a-z]?)")
+_ARCH = re.compile(r"(?:sm_|compute_|ptx_)?(?P<major>[0-9]{1,3}?)\.?(?P<minor>[0-9])(?P<variant>[a-z]?)")
 _ASK_DRIVER = ("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
 
 
@@ -122,7 +122,7 @@ def card_arch(text: str, ask: Callable[[], str] | None = None) -> str:
 
 
 def _native(answer: str) -> str:
-    found = sorted({line.strip() for line in answer.splitlines() if re.fullmatch(r"\s*\d+\.\d\s*", line)})
+    found = sorted({line.strip() for line in answer.splitlines() if re.fullmatch(r"\s*[0-9]{1,3}\.[0-9]\s*", line)})
     if not found:
         raise EnvironmentFailure("--gpu native", because="the driver names no card", hint="give the card: --gpu sm_86")
     if len(found) > 1:

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
+from wheelfix.parsing import whole_number
 from wheelfix.symptoms.clean import join_wrapped
 from wheelfix.symptoms.forms import FORMS, STATUS_NAMES, Form
 from wheelfix.symptoms.phrases import dialog_forms
@@ -213,7 +214,7 @@ def _found(form: Form, match: re.Match[str]) -> Found:
 
 def _code(form: Form, groups: dict[str, str]) -> int | None:
     if "code" in groups:
-        return int(groups["code"])
+        return whole_number(groups["code"], digits=10)
     if "status" in groups:
         return int(groups["status"], 0) & 0xFFFFFFFF
     if "status_name" in groups:

@@ -123,8 +123,9 @@ def python_of_tags(tags: tuple[str, ...]) -> tuple[int, int] | None:
     """The one CPython that a wheel's tags name; None for abi3, pure and several."""
     found = set()
     for tag in tags:
-        python, abi = tag.split("-")[:2]
-        match = re.fullmatch(r"cp(\d)(\d+)", python)
+        python, _, rest = tag.partition("-")
+        abi = rest.partition("-")[0]
+        match = re.fullmatch("cp([0-9])([0-9]{1,3})", python)
         if match and abi.startswith("cp"):
             found.add((int(match[1]), int(match[2])))
         else:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.output import AtomicFile, remove_stale
 from wheelfix.errors import CannotRepair, InputError
+from wheelfix.parsing import parse_json
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -68,10 +69,10 @@ def read_journal(info: Path, prefix: Path) -> Journal:
     try:
         if path.stat().st_size > LIMIT:
             raise _not_ours(path, f"it is larger than {LIMIT >> 20} MiB")
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError as exc:
         raise InputError(f"there is nothing to undo: {path} is not there") from exc
-    except (OSError, ValueError, RecursionError) as exc:
+    except (OSError, ValueError) as exc:
         raise InputError(f"cannot read {path}", because=str(exc)) from exc
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise _not_ours(path, f"its schema is not {SCHEMA}")

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.crew import Crew
-from wheelfix.errors import EnvironmentFailure, InputError, WheelfixError
+from wheelfix.errors import InputError, WheelfixError
+from wheelfix.failures import failure_of
 from wheelfix.model import ScanReport, canonical
 from wheelfix.options import ScanOptions
 from wheelfix.roots.late import late_index
@@ -94,10 +95,8 @@ def _results(
 ) -> Iterator[ScanReport | ScanFailure]:
     try:
         yield from _scan_one(path, options, index, progress)
-    except WheelfixError as error:
-        yield ScanFailure(str(path), error)
-    except OSError as error:
-        yield ScanFailure(str(path), EnvironmentFailure(str(path), because=error.strerror or str(error)))
+    except Exception as error:  # whatever it is, it costs this input only
+        yield ScanFailure(str(path), failure_of(error, path))
 
 
 def _scan_one(
@@ -105,7 +104,7 @@ def _scan_one(
     options: ScanOptions,
     index: Candidates | None,
     progress: Progress | None,
-) -> Iterator[ScanReport]:
+) -> Iterator[ScanReport | ScanFailure]:
     if not path.is_dir():
         with looking_at(path, options, progress) as (_, look):
             report = look.examine(index).report
@@ -117,7 +116,13 @@ def _scan_one(
 
         environment = open_environment(path)
         for distribution in chosen_distributions(environment, options.packages):
-            yield examine_installed(environment, distribution, options, index, progress).report
+            try:
+                report = examine_installed(environment, distribution, options, index, progress).report
+            except Exception as error:
+                name = f"{path}, {distribution.name}"
+                yield ScanFailure(name, failure_of(error, name))
+            else:
+                yield report
 
 
 # --------------------------------------------------------------------------------------------- what is no wheel

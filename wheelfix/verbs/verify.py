@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.errors import WheelfixError
+from wheelfix.failures import failure_of
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView
 from wheelfix.model import Machine, Resolution, ScanReport
@@ -55,5 +55,5 @@ def verify_all(paths: Iterable[Path], options: ScanOptions) -> Iterator[ScanRepo
     for path in paths:
         try:
             yield verify(path, options)
-        except WheelfixError as error:
-            yield ScanFailure(str(path), error)
+        except Exception as error:  # whatever it is, it costs this wheel only
+            yield ScanFailure(str(path), failure_of(error, path))

@@ -29,6 +29,8 @@ def render_diff(comparison: Comparison, look: Look, *, verbose: bool = False, qu
     for word, style, builds in (("LOST", "bad", comparison.only_old), ("NEW", "note", comparison.only_new)):
         for build in builds:
             canvas.line((word, style), f"  {build.path}")
+    for path in comparison.unread:
+        canvas.line(("NOT COMPARED", "bad"), f"  {path}")
     return canvas.text()
 
 

@@ -1,0 +1,136 @@
+"""Numbers and JSON of strangers: what is read, and that nothing else comes out than None or ValueError."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import wheelfix
+from wheelfix.parsing import dotted_numbers, number_pair, parse_json, read_json, whole_number
+
+LONG = "9" * 5000
+OWN_TABLES = {"knowledge/cards.py", "knowledge/system.py", "knowledge/toolchains.py", "knowledge/drivers.py"} | {
+    "knowledge/stable_abi.py", "knowledge/cuda.py", "symptoms/phrases.py",
+}  # fmt: skip
+"""Modules that turn tables of our own into numbers; their tests refuse anything else."""
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0", 0), ("007", 7), ("123456789", 123456789)]
+    + [(text, None) for text in ("", "²", "٣", "１", "-1", "+1", " 1", "1_0", "1.0", "0x1", "1234567890", LONG)],
+)
+def test_whole_number(text: str, number: int | None) -> None:
+    assert whole_number(text) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("12.4.1-rc1", (12, 4, 1)),
+        ("12.4rc1.9", (12, 4)),
+        ("7", (7,)),
+        ("", ()),
+        ("x.1", ()),
+        ("1.²", (1,)),
+        (f"1.{LONG}.3", (1,)),
+        ("1." * 100_000, (1,) * 32),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+def test_dotted_numbers(text: str, numbers: tuple[int, ...]) -> None:
+    assert dotted_numbers(text) == numbers
+
+
+def test_pairs() -> None:
+    assert number_pair("3", "11") == (3, 11)
+    assert number_pair("3", LONG) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NaN",
+        "[Infinity]",
+        "-Infinity",
+        "1e999",
+        "-1e999",
+        LONG,
+        f"-{LONG}",
+        f"0.{LONG}",
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        "",
+        "x",
+    ],
+    ids=lambda text: text[:9],
+)
+def test_json_that_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"\S"):
+        parse_json(text)
+
+
+def test_json_that_is_read(tmp_path: Path) -> None:
+    assert parse_json('{"size": 12, "ratio": 1.5, "big": 1234567890123456789}') == {
+        "size": 12,
+        "ratio": 1.5,
+        "big": 1234567890123456789,
+    }
+    file = tmp_path / "a.json"
+    file.write_bytes(b"\xef\xbb\xbf[1]")
+    assert read_json(file) == [1]
+    with pytest.raises(ValueError, match="larger than"):
+        read_json(file, limit=2)
+
+
+def unguarded(tree: ast.AST) -> list[str]:
+    """Return what could raise on a stranger's text, or read it otherwise than it is meant."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in ("isdigit", "isdecimal", "isnumeric"):
+            found.append(f"{node.attr} in line {node.lineno}")
+        elif isinstance(node, ast.Attribute) and ast.unparse(node) in ("json.loads", "json.load"):
+            found.append(f"json.loads in line {node.lineno}")
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("int", "float") and not _bounded(node.args):
+            found.append(f"{ast.unparse(node)} in line {node.lineno}")
+    return found
+
+
+def _bounded(arguments: list[ast.expr]) -> bool:
+    """Whether there is no argument, or it is a group of a pattern, where digits are counted: ``[0-9]{1,3}``."""
+    if not arguments:
+        return True
+    node = arguments[0]
+    return isinstance(node, ast.Subscript) and ast.unparse(node.value) in ("match", "own", "exact", "found")
+
+
+ALLOWED = {
+    "archive/codec.py": 2,  # one ASCII digit of --compression, checked on the line above
+    "archive/record.py": 3,  # sizes in RECORD: the pattern allows 19 digits
+    "cli/common.py": 1,  # a float of --max-ratio, which is a checked number
+    "pe/forge.py": 1,  # a bool
+    "pe/signature.py": 1,
+    "report/html/element.py": 1,  # list marks of our own pages
+    "report/text/markdown.py": 1,
+    "report/junit.py": 1,  # totals of our own
+    "roots/safety.py": 1,  # hexadecimal rights that Windows itself wrote
+    "rules/numpyabi.py": 2,  # from a pattern over bytes with at most five digits
+    "schemas/__init__.py": 1,  # a file of our own
+    "symptoms/recognise.py": 2,  # hexadecimal, at most 8 digits
+}
+"""Uses that were looked at, and why they are safe; a new one in these files changes the number."""
+
+
+def test_numbers_of_strangers_go_through_one_module() -> None:
+    package = Path(wheelfix.__file__).parent
+    found = {}
+    for path in package.rglob("*.py"):
+        name = path.relative_to(package).as_posix()
+        if name in OWN_TABLES or name == "parsing.py" or name.startswith("knowledge/make_"):
+            continue
+        uses = unguarded(ast.parse(path.read_text("utf-8")))
+        if len(uses) > ALLOWED.get(name, 0):
+            found[name] = uses
+    assert not found, "use wheelfix.parsing, or add the file to ALLOWED with the reason"
