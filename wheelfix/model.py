@@ -283,6 +283,17 @@ class LoadEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class Alone:
+    """How a module fails that is imported by its own name, before anything else of its package."""
+
+    code: int
+    chain: tuple[str, ...]
+    """From the module to the true cause, as base names."""
+    sure: bool
+    """Whether the package's own code is known to import first whatever it takes; False if that could not be told."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoadOutcome:
     """What the loader answers to one event."""
 
@@ -293,6 +304,8 @@ class LoadOutcome:
     """From the file named in the event to the true cause, as base names."""
     detail: str = ""
     """The symbol that lacks, the machine that does not fit, …"""
+    alone: Alone | None = None
+    """For a load that succeeds only after other imports of the package: how it fails without them."""
 
 
 @dataclass(frozen=True, slots=True)

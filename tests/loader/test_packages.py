@@ -130,15 +130,6 @@ def test_load_order_files_of_delvewheel_are_loads():
     assert [event.path.rpartition("/")[2] for event in loads.events] == ["b.dll", "a.dll"]
 
 
-def test_an_extension_that_imports_a_sibling_loads_once_the_sibling_is_loaded():
-    """pywin32's axdebug.pyd imports axscript.pyd of another folder, which its Python code imports first."""
-    files = {
-        f"{SITE}a/first.pyd": extension({"second.pyd": ["f"]}),
-        f"{SITE}b/second.pyd": forge_dll("second.pyd", exports=["f", "PyInit_second"]),
-    }
-    assert resolve(make_view(files), Profile()).first_failure is None
-
-
 def test_the_import_error_names_the_module_and_not_the_culprit():
     view = make_view({f"{SITE}pkg/_x.pyd": extension({"gone.dll": ["f"]})})
     prediction = predict(view, resolve(view, Profile()))

@@ -64,9 +64,9 @@ def _imports(statements: list[ast.stmt], package: str) -> Iterator[tuple[str, bo
         if isinstance(node, ast.Import):
             yield from ((alias.name, guarded) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield from ((name, guarded) for name in _imported_from(node, package))
+            yield from ((name, guarded) for name in imported_from(node, package))
         elif isinstance(node, ast.Assign | ast.Expr | ast.Return):
-            yield from ((name, guarded) for name in _imported_by_call(node.value))
+            yield from ((name, guarded) for name in imported_by_call(node.value))
         elif isinstance(node, ast.Try):
             pending += [(inner, guarded or goes_on(node)) for inner in node.body]
             outside = [*node.orelse, *node.finalbody, *(line for handler in node.handlers for line in handler.body)]
@@ -78,14 +78,14 @@ def _imports(statements: list[ast.stmt], package: str) -> Iterator[tuple[str, bo
             pending += [(inner, guarded) for block in blocks for inner in block]
 
 
-def _imported_from(node: ast.ImportFrom, package: str) -> list[str]:
+def imported_from(node: ast.ImportFrom, package: str) -> list[str]:
     parts = package.split(".") if node.level else []
     start = [*parts[: len(parts) - node.level + 1], *([node.module] if node.module else [])]
     origin = ".".join(part for part in start if part)
     return [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
 
 
-def _imported_by_call(node: ast.expr | None) -> list[str]:
+def imported_by_call(node: ast.expr | None) -> list[str]:
     """The name in ``importlib.import_module("pkg.module")``."""
     if isinstance(node, ast.Call) and called(node) in ("import_module", "__import__") and node.args:
         first = node.args[0]

@@ -10,7 +10,7 @@ from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.pathcode import WORDS, read_path_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, LoadEvent, fold
-from wheelfix.values import dataclass
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,34 +25,63 @@ SOURCE_LIMIT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
+class FileLoads:
+    """What one Python file of a package does to the DLL search."""
+
+    path: str
+    """The file; for delvewheel's list of DLLs, that list."""
+    added: tuple[str, ...] = ()
+    """Folders of the view that it gives to ``os.add_dll_directory``."""
+    events: tuple[LoadEvent, ...] = ()
+    """The DLLs of the view that it loads."""
+    names: tuple[str, ...] = ()
+    """DLLs that it loads by bare name."""
+
+
+@dataclass(frozen=True, slots=True)
 class PackageLoads:
     """The loads and DLL folders of a package."""
 
-    events: tuple[LoadEvent, ...]
-    added: tuple[str, ...]
-    """Folders of the view that the package gives to ``os.add_dll_directory``."""
-    names: tuple[str, ...]
-    """DLLs that its code loads by bare name."""
+    files: tuple[FileLoads, ...]
+    """The Python files that load DLLs or add folders, sorted by path."""
+    extensions: tuple[LoadEvent, ...]
+
+    @property
+    def events(self) -> tuple[LoadEvent, ...]:
+        """Every load, none twice; one that is guarded in every file is guarded."""
+        merged: dict[str, LoadEvent] = {}
+        for event in (event for file in self.files for event in file.events):
+            known = merged.get(event.path)
+            merged[event.path] = replace(event, guarded=event.guarded and (known is None or known.guarded))
+        return (*merged.values(), *self.extensions)
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Folders of the view that some file gives to ``os.add_dll_directory``."""
+        return tuple(dict.fromkeys(folder for file in self.files for folder in file.added))
 
 
 def package_loads(view: FileView, profile: Profile) -> PackageLoads:
     """Find out, without running anything, what importing the subject of a view loads."""
-    added: dict[str, None] = {}
+    files = [_file_loads(view, profile, path, source) for path, source in python_code(view, WORDS)]
+    files += _listed_loads(view)
+    extensions = [LoadEvent(path, "extension", module_name(path)) for path in extension_modules(view, profile)]
+    return PackageLoads(tuple(file for file in files if file != FileLoads(file.path)), tuple(extensions))
+
+
+def _file_loads(view: FileView, profile: Profile, path: str, source: str) -> FileLoads:
+    code = read_path_code(source, path)
     named: dict[str, None] = {}
     loaded: dict[str, LoadEvent] = {}
-    for path, source in _python_code(view, WORDS):
-        code = read_path_code(source, path)
-        added.update(dict.fromkeys(folder for folder in code.added if view.in_folder(folder)))
-        for target in code.loaded:
-            found = tuple(_for_this_processor(view, file, profile) for file in _files_meant(view, target, path))
-            for file in found:
-                guarded = target in code.guarded and (file not in loaded or loaded[file].guarded)
-                loaded[file] = LoadEvent(file, "cffi" if target in code.cffi else "code", guarded=guarded)
-            if not found and "/" not in target and "*" not in target and "." in target:
-                named[target] = None
-    loaded.update({file: LoadEvent(file, "code") for file in _load_orders(view)})
-    extensions = [LoadEvent(path, "extension", module_name(path)) for path in extension_modules(view, profile)]
-    return PackageLoads((*loaded.values(), *extensions), tuple(added), tuple(named))
+    for target in code.loaded:
+        found = tuple(_for_this_processor(view, file, profile) for file in _files_meant(view, target, path))
+        for file in found:
+            guarded = target in code.guarded and (file not in loaded or loaded[file].guarded)
+            loaded[file] = LoadEvent(file, "cffi" if target in code.cffi else "code", guarded=guarded)
+        if not found and "/" not in target and "*" not in target and "." in target:
+            named[target] = None
+    added = tuple(dict.fromkeys(folder for folder in code.added if view.in_folder(folder)))
+    return FileLoads(path, added, tuple(loaded.values()), tuple(named))
 
 
 def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:
@@ -63,7 +92,7 @@ def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:
     wanted = frozenset(modules)
     found: dict[str, bool] = {}
     words = tuple({module.rpartition(".")[2].encode() for module in wanted})
-    for path, source in _python_code(view, words) if words else ():
+    for path, source in python_code(view, words) if words else ():
         if "/tests/" not in path:
             for module, guarded in read_imports(source, path).items():
                 if module in wanted:
@@ -94,7 +123,7 @@ def module_name(path: str) -> str:
     return ".".join([*folder.split("/"), name]) if folder else name
 
 
-def _python_code(view: FileView, words: tuple[bytes, ...]) -> Iterator[tuple[str, str]]:
+def python_code(view: FileView, words: tuple[bytes, ...]) -> Iterator[tuple[str, str]]:
     """The Python files of the subject in which one of some words occurs."""
     for file in view.files:
         if file.layer is Layer.ENVIRONMENT or not file.path.endswith(".py") or file.size > SOURCE_LIMIT:
@@ -126,13 +155,12 @@ def _for_this_processor(view: FileView, path: str, profile: Profile) -> str:
     return path
 
 
-def _load_orders(view: FileView) -> Iterator[str]:
-    """DLLs that delvewheel's patch loads one by one, listed in a ``.load-order-…`` file."""
-    for file in view.files:
-        if base_name(file.path).startswith(".load-order-") and file.layer is not Layer.ENVIRONMENT:
-            text = view.read_text(file.path) or ""
-            folder = parent(file.path)
-            for name in text.split():
-                found = view.find(folder, name)
-                if found:
-                    yield found
+def _listed_loads(view: FileView) -> Iterator[FileLoads]:
+    """DLLs that delvewheel's patch loads one by one, listed in a ``.load-order-…`` file: done by the code it patched."""
+    lists = [file.path for file in view.files if base_name(file.path).startswith(".load-order-")]
+    for path in lists:
+        if view.layer(path) is not Layer.ENVIRONMENT:
+            found = (view.find(parent(path), name) for name in (view.read_text(path) or "").split())
+            events = tuple(LoadEvent(file, "code") for file in found if file)
+            patched = [code for code, _ in python_code(view, (base_name(path).encode(),))]
+            yield from (FileLoads(code, events=events) for code in patched or [path])

@@ -1,4 +1,4 @@
-"""The whole story of an import: what is loaded in which order, who needs whom, what lacks, and what fails first."""
+"""The whole import of a package: what is loaded, who needs whom, what is missing, and what fails first."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.companions import companions_of, needs_in_practice
 from wheelfix.loader import torch
 from wheelfix.loader.others import Provisions
-from wheelfix.loader.packages import extension_modules, guarded_imports, module_name, package_loads
+from wheelfix.loader.packages import extension_modules, module_name, package_loads
+from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, Loader
 from wheelfix.loader.target import Target
 from wheelfix.loader.view import base_name, parent
 from wheelfix.model import (
+    Alone,
     Edge,
     EdgeKind,
     Image,
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
     from wheelfix.knowledge.companions import CompanionNeed
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.search import Failure
     from wheelfix.loader.view import FileView
     from wheelfix.model import Provider
 
@@ -54,81 +55,87 @@ def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) ->
 def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Resolution:
     facts = torch.torch_facts(view)
     provisions = Provisions(profile, requires, facts, view)
-    loader = Loader(view, Target(profile, provisions), profile.machine)
-    outcomes = _import_torch(loader, facts, profile) if facts else _import_package(loader, profile)
-    reached = dict(loader.touched)
-    _survey(loader, view)
-    companions = _Companions(loader, facts.cuda if facts else profile.cuda)
-    edges = [*_upgraded(loader), *companions.edges()]
+    blank = Loader(view, Target(profile, provisions), profile.machine)
+    found, processes = _import_torch(blank, facts, profile) if facts else _import_package(blank, profile)
+    whole = _all_together(blank, found, processes)
+    reached = _touched(found)
+    _survey(whole, view, reached)
+    companions = _Companions(whole, processes, facts.cuda if facts else profile.cuda)
+    edges = [*_upgraded(whole), *companions.edges()]
     return Resolution(
         edges=tuple(sorted(edges, key=lambda edge: (edge.importer, edge.kind.value, dll_key(edge.name)))),
-        outcomes=tuple(outcomes),
-        reached=frozenset(reached),
-        search_dirs=tuple(loader.user_dirs),
+        outcomes=tuple(map(_outcome, found)),
+        reached=reached,
+        search_dirs=tuple(whole.user_dirs),
+    )
+
+
+def _all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) -> Loader:
+    """A process with everything that some process has: what plugins and companions may find there."""
+    whole = blank.fork()
+    for process in processes:
+        whole.user_dirs += [folder for folder in process.user_dirs if folder not in whole.user_dirs]
+        for name, path in process.loaded.items():
+            whole.loaded.setdefault(name, path)
+        whole.modules.update(process.modules)
+    whole.edges = merged_edges(found)
+    return whole
+
+
+def _touched(found: list[Loaded]) -> frozenset[str]:
+    """What some load has mapped, harmless failures left out: for the package it is as if never loaded."""
+    return frozenset(
+        path for loaded in found if not (loaded.failure and loaded.event.guarded) for path in loaded.touched
     )
 
 
 # --------------------------------------------------------------------------------------------------- the import
 
 
-def _import_torch(loader: Loader, facts: torch.TorchFacts, profile: Profile) -> list[LoadOutcome]:
-    """torch's own loop over ``torch/lib``, then its extension modules."""
+def _import_torch(
+    loader: Loader, facts: torch.TorchFacts, profile: Profile
+) -> tuple[list[Loaded], list[Loader]]:
+    """torch's own loop over ``torch/lib`` in one process, then each extension module in one that begins like it."""
     loader.user_dirs = list(torch.search_dirs(facts, loader.view))
     torch.preload(loader, facts)
-    outcomes = [_outcome(event, torch.load_one(loader, event.path)) for event in torch.events(loader.view)]
+    found = []
+    for event in torch.events(loader.view):
+        loader.edges, loader.touched = {}, {}
+        failure = torch.load_one(loader, event.path)
+        found.append(Loaded(event, failure, loader.edges, loader.touched))
+    processes = [loader]
     for path in extension_modules(loader.view, profile):
-        outcomes.append(_outcome(LoadEvent(path, "extension", module_name(path)), loader.load(path, AS_PYTHON_DOES)))
-    return outcomes
+        processes.append(loader.fork())
+        found.append(load_in(processes[-1], LoadEvent(path, "extension", module_name(path))))
+    return found, processes
 
 
-def _import_package(loader: Loader, profile: Profile) -> list[LoadOutcome]:
-    """Every load that an ordinary package performs, with the folders that its code adds."""
-    loads = package_loads(loader.view, profile)
-    loader.user_dirs = list(loads.added)
-    for name in loads.names:
-        loader.load_by_name(name, DEFAULT_DIRS)
-    failures = {event: loader.load(event.path, AS_PYTHON_DOES) for event in loads.events}
-    # The order of a package's own imports is not known: what loads once its siblings are loaded is taken to load.
-    while True:
-        again = [event for event, failure in failures.items() if failure]
-        failures.update({event: loader.load(event.path, AS_PYTHON_DOES) for event in again})
-        if sum(map(bool, failures.values())) == len(again):
-            break
-    failed = [event.module for event, failure in failures.items() if failure and event.cause == "extension"]
-    guarded = guarded_imports(loader.view, failed)
-    settled = {
-        replace(event, guarded=True) if failure and event.module in guarded else event: failure
-        for event, failure in failures.items()
-    }
-    _forget_guarded(loader, settled)
-    return [_outcome(event, failure) for event, failure in settled.items()]
+def _import_package(blank: Loader, profile: Profile) -> tuple[list[Loaded], list[Loader]]:
+    """Every load that an ordinary package performs, each in a fresh process."""
+    fresh = FreshProcesses(blank, package_loads(blank.view, profile))
+    return fresh.all(), fresh.started
 
 
-def _forget_guarded(loader: Loader, failures: dict[LoadEvent, Failure | None]) -> None:
-    """Take back what only loads have touched that failed without harm: for the package it is as if never loaded."""
-    harmless = {path for event, failure in failures.items() if failure and event.guarded for path in failure.mapped}
-    harmful = {path for event, failure in failures.items() if failure and not event.guarded for path in failure.mapped}
-    for path in harmless - harmful - set(loader.modules):
-        loader.touched.pop(path, None)
-
-
-def _outcome(event: LoadEvent, failure: Failure | None) -> LoadOutcome:
+def _outcome(loaded: Loaded) -> LoadOutcome:
+    event, failure = loaded.event, loaded.failure or loaded.alone
     if failure is None:
         return LoadOutcome(event)
     chain = tuple(base_name(step) for step in failure.chain)
     if chain[0] != base_name(event.path):
         chain = (base_name(event.path), *chain)
+    if loaded.failure is None:
+        return LoadOutcome(event, alone=Alone(failure.code, chain, loaded.sure))
     return LoadOutcome(event, failure.code, chain, failure.detail)
 
 
-def _survey(loader: Loader, view: FileView) -> None:
+def _survey(loader: Loader, view: FileView, touched: frozenset[str]) -> None:
     """Resolve the imports of images that nothing is known to load, as whoever loads them would.
 
     A plugin is loaded when the package's own DLLs are already in the process, from wherever they lie; so a DLL that
     is anywhere in the view counts as found for it.
     """
     for path, image in view.images().items():
-        if path in loader.touched or not isinstance(image, Image) or image.managed or path.lower().endswith(".sys"):
+        if path in touched or not isinstance(image, Image) or image.managed or path.lower().endswith(".sys"):
             continue  # assemblies and kernel drivers have loaders of their own
         steps = loader.search_steps(path, AS_PYTHON_DOES)
         needs = [(need, EdgeKind.IMPORT) for need in image.imports]
@@ -157,8 +164,9 @@ def _upgraded(loader: Loader) -> Iterator[Edge]:
 class _Companions:
     """What the DLLs of a view load by name at run time, which no import table shows."""
 
-    def __init__(self, loader: Loader, cuda: str | None) -> None:
+    def __init__(self, loader: Loader, processes: list[Loader], cuda: str | None) -> None:
         self.loader = loader
+        self.processes = processes
         self.cuda = cuda
 
     def needs(self, name: str) -> list[CompanionNeed]:
@@ -196,19 +204,25 @@ class _Companions:
         )
 
     def _find(self, path: str, need: CompanionNeed) -> Provider:
+        """Who brings a companion, in each process that has its parent; nobody if it is missing in one of them."""
+        processes = [process for process in self.processes if path in process.modules] or [self.loader]
+        answers = [self._find_in(process, path, need) for process in processes]
+        return next((answer for answer in answers if isinstance(answer, Missing)), answers[0])
+
+    def _find_in(self, process: Loader, path: str, need: CompanionNeed) -> Provider:
         """A companion is found when it is loaded, beside its parent, in an added folder, or when somebody brings it."""
-        loaded = need.met_by(self.loader.loaded)
+        loaded = need.met_by(process.loaded)
         if loaded is not None:
-            return InView(self.loader.loaded[dll_key(loaded)])
-        folders = tuple(dict.fromkeys([parent(path), *self.loader.user_dirs]))
+            return InView(process.loaded[dll_key(loaded)])
+        folders = tuple(dict.fromkeys([parent(path), *process.user_dirs]))
         for folder in folders:
-            names = {base_name(found): found for found in self.loader.view.in_folder(folder)}
+            names = {base_name(found): found for found in process.view.in_folder(folder)}
             met = need.met_by(names)
             if met is not None:
                 return InView(names[met])
         for name in need.names:
-            other = self.loader.find(name, self.loader.search_steps(path, DEFAULT_DIRS))
+            other = process.find(name, process.search_steps(path, DEFAULT_DIRS))
             if not isinstance(other, Missing):
                 return other
-        present = tuple(file.path for file in self.loader.view.files if need.matches(base_name(file.path)))
+        present = tuple(file.path for file in process.view.files if need.matches(base_name(file.path)))
         return Missing(searched=folders, present_at=present)

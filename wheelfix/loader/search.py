@@ -159,7 +159,21 @@ class Loader:
         """Paths that some load mapped, also those of loads that failed in the end."""
         self.edges: dict[tuple[str, str, EdgeKind], Edge] = {}
         """Every need that was met or not, by importer, name and kind."""
-        self._lookups = 0
+        self._spent = [0]
+        """Lookups so far, counted together with those of every process that was forked from this one."""
+
+    def fork(self) -> Loader:
+        """Another process in the state of this one; what is loaded in one of them later is not in the other."""
+        other = Loader(
+            self.view,
+            self.surroundings,
+            self.machine,
+            application_dir=self.application_dir,
+            user_dirs=self.user_dirs,
+            path_dirs=self.path_dirs,
+        )
+        other.loaded, other.modules, other._spent = dict(self.loaded), dict(self.modules), self._spent
+        return other
 
     # ------------------------------------------------------------------------------------------------- the calls
 
@@ -282,8 +296,8 @@ class Loader:
 
     def _spend(self, lookups: int) -> None:
         """Count the work; InputError if the DLLs were made to need more of it than any package does."""
-        self._lookups += lookups
-        if self._lookups > MAX_LOOKUPS:
+        self._spent[0] += lookups
+        if self._spent[0] > MAX_LOOKUPS:
             raise InputError(
                 "the DLLs ask for too much",
                 because=f"loading them takes more than {MAX_LOOKUPS} lookups; they import each other in circles",

@@ -27,6 +27,7 @@ _MODULES = (
     "pe",
     "dependencies",
     "symbols",
+    "loadorder",
     "abi",
     "numpyabi",
     "cuda",

@@ -1,0 +1,209 @@
+"""Each extension module loads in a fresh process: nobody relies on the order of other people's imports."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.views import make_view
+from wheelfix.loader.importorder import MAX_FILES
+from wheelfix.loader.profile import Profile
+from wheelfix.loader.resolve import resolve
+from wheelfix.model import InView, Missing
+from wheelfix.pe.forge import forge_dll
+
+SITE = "Lib/site-packages/"
+ADDS = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), {}))\n"
+LOADS = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), {}))\n"
+
+
+def module(*imports):
+    return forge_dll("_m.pyd", imports={name: ["f"] for name in imports}, exports=["f", "PyInit__m"])
+
+
+def library(*imports):
+    return forge_dll("lib.dll", imports={name: ["f"] for name in imports}, exports=["f"])
+
+
+def outcomes(files):
+    """Each load by the last part of its path: its code, and the one it has on its own if that is another."""
+    resolution = resolve(make_view({SITE + path: data for path, data in files.items()}), Profile())
+    return {
+        outcome.event.path.removeprefix(SITE): outcome.code or (outcome.alone and outcome.alone.code) or 0
+        for outcome in resolution.outcomes
+    }, resolution
+
+
+TWO_FOLDERS = {
+    "pkg/__init__.py": "",
+    "pkg/x/__init__.py": "from . import _a",
+    "pkg/x/_a.pyd": module("foo.dll"),
+    "pkg/x/foo.dll": library("bar.dll"),
+    "pkg/y/__init__.py": "from . import _b",
+    "pkg/y/_b.pyd": module("bar.dll"),
+    "pkg/y/bar.dll": library(),
+}
+
+
+def test_a_dll_that_a_sibling_would_load_is_missing_all_the_same():
+    """x/_a needs foo needs bar, y/_b needs bar, bar lies in y: ``import pkg.x`` raises 126."""
+    found, resolution = outcomes(TWO_FOLDERS)
+    assert found == {"pkg/x/_a.pyd": 126, "pkg/y/_b.pyd": 0}
+    assert resolution.first_failure.chain == ("_a.pyd", "foo.dll", "bar.dll")
+    (edge,) = [edge for edge in resolution.edges if edge.importer == f"{SITE}pkg/x/foo.dll"]
+    assert isinstance(edge.provider, Missing)
+    assert edge.provider.present_at == (f"{SITE}pkg/y/bar.dll",)
+
+
+def test_an_unmet_need_is_not_hidden_by_a_process_in_which_it_is_met():
+    """The same foo.dll, of an added folder, finds bar.dll for one module and not for the other."""
+    files = {
+        "pkg/__init__.py": ADDS.format("'libs'"),
+        "pkg/libs/foo.dll": library("bar.dll"),
+        "pkg/x/_a.pyd": module("foo.dll"),
+        "pkg/y/_b.pyd": module("foo.dll"),
+        "pkg/y/bar.dll": library(),
+    }
+    found, resolution = outcomes(files)
+    assert found == {"pkg/x/_a.pyd": 126, "pkg/y/_b.pyd": 0}
+    (edge,) = [edge for edge in resolution.edges if edge.importer == f"{SITE}pkg/libs/foo.dll"]
+    assert isinstance(edge.provider, Missing)
+
+
+@pytest.mark.parametrize(
+    ("init", "code"),
+    [
+        ("from pkg import y\nfrom pkg import x\n", 0),
+        ("import pkg.y._b\n", 0),
+        ("from .y import _b as b, other\n", 0),
+        ("import importlib\nb = importlib.import_module('pkg.y')\n", 0),
+        ("from pkg import x\nfrom pkg import y\n", 126),
+        ("if TYPE_CHECKING:\n    from pkg import y\n", 126),
+        ("def later():\n    from pkg import y\n", 126),
+        ("import sys\nif sys.platform == 'linux':\n    from pkg import y\n", 126),
+    ],
+    ids=["first", "dotted", "relative", "by-call", "too-late", "for-checkers", "in-a-function", "elsewhere"],
+)
+def test_what_the_packages_above_import_is_loaded_before(init, code):
+    found, resolution = outcomes({**TWO_FOLDERS, "pkg/__init__.py": init})
+    assert found == {"pkg/x/_a.pyd": code, "pkg/y/_b.pyd": 0}
+    assert (resolution.first_failure is None) == (code == 0)
+
+
+def test_an_import_within_an_import_is_followed():
+    files = {**TWO_FOLDERS, "pkg/__init__.py": "from . import setup", "pkg/setup.py": "from .y import _b"}
+    assert outcomes(files)[0]["pkg/x/_a.pyd"] == 0
+
+
+@pytest.mark.parametrize(
+    "init",
+    ["if platform.machine():\n    from pkg import y\n", "exec(code)\n", "__path__.append(where)\n"],
+    ids=["condition", "computed", "path"],
+)
+def test_where_the_order_cannot_be_told_no_failure_is_claimed(init):
+    _, resolution = outcomes({**TWO_FOLDERS, "pkg/__init__.py": init})
+    assert resolution.first_failure is None
+    (doubt,) = [outcome.alone for outcome in resolution.outcomes if outcome.alone]
+    assert (doubt.code, doubt.chain, doubt.sure) == (126, ("_a.pyd", "foo.dll", "bar.dll"), False)
+
+
+def test_a_python_file_that_sees_to_the_order_is_enough_and_told():
+    files = {**TWO_FOLDERS, "pkg/x/__init__.py": "", "pkg/api.py": "from pkg.y import _b\nfrom pkg.x import _a\n"}
+    _, resolution = outcomes(files)
+    assert resolution.first_failure is None
+    assert [outcome.alone.sure for outcome in resolution.outcomes if outcome.alone] == [True]
+
+
+def test_two_python_files_of_which_one_does_not():
+    files = {
+        **TWO_FOLDERS,
+        "pkg/x/__init__.py": "",
+        "pkg/api.py": "from pkg.y import _b\nfrom pkg.x import _a\n",
+        "pkg/other.py": "from pkg.x import _a\n",
+    }
+    assert outcomes(files)[1].first_failure.code == 126
+
+
+def test_a_folder_that_only_another_subpackage_adds_is_not_searched():
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/x/_a.pyd": module("bar.dll"),
+        "pkg/y/__init__.py": ADDS.format("os.pardir, 'libs'"),
+        "pkg/y/_b.pyd": module("bar.dll"),
+        "pkg/libs/bar.dll": library(),
+    }
+    assert outcomes(files)[0] == {"pkg/x/_a.pyd": 126, "pkg/y/_b.pyd": 0}
+
+
+def test_code_of_a_module_that_the_package_imports_runs_before():
+    """As NumPy's ``_distributor_init``: it is not itself an ``__init__.py``."""
+    files = {
+        "pkg/__init__.py": "from . import _distributor_init\nfrom . import core\n",
+        "pkg/_distributor_init.py": LOADS.format("'.libs', 'bar.dll'"),
+        "pkg/core/_a.pyd": module("bar.dll"),
+        "pkg/.libs/bar.dll": library(),
+    }
+    found, resolution = outcomes(files)
+    assert found["pkg/core/_a.pyd"] == 0
+    (edge,) = [edge for edge in resolution.edges if edge.importer == f"{SITE}pkg/core/_a.pyd"]
+    assert edge.provider == InView(f"{SITE}pkg/.libs/bar.dll")
+
+
+def test_a_path_file_runs_before_everything():
+    """As pywin32, whose ``.pth`` file names folders of modules and imports what adds the DLL folder."""
+    files = {
+        "pkg.pth": "# comment\nlib\\more\nimport pkg_bootstrap\n",
+        "lib/more/pkg_bootstrap.py": ADDS.format("os.pardir, os.pardir, 'system'"),
+        "system/bar.dll": library(),
+        "other/_a.pyd": module("bar.dll"),
+    }
+    assert outcomes(files)[0] == {"other/_a.pyd": 0}
+    assert outcomes({**files, "pkg.pth": ""})[0] == {"other/_a.pyd": 126}
+
+
+def test_a_module_that_imports_another_module_of_another_folder():
+    """pywin32's axdebug.pyd imports axscript.pyd: on its own it cannot be imported."""
+    files = {"a/first.pyd": module("second.pyd"), "b/second.pyd": module()}
+    assert outcomes(files)[0] == {"a/first.pyd": 126, "b/second.pyd": 0}
+    assert outcomes({**files, "a/__init__.py": "import b.second"})[0]["a/first.pyd"] == 0
+
+
+def test_modules_of_one_folder_share_what_they_load_and_differ_in_what_they_cannot():
+    files = {
+        "pkg/_a.pyd": module("one.dll"),
+        "pkg/_b.pyd": module("one.dll", "gone.dll"),
+        "pkg/_c.pyd": module("one.dll"),
+        "pkg/one.dll": library(),
+    }
+    assert outcomes(files)[0] == {"pkg/_a.pyd": 0, "pkg/_b.pyd": 126, "pkg/_c.pyd": 0}
+
+
+def test_an_image_with_search_flags_of_its_own_does_not_help_its_neighbours():
+    """u/foo.dll searches its own folder for its imports; the next module of x does not."""
+    flagged = forge_dll("foo.dll", imports={"bar.dll": ["f"]}, exports=["f"], dependent_load_flags=0x100)
+    files = {
+        "pkg/__init__.py": ADDS.format("'u'"),
+        "pkg/u/foo.dll": flagged,
+        "pkg/u/bar.dll": library(),
+        "pkg/x/_a.pyd": module("foo.dll"),
+    }
+    assert outcomes(files)[0] == {"pkg/x/_a.pyd": 0}
+
+
+def test_the_failure_that_code_catches_does_not_make_a_need_of_others_unmet():
+    files = {
+        "pkg/__init__.py": "try:\n    from pkg.x import _a\nexcept ImportError:\n    pass\n" + ADDS.format("'libs'"),
+        "pkg/libs/foo.dll": library("bar.dll"),
+        "pkg/x/_a.pyd": module("foo.dll"),
+        "pkg/y/_b.pyd": module("foo.dll"),
+        "pkg/y/bar.dll": library(),
+    }
+    _, resolution = outcomes(files)
+    assert resolution.first_failure is None
+    (edge,) = [edge for edge in resolution.edges if edge.importer == f"{SITE}pkg/libs/foo.dll"]
+    assert edge.provider == InView(f"{SITE}pkg/y/bar.dll")
+
+
+def test_imports_without_end_are_not_followed_to_the_end():
+    chain = {f"pkg/m{at}.py": f"from pkg import m{at + 1}\n" for at in range(MAX_FILES + 50)}
+    _, resolution = outcomes({**TWO_FOLDERS, **chain, "pkg/__init__.py": "from pkg import m0\n"})
+    assert [outcome.alone.sure for outcome in resolution.outcomes if outcome.alone] == [False]

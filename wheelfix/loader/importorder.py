@@ -1,0 +1,285 @@
+"""Which files of a package Python runs before it loads an extension module, in order, read from import statements.
+
+Nothing is run. What a statement imports is followed as far as it names files of the package; where code decides at run
+time what to import, or changes where modules are found, the answer is marked as incomplete.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.importcode import imported_by_call, imported_from, read_imports
+from wheelfix.loader.pathvalue import SITE_PACKAGES, Values
+from wheelfix.loader.view import Layer, base_name, parent
+from wheelfix.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from wheelfix.loader.view import FileView
+
+MAX_FILES = 400
+"""Python files that are followed for one package; beyond that the answer is incomplete."""
+MAX_SOURCE = 3 << 20
+"""Bytes of source that are parsed for one package; the imports of tensorflow take that much."""
+MAX_FILE = 256 << 10
+"""Python files above this size were generated, and are not followed."""
+_DYNAMIC = re.compile(r"__path__|meta_path|sys\.path\b|\b(?:exec|import_module|__import__|run_module|load_module)\s*\(")
+"""What code says that changes where modules come from, or may import what no statement names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One file of the package that is run or loaded."""
+
+    path: str
+    certain: bool
+    """False where a condition decides whether it is."""
+
+
+@dataclass(slots=True)
+class Route:
+    """What runs between the start of Python and one load."""
+
+    steps: list[Step] = field(default_factory=list)
+    complete: bool = True
+    """False where the code could not be followed to the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    names: tuple[str, ...]
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """The imports of one file that are carried out when it is imported."""
+
+    statements: tuple[_Statement, ...] = ()
+    complete: bool = True
+
+
+class _Trace:
+    """Steps that are found when somebody first goes that far, and kept for the next."""
+
+    def __init__(self, steps: Iterator[tuple[Step, bool]]) -> None:
+        self._steps = steps
+        self._known: list[tuple[Step, bool]] = []
+
+    def __iter__(self) -> Iterator[tuple[Step, bool]]:
+        at = 0
+        while True:
+            if at == len(self._known):
+                following = next(self._steps, None)
+                if following is None:
+                    return
+                self._known.append(following)
+            yield self._known[at]
+            at += 1
+
+
+class ImportOrder:
+    """Follows the import statements of a view's own Python files."""
+
+    def __init__(self, view: FileView) -> None:
+        self.view = view
+        self._budget = MAX_SOURCE
+        self._parsed: dict[str, _Code] = {}
+        self._traces: dict[tuple[str, ...], _Trace] = {}
+        self._roots = [SITE_PACKAGES, *_roots_of_path_files(view)]
+        self._modules = self._name_modules()
+        self._tops = {name.partition(".")[0] for name in self._modules}
+
+    def _name_modules(self) -> dict[str, str]:
+        """Dotted name → file, for every module of the package, under each folder that is on ``sys.path``."""
+        found: dict[str, str] = {}
+        for file in self.view.files:
+            if file.layer is Layer.ENVIRONMENT or not file.path.endswith((".py", ".pyd")):
+                continue
+            for root in self._roots:
+                if file.path.startswith(root + "/"):
+                    inside = file.path[len(root) + 1 :]
+                    folder, name = parent(inside).replace("/", "."), base_name(inside).split(".")[0]
+                    dotted = folder if name == "__init__" else f"{folder}.{name}" if folder else name
+                    # Of an extension module and a Python file of one name, Python takes the extension module.
+                    if dotted and (dotted not in found or file.path.endswith(".pyd")):
+                        found[dotted] = file.path
+        return found
+
+    # ------------------------------------------------------------------------------------------------ the routes
+
+    def to(self, target: str) -> Route:
+        """What runs when ``target`` is imported by its own name in a fresh process: the packages above it."""
+        return self._follow(self._parents_of(target), target)
+
+    def through(self, importer: str, target: str, *, deep: bool = True) -> Route:
+        """What runs when the Python file ``importer`` is imported, up to the load of ``target``.
+
+        Without ``deep`` only what that file itself imports is looked at, and the route is incomplete.
+        """
+        start = [*self._parents_of(importer), importer]
+        if deep:
+            return self._follow(start, target)
+        steps = [*(Step(path, True) for path in start), *self._steps(self._code(importer), True)]
+        paths = [step.path for step in steps]
+        return Route(steps[: paths.index(target)] if target in paths else steps, complete=False)
+
+    def at_start(self) -> tuple[str, ...]:
+        """The Python files that ``.pth`` files import whenever Python starts."""
+        names = [name for line in _path_lines(self.view) for name in _imported_by_line(line)]
+        return tuple(self._modules[name] for name in names if name in self._modules)
+
+    def importers(
+        self, targets: Iterable[str], sources: Iterable[tuple[str, str]]
+    ) -> Iterator[tuple[str, frozenset[str]]]:
+        """Those of some Python files that import one of some extension modules, with the modules that each imports."""
+        wanted = set(targets)
+        names = {name: path for name, path in self._modules.items() if path in wanted}
+        for path, source in sources:
+            if len(source) <= MAX_FILE and self._budget > 0:
+                self._budget -= len(source)
+                found = frozenset(names[name] for name in read_imports(source, path).keys() & names.keys())
+                if found:
+                    yield path, found
+
+    def imported_by(self, path: str) -> list[str]:
+        """The files of the package that running a Python file imports for certain, directly."""
+        return [step.path for step in self._steps(self._code(path), True) if step.certain]
+
+    def _parents_of(self, path: str) -> list[str]:
+        return [init for init in packages_above(path) if init in self.view]
+
+    def _follow(self, start: list[str], target: str) -> Route:
+        """Run some files one after the other, each with what it imports, until the target is met."""
+        trace = self._traces.setdefault(tuple(start), _Trace(self._walk(start)))
+        route = Route()
+        for step, complete in trace:
+            route.complete &= complete
+            if step.path == target:
+                return route
+            route.steps.append(step)
+        return route
+
+    def _walk(self, start: list[str]) -> Iterator[tuple[Step, bool]]:
+        """Each file that is run or loaded, when it is first met, and whether its code can be followed."""
+        seen: set[str] = set()
+        pending: list[Iterator[Step]] = [iter([Step(path, True) for path in start])]
+        while pending:
+            step = next(pending[-1], None)
+            if step is None:
+                pending.pop()
+            elif step.path not in seen:
+                seen.add(step.path)
+                code = self._code(step.path) if step.path.endswith(".py") else _Code()
+                yield step, code.complete
+                pending.append(self._steps(code, step.certain))
+
+    def _steps(self, code: _Code, certain: bool) -> Iterator[Step]:
+        """The files that the statements of a file import, in their order."""
+        for statement in code.statements:
+            for name in statement.names:
+                parts = name.split(".")
+                for count in range(1, len(parts) + 1):
+                    path = self._modules.get(".".join(parts[:count]))
+                    if path is not None:
+                        yield Step(path, certain and statement.certain)
+
+    # ---------------------------------------------------------------------------------------------- one file
+
+    def _code(self, path: str) -> _Code:
+        if path not in self._parsed:
+            size = self.view.file(path).size
+            self._budget -= min(size, MAX_FILE)
+            if self._budget < 0 or size > MAX_FILE or len(self._parsed) >= MAX_FILES:
+                return _Code(complete=False)
+            self._parsed[path] = self._read(path, self.view.source(path).read_at(0, size).decode("utf-8", "replace"))
+        return self._parsed[path]
+
+    def _read(self, path: str, source: str) -> _Code:
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return _Code(complete=False)
+        package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
+        statements = tuple(_executed(tree, package, Values(path, tree)))
+        complete = not _DYNAMIC.search(source) and not any(map(self._is_unknown, statements))
+        return _Code(statements, complete)
+
+    def _is_unknown(self, statement: _Statement) -> bool:
+        """Whether an import names a module of this package of which there is no file."""
+        first = statement.names[0]
+        return first.partition(".")[0] in self._tops and first not in self._modules and not self._is_folder(first)
+
+    def _is_folder(self, name: str) -> bool:
+        """Whether a name stands for a folder without ``__init__.py``, which is a package too."""
+        return any(known.startswith(name + ".") for known in self._modules)
+
+
+def packages_above(path: str) -> list[str]:
+    """Where the ``__init__.py`` of each package above a file would be, the outermost first."""
+    folders = parent(path).removeprefix(SITE_PACKAGES).strip("/").split("/")
+    return [posixpath.join(SITE_PACKAGES, *folders[:count], "__init__.py") for count in range(1, 1 + len(folders))]
+
+
+def _executed(tree: ast.Module, package: str, values: Values) -> Iterator[_Statement]:
+    """The imports that running a file carries out, in order; those in functions are not among them."""
+    pending: list[tuple[ast.stmt, bool]] = [(node, True) for node in reversed(tree.body)]
+    while pending:
+        node, certain = pending.pop()
+        if isinstance(node, ast.Import):
+            yield from (_Statement((alias.name,), certain) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield _Statement(tuple(imported_from(node, package)), certain)
+        elif isinstance(node, ast.Assign | ast.Expr) and isinstance(node.value, ast.Call):
+            yield from (_Statement((name,), certain) for name in imported_by_call(node.value))
+        else:
+            pending += [(inner, sure and certain) for inner, sure in reversed(list(_inner(node, values)))]
+
+
+def _inner(node: ast.stmt, values: Values) -> Iterator[tuple[ast.stmt, bool]]:
+    """The statements within a statement that are run with it, and whether they are for certain."""
+    if isinstance(node, ast.If):
+        holds = False if _never_holds(node.test) else values.truth(node.test)
+        if holds is not False:
+            yield from ((inner, holds is True) for inner in node.body)
+        if holds is not True:
+            yield from ((inner, holds is False) for inner in node.orelse)
+    elif isinstance(node, ast.Try):
+        yield from ((inner, True) for inner in node.body)
+        yield from ((inner, False) for handler in node.handlers for inner in handler.body)
+        yield from ((inner, True) for inner in [*node.orelse, *node.finalbody])
+    elif isinstance(node, ast.With | ast.ClassDef):
+        yield from ((inner, True) for inner in node.body)
+    elif isinstance(node, ast.For | ast.While):
+        yield from ((inner, False) for inner in [*node.body, *node.orelse])
+
+
+def _never_holds(test: ast.expr) -> bool:
+    """Whether a condition never holds when a program runs: ``TYPE_CHECKING``, NumPy's ``__NUMPY_SETUP__``."""
+    name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
+    return name == "TYPE_CHECKING" or re.fullmatch(r"__\w+_SETUP__", name) is not None
+
+
+# ------------------------------------------------------------------------------------------------------- .pth files
+
+
+def _path_lines(view: FileView) -> Iterator[str]:
+    for file in view.files:
+        if file.path.endswith(".pth") and parent(file.path) == SITE_PACKAGES and file.layer is not Layer.ENVIRONMENT:
+            yield from (line.strip() for line in (view.read_text(file.path, 1 << 16) or "").splitlines())
+
+
+def _roots_of_path_files(view: FileView) -> list[str]:
+    """The folders that ``.pth`` files put on ``sys.path``."""
+    lines = (line.replace("\\", "/") for line in _path_lines(view) if line and not line.startswith(("#", "import ")))
+    return [posixpath.normpath(f"{SITE_PACKAGES}/{line}") for line in lines if ":" not in line]
+
+
+def _imported_by_line(line: str) -> list[str]:
+    """The modules that a line of a ``.pth`` file imports."""
+    match = re.match(r"import\s+([\w.]+(?:\s*,\s*[\w.]+)*)", line)
+    return [name.strip() for name in match[1].split(",")] if match else []

@@ -1,0 +1,289 @@
+"""The loads of an ordinary package, each in a fresh process: nobody may rely on the order of somebody else's imports.
+
+An extension module is loaded after the code that Python is known to run before it, and after nothing else: ``.pth``
+files, and the ``__init__.py`` of each package above it. Only where that is not enough are import statements followed.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.importorder import ImportOrder, packages_above
+from wheelfix.loader.packages import SOURCE_LIMIT, guarded_imports, python_code
+from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS
+from wheelfix.loader.view import base_name, parent
+from wheelfix.model import Image, Missing, OwnedBy
+from wheelfix.values import dataclass, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from wheelfix.loader.importorder import Route
+    from wheelfix.loader.packages import FileLoads, PackageLoads
+    from wheelfix.loader.search import Failure, Loader
+    from wheelfix.model import Edge, EdgeKind, LoadEvent
+
+ROUNDS = 10
+"""How often loads that failed are tried again, while others of the package succeed."""
+IMPORTERS = 20
+"""Python files that import one extension module and are followed for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """One load in a process of its own, and everything that came of it."""
+
+    event: LoadEvent
+    failure: Failure | None
+    edges: dict[tuple[str, str, EdgeKind], Edge]
+    touched: dict[str, None]
+    alone: Failure | None = None
+    """Why it fails when it is imported by its own name, where the package's code imports it in another way."""
+    sure: bool = True
+    """For such a load: whether that code could be followed, and imports first whatever it takes."""
+
+
+class FreshProcesses:
+    """Loads everything that a package loads, each thing in a process that has what is there for certain."""
+
+    def __init__(self, blank: Loader, loads: PackageLoads) -> None:
+        self.blank = blank
+        self.loads = loads
+        self.processes: dict[tuple[tuple[str, ...], str], Loader] = {}
+        """Processes by the files that were run in them and the folder whose modules are loaded in them."""
+        self._prepared: dict[tuple[str, ...], tuple[Loader, dict[str, Loaded]]] = {}
+        self._above: dict[str, list[str]] = {}
+        self._inits: dict[str, list[str]] = {}
+        self._code: dict[str, list[FileLoads]] = {}
+        for file in loads.files:
+            self._code.setdefault(file.path, []).append(file)
+
+    @functools.cached_property
+    def order(self) -> ImportOrder:
+        """The import statements of the package."""
+        return ImportOrder(self.blank.view)
+
+    @property
+    def started(self) -> list[Loader]:
+        """Every process that was started for something certain."""
+        return [*(process for process, _ in self._prepared.values()), *self.processes.values()]
+
+    def all(self) -> list[Loaded]:
+        """Every load of the package, those of its code first."""
+        found = [*self._loads_of_code(), *(self._extension(event) for event in self.loads.extensions)]
+        if any(loaded.failure for loaded in found):
+            together = self._together(found)
+            doubtful = [loaded for loaded in found if loaded.failure and loaded.event.path in together]
+            settled = self._settled(doubtful)
+            found = [settled.get(loaded.event, loaded) for loaded in found]
+        return self._with_guards(found)
+
+    # ------------------------------------------------------------------------------------- what is certain
+
+    def _loads_of_code(self) -> Iterator[Loaded]:
+        """What Python code loads: after the code before it, and with the loads of its own file in any order."""
+        found: dict[str, list[Loaded]] = {}
+        for path in self._code:
+            _, done = self._prepare((*self._certain(path), path))
+            for event in (event for file in self._code[path] for event in file.events):
+                found.setdefault(event.path, []).append(replace(done[event.path], event=event))
+        for loads in found.values():
+            # Of several files that load it, one that fails without being caught decides.
+            yield min(loads, key=lambda loaded: (loaded.event.guarded, loaded.failure is None))
+
+    def _extension(self, event: LoadEvent) -> Loaded:
+        certain = self._certain(event.path)
+        key = (certain, parent(event.path))
+        process = self.processes.get(key)
+        # Within a folder every name means the same file, so that its modules may share a process: what one of them
+        # has loaded, another would have found. Only images with search flags of their own are searched for elsewhere.
+        if process is None or self._has_own_flags:
+            process = self.processes[key] = self._prepare(certain)[0].fork()
+        return load_in(process, event)
+
+    @functools.cached_property
+    def _has_own_flags(self) -> bool:
+        images = self.blank.view.images().values()
+        return any(isinstance(image, Image) and image.dependent_load_flags for image in images)
+
+    def _certain(self, path: str) -> tuple[str, ...]:
+        """The files with DLL code that run before a file for certain.
+
+        They are what ``.pth`` files import, the ``__init__.py`` of each package above it, and what these import.
+        """
+        if not self._code:
+            return ()
+        found = [file for file in self._at_start if file in self._code]
+        folder = parent(path)
+        if folder not in self._above:
+            self._above[folder] = [file for init in packages_above(path) for file in self._run_by(init)]
+        return tuple(file for file in dict.fromkeys([*found, *self._above[folder]]) if file != path)
+
+    def _run_by(self, init: str) -> list[str]:
+        """An ``__init__.py`` and what it imports for certain, as far as they have DLL code."""
+        if init not in self._inits:
+            found = [init] if init in self._code else []
+            words = {base_name(path).removesuffix(".py").encode() for path in self._code} - {b"__init__"}
+            if words and init in self.blank.view:
+                source = self.blank.view.source(init).read_at(0, SOURCE_LIMIT)
+                if any(word in source for word in words):
+                    found += [path for path in self.order.imported_by(init) if path in self._code]
+            self._inits[init] = found
+        return self._inits[init]
+
+    @functools.cached_property
+    def _at_start(self) -> tuple[str, ...]:
+        paths = any(file.path.endswith(".pth") for file in self.blank.view.files)
+        return self.order.at_start() if paths else ()
+
+    def _prepare(self, files: tuple[str, ...]) -> tuple[Loader, dict[str, Loaded]]:
+        """A process in which the code of some files has run, and what came of their loads."""
+        if files not in self._prepared:
+            process = self._prepare(files[:-1])[0].fork() if files else self.blank.fork()
+            done = self._run(process, files[-1]) if files else {}
+            self._prepared[files] = process, done
+        return self._prepared[files]
+
+    def _run(self, process: Loader, path: str) -> dict[str, Loaded]:
+        """Do in a process what a Python file does: add its folders, then load its DLLs, in any order."""
+        files = self._code.get(path, [])
+        for folder in (folder for file in files for folder in file.added):
+            if folder not in process.user_dirs:
+                process.user_dirs.append(folder)
+        for name in (name for file in files for name in file.names):
+            process.load_by_name(name, DEFAULT_DIRS)
+        return _load_in_any_order(process, (event for file in files for event in file.events))
+
+    # -------------------------------------------------------------------------------------- what is possible
+
+    def _together(self, found: list[Loaded]) -> frozenset[str]:
+        """What loads once everything else of the package is loaded."""
+        process = self.blank.fork()
+        process.user_dirs = list(self.loads.added)
+        for name in (name for file in self.loads.files for name in file.names):
+            process.load_by_name(name, DEFAULT_DIRS)
+        ordered = sorted(found, key=lambda loaded: loaded.failure is not None)
+        done = _load_in_any_order(process, (loaded.event for loaded in ordered))
+        return frozenset(path for path, loaded in done.items() if loaded.failure is None)
+
+    def _settled(self, doubtful: list[Loaded]) -> dict[LoadEvent, Loaded]:
+        """Decide about loads that fail in a fresh process, and would not with others before them."""
+        direct = {loaded.event: self._try(self._route(loaded.event), loaded.event) for loaded in doubtful}
+        settled = {event: tried for event, tried in direct.items() if tried.failure is None and tried.sure}
+        left = [loaded for loaded in doubtful if loaded.event not in settled]
+        # Where the way to the packages above is unclear, nothing can be proven, and looking deeper is in vain.
+        deep = {loaded.event.path for loaded in left if direct[loaded.event].sure}
+        imported = self._through_importers([loaded.event for loaded in left], deep) if left else {}
+        for loaded in left:
+            tried, others = direct[loaded.event], imported.get(loaded.event, [])
+            good = [one for one in (*others, tried) if one.failure is None]
+            if others and all(one.failure is None and one.sure for one in others):
+                settled[loaded.event] = replace(others[0], alone=loaded.failure)
+            elif any(one.failure and one.sure for one in others):
+                continue
+            elif good or not all(one.sure for one in (*others, tried)):
+                unknown = replace(loaded, failure=None, edges={}, touched=dict.fromkeys([loaded.event.path]))
+                settled[loaded.event] = replace(good[0] if good else unknown, alone=loaded.failure, sure=False)
+        return settled
+
+    def _route(self, event: LoadEvent) -> Route:
+        """What runs before a load: of an extension module the packages above it, of code those above its file."""
+        return self.order.to(event.path if event.cause == "extension" else self._file_of(event))
+
+    def _through_importers(self, events: list[LoadEvent], deep: set[str]) -> dict[LoadEvent, list[Loaded]]:
+        """What comes of extension modules when Python files of the package import them; up to the first that fails."""
+        found: dict[LoadEvent, list[Loaded]] = {}
+        open_events = {event.path: event for event in events if event.module}
+        words = tuple({event.module.rpartition(".")[2].encode() for event in open_events.values()})
+        sources = python_code(self.blank.view, words) if words else ()
+        own = ((path, text) for path, text in sources if "/tests/" not in path)
+        for importer, targets in self.order.importers(open_events, own):
+            for target in targets & open_events.keys():
+                event = open_events[target]
+                tried = self._try(self.order.through(importer, target, deep=target in deep), event)
+                found.setdefault(event, []).append(tried)
+                if tried.failure or not tried.sure or len(found[event]) == IMPORTERS:
+                    del open_events[target]
+            if not open_events:
+                break
+        return found
+
+    def _file_of(self, event: LoadEvent) -> str:
+        files = (file.path for file in self.loads.files if event in file.events)
+        return next(files, event.path)
+
+    def _try(self, route: Route, event: LoadEvent) -> Loaded:
+        """Run what a route runs, in a fresh process, until the load succeeds or the route ends.
+
+        The answer is sure if only what runs for certain was needed for it, or if nothing was left to try.
+        """
+        process = self._prepare(tuple(file for file in self._at_start if file in self._code))[0].fork()
+        for certain in (True, False):
+            for step in route.steps:
+                if step.certain is certain and self._do(process, step.path):
+                    loaded = load_in(process.fork(), event)
+                    if loaded.failure is None:
+                        return replace(loaded, sure=certain)
+        loaded = load_in(process.fork(), event)
+        return replace(loaded, sure=loaded.failure is None or route.complete)
+
+    def _do(self, process: Loader, path: str) -> bool:
+        """Run or load one file of a route; whether the process has changed."""
+        before = len(process.modules), len(process.user_dirs)
+        if path.endswith(".pyd"):
+            process.load(path, AS_PYTHON_DOES)
+        elif path in self._code:
+            self._run(process, path)
+        return before != (len(process.modules), len(process.user_dirs))
+
+    # ------------------------------------------------------------------------------------- what does no harm
+
+    def _with_guards(self, found: list[Loaded]) -> list[Loaded]:
+        """Mark the failed imports of extension modules that the package's code catches."""
+        failed = [loaded.event.module for loaded in found if loaded.failure and loaded.event.cause == "extension"]
+        guarded = guarded_imports(self.blank.view, failed)
+        return [
+            replace(loaded, event=replace(loaded.event, guarded=True))
+            if loaded.failure and loaded.event.module in guarded
+            else loaded
+            for loaded in found
+        ]
+
+
+def load_in(process: Loader, event: LoadEvent) -> Loaded:
+    """Load one file as Python would, and keep what came of it apart from other loads."""
+    process.edges, process.touched = {}, {}
+    failure = process.load(event.path, AS_PYTHON_DOES)
+    return Loaded(event, failure, process.edges, process.touched)
+
+
+def _load_in_any_order(process: Loader, events: Iterable[LoadEvent]) -> dict[str, Loaded]:
+    """Load several files in one process, again and again while one more of them loads."""
+    done = {event.path: load_in(process, event) for event in events}
+    for _ in range(ROUNDS):
+        again = [loaded for loaded in done.values() if loaded.failure]
+        done.update({loaded.event.path: load_in(process, loaded.event) for loaded in again})
+        if all(done[loaded.event.path].failure for loaded in again):
+            break
+    return done
+
+
+def merged_edges(found: Iterable[Loaded]) -> dict[tuple[str, str, EdgeKind], Edge]:
+    """Every need of all loads; one that is unmet in some process counts as unmet, unless that load does no harm."""
+    merged: dict[tuple[str, str, EdgeKind], Edge] = {}
+    harmless: dict[tuple[str, str, EdgeKind], Edge] = {}
+    for loaded in found:
+        if loaded.failure and loaded.event.guarded:
+            harmless.update(loaded.edges)
+            continue
+        for key, edge in loaded.edges.items():
+            known = merged.get(key)
+            if known is None or (_is_unmet(edge) and not _is_unmet(known)):
+                merged[key] = edge
+    return {**harmless, **merged}
+
+
+def _is_unmet(edge: Edge) -> bool:
+    unreachable = isinstance(edge.provider, OwnedBy) and not edge.provider.reachable
+    return isinstance(edge.provider, Missing) or unreachable or bool(edge.lacks)
