@@ -156,7 +156,7 @@ def _for_this_processor(view: FileView, path: str, profile: Profile) -> str:
 
 
 def _listed_loads(view: FileView) -> Iterator[FileLoads]:
-    """DLLs that delvewheel's patch loads one by one, listed in a ``.load-order-…`` file: done by the code it patched."""
+    """DLLs that the code which delvewheel patched loads one by one, as a ``.load-order-…`` file lists them."""
     lists = [file.path for file in view.files if base_name(file.path).startswith(".load-order-")]
     for path in lists:
         if view.layer(path) is not Layer.ENVIRONMENT:

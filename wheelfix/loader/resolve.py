@@ -92,9 +92,7 @@ def _touched(found: list[Loaded]) -> frozenset[str]:
 # --------------------------------------------------------------------------------------------------- the import
 
 
-def _import_torch(
-    loader: Loader, facts: torch.TorchFacts, profile: Profile
-) -> tuple[list[Loaded], list[Loader]]:
+def _import_torch(loader: Loader, facts: torch.TorchFacts, profile: Profile) -> tuple[list[Loaded], list[Loader]]:
     """torch's own loop over ``torch/lib`` in one process, then each extension module in one that begins like it."""
     loader.user_dirs = list(torch.search_dirs(facts, loader.view))
     torch.preload(loader, facts)
