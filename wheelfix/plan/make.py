@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from wheelfix.archive.codec import Compressor
 from wheelfix.crew import Crew
 from wheelfix.errors import UsageError
-from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.view import base_name
-from wheelfix.model import EdgeKind, InView, Missing, Repairable, Severity, dll_key
+from wheelfix.model import EdgeKind, Repairable, Severity, dll_key
+from wheelfix.plan.layout import choose_layout, left_to_others, one_of_each
 from wheelfix.plan.model import Addition, Mend, Plan, Remaining, Rename, Source, WheelRef
 from wheelfix.plan.needs import matches_any
 from wheelfix.plan.objections import in_words
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.reader import Archive
     from wheelfix.crew import Task
     from wheelfix.loader.view import FileView
-    from wheelfix.model import Finding, MissingDll, Resolution
+    from wheelfix.model import Finding, MissingDll
     from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootFile, RootIndex
     from wheelfix.verbs.examination import ArchiveFacts, Examination
@@ -57,17 +57,18 @@ def make_plan(
         planner = Planner(before, index, options, before.subject.view, reading.begin)
         planner.run()
         chosen = tuple(planner.chosen[path] for path in sorted(planner.chosen))
-        mangled = to_mangle(planner, chosen)
+        layout = choose_layout(planner, chosen)
+        chosen = one_of_each(chosen, layout)
         mended = replace(info, faults=(), prefix="") if info else None
         facts = replace(before.facts, info=mended, faults=(), record_faults=())
         after = examine(planner.view, facts)
         reading.finish()
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    additions = tuple(_addition(entry, planner, entry.path in mangled) for entry in chosen)
+    additions = tuple(_addition(entry, planner, entry.path in layout.renamed) for entry in chosen)
     plan = Plan(
         wheel=reference(archive, before, seal=options.seal),
         output=output_name(archive.path.name, options.build_tag) if archive else "",
-        layout="libs" if mangled else "beside",
+        layout="libs" if layout.renamed else "beside",
         additions=additions,
         drops=tuple(sorted(planner.drops, key=lambda drop: drop.path)),
         renames=(Rename(info.prefix, "", "everything lay one folder too deep"),) if info and info.prefix else (),
@@ -78,8 +79,8 @@ def make_plan(
         compressor=f"{compressor.name} {compressor.version}",
         compression=compressor.compression,
         sbom=options.sbom and bool(chosen),
-        left_alone=_of_others(after) if mangled else (),
-        notes=tuple(dict.fromkeys(warning for addition in additions for warning in addition.warnings)),
+        left_alone=left_to_others(after) if layout.renamed else (),
+        notes=tuple(dict.fromkeys([*(told for addition in additions for told in addition.warnings), *layout.notes])),
     )
     return Planned(plan, chosen, after)
 
@@ -105,46 +106,6 @@ def output_name(name: str, build_tag: str | None) -> str:
         because = "a build tag begins with a digit and has letters, digits, dots and underscores after it"
         raise UsageError(f"--build-tag {build_tag}", because=because)
     return "-".join([*parts[:2], build_tag, *parts[-3:]]) + ".whl"
-
-
-def to_mangle(planner: Planner, chosen: tuple[Chosen, ...]) -> frozenset[str]:
-    """The additions that go to ``<distribution>.libs`` under names of their own.
-
-    Two packages with an unmangled ``zlib1.dll`` collide, so DLLs of no known family are renamed in ordinary extension
-    packages. Vendors' families break when renamed, and torch or a package with a DLL folder of its own needs no help.
-    """
-    subject, layout = planner.before.subject, planner.options.layout
-    if layout == "libs" and subject.torch is not None:
-        raise UsageError(
-            "--layout libs", because="torch loads torch/lib by itself, and only there", hint="leave --layout out"
-        )
-    if planner.before.facts.info is None:  # an installed distribution: nobody would patch its __init__.py
-        return frozenset()
-    if layout == "beside" or subject.torch is not None or planner.options.dest is not None:
-        return frozenset()
-    if layout == "auto" and (subject.resolution.search_dirs or not _has_extensions(subject.resolution)):
-        return frozenset()
-    return frozenset(entry.path for entry in chosen if entry.file is not None and _may_be_renamed(entry.path))
-
-
-def _has_extensions(resolution: Resolution) -> bool:
-    return any(outcome.event.cause == "extension" for outcome in resolution.outcomes)
-
-
-def _may_be_renamed(path: str) -> bool:
-    member = family_of(base_name(path))
-    return member is None or member.family.rename
-
-
-def _of_others(after: Examination) -> tuple[str, ...]:
-    """The DLLs of Windows, Python, drivers and owners, and what may be missing; as they compare and as spelled."""
-    found: dict[str, None] = {}
-    for edge in after.report.resolution.edges:
-        if not isinstance(edge.provider, InView):
-            found[dll_key(edge.name)] = None
-            if isinstance(edge.provider, Missing):
-                found[edge.name] = None
-    return tuple(sorted(found))
 
 
 class _Reading:

@@ -104,13 +104,16 @@ def _symbols(image: Image, name: str) -> tuple[Symbol, ...]:
 def destinations(view: FileView, lack: Lack, torch_lib: str | None, added_dirs: Iterable[str]) -> tuple[str, ...]:
     """The folders into which the DLL must go so that everyone who asks finds it.
 
-    torch loads its own folder; a package that adds a DLL folder of its own searches that for every load; otherwise the
-    DLL goes beside each image that needs it.
+    torch loads its own folder; a package that adds a DLL folder of its own searches that for every load, above all the
+    ``.libs`` that delvewheel made; otherwise the DLL goes beside each image that needs it.
     """
     if torch_lib is not None and any(path.startswith(parent(torch_lib) + "/") for path in lack.importers):
         return (torch_lib,)
     folders = tuple(dict.fromkeys(parent(path) for path in lack.importers))
     own = [folder for folder in added_dirs if not folder.startswith("@")]
+    libs = [folder for folder in own if folder.endswith(".libs")]
+    if libs:
+        return (libs[0],)
     if own and (len(folders) > 1 or folders[0] in own):
         return (folders[0],) if folders[0] in own else (own[0],)
     return folders

@@ -10,7 +10,7 @@ from wheelfix.roots.outcome import Objection
 from wheelfix.rules.gpufit import Fit, card_arch, fit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from wheelfix.options import RepairOptions
     from wheelfix.pe.signature import Signature
@@ -20,14 +20,21 @@ SOUND = "valid-digest"
 """The one status of a signature that holds."""
 
 
-def objections(index: RootIndex, options: RepairOptions) -> Callable[[RootFile], Objection | None]:
-    """Return the first objection to a candidate, those that reject it before those that only rank it lower."""
+def objections(
+    index: RootIndex, options: RepairOptions, unmet: Mapping[RootFile, str] | None = None
+) -> Callable[[RootFile], Objection | None]:
+    """Return the first objection to a candidate, those that reject it before those that only rank it lower.
+
+    ``unmet`` names, for some candidates, a DLL that they import and that no root has.
+    """
     checks: list[Callable[[RootFile], Objection | None]] = []
     if options.require_signed:
         checks.append(signature_objection(index))
     if options.scan.gpu is not None:
         card = card_arch(options.scan.gpu)
         checks.append(gpu_objection(index, card, lambda archs: fit(archs, card) is not Fit.NONE))
+    if unmet:
+        checks.append(lambda file: Objection(f"it imports {unmet[file]}, which no root has") if file in unmet else None)
 
     def objection(file: RootFile) -> Objection | None:
         return next((found for check in checks if (found := check(file)) is not None), None)

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of, is_test_artifact
+from wheelfix.knowledge.system import classify
+from wheelfix.loader.packages import declared_folders
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import SITE_PACKAGES, ViewFile, base_name, parent
-from wheelfix.model import Severity, dll_key, fold
+from wheelfix.loader.view import SITE_PACKAGES, Layer, ViewFile, base_name, parent
+from wheelfix.model import EdgeKind, Image, Severity, dll_key, fold
+from wheelfix.plan.layout import processed_by
 from wheelfix.plan.model import Drop, Refusal, Rejected
 from wheelfix.plan.needs import Lack, destinations, lacks, matches_any, needers
 from wheelfix.plan.objections import objections
@@ -22,10 +25,10 @@ from wheelfix.roots.outcome import Choice, Conflict, Need, Terms
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from wheelfix.loader.view import FileView
-    from wheelfix.model import ImageFacts
+    from wheelfix.model import Edge, ImageFacts
     from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootFile, RootIndex
     from wheelfix.verbs.examination import Examination
@@ -129,7 +132,7 @@ class Planner:
             self.refused.setdefault(dll_key(lack.name), Refusal(lack.name, "excluded with --exclude"))
             return False
         torch = self.before.subject.torch
-        folders = destinations(self.view, lack, torch.lib if torch else None, added_dirs)
+        folders = destinations(self.view, lack, torch.lib if torch else None, added_dirs or self._emptied())
         if self.options.dest is not None:
             folders = (_in_site_packages(self.options.dest),)
         folders = tuple(folder for folder in folders if (dll_key(lack.name), folder) not in self.tried)
@@ -142,7 +145,27 @@ class Planner:
             return True
         because = _because(self.view, lack)
         names = lack.names or self._by_pattern(lack)
-        return any(self._take(lack, name, folders, str(lack.kind), because) for name in names)
+        if any(self._take(lack, name, folders, str(lack.kind), because) for name in names):
+            return True
+        return self._take_for_each(lack, because)
+
+    def _take_for_each(self, lack: Lack, because: str) -> bool:
+        """Answer folder by folder, where no one file has what all importers ask for: a wheel may need namesakes."""
+        groups: dict[str, list[Edge]] = {}
+        for edge in lack.edges:
+            if edge.kind is EdgeKind.IMPORT:
+                groups.setdefault(parent(edge.importer), []).append(edge)
+        if len(groups) < 2 or self.options.dest is not None:
+            return False
+        parts = [(folder, replace(lack, edges=tuple(edges))) for folder, edges in groups.items()]
+        taken = [self._take(part, lack.name, (folder,), str(lack.kind), because) for folder, part in parts]
+        return any(taken)
+
+    def _emptied(self) -> tuple[str, ...]:
+        """The folder of DLLs that delvewheel's patch adds, when somebody took all of them out."""
+        if not processed_by(self.before):
+            return ()
+        return tuple(folder for folder in declared_folders(self.view) if folder.endswith(".libs"))
 
     def _may_be_found(self, lack: Lack) -> bool:
         """Whether the scan has its doubts that a DLL of the wheel is out of reach: its code adds folders unread.
@@ -154,22 +177,35 @@ class Planner:
         return any(finding.severity is not Severity.ERROR for finding in told)
 
     def _copy_own(self, lack: Lack, folders: tuple[str, ...]) -> bool:
-        """Put a copy of a DLL that is in the wheel already where the loader looks."""
-        if not lack.reached:
+        """Put a copy of a DLL that the wheel has, or that this plan adds, where the loader looks."""
+        origin = next(filter(functools.partial(self._can_serve, lack), lack.present_at), None)
+        if not lack.reached or origin is None:
             return False
-        origin = lack.present_at[0]
+        added = self.chosen.get(origin)
+        first = added or Chosen(
+            path=origin,
+            file=None,
+            own=origin,
+            kind=str(lack.kind),
+            because="",
+            serves=(),
+            reason="it is in the wheel, but where the loader does not look",
+        )
+        because, serves = _because(self.view, lack), tuple(map(self.view.origin, lack.importers))
         for folder in folders:
-            chosen = Chosen(
-                path=f"{folder}/{base_name(origin)}",
-                file=None,
-                own=origin,
-                kind=str(lack.kind),
-                because=_because(self.view, lack),
-                serves=tuple(map(self.view.origin, lack.importers)),
-                reason="it is in the wheel, but where the loader does not look",
-            )
-            self._add(chosen)
+            path = f"{folder}/{base_name(origin)}"
+            self._add(replace(first, path=path, kind=str(lack.kind), because=because, serves=serves))
         return True
+
+    def _can_serve(self, lack: Lack, path: str) -> bool:
+        """Whether a file of the view can be copied, and has what those who ask import from it."""
+        if self.before.facts.info is not None and self.view.layer(path) is Layer.ENVIRONMENT:
+            return False  # a wheel can only copy what is in it
+        image = self.view.image(path)
+        if not isinstance(image, Image) or image.machine is not self.before.subject.machine:
+            return False
+        wanted = (symbol for needer in needers(self.view, lack, lack.name) for symbol in needer.symbols)
+        return all(map(image.exports.offers, wanted))
 
     def _by_pattern(self, lack: Lack) -> tuple[str, ...]:
         """Names of root files that a pattern means, for companions without a fixed name."""
@@ -190,7 +226,8 @@ class Planner:
             companions=_family_companions(name, self.cuda),
             beside=self._beside(lack, name),
         )
-        outcome = choose(need, self.index.candidates(name), self.index, self._terms())
+        candidates = self.index.candidates(name)
+        outcome = choose(need, candidates, self.index, self._terms(candidates))
         if not isinstance(outcome, Choice):
             reason = f"{outcome.reason}; {outcome.hint}" if isinstance(outcome, Conflict) else outcome.reason
             self.unanswered.setdefault(dll_key(lack.name), reason)
@@ -248,13 +285,27 @@ class Planner:
 
     # --------------------------------------------------------------------------------------------- what is known
 
-    def _terms(self) -> Terms:
+    def _terms(self, candidates: Sequence[RootFile]) -> Terms:
         return Terms(
             runtime=self.options.with_vcredist,
             included=frozenset(map(dll_key, self.options.include)),
-            objection=objections(self.index, self.options),
+            objection=objections(self.index, self.options, self._unmet(candidates)),
             provided=self._provided,
         )
+
+    def _unmet(self, candidates: Sequence[RootFile]) -> dict[RootFile, str]:
+        """The candidates that import what nobody has, where others do not: a namesake from another build."""
+        found = {file: missing for file in candidates if (missing := self._without(file))}
+        return found if len(candidates) > len(found) else {}
+
+    def _without(self, file: RootFile) -> str:
+        """A DLL that a candidate imports and that neither Windows nor the wheel nor any root has."""
+        image = self.index.image(file)
+        for need in image.imports if isinstance(image, Image) else ():
+            known = classify(need.dll, self.before.subject.machine).kind != "unknown"
+            if not known and not self.view.named(dll_key(need.dll)) and not self.index.candidates(need.dll):
+                return need.dll
+        return ""
 
     def _provided(self, name: str) -> ImageFacts | None:
         paths = self.view.named(dll_key(name))

@@ -36,14 +36,15 @@ def run_delvewheel(wheel: Path, dlls: Path, excluded: Iterable[str], target: Pat
             because="it is not installed beside wheelfix",
             hint="pip install delvewheel, with the Python that runs wheelfix; or --layout beside",
         )
-    if done.code:
+    made = target / wheel.name
+    if done.code or not made.is_file():
         lines = [line for line in (done.err or done.out).splitlines() if line.strip()]
         raise CannotRepair(
             f"delvewheel could not rename the DLLs of {wheel.name}",
             because=lines[-1] if lines else f"exit code {done.code}",
             hint=_BESIDE,
         )
-    return target / wheel.name
+    return made
 
 
 def _arguments(wheel: Path, dlls: Path, names: list[str], target: Path) -> list[str]:

@@ -1,0 +1,139 @@
+"""Which of the DLLs that a plan adds get names of their own, in ``<distribution>.libs``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import UsageError
+from wheelfix.knowledge.families import family_of
+from wheelfix.loader.codenames import names_in_code
+from wheelfix.loader.search import split_forwarder
+from wheelfix.loader.view import SITE_PACKAGES, base_name
+from wheelfix.model import Image, InView, Missing, dll_key
+from wheelfix.values import dataclass, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from wheelfix.loader.codenames import CodeNames
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import Resolution
+    from wheelfix.plan.planner import Chosen, Planner
+    from wheelfix.verbs.examination import Examination
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The additions that are renamed, and what the user should know about it."""
+
+    renamed: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+
+def choose_layout(planner: Planner, chosen: tuple[Chosen, ...]) -> Layout:
+    """Return the additions that go to ``<distribution>.libs`` under names of their own.
+
+    Two packages with an unmangled ``zlib1.dll`` collide, so DLLs of no known family are renamed in ordinary extension
+    packages. Vendors' families break when renamed, and torch or a package with a DLL folder of its own needs no help.
+    """
+    subject, layout = planner.before.subject, planner.options.layout
+    if layout == "libs" and subject.torch is not None:
+        raise UsageError(
+            "--layout libs", because="torch loads torch/lib by itself, and only there", hint="leave --layout out"
+        )
+    if planner.before.facts.info is None:  # an installed distribution: nobody would patch its __init__.py
+        return Layout()
+    if layout == "beside" or subject.torch is not None or planner.options.dest is not None:
+        return Layout()
+    if layout == "auto" and (subject.resolution.search_dirs or not _has_extensions(subject.resolution)):
+        return Layout()
+    candidates = [entry for entry in chosen if entry.file is not None]
+    if candidates and (version := processed_by(planner.before)):
+        note = f"delvewheel {version} processed this wheel before, and does so only once: the new DLLs keep their names"
+        return Layout(notes=(note,) if layout == "libs" else ())
+    ties = _Ties.read(planner.view, candidates) if candidates else None
+    fixed = {entry.path: reason for entry in candidates if ties and (reason := ties.hold(entry))}
+    notes = [f"{base_name(path)} keeps its name: {reason}" for path, reason in fixed.items() if layout == "libs"]
+    return Layout(frozenset(entry.path for entry in candidates if entry.path not in fixed), tuple(notes))
+
+
+def one_of_each(chosen: tuple[Chosen, ...], layout: Layout) -> tuple[Chosen, ...]:
+    """Return the additions without further copies of what is renamed: ``<distribution>.libs`` serves all folders."""
+    kept: dict[str, Chosen] = {}
+    for entry in chosen:
+        name = dll_key(base_name(entry.path)) if entry.path in layout.renamed else entry.path
+        first = kept.get(name)
+        serves = tuple(dict.fromkeys([*first.serves, *entry.serves])) if first else ()
+        kept[name] = replace(first, serves=serves) if first else entry
+    return tuple(kept.values())
+
+
+def processed_by(before: Examination) -> str:
+    """Return the delvewheel that has processed a wheel, as far as it says so; empty if none has."""
+    info, view = before.facts.info, before.subject.view
+    text = view.read_text(f"{SITE_PACKAGES}/{info.dist_info}/DELVEWHEEL") if info else None
+    if text is None:
+        return ""
+    first = text.partition("\n")[0].strip()
+    return first.removeprefix("Version: ") if first.startswith("Version: ") else "(unknown version)"
+
+
+def _has_extensions(resolution: Resolution) -> bool:
+    return any(outcome.event.cause == "extension" for outcome in resolution.outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ties:
+    """What holds DLLs to their names."""
+
+    code: CodeNames
+    forwarded: frozenset[str]
+    """DLLs to which images forward exports."""
+    importers: Mapping[str, list[str]]
+    """The images that import a DLL."""
+    several: frozenset[str]
+    """Names under which different files are added."""
+
+    @classmethod
+    def read(cls, view: FileView, candidates: list[Chosen]) -> _Ties:
+        importers: dict[str, list[str]] = {}
+        forwarded: set[str] = set()
+        for path, image in view.images().items():
+            if isinstance(image, Image):
+                for need in (*image.imports, *image.delay_imports):
+                    importers.setdefault(dll_key(need.dll), []).append(path)
+                forwarded.update(dll_key(split_forwarder(to)[0]) for to in image.exports.forwarders.values())
+        files = {(dll_key(base_name(entry.path)), entry.file) for entry in candidates}
+        counted = Counter(name for name, _ in files)
+        several = frozenset(name for name, number in counted.items() if number > 1)
+        return cls(names_in_code(view), frozenset(forwarded), importers, several)
+
+    def hold(self, entry: Chosen) -> str:
+        """Return why a DLL cannot be renamed, or nothing if it can."""
+        name = base_name(entry.path)
+        key = dll_key(name)
+        member = family_of(name)
+        if member is not None and not member.family.rename:
+            return f"{member.family.title} loads its parts by name"
+        if entry.kind not in ("import", "delay"):
+            return "no import table names it"
+        others = [path for path in self.importers.get(key, ()) if not path.lower().endswith((".pyd", ".dll"))]
+        if others:
+            return f"{base_name(others[0])} imports it, and delvewheel changes only .pyd and .dll files"
+        if key in self.forwarded:
+            return "another DLL forwards exports to it by name"
+        if self.code.mentions(name):
+            return "the package's Python code names it"
+        return "different files of this name are needed" if key in self.several else ""
+
+
+def left_to_others(after: Examination) -> tuple[str, ...]:
+    """The DLLs of Windows, Python, drivers and owners, and what may be missing; as they compare and as spelled."""
+    found: dict[str, None] = {}
+    for edge in after.report.resolution.edges:
+        if not isinstance(edge.provider, InView):
+            found[dll_key(edge.name)] = None
+            if isinstance(edge.provider, Missing):
+                found[edge.name] = None
+    return tuple(sorted(found))
