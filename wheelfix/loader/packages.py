@@ -87,7 +87,7 @@ def _file_loads(view: FileView, profile: Profile, path: str, source: str) -> Fil
 def declared_folders(view: FileView) -> tuple[str, ...]:
     """Every folder that the package's code adds to the DLL search, also one in which there is no file yet."""
     found: dict[str, None] = {}
-    for path, source in _python_code(view, (b"add_dll_directory",)):
+    for path, source in python_code(view, (b"add_dll_directory",)):
         found.update(dict.fromkeys(read_path_code(source, path).added))
     return tuple(folder for folder in found if folder.startswith(f"{SITE_PACKAGES}/"))
 
