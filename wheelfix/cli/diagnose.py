@@ -36,6 +36,8 @@ EXAMPLES = """\
   wheelfix diagnose --text "OSError: [WinError 126] ..."
   wheelfix diagnose                              the active environment, without a text
   wheelfix diagnose error.txt --env C:\\envs\\ml   with the files: the true cause
+  wheelfix diagnose --record                     how to record the loads of a failing import
+  wheelfix diagnose loads.txt --env C:\\envs\\ml   with a recording of dlltracer, loader snaps, ...
   wheelfix diagnose --wheel dist\\torch.whl --report   the block to paste into an issue
 """
 
@@ -51,12 +53,22 @@ def configure_parser(subparsers: Subparsers) -> None:
         "Exits with 1 when a cause was found, 0 when there is no fault, 5 when it could not tell.",
         EXAMPLES,
     )
-    parser.add_argument("file", metavar="FILE", nargs="?", help="the error text or log; - reads the standard input")
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?",
+        help="the error text, a log, or recorded loads (see --record); - reads the standard input",
+    )  # fmt: skip
     group = parser.add_argument_group("what to go by")
     group.add_argument("--text", metavar="TEXT", help="the error text itself")
     group.add_argument("--env", metavar="PREFIX", type=Path, help="an environment, or a copy of one on any system")
-    group.add_argument("--wheel", metavar="W", type=Path, help="the wheel in question")
+    group.add_argument(
+        "--wheel", metavar="W", type=Path, action="append", default=[],
+        help="the wheel in question, or a folder of wheels; may be repeated",
+    )  # fmt: skip
     group.add_argument("--package", metavar="NAME", default="", help="in an environment: look at this distribution")
+    group.add_argument(
+        "--record", action="store_true",
+        help="print the commands that record the loads of a failing import on Windows, and stop",
+    )  # fmt: skip
     add_jobs_option(parser)
     add_target_options(parser)
     add_root_options(parser)
@@ -69,6 +81,11 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Diagnose, tell, and return what it came to."""
+    if args.record:
+        from wheelfix.symptoms.recordings.howto import how_to_record
+
+        write_result(how_to_record(args.package or "torch"), args.output)
+        return Exit.OK
     from wheelfix.verbs.diagnose import answer
 
     if args.file is not None and args.text is not None:
@@ -99,7 +116,7 @@ def _question(args: argparse.Namespace) -> Iterator[Question]:
     )
     common = {
         "environment": args.env,
-        "wheel": args.wheel,
+        "wheels": tuple(args.wheel),
         "package": args.package,
         "active": active_environment(os.environ),
         "options": options,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tempfile
 from contextlib import ExitStack
 from pathlib import Path, PureWindowsPath
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from wheelfix.archive.reader import Archive
-from wheelfix.errors import UsageError
+from wheelfix.errors import InputError, UsageError
 from wheelfix.loader.places import open_environment
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Severity, canonical, dll_key, fold
@@ -16,20 +18,26 @@ from wheelfix.options import ScanOptions
 from wheelfix.roots.gather import open_index
 from wheelfix.symptoms import Confidence, explain_symptom, read_log
 from wheelfix.symptoms.causes import environment_prefix
+from wheelfix.symptoms.recordings import read_recordings
+from wheelfix.symptoms.recordings.pml import MAGIC as PML_MAGIC
+from wheelfix.symptoms.recordings.pml import read_pml
+from wheelfix.symptoms.symptom import Limits, Log
 from wheelfix.values import dataclass, field, replace
 from wheelfix.verbs.confirm import Case, confirm, faults, matching_outcome
 from wheelfix.verbs.diagnosis import Diagnosis, Evidence, Explained
 from wheelfix.verbs.origin import doubtful_dlls
+from wheelfix.verbs.recorded import describe, differences, explain_recording, provided_by_record
 from wheelfix.verbs.remedies import ranked, remedies_for
 from wheelfix.verbs.scan import chosen_distributions, examine_installed
 from wheelfix.verbs.wheel import examine_wheel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from wheelfix.loader.places import Distribution, Environment
     from wheelfix.model import Finding
-    from wheelfix.symptoms import Log, Symptom
+    from wheelfix.symptoms import Symptom
+    from wheelfix.symptoms.recordings import Recording
     from wheelfix.symptoms.stream import Text
 
 _SHOWN = 6
@@ -44,7 +52,7 @@ class Question:
     text_source: str = "the text"
     """How to name it: a file, ``stdin``, ``--text``."""
     environment: Path | None = None
-    wheel: Path | None = None
+    wheels: tuple[Path, ...] = ()
     package: str = ""
     active: Path | None = None
     """The environment that is active where we run; used when nothing better is known."""
@@ -56,6 +64,7 @@ class _Desk:
     """What has been put together so far."""
 
     log: Log | None = None
+    recordings: tuple[Recording, ...] = ()
     environment: Environment | None = None
     how: str = ""
     """How the environment came to be known, when the user did not name it."""
@@ -72,19 +81,21 @@ def diagnose(
     text: Text | None = None,
     *,
     environment: str | Path | None = None,
-    wheel: str | Path | None = None,
+    wheel: str | Path | Sequence[str | Path] | None = None,
     package: str = "",
     options: ScanOptions | None = None,
 ) -> Diagnosis:
     """Return the cause of a failed import, the chain that leads to it, and what to do.
 
-    ``text`` is an error text or a whole log, as string, bytes or an open file; ``environment`` a Python prefix (or a
-    copy of one), ``wheel`` the wheel in question. Each alone is enough; together they tell more.
+    ``text`` is an error text, a whole log or recorded loads, as string, bytes or an open file; ``environment`` a
+    Python prefix (or a copy of one), ``wheel`` the wheel in question, a folder of wheels, or several of them. Each
+    alone is enough; together they tell more.
     """
+    wheels = () if wheel is None else (wheel,) if isinstance(wheel, (str, Path)) else tuple(wheel)
     question = Question(
         text=text,
         environment=Path(environment) if environment is not None else None,
-        wheel=Path(wheel) if wheel is not None else None,
+        wheels=tuple(Path(one) for one in wheels),
         package=package,
         options=options or ScanOptions(),
     )
@@ -93,7 +104,7 @@ def diagnose(
 
 def answer(question: Question) -> Diagnosis:
     """Gather the evidence, hold the symptoms against the files, and put the diagnosis together."""
-    if question == replace(question, text=None, environment=None, wheel=None, active=None):
+    if question == replace(question, text=None, environment=None, wheels=(), active=None):
         raise UsageError(
             "there is nothing to go by",
             hint="give a file with the error text, --env PREFIX or --wheel W; or activate an environment",
@@ -101,10 +112,10 @@ def answer(question: Question) -> Diagnosis:
     desk = _Desk()
     with ExitStack() as stack:
         if question.text is not None:
-            _read_text(question, desk)
-        if question.environment is None and question.wheel is None:
+            _read_text(question, desk, stack)
+        if question.environment is None and not question.wheels:
             question, desk.how = _find_environment(question, desk.symptoms)
-        if question.environment is not None or question.wheel is not None:
+        if question.environment is not None or question.wheels:
             _examine(question, desk, stack)
         return _conclude(desk)
 
@@ -112,13 +123,62 @@ def answer(question: Question) -> Diagnosis:
 # ---------------------------------------------------------------------------------------------------------- evidence
 
 
-def _read_text(question: Question, desk: _Desk) -> None:
+def _read_text(question: Question, desk: _Desk, stack: ExitStack) -> None:
     assert question.text is not None
-    desk.log = read_log(question.text)
+    text = _rereadable(question.text, stack)
+    if not isinstance(text, str) and _starts_with(text, PML_MAGIC):
+        file = io.BytesIO(text) if isinstance(text, bytes) else text
+        recording = read_pml(cast("IO[bytes]", file), question.text_source)
+        desk.recordings = (recording,) if recording is not None else ()
+        desk.log = Log()
+    else:
+        desk.recordings = read_recordings(text)
+        _rewind(text)
+        desk.log = read_log(text)
+        if any(recording.tool == "loader snaps" for recording in desk.recordings):
+            # The loader prints a status in every line; alone it says nothing that the recording does not.
+            kept = tuple(symptom for symptom in desk.log.symptoms if symptom.kind != "exit-code")
+            desk.log = replace(desk.log, symptoms=kept)
+    for recording in desk.recordings:
+        desk.evidence.append(Evidence("record", question.text_source, describe(recording)))
+        if recording.stopped:
+            desk.notes.append(f"Not all of the record was used: {recording.stopped}.")
+    if desk.recordings and not desk.symptoms:
+        return
+    if not desk.log.size:
+        desk.evidence.append(Evidence("text", question.text_source, "it is empty"))
+        return
     kinds = ", ".join(dict.fromkeys(_in_short(symptom) for symptom in desk.symptoms[:_SHOWN]))
     desk.evidence.append(Evidence("text", question.text_source, kinds or "nothing about DLLs in it"))
     if desk.log.stopped:
         desk.notes.append(f"Not all of the text was used: {desk.log.stopped}.")
+
+
+def _rereadable(text: Text, stack: ExitStack) -> Text:
+    """Return a text that can be read twice; what comes from a pipe is kept in a temporary file first."""
+    if isinstance(text, (str, bytes)) or text.seekable():
+        return text
+    kept = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # the stack closes it
+    left = Limits().max_bytes + 1
+    while left > 0 and (piece := text.read(min(1 << 20, left))):
+        data = piece.encode("utf-8", "surrogateescape") if isinstance(piece, str) else piece
+        kept.write(data)
+        left -= len(data)
+    kept.seek(0)
+    return kept
+
+
+def _starts_with(text: bytes | IO[bytes] | IO[str], magic: bytes) -> bool:
+    if isinstance(text, bytes):
+        return text.startswith(magic)
+    head = text.read(len(magic))
+    _rewind(text)
+    return head == magic
+
+
+def _rewind(text: Text) -> None:
+    if not isinstance(text, (str, bytes)):
+        text.seek(0)
 
 
 def _in_short(symptom: Symptom) -> str:
@@ -130,12 +190,12 @@ def _in_short(symptom: Symptom) -> str:
 def _examine(question: Question, desk: _Desk, stack: ExitStack) -> None:
     options = question.options
     index = stack.enter_context(open_index(options.roots))
-    if question.wheel is not None:
-        archive = stack.enter_context(Archive.open(question.wheel, options.limits))
+    for wheel in _wheel_files(question.wheels):
+        archive = stack.enter_context(Archive.open(wheel, options.limits))
         exam = examine_wheel(archive, options, index)
-        desk.cases.append(Case(exam, "", str(question.wheel)))
+        desk.cases.append(Case(exam, "", str(wheel)))
         identity = exam.identity
-        desk.evidence.append(Evidence("wheel", str(question.wheel), f"{identity.name} {identity.version}"))
+        desk.evidence.append(Evidence("wheel", str(wheel), f"{identity.name} {identity.version}"))
     if question.environment is not None:
         environment = open_environment(question.environment)
         desk.environment = environment
@@ -146,6 +206,17 @@ def _examine(question: Question, desk: _Desk, stack: ExitStack) -> None:
         told = desk.how + ", ".join(f"{one.name} {one.version}" for one in chosen[:_SHOWN]) or "no package with DLLs"
         more = f" and {len(chosen) - _SHOWN} more" if len(chosen) > _SHOWN else ""
         desk.evidence.append(Evidence("environment", str(question.environment), told + more))
+
+
+def _wheel_files(paths: tuple[Path, ...]) -> list[Path]:
+    """The wheels to look at: those named, and those in the folders named, each once."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        inside = sorted(path.glob("*.whl")) if path.is_dir() else [path]
+        if not inside:
+            raise InputError(str(path), because="there is no wheel in this folder", hint="name a wheel (.whl)")
+        found.update(dict.fromkeys(inside))
+    return list(found)
 
 
 def _packages_in_question(environment: Environment, package: str, symptoms: tuple[Symptom, ...]) -> list[Distribution]:
@@ -194,17 +265,24 @@ def _inside(path: str) -> str:
 
 def _conclude(desk: _Desk) -> Diagnosis:
     explained: list[tuple[Explained, Case | None]] = []
+    for recording in desk.recordings:
+        for one in explain_recording(recording, desk.cases):
+            case = next((case for case in desk.cases if case.exam.identity.name == one.package), None)
+            explained.append((one, case))
+    recorded = len(explained)
     for symptom in desk.symptoms:
         explained += _explain(symptom, desk)
     shown = {one.cause.likely_missing + one.chain for one, case in explained if case is not None}
     for case in desk.cases:
         for fault in faults(case):
+            if _loaded_in_record(fault, desk):
+                continue
             if fault.cause.likely_missing + fault.chain not in shown and not _told(fault, explained):
                 explained.append((fault, case))
-    # What the files prove comes before what the text suggests, guesses last.
+    # What a record shows comes first, then what the files prove, then what the text suggests, guesses last.
     order = list(Confidence)
-    explained.sort(key=lambda pair: (pair[1] is None, order.index(pair[0].cause.confidence)))
-    kept = _unique(explained)
+    rest = sorted(explained[recorded:], key=lambda pair: (pair[1] is None, order.index(pair[0].cause.confidence)))
+    kept = _unique([*explained[:recorded], *rest])
     warnings = doubtful_dlls(desk.environment) if desk.environment else ()
     steps = [step for one, case in kept for step in remedies_for(one, case)]
     return Diagnosis(
@@ -233,6 +311,14 @@ def _told(fault: Explained, explained: list[tuple[Explained, Case | None]]) -> b
     """Whether the same DLL was already found to be what lacks."""
     lacking = {dll_key(name) for one, case in explained if case is not None for name in one.cause.likely_missing}
     return bool(fault.cause.likely_missing) and {dll_key(name) for name in fault.cause.likely_missing} <= lacking
+
+
+def _loaded_in_record(fault: Explained, desk: _Desk) -> bool:
+    """Whether a record shows that the process found what these files do not have."""
+    missing = fault.cause.likely_missing
+    return bool(missing) and all(
+        any(provided_by_record(recording, name) for recording in desk.recordings) for name in missing
+    )
 
 
 def _unique(explained: list[tuple[Explained, Case | None]]) -> list[tuple[Explained, Case | None]]:
@@ -267,8 +353,17 @@ def _is_about(finding: Finding, names: set[str]) -> bool:
 def _remarks(desk: _Desk, kept: list[tuple[Explained, Case | None]]) -> list[str]:
     """Where text and files disagree, and what was not at hand."""
     remarks = []
-    if desk.log is not None and not desk.symptoms:
-        remarks.append("The text says nothing that has to do with loading DLLs, as far as is known here.")
+    if desk.log is not None and not desk.symptoms and not desk.recordings:
+        empty = "The text is empty." if not desk.log.size else ""
+        remarks.append(empty or "The text says nothing that has to do with loading DLLs, as far as is known here.")
+    for recording in desk.recordings:
+        for case in desk.cases:
+            remarks += differences(recording, case)
+        if recording.imports:
+            remarks.append(
+                f"{recording.tool} lists imports; it does not say which of them are missing. With --env PREFIX or "
+                "--wheel W the files tell."
+            )
     for symptom in desk.symptoms:
         for case in desk.cases:
             outcome = matching_outcome(symptom, case)

@@ -29,7 +29,7 @@ class Evidence:
     """One thing that was looked at."""
 
     kind: str
-    """``text``, ``environment`` or ``wheel``."""
+    """``text``, ``record``, ``environment`` or ``wheel``."""
     source: str
     """The file, folder or wheel, or how the text was given."""
     told: str

@@ -61,7 +61,8 @@ def _cause(canvas: Canvas, explained: Explained, *, quiet: bool) -> None:
         canvas.line(" → ".join(explained.chain), indent=7)
     if explained.explanation and explained.explanation != cause.summary:
         canvas.paragraph(explained.explanation, indent=7)
-    if cause.likely_missing and not explained.proven:
+    named = explained.chain[-1:] == cause.likely_missing and cause.confidence.value == "sure"
+    if cause.likely_missing and not explained.proven and not named:
         canvas.paragraph(", ".join(cause.likely_missing), indent=7, lead=("candidates: ", "dim"))
     if explained.symptom is not None and explained.symptom.count > 1:
         canvas.line((f"the text says it {explained.symptom.count} times", "dim"), indent=7)
