@@ -13,7 +13,7 @@ import pytest
 from wheelfix.cli import main as door
 from wheelfix.cli.signals import AGAIN, interruptible
 from wheelfix.errors import Exit
-from wheelfix.shield import undisturbed
+from wheelfix.streams.interrupts import defer_interrupts
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows cannot send these to one process")
 
@@ -64,7 +64,7 @@ def test_an_interrupt_in_a_destructor_is_not_lost(capsys):
 def test_an_interrupt_waits_for_the_end_of_a_step_and_then_comes_at_once():
     done = []
 
-    @undisturbed
+    @defer_interrupts
     def step():
         signal.raise_signal(signal.SIGTERM)
         time.sleep(3 * AGAIN)  # sent again in vain a few times
@@ -86,7 +86,7 @@ def test_an_interrupt_waits_for_the_end_of_a_step_and_then_comes_at_once():
 def test_a_put_off_request_is_not_lost_where_sigint_is_ignored():
     """A shell starts what ends with & with SIGINT ignored: SIGTERM must be sent again as SIGTERM."""
 
-    @undisturbed
+    @defer_interrupts
     def step():
         signal.raise_signal(signal.SIGTERM)
         time.sleep(2 * AGAIN)

@@ -7,22 +7,23 @@ follow one another without a pause: while the last blocks of one are deflated, t
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import zlib
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from wheelfix.archive import codec, pieces
 from wheelfix.errors import EnvironmentFailure
+from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from concurrent.futures import Future
     from types import TracebackType
 
     from wheelfix.model import ByteSource
+    from wheelfix.streams.pool import Task
 
 BLOCK = 2 << 20
 """Bytes that are deflated as one piece; changing it changes the bytes of every wheel we write."""
@@ -55,7 +56,7 @@ class Deflating:
         self.compressor = compressor
         self.depth = jobs + 2 + jobs // 8
         """How many blocks, of how many files, may be under way: a few are waiting, so that no thread has to."""
-        self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="wheelfix-deflate")
+        self._pool = WorkerPool(jobs, background=True)
         self._unread: deque[Packing] = deque()
         self._under_way = 0
 
@@ -63,7 +64,7 @@ class Deflating:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool.close(cancel=True)
 
     def begin(self, source: ByteSource, what: str, *, hashed: bool = True) -> Packing:
         """Begin to deflate a source when those before it leave room; what was begun has to be written in turn."""
@@ -73,12 +74,12 @@ class Deflating:
             self._read_on()
         return packing
 
-    def deflate(self, block: bytes, dictionary: bytes, last: bool) -> Future[bytes]:
+    def deflate(self, block: bytes, dictionary: bytes, last: bool) -> Task[bytes]:
         """Have a block deflated."""
         self._under_way += 1
-        return self._pool.submit(_deflate, self.compressor, block, dictionary, last)
+        return self._pool.submit(functools.partial(_deflate, self.compressor, block, dictionary, last))
 
-    def take(self, deflated: Future[bytes]) -> bytes:
+    def take(self, deflated: Task[bytes]) -> bytes:
         """Wait for a block, and let others take its place."""
         data = deflated.result()
         self._under_way -= 1
@@ -103,7 +104,7 @@ class Packing:
         self._before = b""
         self._only: bytes | None = None
         """The block, if there is no other."""
-        self._pending: deque[Future[bytes]] = deque()
+        self._pending: deque[Task[bytes]] = deque()
 
     def read_block(self) -> bool:
         """Read one block and have it deflated; False if there is no more."""

@@ -1,6 +1,6 @@
 """Hashes and CRCs of many members at once, on all cores, in memory that does not grow with the wheel.
 
-zlib and hashlib let go of the interpreter lock, so threads are enough. Large members are streamed one by one,
+zlib and hashlib release the interpreter lock, so threads are enough. Large members are streamed one by one,
 largest first; small ones are read together with their neighbours, since ten thousand reads cost more than their bytes.
 """
 
@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-import threading
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive import codec
 from wheelfix.archive.directory import LOCAL, LOCAL_SIGNATURE
 from wheelfix.errors import InputError
+from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
@@ -116,64 +117,44 @@ def digests(
     left = [member for member in members if member.entry not in found]
     if not left:
         return found
-    work = iter(_plan(left))
-    lock = threading.Lock()
-    stop = stop or threading.Event()
-    trouble: list[BaseException] = []
-
-    def worker() -> None:
-        try:
-            while not stop.is_set():
-                with lock:
-                    batch = next(work, None)
-                if batch is None:
-                    return
-                done = _digest_batch(archive, batch, wanted, stop, chunks)
-                with lock:
-                    found.update((digest.member.entry, digest) for digest in done)
-                    if progress is not None:
-                        progress(sum(digest.member.usize for digest in done))
-        except BaseException as exc:
-            trouble.append(exc)
-            stop.set()
-
-    _run_threads(worker, jobs or default_jobs(), stop)
-    if trouble:
-        raise trouble[0]
+    with WorkerPool(jobs or default_jobs()) as pool:
+        work = [_digest_steps(archive, batch, wanted, stop, chunks) for batch in _plan(left)]
+        for task in [pool.submit_steps(steps) for steps in work]:
+            done = task.result()
+            found.update((digest.member.entry, digest) for digest in done)
+            if progress is not None:
+                progress(sum(digest.member.usize for digest in done))
     return found
 
 
 def digest_work(archive: Archive, members: Iterable[Member]) -> Iterator[Generator[None, None, list[Digest]]]:
-    """Give the work of hashing members with sha256, in steps, for a crew that has other work too.
+    """Give the work of hashing members with sha256, in steps, for a pool that has other work too.
 
     The longest comes first, then the small ones, which need the interpreter most, and last what needs it least.
     """
     batches = [*_plan([*members])]
     batches[1:] = sorted(batches[1:], key=lambda batch: len(batch) == 1)
     for batch in batches:
-        yield _digest_steps(archive, batch)
+        yield _digest_steps(archive, batch, {})
 
 
-def _digest_steps(archive: Archive, batch: list[Member]) -> Generator[None, None, list[Digest]]:
+def _digest_steps(
+    archive: Archive,
+    batch: list[Member],
+    algorithms: Mapping[str, str],
+    stop: threading.Event | None = None,
+    chunks: Chunks | None = None,
+) -> Generator[None, None, list[Digest]]:
+    """Hash a batch; a large member, which is a batch of its own, in steps."""
+    if stop is not None and stop.is_set():
+        return []
+    first = batch[0]
     if len(batch) == 1:
-        return [(yield from _stream_steps(archive.chunks, batch[0], "sha256"))]
-    return _digest_batch(archive, batch, {}, None)
-
-
-def _run_threads(worker: Callable[[], None], jobs: int, stop: threading.Event) -> None:
-    """Run ``worker`` in so many threads; an interrupt of this thread stops them."""
-    if jobs <= 1:
-        worker()
-        return
-    threads = [threading.Thread(target=worker, daemon=True) for _ in range(jobs)]
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    except BaseException:
-        stop.set()
-        raise
+        steps = _stream_steps(chunks or archive.chunks, first, algorithms.get(first.name, "sha256"), stop)
+        return [(yield from steps)]
+    start = first.header_offset
+    window = archive.read_at(start, batch[-1].header_offset + batch[-1].csize + 4096 - start)
+    return [_digest_small(archive, member, window, start, algorithms.get(member.name, "sha256")) for member in batch]
 
 
 def _plan(members: Sequence[Member]) -> Iterator[list[Member]]:
@@ -193,20 +174,6 @@ def _plan(members: Sequence[Member]) -> Iterator[list[Member]]:
         yield batch
 
 
-def _digest_batch(
-    archive: Archive,
-    batch: list[Member],
-    algorithms: Mapping[str, str],
-    stop: threading.Event | None,
-    chunks: Chunks | None = None,
-) -> list[Digest]:
-    if len(batch) == 1:
-        return [_digest_streaming(archive, batch[0], algorithms.get(batch[0].name, "sha256"), stop, chunks)]
-    start = batch[0].header_offset
-    window = archive.read_at(start, batch[-1].header_offset + batch[-1].csize + 4096 - start)
-    return [_digest_small(archive, member, window, start, algorithms.get(member.name, "sha256")) for member in batch]
-
-
 def _digest_small(archive: Archive, member: Member, window: bytes, start: int, algorithm: str) -> Digest:
     """Hash a small member out of a window of the file; anything unusual is left to the careful reader."""
     at, usize = member.header_offset - start, member.usize
@@ -222,24 +189,19 @@ def _digest_small(archive: Archive, member: Member, window: bytes, start: int, a
     return _digest_streaming(archive, member, algorithm)
 
 
-def _digest_streaming(
-    archive: Archive,
-    member: Member,
-    algorithm: str,
-    stop: threading.Event | None = None,
-    chunks: Chunks | None = None,
-) -> Digest:
-    steps = _stream_steps(chunks or archive.chunks, member, algorithm)
-    while stop is None or not stop.is_set():
+def _digest_streaming(archive: Archive, member: Member, algorithm: str) -> Digest:
+    steps = _stream_steps(archive.chunks, member, algorithm)
+    while True:
         try:
             next(steps)
         except StopIteration as end:
             digest: Digest = end.value
             return digest
-    return Digest(member, algorithm, error="interrupted")
 
 
-def _stream_steps(chunks: Chunks, member: Member, algorithm: str) -> Generator[None, None, Digest]:
+def _stream_steps(
+    chunks: Chunks, member: Member, algorithm: str, stop: threading.Event | None = None
+) -> Generator[None, None, Digest]:
     total, step = hashlib.new(algorithm), 0
     try:
         for chunk in chunks(member):
@@ -248,6 +210,8 @@ def _stream_steps(chunks: Chunks, member: Member, algorithm: str) -> Generator[N
             if step >= _STEP:
                 step = 0
                 yield
+                if stop is not None and stop.is_set():
+                    return Digest(member, algorithm, error="interrupted")
     except InputError as exc:
         return Digest(member, algorithm, error=exc.because or exc.what)
     return Digest(member, algorithm, total.digest())

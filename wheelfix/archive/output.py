@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import secrets
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.shield import undisturbed
+from wheelfix.streams.interrupts import defer_interrupts
+from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from concurrent.futures import Future
     from pathlib import Path
     from types import TracebackType
+
+    from wheelfix.streams.pool import Task
 
 PREFIX, SUFFIX = ".wheelfix-", ".tmp"
 _QUIET = 60.0 if os.name == "nt" else 3600.0
@@ -64,18 +66,18 @@ class AtomicFile:
         self._buffer = bytearray()
         self._descriptor = -1
         self._copiers = list(_COPIERS)
-        self._copying: list[Future[None]] = []
-        self._settling: Future[None] | None = None
+        self._copying: list[Task[None]] = []
+        self._settling: Task[None] | None = None
         self._lasting = False
         """Whether nothing was written since somebody began to make it last."""
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="wheelfix-copy")
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="wheelfix-write")
+        self._thread = WorkerPool(1, background=True)
+        self._beside = WorkerPool(1, background=True)
         self._waiting = 0
         """Bytes written since the system was last asked to put them on the disk."""
         self._stop = threading.Event()
         self._seeking = threading.Lock()
 
-    @undisturbed
+    @defer_interrupts
     def __enter__(self) -> AtomicFile:
         with _environment(self.target):
             self.target.parent.mkdir(parents=True, exist_ok=True)
@@ -92,11 +94,11 @@ class AtomicFile:
                 return
             self._close()  # another run took it for a leftover in this very moment
 
-    @undisturbed
+    @defer_interrupts
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         self._stop.set()
-        self._thread.shutdown(wait=True, cancel_futures=True)
-        self._beside.shutdown(wait=True, cancel_futures=True)
+        self._thread.close(cancel=True)
+        self._beside.close(cancel=True)
         if self._descriptor >= 0:
             with contextlib.suppress(OSError):
                 self._close()
@@ -139,7 +141,9 @@ class AtomicFile:
         self._waiting += length
         if _ADVISE is not None and self._waiting >= _WRITE_OUT:
             self._waiting = 0
-            self._beside.submit(_ADVISE, self._descriptor, 0, 0, _DO_NOT_NEED)  # no more than advice: it may fail
+            self._beside.submit(
+                functools.partial(_ADVISE, self._descriptor, 0, 0, _DO_NOT_NEED)
+            )  # no more than advice: it may fail
 
     def _write_some(self, offset: int, data: bytes | memoryview) -> int:
         if _PWRITE is not None:
@@ -164,7 +168,8 @@ class AtomicFile:
         self, origin: Origin, offset: int, length: int, progress: Callable[[int], None] | None = None
     ) -> None:
         """Append a span of another open file, within the kernel where that is possible; :meth:`flush` waits for it."""
-        self._copying.append(self._thread.submit(self._copy, origin, offset, self.position, length, progress))
+        copy = functools.partial(self._copy, origin, offset, self.position, length, progress)
+        self._copying.append(self._thread.submit(copy))
         self._flush()
         self.position += length
 
@@ -201,14 +206,14 @@ class AtomicFile:
         """Hand everything to the system and wait for what is still being copied."""
         self._flush()
         copying, self._copying = self._copying, []
-        for future in copying:
-            future.result()
+        for task in copying:
+            task.result()
 
     def settle(self) -> None:
         """Hand everything to the system and begin to make it last, while somebody reads it back."""
         self.flush()
         self._lasting = True
-        self._settling = self._thread.submit(os.fsync, self._descriptor)
+        self._settling = self._thread.submit(functools.partial(os.fsync, self._descriptor))
 
     def sync(self) -> None:
         """Make what was written last, still under the temporary name."""
@@ -224,7 +229,7 @@ class AtomicFile:
                 self._settling.result()
             if not self._lasting:
                 os.fsync(self._descriptor)
-            self._beside.shutdown(cancel_futures=True)  # before the file is closed: another may get its number
+            self._beside.close(cancel=True)  # before the file is closed: another may get its number
             if os.name == "posix":  # renamed first, so that it is locked as long as it has its temporary name
                 self.path.replace(self.target)
                 self._close()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.output import _lock as lock
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.shield import undisturbed
+from wheelfix.streams.interrupts import defer_interrupts
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -42,7 +42,7 @@ class WorkFolder:
                 "cannot make a temporary folder", because=exc.strerror or str(exc), hint="set TMPDIR to another place"
             ) from exc
 
-    @undisturbed
+    @defer_interrupts
     def _make(self, base: Path) -> None:
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
@@ -59,17 +59,17 @@ class WorkFolder:
     def __enter__(self) -> Path:
         return self.path
 
-    @undisturbed
+    @defer_interrupts
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
 
-    @undisturbed
+    @defer_interrupts
     def close(self) -> None:
         """Remove the folder with everything in it."""
         self._remove()
 
 
-@undisturbed
+@defer_interrupts
 def _remove(folder: Path, descriptor: int) -> None:
     os.close(descriptor)
     _clear(folder)

@@ -10,7 +10,6 @@ import contextlib
 import stat
 import threading
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive import codec
@@ -22,6 +21,7 @@ from wheelfix.archive.headers import UNIX, Header
 from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.record import Rendered, Row, encode_digest, render
 from wheelfix.errors import CannotRepair, EnvironmentFailure
+from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -262,15 +262,15 @@ class _Hashing:
         }
         self._jobs = jobs
         self._stop = threading.Event()
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="wheelfix-hash")
+        self._pool = WorkerPool(1, background=True)
 
     def __enter__(self) -> _Hashing:
-        self._future = self._pool.submit(self._hash) if self._packed else None
+        self._task = self._pool.submit(self._hash) if self._packed else None
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._pool.close(cancel=True)
 
     def _hash(self) -> dict[str, str]:
         """Return the sha256 of each packed member by its new name."""
@@ -289,9 +289,9 @@ class _Hashing:
 
     def complete(self, added: list[Added]) -> list[Added]:
         """Return what was added with the hashes that were still missing."""
-        if self._future is None:
+        if self._task is None:
             return added
-        found = self._future.result()
+        found = self._task.result()
         for name, (new, _, _) in self._packed.items():
             _check_hash(new, found[name])
         return [replace(one, sha256=found.get(one.name, one.sha256)) for one in added]

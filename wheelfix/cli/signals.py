@@ -15,7 +15,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.shield import is_undisturbed
+from wheelfix.streams.interrupts import defers_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,7 +77,7 @@ def interruptible(*, last: bool = False) -> Iterator[Interrupts]:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     global _last
     _last = number
-    if not is_undisturbed(frame):
+    if not defers_interrupts(frame):
         raise KeyboardInterrupt
     _send_again()
 

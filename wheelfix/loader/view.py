@@ -8,15 +8,15 @@ import threading
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from wheelfix.crew import Crew
 from wheelfix.model import fold
 from wheelfix.pe.image import read_image
+from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from wheelfix.crew import Task
     from wheelfix.model import ByteSource, ImageFacts
+    from wheelfix.streams.pool import Task
 
 SITE_PACKAGES = "Lib/site-packages"
 BASE = "@base"
@@ -183,8 +183,8 @@ class FileView:
 
     def read_images(self, jobs: int, progress: Callable[[int, int], None] | None = None) -> None:
         """Read the facts of every image of the subject in parallel, the largest first."""
-        with Crew(jobs) as crew:
-            self.begin_images(lambda file: crew.begin(lambda: self._read(file)))(progress)
+        with WorkerPool(jobs) as pool:
+            self.begin_images(lambda file: pool.submit(lambda: self._read(file)))(progress)
 
     def begin_images(
         self, start: Callable[[ViewFile], Task[ImageFacts] | Task[ImageFacts | None]]

@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from wheelfix.errors import InputError, WheelfixError
 from wheelfix.parsing import read_json
 from wheelfix.pe.stream import chunks
 from wheelfix.plan.model import Plan, plan_from_json
+from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,10 +114,10 @@ class Seal:
         self._wanted = "" if trust else plan.wheel.sha256
         self._archive, self._where = archive, where
         self._stop = threading.Event()
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="wheelfix-seal")
+        self._pool = WorkerPool(1, background=True)
 
     def __enter__(self) -> Seal:
-        self._future = self._pool.submit(self._hash) if self._wanted else None
+        self._task = self._pool.submit(self._hash) if self._wanted else None
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
@@ -126,7 +126,7 @@ class Seal:
                 self.check()  # another wheel is the better explanation of whatever went wrong with it
         finally:
             self._stop.set()
-            self._pool.shutdown(wait=True)
+            self._pool.close()
 
     def _hash(self) -> str:
         digest = hashlib.sha256()
@@ -138,7 +138,7 @@ class Seal:
 
     def check(self) -> None:
         """InputError if the wheel's bytes are not those that were locked."""
-        if self._future is not None and self._future.result() != self._wanted:
+        if self._task is not None and self._task.result() != self._wanted:
             raise _another_wheel(self._archive, self._where, "its bytes differ")
 
 

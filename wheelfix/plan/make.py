@@ -8,7 +8,6 @@ import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.archive.codec import Compressor
-from wheelfix.crew import Crew
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.view import base_name
@@ -19,17 +18,18 @@ from wheelfix.plan.needs import matches_any
 from wheelfix.plan.objections import in_words
 from wheelfix.plan.planner import Chosen, Planner
 from wheelfix.plan.sources import sha256_of
+from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from wheelfix.archive.reader import Archive
-    from wheelfix.crew import Task
     from wheelfix.loader.view import FileView
     from wheelfix.model import Finding, MissingDll
     from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootFile, RootIndex
+    from wheelfix.streams.pool import Task
     from wheelfix.verbs.examination import ArchiveFacts, Examination
 
 Examine: TypeAlias = "Callable[[FileView, ArchiveFacts], Examination]"
@@ -52,8 +52,8 @@ def make_plan(
     ``examine`` looks at the view that the plan would make, as the scan looked at the one that is there.
     """
     info = before.facts.info
-    with Crew(options.scan.jobs) as crew:
-        reading = _Reading(index, crew)
+    with WorkerPool(options.scan.jobs) as pool:
+        reading = _Reading(index, pool)
         planner = Planner(before, index, options, before.subject.view, reading.begin)
         planner.run()
         chosen = tuple(planner.chosen[path] for path in sorted(planner.chosen))
@@ -111,8 +111,8 @@ def output_name(name: str, build_tag: str | None) -> str:
 class _Reading:
     """Reads what the plan tells of each file while it is still being made, several at a time, the largest first."""
 
-    def __init__(self, index: RootIndex, crew: Crew) -> None:
-        self._index, self._crew = index, crew
+    def __init__(self, index: RootIndex, pool: WorkerPool) -> None:
+        self._index, self._pool = index, pool
         self._files: set[RootFile] = set()
         self._waiting: list[tuple[int, int, RootFile]] = []
         self._tasks: list[Task[None]] = []
@@ -123,7 +123,7 @@ class _Reading:
             self._files.add(file)
             self._index.packed(file)
             heapq.heappush(self._waiting, (-file.size, len(self._files), file))
-            self._tasks.append(self._crew.begin(self._read_largest))
+            self._tasks.append(self._pool.submit(self._read_largest))
 
     def _read_largest(self) -> None:
         self._index.read_whole(heapq.heappop(self._waiting)[-1])

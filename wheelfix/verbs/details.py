@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.crew import Crew
 from wheelfix.model import GpuFit, Image, ScannedImage
 from wheelfix.pe.fatbin import read_gpu_code
 from wheelfix.pe.numpyapi import read_numpy
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
 from wheelfix.rules.gpufit import fit_of_image, in_order
+from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -53,8 +53,8 @@ class Details:
 
         paths = [path for path in self._view.images() if self._readable(path)]
         paths.sort(key=lambda path: -self._view.file(path).size)
-        with Crew(options.jobs) as crew:
-            crew.each(read, paths)
+        with WorkerPool(options.jobs) as pool:
+            pool.map(read, paths)
 
     def version(self, path: str) -> FileVersion | None:
         """What the version resource says; None without one."""

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.crew import Crew
 from wheelfix.errors import InputError, WheelfixError
 from wheelfix.failures import failure_of
 from wheelfix.model import ScanReport, canonical
 from wheelfix.options import ScanOptions
 from wheelfix.roots.late import late_index
+from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, replace
 from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
 from wheelfix.verbs.wheel import looking_at
@@ -21,9 +21,9 @@ from wheelfix.verbs.wheel import looking_at
 if TYPE_CHECKING:
     from wheelfix.archive.reader import Archive
     from wheelfix.archive.wheelinfo import WheelInfo
-    from wheelfix.crew import Task
     from wheelfix.loader.places import Distribution, Environment
     from wheelfix.roots.late import Candidates
+    from wheelfix.streams.pool import Task
 
 Progress: TypeAlias = Callable[[int, int], None]
 
@@ -73,10 +73,10 @@ def scan_all(
             return
         index.prepare()
         alone = replace(options, jobs=1)
-        with Crew(options.jobs) as crew:
+        with WorkerPool(options.jobs) as pool:
             running: deque[Task[list[ScanReport | ScanFailure]]] = deque()
             for path in waiting:
-                running.append(crew.begin(functools.partial(_gathered, path, alone, index)))
+                running.append(pool.submit(functools.partial(_gathered, path, alone, index)))
                 if len(running) > 2 * options.jobs:
                     yield from running.popleft().result()
             while running:

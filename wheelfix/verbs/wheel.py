@@ -17,11 +17,11 @@ from wheelfix.archive.hashing import HashedReading, digest_work
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_hashes, check_record, read_record
 from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.crew import Crew
 from wheelfix.errors import InputError
 from wheelfix.loader.places import open_environment, view_of_wheel
 from wheelfix.loader.view import PE_SUFFIXES, Layer
 from wheelfix.pe.image import read_image
+from wheelfix.streams.pool import WorkerPool
 from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from wheelfix.archive.hashing import Digest
     from wheelfix.archive.members import Member
     from wheelfix.archive.record import RecordFault
-    from wheelfix.crew import Task
     from wheelfix.loader.view import FileView, ViewFile
     from wheelfix.model import ImageFacts
     from wheelfix.options import ScanOptions
     from wheelfix.roots.late import Candidates
+    from wheelfix.streams.pool import Task
     from wheelfix.verbs.scan import Progress
 
 
@@ -45,16 +45,16 @@ class RecordIsWrong(Exception):
 
 def examine_wheel(archive: Archive, options: ScanOptions, index: Candidates | None = None) -> Examination:
     """Scan an open wheel."""
-    with Crew(options.jobs) as crew:
-        return Look(archive, options, crew).examine(index)
+    with WorkerPool(options.jobs) as pool:
+        return Look(archive, options, pool).examine(index)
 
 
 @contextlib.contextmanager
 def looking_at(path: Path, options: ScanOptions, progress: Progress | None = None) -> Iterator[tuple[Archive, Look]]:
     """Open a wheel and read it."""
     # The archive is closed before the threads are waited for: one that still reads finds nothing more to read.
-    with Crew(options.jobs) as crew, Archive.open(path, options.limits) as archive:
-        yield archive, Look(archive, options, crew, progress)
+    with WorkerPool(options.jobs) as pool, Archive.open(path, options.limits) as archive:
+        yield archive, Look(archive, options, pool, progress)
 
 
 class Look:
@@ -64,12 +64,12 @@ class Look:
         self,
         archive: Archive,
         options: ScanOptions,
-        crew: Crew,
+        pool: WorkerPool,
         progress: Progress | None = None,
     ) -> None:
         """Read the images."""
         self._archive, self._options, self._progress = archive, options, progress
-        self._images = images = Images(archive, crew, verify=options.verify)
+        self._images = images = Images(archive, pool, verify=options.verify)
         from wheelfix.verbs import examine  # the rules: 0.1 s to import, in which the largest image is inflated
 
         self._rules = examine
@@ -78,9 +78,9 @@ class Look:
         if options.python is not None:
             view = view.over(open_environment(options.python).view)
         others = digest_work(archive, _no_images(view, archive) if options.verify else ())
-        self._hashing = [crew.begin_steps(longest) for longest in itertools.islice(others, 1)]
+        self._hashing = [pool.submit_steps(longest) for longest in itertools.islice(others, 1)]
         finish_images = view.begin_images(images.start)
-        self._hashing += [crew.begin_steps(work) for work in others]
+        self._hashing += [pool.submit_steps(work) for work in others]
         self._view, self._info = view, info
         self._faults = (*check_archive(archive), *info.faults)
         self._record_faults = check_record(archive)
@@ -117,22 +117,22 @@ def _no_images(view: FileView, archive: Archive) -> list[Member]:
 class Images:
     """Reads the images of a wheel; where RECORD is to be verified, it hashes them in the same pass."""
 
-    def __init__(self, archive: Archive, crew: Crew, *, verify: bool) -> None:
+    def __init__(self, archive: Archive, pool: WorkerPool, *, verify: bool) -> None:
         """Start with the largest image, before anything else is known about the wheel: nothing takes longer."""
-        self._archive, self._crew, self._verify = archive, crew, verify
+        self._archive, self._pool, self._verify = archive, pool, verify
         self.digests: dict[int, Digest] = {}
         """The digests of those that were hashed, by ``entry``."""
         self._largest: tuple[str, Task[ImageFacts | None]] | None = None
         images = (member for member in archive.members if member.name.endswith(PE_SUFFIXES))
         first = max(images, key=attrgetter("usize"), default=None)
         if first is not None and archive.find(first.name) == first:  # else a second member has its name
-            self._largest = first.name, crew.begin(lambda: self._read(first))
+            self._largest = first.name, pool.submit(lambda: self._read(first))
 
     def start(self, file: ViewFile) -> Task[ImageFacts | None]:
         """Have a file of a view read."""
         if self._largest is not None and file.layer is Layer.SUBJECT and file.origin == self._largest[0]:
             return self._largest[1]
-        return self._crew.begin(lambda: self._read_file(file))
+        return self._pool.submit(lambda: self._read_file(file))
 
     def _read_file(self, file: ViewFile) -> ImageFacts | None:
         member = self._archive.find(file.origin) if file.layer is Layer.SUBJECT else None

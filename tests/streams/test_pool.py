@@ -1,13 +1,14 @@
-"""Whoever waits for a crew works in it."""
+"""The pool of threads: the caller works too, errors and interrupts reach whoever asks, nothing is left running."""
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
-from wheelfix.crew import Crew
+from wheelfix.streams.pool import Cancelled, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
 
 def test_results_come_in_the_order_of_the_questions() -> None:
     for jobs in (1, 2, 5):
-        with Crew(jobs) as crew:
-            assert crew.each(lambda number: number * number, range(100)) == [number * number for number in range(100)]
+        with WorkerPool(jobs) as pool:
+            assert pool.map(lambda number: number * number, range(100)) == [number * number for number in range(100)]
 
 
 def test_alone_the_caller_does_everything_and_only_when_asked() -> None:
     done = []
-    with Crew(1) as crew:
-        task = crew.begin(lambda: done.append(threading.current_thread()))
+    with WorkerPool(1) as pool:
+        task = pool.submit(lambda: done.append(threading.current_thread()))
         assert not done
         task.result()
     assert done == [threading.current_thread()]
@@ -40,16 +41,16 @@ def test_no_more_are_at_work_than_there_are_jobs() -> None:
         with lock:
             now -= 1
 
-    with Crew(3) as crew:
-        crew.each(work, range(60))
+    with WorkerPool(3) as pool:
+        pool.map(work, range(60))
     assert 1 < most <= 3
 
 
 def test_who_waits_does_other_work_meanwhile() -> None:
     """Two pieces that wait for one another can only both end if the caller takes one of them."""
     meeting = threading.Barrier(2, timeout=10)
-    with Crew(2) as crew:
-        first, second = crew.begin(meeting.wait), crew.begin(meeting.wait)
+    with WorkerPool(2) as pool:
+        first, second = pool.submit(meeting.wait), pool.submit(meeting.wait)
         assert {first.result(), second.result()} == {0, 1}
 
 
@@ -70,9 +71,9 @@ def test_work_in_steps_is_left_when_the_result_is_there() -> None:
         assert helped.wait(10)
         return "wanted"
 
-    with Crew(2) as crew:
-        task = crew.begin(wanted)
-        others = crew.begin_steps(endless())
+    with WorkerPool(2) as pool:
+        task = pool.submit(wanted)
+        others = pool.submit_steps(endless())
         assert task.result() == "wanted"
         assert not others.done
         ended.set()
@@ -85,8 +86,8 @@ def test_an_error_is_for_whoever_wants_the_result(jobs: int) -> None:
     def fail() -> None:
         raise ValueError("no")
 
-    with Crew(jobs) as crew:
-        bad, good = crew.begin(fail), crew.begin(lambda: 7)
+    with WorkerPool(jobs) as pool:
+        bad, good = pool.submit(fail), pool.submit(lambda: 7)
         assert good.result() == 7
         with pytest.raises(ValueError, match="no"):
             bad.result()
@@ -99,9 +100,9 @@ def test_an_interrupt_is_for_the_thread_that_it_hits() -> None:
     later: list[int] = []
 
     def use() -> None:
-        with Crew(1) as crew:
-            crew.begin(interrupted)
-            crew.begin(lambda: later.append(1)).result()
+        with WorkerPool(1) as pool:
+            pool.submit(interrupted)
+            pool.submit(lambda: later.append(1)).result()
 
     with pytest.raises(KeyboardInterrupt):
         use()
@@ -116,9 +117,9 @@ def test_when_something_goes_wrong_nothing_more_is_begun_and_no_thread_is_left()
         go_on.wait(10)
 
     def use() -> None:
-        with Crew(3) as crew:
+        with WorkerPool(3) as pool:
             for number in range(50):
-                crew.begin(lambda number=number: work(number))  # type: ignore[misc]
+                pool.submit(lambda number=number: work(number))  # type: ignore[misc]
             while len(begun) < 2:
                 threading.Event().wait(0.001)
             threading.Timer(0.05, go_on.set).start()
@@ -127,7 +128,7 @@ def test_when_something_goes_wrong_nothing_more_is_begun_and_no_thread_is_left()
     with pytest.raises(LookupError):
         use()
     assert len(begun) == 2
-    assert not [thread for thread in threading.enumerate() if thread.name == "wheelfix-crew"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "wheelfix-worker"]
 
 
 def test_an_interrupt_while_a_thread_is_being_started_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,12 +136,48 @@ def test_an_interrupt_while_a_thread_is_being_started_is_an_interrupt(monkeypatc
         raise KeyboardInterrupt
 
     monkeypatch.setattr(threading.Thread, "start", start)
-    with pytest.raises(KeyboardInterrupt), Crew(2) as crew:
-        crew.begin(lambda: 1)
+    with pytest.raises(KeyboardInterrupt), WorkerPool(2) as pool:
+        pool.submit(lambda: 1)
 
 
-def test_a_worker_that_waits_helps_however_many_there_are() -> None:
-    """Or all of them could wait for what nobody does."""
-    with Crew(2) as crew:
-        inner = [crew.begin(lambda: crew.begin(lambda: 1).result()) for _ in range(4)]
+def test_a_worker_that_waits_runs_what_is_pending() -> None:
+    """Or all of them could wait for what no thread is left to do."""
+    with WorkerPool(2) as pool:
+        inner = [pool.submit(lambda: pool.submit(lambda: 1).result()) for _ in range(4)]
         assert [task.result() for task in inner] == [1] * 4
+
+
+def test_in_the_background_the_caller_only_waits() -> None:
+    with WorkerPool(2, background=True) as pool:
+        workers = set(pool.map(lambda _: threading.current_thread(), range(50)))
+    assert threading.main_thread() not in workers
+    assert 1 <= len(workers) <= 2
+
+
+def test_what_a_closed_pool_did_not_run_is_cancelled() -> None:
+    started, go_on = threading.Event(), threading.Event()
+
+    def hold() -> Generator[None, None, str]:
+        started.set()
+        go_on.wait(10)
+        yield
+        return "the end"
+
+    pool = WorkerPool(1, background=True)
+    running, pending = pool.submit_steps(hold()), pool.submit(lambda: "pending")
+    assert started.wait(10)
+    threading.Timer(0.05, go_on.set).start()
+    pool.close(cancel=True)
+    for task in (running, pending):
+        with pytest.raises(Cancelled):
+            task.result()
+    pool.close()
+
+
+def test_without_cancelling_what_is_pending_is_done() -> None:
+    done: list[int] = []
+    pool = WorkerPool(1, background=True)
+    for number in range(20):
+        pool.submit(functools.partial(done.append, number))
+    pool.close()
+    assert done == list(range(20))

@@ -1,18 +1,18 @@
-"""A step is undisturbed from the moment its frame is there to the moment it is gone, with all that it calls."""
+"""Interrupts wait from the moment a marked function's frame exists until it is gone, with all that it calls."""
 
 from __future__ import annotations
 
 import sys
 import threading
 
-from wheelfix.shield import is_undisturbed, undisturbed
+from wheelfix.streams.interrupts import defer_interrupts, defers_interrupts
 
 
 def asked() -> bool:
-    return is_undisturbed(sys._getframe())
+    return defers_interrupts(sys._getframe())
 
 
-@undisturbed
+@defer_interrupts
 def step() -> bool:
     return asked()
 
@@ -20,11 +20,11 @@ def step() -> bool:
 def test_what_a_step_calls_belongs_to_it() -> None:
     assert step()
     assert not asked()
-    assert not is_undisturbed(None)
+    assert not defers_interrupts(None)
 
 
 def test_a_step_that_fails_is_over() -> None:
-    @undisturbed
+    @defer_interrupts
     def failing() -> None:
         raise OSError("disk")
 
@@ -37,7 +37,7 @@ def test_a_step_that_fails_is_over() -> None:
 def test_steps_of_other_threads_hold_nothing_back() -> None:
     inside, leave = threading.Event(), threading.Event()
 
-    @undisturbed
+    @defer_interrupts
     def waiting() -> None:
         inside.set()
         leave.wait(10)

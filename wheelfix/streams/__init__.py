@@ -1,0 +1,1 @@
+"""Threads and interrupts: what every room that reads or writes bytes builds on."""
