@@ -148,8 +148,8 @@ def test_a_plain_archive_is_copied_in_runs_with_the_same_result(tmp_path: Path, 
     for plain in (True, False):
         with Archive.open(source) as archive:
             assert check_archive(archive) == ()
-            assert archive.plain
-            archive.plain = plain
+            assert archive.is_regular
+            archive.is_regular = plain
             gone = frozenset(member for member in archive.members if member.name in dropped)
             edition = Edition(DIST_INFO, drop=gone, add=(NewMember("pkg/new.dll", data=TEXT),), rows=own_rows(source))
             target = tmp_path / str(plain) / source.name
@@ -166,9 +166,8 @@ def test_no_odd_archive_is_plain(tmp_path: Path, key: str) -> None:
     try:
         with Archive.open(path) as archive:
             faults = check_archive(archive)
-            assert archive.plain is not None
-            assert not (archive.plain and faults)
-            assert CASES[key].kind in {"", "damaged"} or not archive.plain  # damage is in the data
+            assert not (archive.is_regular and faults)
+            assert CASES[key].kind in {"", "damaged"} or not archive.is_regular  # damage is in the data
     except WheelfixError:
         assert CASES[key].kind == "error"
 
@@ -181,7 +180,7 @@ def test_a_header_that_reaches_into_the_data_is_a_fault(tmp_path: Path) -> None:
     path.write_bytes(data)
     with Archive.open(path) as archive:
         assert "overlap" in {fault.kind for fault in check_archive(archive)}
-        assert not archive.plain
+        assert not archive.is_regular
 
 
 def test_dist_info_is_put_last_and_signatures_go(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 Old members whose headers are in order are copied in runs, header and data together, so that ten thousand unchanged
 members cost one call to the kernel. Only a header that must change is written anew. Of an archive that is plain
-throughout (:attr:`Archive.plain`) the entries of the directory are taken over in runs as well.
+throughout (:attr:`Archive.is_regular`) the entries of the directory are taken over in runs as well.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Assembly:
 
     def copy_members(self, source: Archive, members: Sequence[Member], rename: Mapping[str, str]) -> None:
         """Append old members, given in the order of the file, under their new names, as the bytes they are."""
-        if source.plain and not rename and self._out.position + source.size < MAX32:
+        if not rename and self._out.position + source.size < MAX32 and source.is_regular:
             self._copy_plain(source, members)
         else:
             self._copy_one_by_one(source, members, rename)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.directory import CENTRAL, MAX32
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList
-from wheelfix.archive.local import UNICODE_PATH, ZIP64, Local, extra_fields, headers_are_plain, read_locals
+from wheelfix.archive.local import UNICODE_PATH, ZIP64, Local, extra_fields, read_locals
 from wheelfix.archive.members import DESCRIPTOR, ENCRYPTED
 
 if TYPE_CHECKING:
@@ -30,9 +30,8 @@ def check_archive(archive: Archive) -> tuple[ArchiveFault, ...]:
 
 def header_faults(archive: Archive) -> tuple[ArchiveFault, ...]:
     """Return the faults that need the local headers: mismatches, hidden data, odd extra fields, ratios."""
-    archive.plain = headers_are_plain(archive)
     faults = FaultList()
-    if not archive.plain:
+    if not archive.is_regular:
         _look_at_each(archive, faults)
     total = sum(map(attrgetter("usize"), archive.members))
     if total > _PYPI_RATIO_FROM and total > archive.size * _PYPI_RATIO:

@@ -17,6 +17,7 @@ from wheelfix.archive import codec
 from wheelfix.archive.directory import LOCAL, locate
 from wheelfix.archive.faults import PYPI, UV, ArchiveFault
 from wheelfix.archive.inspection import Inspection
+from wheelfix.archive.local import headers_are_regular
 from wheelfix.archive.members import Limits, Member, parse_directory, too_much
 from wheelfix.errors import EnvironmentFailure, InputError
 
@@ -55,9 +56,6 @@ class Archive:
         """The bytes of the central directory."""
         self.directory_at = 0
         """Where the central directory begins in the file."""
-        self.plain: bool | None = None
-        """Whether nothing at all is irregular: one member after the other, headers as the directory says, no extra
-        fields. None as long as nobody has looked at the headers."""
         self._index: dict[str, Member] = {}
         self._refused: dict[int, str] = {}
 
@@ -121,6 +119,12 @@ class Archive:
         """What is irregular, by what the directory tells; names are looked at when somebody asks."""
         self._inspection.examine_names(self.members, self._index, self._known)
         return self._inspection.faults.result()
+
+    @functools.cached_property
+    def is_regular(self) -> bool:
+        """Whether nothing at all is irregular: one member after the other, headers as the directory says, no extra
+        fields. Every header is read to tell."""
+        return not self.faults and headers_are_regular(self.read_at, self.directory, self.directory_at, self.members)
 
     # ------------------------------------------------------------------------------------------------ reading
 

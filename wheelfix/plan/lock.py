@@ -97,9 +97,6 @@ def check_lock(plan: Plan, archive: Archive, where: str) -> WheelInfo:
     digest = hashlib.sha256(archive.directory).hexdigest()
     if archive.size != plan.wheel.size or digest != plan.wheel.directory_sha256:
         raise _another_wheel(archive, where, "its size or its directory differs")
-    # Seen when it was locked, and believed as far as the directory bears it out; the headers are read back in any case.
-    offsets = [member.header_offset for member in archive.members]
-    archive.plain = (plan.wheel.plain and not archive.faults and offsets == sorted(offsets)) or None
     return WheelInfo.from_archive(archive)
 
 

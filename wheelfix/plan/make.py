@@ -92,9 +92,7 @@ def reference(archive: Archive | None, before: Examination, *, seal: bool = Fals
         return WheelRef(identity.path, identity.name, identity.version, 0, "")
     digest = hashlib.sha256(archive.directory).hexdigest()
     whole = sha256_of(archive) if seal else ""
-    return WheelRef(
-        str(archive.path), identity.name, identity.version, archive.size, digest, whole, bool(archive.plain)
-    )
+    return WheelRef(str(archive.path), identity.name, identity.version, archive.size, digest, whole, archive.is_regular)
 
 
 def output_name(name: str, build_tag: str | None) -> str:

@@ -125,7 +125,7 @@ class WheelRef:
     sha256: str = ""
     """Digest of the whole file, for a lock; empty when none was asked for."""
     plain: bool = False
-    """Whether the archive is regular in every respect, so that its members can be copied without a look at each."""
+    """Whether the archive is regular in every respect; for readers, a replay looks itself."""
 
 
 @dataclass(frozen=True, slots=True)
