@@ -18,7 +18,7 @@ from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.model import Edge, EdgeKind, InView, LoadEvent, LoadOutcome, Resolution
 from wheelfix.report.look import Look
 from wheelfix.report.text import render_scan, render_summary
-from wheelfix.report.text.canvas import Canvas, wrapped
+from wheelfix.report.text.canvas import STYLES, Canvas, wrapped
 
 ASCII = Look(80, colour=False, unicode=False)
 UNICODE = Look(80, colour=False, unicode=True)
@@ -104,24 +104,33 @@ def test_summary_of_many():
     check_golden("summary.ascii.txt", render_summary([clean_wheel(), broken_torch()], 1, ASCII))
 
 
-@given(st.text("ab c-/", max_size=120), st.integers(20, 40))
-def test_plain_text_is_wrapped_as_rich_wraps_it(text, room):
+@given(st.text("ab c-/日é→", max_size=120), st.integers(20, 40))
+def test_text_is_wrapped_as_rich_wraps_it(text, room):
     console = Console(width=200, file=io.StringIO())
     rows = [row.plain.rstrip() for row in Text(text).wrap(console, room, overflow="fold")]
-    mine = wrapped(text, room)
+    mine = [text[start:end] for start, end in wrapped(text, room)]
     assert mine == (rows if text.strip() else [""])
 
 
-@pytest.mark.parametrize("width", [40, 72])
-def test_a_canvas_without_colour_says_the_same_with_and_without_rich(width, monkeypatch):
-    def draw():
-        canvas = Canvas(Look(width=width))
-        canvas.paragraph("some words, too long for one line of the sheet, and a/path/that/is/longer/than/all", indent=2)
-        canvas.paragraph(("styled", "bad"), " and not styled, again longer than one line", indent=4, lead="hint: ")
-        rows = [("a", "b", "the last column is wrapped in the room that is left"), ("longer", "c", "short")]
-        canvas.table(rows, indent=2)
-        return canvas.text()
+WORDS = st.text("ab c-/日→", max_size=40)
+SPANS = st.one_of(WORDS, st.tuples(WORDS, st.sampled_from([*STYLES])))
 
-    without = draw()
-    monkeypatch.setattr(Canvas, "_unstyled", lambda *_: None)
-    assert draw() == without
+
+@given(st.lists(SPANS, max_size=5), st.integers(30, 90))
+def test_colour_never_moves_a_word(spans, width):
+    drawn = []
+    for colour in (False, True):
+        canvas = Canvas(Look(width=width, unicode=True, colour=colour))
+        canvas.line(*spans, indent=2)
+        canvas.paragraph(*spans, indent=4, lead=("hint: ", "note"))
+        canvas.table([spans, spans] if spans else [])
+        canvas.ends("left", spans[0] if spans else "right")
+        drawn.append(canvas.text())
+    bare = "".join(f"{line.rstrip()}\n" for line in re.sub(r"\x1b\[[0-9;]*m", "", drawn[1]).splitlines())
+    assert bare == drawn[0]
+
+
+def test_styles_are_what_terminals_know():
+    canvas = Canvas(Look(colour=True))
+    canvas.line(("gone", "bad"), " and ", ("known", "name"))
+    assert canvas.text() == "\x1b[1;31mgone\x1b[0m and \x1b[1mknown\x1b[0m\n"

@@ -1,7 +1,6 @@
-"""Reports for people: a report and a look in, text out. Only this folder knows rich."""
+"""Reports for people: a report and a look in, text out. Only this folder imports rich."""
 
-from wheelfix.report.text.canvas import prepare
 from wheelfix.report.text.pages import render_page, render_rules
 from wheelfix.report.text.scan import render_scan, render_summary
 
-__all__ = ["prepare", "render_page", "render_rules", "render_scan", "render_summary"]
+__all__ = ["render_page", "render_rules", "render_scan", "render_summary"]

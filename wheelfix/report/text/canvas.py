@@ -1,36 +1,33 @@
-"""A sheet to write lines, paragraphs and tables on: the one module that imports rich."""
+"""A sheet to write lines, paragraphs and tables on: the one module that imports rich, for the width of characters."""
 
 from __future__ import annotations
 
-import functools
-import importlib
-import io
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.report.words import legible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rich.console import Console
-    from rich.text import Text
+    from collections.abc import Iterable, Iterator, Sequence
 
     from wheelfix.report.look import Look
 
 Span: TypeAlias = "str | tuple[str, str]"
 """A piece of text, with the name of a style or without."""
+Styled: TypeAlias = "list[tuple[str, str]]"
+"""Pieces of text as they can be shown, each with what a terminal is sent for its style, or nothing."""
 
 STYLES = {
-    "bad": "bold red",
-    "warn": "bold yellow",
-    "good": "bold green",
-    "note": "cyan",
-    "dim": "dim",
-    "name": "bold",
-    "head": "bold underline",
-    "code": "magenta",
+    "bad": "1;31",
+    "warn": "1;33",
+    "good": "1;32",
+    "note": "36",
+    "dim": "2",
+    "name": "1",
+    "head": "1;4",
+    "code": "35",
 }
+"""What a terminal is sent for a style: bold is 1, dim 2, underlined 4; colours begin at 30."""
 
 _ASCII = str.maketrans(
     {
@@ -41,36 +38,42 @@ _ASCII = str.maketrans(
 )  # fmt: skip
 
 
-class _Sheet(io.StringIO):
-    """Tells rich which characters it may draw with."""
+def cells(text: str) -> int:
+    """Return how many cells of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # its tables, for texts that need them
 
-    def __init__(self, encoding: str) -> None:
-        super().__init__()
-        self._encoding = encoding
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]  # StringIO has none
-        return self._encoding
+    return cell_len(text)
 
 
-def wrapped(text: str, room: int) -> list[str]:
-    """Return the lines of a plain text, broken at blanks; a word that is longer than a line begins one and is cut."""
-    lines, line = list[str](), ""
-    for word in re.findall(r"\s*\S+\s*", text):
-        length = len(word.rstrip())
-        if len(line) + length <= room:
-            line += word
+def wrapped(text: str, room: int) -> list[tuple[int, int]]:
+    """Return where each line of a text begins and ends, broken at blanks; a word longer than a line is cut."""
+    starts, used = [0], 0
+    for word in re.finditer(r"\s*\S+\s*", text):
+        length = cells(word[0].rstrip())
+        if used + length <= room:
+            used += cells(word[0])
             continue
-        lines += [line] if line else []
-        *full, line = [word[at : at + room] for at in range(0, len(word), room)] if length > room else [word]
-        lines += full
-    return [one.rstrip() for one in (*lines, line)]
+        if word.start():
+            starts.append(word.start())
+        used = cells(word[0])
+        if length > room:
+            starts += (word.start() + cut for cut in _cuts(word[0], room))
+            used = cells(text[starts[-1] : word.end()])
+    ends = [*starts[1:], len(text)]
+    return [(start, start + len(text[start:end].rstrip())) for start, end in zip(starts, ends, strict=True)]
 
 
-def prepare() -> None:
-    """Import rich now, because there is time; else it is imported when a text first needs it."""
-    importlib.import_module("rich.console")
-    importlib.import_module("rich.text")
+def _cuts(word: str, room: int) -> Iterator[int]:
+    """Give the places at which a word is cut so that each part fits."""
+    used = 0
+    for at, char in enumerate(word):
+        width = cells(char)
+        if used + width > room:
+            yield at
+            used = 0
+        used += width
 
 
 class Canvas:
@@ -78,126 +81,80 @@ class Canvas:
 
     def __init__(self, look: Look) -> None:
         self.look = look
-        self._sheet = _Sheet("utf-8" if look.unicode else "ascii")
-
-    @functools.cached_property
-    def _console(self) -> Console:
-        from rich.console import Console  # 50 ms that a short plain answer need not pay
-
-        return Console(
-            file=self._sheet,
-            width=self.look.width,
-            force_terminal=self.look.colour,
-            color_system="standard" if self.look.colour else None,
-            no_color=not self.look.colour,
-            highlight=False,
-            markup=False,
-            emoji=False,
-            legacy_windows=False,
-            _environ={},  # the look decides, not the process
-        )
+        self._lines: list[str] = []
 
     def text(self) -> str:
         """Return what was written, without blanks at line ends."""
-        lines = self._sheet.getvalue().split("\n")
-        return "\n".join(line.rstrip() for line in lines)
+        return "".join(f"{line.rstrip()}\n" for line in self._lines)
 
     def blank(self) -> None:
         """Write an empty line."""
-        self._sheet.write("\n")
+        self._lines.append("")
 
     def line(self, *spans: Span, indent: int = 0) -> None:
         """Write one line that is never broken: names, paths and error lines must stay searchable."""
-        plain = self._unstyled(spans)
-        if plain is not None:
-            self._sheet.write(f"{' ' * indent}{plain}\n")
-            return
-        self._console.print(self._styled((" " * indent, *spans)), soft_wrap=True)
+        self._write(" " * indent, self._shown(spans))
 
     def paragraph(self, *spans: Span, indent: int = 0, lead: Span = "") -> None:
         """Write text wrapped to the width, indented; ``lead`` stands before the first line, as in ``hint: …``."""
-        plain, bare = self._unstyled(spans), self._unstyled((lead,))
-        if plain is not None and bare is not None:
-            begin = " " * indent + bare
-            for number, text in enumerate(wrapped(plain, max(20, self.look.width - len(begin)))):
-                self._sheet.write(f"{begin if number == 0 else ' ' * len(begin)}{text}\n")
-            return
-        from rich.text import Text
-
-        first = self._styled((" " * indent, lead))
-        hang = first.cell_len
-        room = max(20, self.look.width - hang)
-        for number, row in enumerate(self._styled(spans).wrap(self._console, room, overflow="fold")):
-            row.rstrip()
-            start = first if number == 0 else Text(" " * hang)
-            self._console.print(start + row, soft_wrap=True)
+        first = self._shown((" " * indent, lead))
+        self._write_wrapped(first, _width(first), self._shown(spans))
 
     def ends(self, left: Span, right: Span) -> None:
         """Write two texts at both ends of one line; on two lines where they do not fit."""
-        first, last = self._unstyled((left,)), self._unstyled((right,))
-        if first is not None and last is not None:
-            if len(first) + len(last) >= self.look.width:
-                self._sheet.write(first + "\n")
-                first = ""
-            self._sheet.write(f"{first}{last:>{self.look.width - len(first)}}\n")
-            return
-        from rich.text import Text
-
-        start, end = self._styled((left,)), self._styled((right,))
-        gap = self.look.width - start.cell_len - end.cell_len
+        start, end = self._shown((left,)), self._shown((right,))
+        gap = self.look.width - _width(start) - _width(end)
         if gap < 1:
-            self.line(left)
-            start, gap = Text(), self.look.width - end.cell_len
-        self._console.print(start + Text(" " * gap) + end, soft_wrap=True)
+            self._write("", start)
+            start, gap = [], self.look.width - _width(end)
+        self._write("", [*start, (" " * gap, ""), *end])
 
     def table(self, rows: Sequence[Sequence[Span]], *, indent: int = 0, gap: int = 2) -> None:
         """Write rows in columns; the last column is wrapped in the room that is left."""
         if not rows:
             return
-        plain = [[self._unstyled((cell,)) for cell in row] for row in rows]
-        if all(cell is not None for row in plain for cell in row):
-            self._plain_table([[cell or "" for cell in row] for row in plain], indent, gap)
-            return
-        from rich.text import Text
-
-        cells = [[self._styled((cell,)) for cell in row] for row in rows]
-        widths = [max(row[column].cell_len for row in cells) for column in range(len(cells[0]) - 1)]
+        shown = [[self._shown((cell,)) for cell in row] for row in rows]
+        widths = [max(_width(row[column]) for row in shown) for column in range(len(shown[0]) - 1)]
         before = indent + sum(width + gap for width in widths)
-        room = max(20, self.look.width - before)
-        for row in cells:
-            head = Text(" " * indent)
+        for row in shown:
+            head: Styled = [(" " * indent, "")]
             for cell, width in zip(row, widths, strict=False):
-                head = head + cell + Text(" " * (width - cell.cell_len + gap))
-            wrapped = list(row[-1].wrap(self._console, room, overflow="fold")) or [Text()]
-            for number, part in enumerate(wrapped):
-                part.rstrip()
-                self._console.print((head if number == 0 else Text(" " * before)) + part, soft_wrap=True)
-
-    def _plain_table(self, rows: Sequence[Sequence[str]], indent: int, gap: int) -> None:
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-        before = indent + sum(width + gap for width in widths)
-        for row in rows:
-            head = " " * indent + "".join(f"{cell:<{width + gap}}" for cell, width in zip(row, widths, strict=False))
-            for number, part in enumerate(wrapped(row[-1], max(20, self.look.width - before))):
-                self._sheet.write(f"{head if number == 0 else ' ' * before}{part}\n")
+                head += [*cell, (" " * (width - _width(cell) + gap), "")]
+            self._write_wrapped(head, before, row[-1])
 
     def plain(self, text: str) -> str:
         """Return the text as this canvas can show it, on one line, with control characters made visible."""
         visible = legible(text)
         return visible if self.look.unicode else visible.translate(_ASCII)
 
-    def _unstyled(self, spans: Iterable[Span]) -> str | None:
-        """Return the text where it needs nothing of rich: no colour, and every character one cell wide."""
-        if self.look.colour:
-            return None
-        text = "".join(self.plain(span if isinstance(span, str) else span[0]) for span in spans)
-        return text if text.isascii() and "\n" not in text else None
+    def _shown(self, spans: Iterable[Span]) -> Styled:
+        """Return spans as this canvas can show them."""
+        pairs = (span if isinstance(span, tuple) else (span, "") for span in spans)
+        return [(self.plain(text), STYLES[style] if style else "") for text, style in pairs if text]
 
-    def _styled(self, spans: Iterable[Span]) -> Text:
-        from rich.text import Text
+    def _write_wrapped(self, head: Styled, before: int, body: Styled) -> None:
+        """Write a head and behind it a text in as many lines as it takes, which all begin at the same column."""
+        text = "".join(text for text, _ in body)
+        for start, end in wrapped(text, max(20, self.look.width - before)):
+            self._write("", [*head, *_part(body, start, end)])
+            head = [(" " * before, "")]
 
-        text = Text()
-        for span in spans:
-            content, style = span if isinstance(span, tuple) else (span, "")
-            text.append(self.plain(content), STYLES.get(style, style) or None)
-        return text
+    def _write(self, before: str, spans: Styled) -> None:
+        self._lines.append(before + "".join(self._coloured(text, style) for text, style in spans))
+
+    def _coloured(self, text: str, style: str) -> str:
+        return f"\x1b[{style}m{text}\x1b[0m" if style and self.look.colour else text
+
+
+def _width(spans: Styled) -> int:
+    return sum(cells(text) for text, _ in spans)
+
+
+def _part(spans: Styled, start: int, end: int) -> Iterator[tuple[str, str]]:
+    """Give what lies between two places of a text."""
+    at = 0
+    for text, style in spans:
+        part = text[max(start - at, 0) : max(end - at, 0)]
+        if part:
+            yield part, style
+        at += len(text)
