@@ -13,6 +13,7 @@ import gc
 import importlib
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import wheelfix
@@ -241,6 +242,7 @@ def entry() -> None:
     gc.set_threshold(200_000, 50, 50)
     # Threads that unpack need the interpreter only between two pieces, and then at once.
     sys.setswitchinterval(0.00001)
+    warnings.simplefilter("ignore")  # of Python, about code that others wrote and we only read
     code = main(last=True)
     atexit._run_exitfuncs()  # temporary folders are removed there
     for stream in (sys.stdout, sys.stderr):

@@ -7,6 +7,7 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codebudget import CodeBudget, budget_of
 from wheelfix.loader.packages import SOURCE_LIMIT
 from wheelfix.loader.pathcode import WORDS
 from wheelfix.loader.view import Layer
@@ -63,17 +64,16 @@ def names_in_code(view: FileView) -> CodeNames:
         data = view.source(file.path).read_at(0, file.size)
         loading = any(word in data for word in _LOADING)
         if loading or b".dll" in data.lower():
-            texts = [fold(text) for text in _strings(data)]
+            texts = [fold(text) for text in _strings(data.decode("utf-8", "replace"), file.path, budget_of(view))]
             whole.update(text for text in texts if ".dll" in text)
             parts.update(_last(text) for text in texts if loading)
     return CodeNames(frozenset(whole), frozenset(parts) - {""})
 
 
-def _strings(data: bytes) -> Iterator[str]:
-    try:
-        tree = ast.parse(data)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        yield data.decode("utf-8", "replace")  # what cannot be parsed is one long string
+def _strings(source: str, path: str, budget: CodeBudget) -> Iterator[str]:
+    tree = budget.parse(source, path)
+    if tree is None:
+        yield source  # what cannot be parsed is one long string
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):

@@ -9,6 +9,7 @@ import ast
 import posixpath
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codebudget import CodeBudget, OutOfBudget
 from wheelfix.loader.pathvalue import SITE_PACKAGES, called
 
 if TYPE_CHECKING:
@@ -21,26 +22,38 @@ _CAUGHT = frozenset(
 """What a failed load raises, and what that is a kind of."""
 
 
-def read_imports(source: str, path: str) -> Mapping[str, bool]:
-    """The modules that a file at ``path`` in the view imports, and whether it catches the failure wherever it does."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+def read_imports(source: str, path: str, budget: CodeBudget | None = None) -> Mapping[str, bool]:
+    """The modules that a file at ``path`` in the view imports, and whether it catches the failure wherever it does.
+
+    None if the file cannot be read or takes too much work; that is noted in the budget.
+    """
+    budget = budget or CodeBudget()
+    tree = budget.parse(source, path)
+    if tree is None:
         return {}
     package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
     found: dict[str, bool] = {}
-    for name, guarded in _imports(tree.body, package):
-        found[name] = guarded and found.get(name, True)
+    try:
+        for name, guarded in _imports(tree.body, package, budget):
+            budget.text(len(name))
+            found[name] = guarded and found.get(name, True)
+    except OutOfBudget as error:
+        budget.give_up(path, str(error))
+        return {}
     return found
 
 
-def goes_on(node: ast.Try) -> bool:
+def goes_on(node: ast.Try, budget: CodeBudget) -> bool:
     """Whether a ``try`` catches a failed load and does not raise anew."""
-    return any(
-        (handler.type is None or _is_caught(handler.type))
-        and not any(isinstance(part, ast.Raise) for part in ast.walk(handler))
-        for handler in node.handlers
-    )
+    for handler in node.handlers:
+        if handler.type is None or _is_caught(handler.type):
+            raises = False
+            for part in ast.walk(handler):
+                budget.step()  # handlers within handlers are passed once for each
+                raises = raises or isinstance(part, ast.Raise)
+            if not raises:
+                return True
+    return False
 
 
 def suppresses(node: ast.With) -> bool:
@@ -56,11 +69,12 @@ def _is_caught(node: ast.expr) -> bool:
     return name in _CAUGHT
 
 
-def _imports(statements: list[ast.stmt], package: str) -> Iterator[tuple[str, bool]]:
+def _imports(statements: list[ast.stmt], package: str, budget: CodeBudget) -> Iterator[tuple[str, bool]]:
     """Names of imported modules, with whether a statement around the import catches its failure."""
     pending = [(statement, False) for statement in reversed(statements)]
     while pending:
         node, guarded = pending.pop()
+        budget.step()
         if isinstance(node, ast.Import):
             yield from ((alias.name, guarded) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -68,11 +82,13 @@ def _imports(statements: list[ast.stmt], package: str) -> Iterator[tuple[str, bo
         elif isinstance(node, ast.Assign | ast.Expr | ast.Return):
             yield from ((name, guarded) for name in imported_by_call(node.value))
         elif isinstance(node, ast.Try):
-            pending += [(inner, guarded or goes_on(node)) for inner in node.body]
+            caught = guarded or goes_on(node, budget)
+            pending += [(inner, caught) for inner in node.body]
             outside = [*node.orelse, *node.finalbody, *(line for handler in node.handlers for line in handler.body)]
             pending += [(inner, guarded) for inner in outside]
         elif isinstance(node, ast.With):
-            pending += [(inner, guarded or suppresses(node)) for inner in node.body]
+            suppressed = guarded or suppresses(node)
+            pending += [(inner, suppressed) for inner in node.body]
         else:
             blocks = (getattr(node, "body", []), getattr(node, "orelse", []))
             pending += [(inner, guarded) for block in blocks for inner in block]

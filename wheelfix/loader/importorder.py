@@ -11,6 +11,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codebudget import OutOfBudget, budget_of
 from wheelfix.loader.importcode import imported_by_call, imported_from, read_imports
 from wheelfix.loader.pathvalue import SITE_PACKAGES, Values
 from wheelfix.loader.view import Layer, base_name, parent
@@ -142,7 +143,8 @@ class ImportOrder:
         for path, source in sources:
             if len(source) <= MAX_FILE and self._budget > 0:
                 self._budget -= len(source)
-                found = frozenset(names[name] for name in read_imports(source, path).keys() & names.keys())
+                imports = read_imports(source, path, budget_of(self.view))
+                found = frozenset(names[name] for name in imports.keys() & names.keys())
                 if found:
                     yield path, found
 
@@ -200,12 +202,15 @@ class ImportOrder:
         return self._parsed[path]
 
     def _read(self, path: str, source: str) -> _Code:
-        try:
-            tree = ast.parse(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        budget = budget_of(self.view)
+        tree = budget.parse(source, path)
+        if tree is None:
             return _Code(complete=False)
         package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
-        statements = tuple(_executed(tree, package, Values(path, tree)))
+        try:
+            statements = tuple(_executed(tree, package, Values(path, tree, budget)))
+        except (OutOfBudget, RecursionError):
+            return _Code(complete=False)
         complete = not _DYNAMIC.search(source) and not any(map(self._is_unknown, statements))
         return _Code(statements, complete)
 
@@ -230,6 +235,7 @@ def _executed(tree: ast.Module, package: str, values: Values) -> Iterator[_State
     pending: list[tuple[ast.stmt, bool]] = [(node, True) for node in reversed(tree.body)]
     while pending:
         node, certain = pending.pop()
+        values.budget.step()
         if isinstance(node, ast.Import):
             yield from (_Statement((alias.name,), certain) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -6,10 +6,11 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codebudget import budget_of
 from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.pathcode import WORDS, read_path_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
-from wheelfix.model import Image, LoadEvent, fold
+from wheelfix.model import Image, LoadEvent, dll_key, fold
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -19,9 +20,13 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
 
 _ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3)?(?:-[a-z0-9_]+)?\.pyd$", re.IGNORECASE)
+_PATTERN = re.compile(r"[*?\[]")
 _DEBUG = re.compile(r"_d(\.[^/]*)?\.pyd$", re.IGNORECASE)
 SOURCE_LIMIT = 1 << 20
-"""Python files above this size are data, not loading code."""
+"""Python files above this size are not parsed."""
+SEARCH_LIMIT = 16 << 20
+"""Python files above this size are not even searched."""
+FEW_WORDS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ def package_loads(view: FileView, profile: Profile) -> PackageLoads:
 
 
 def _file_loads(view: FileView, profile: Profile, path: str, source: str) -> FileLoads:
-    code = read_path_code(source, path)
+    code = read_path_code(source, path, budget_of(view))
     named: dict[str, None] = {}
     loaded: dict[str, LoadEvent] = {}
     for target in code.loaded:
@@ -88,7 +93,7 @@ def declared_folders(view: FileView) -> tuple[str, ...]:
     """Every folder that the package's code adds to the DLL search, also one in which there is no file yet."""
     found: dict[str, None] = {}
     for path, source in python_code(view, (b"add_dll_directory",)):
-        found.update(dict.fromkeys(read_path_code(source, path).added))
+        found.update(dict.fromkeys(read_path_code(source, path, budget_of(view)).added))
     return tuple(folder for folder in found if folder.startswith(f"{SITE_PACKAGES}/"))
 
 
@@ -102,7 +107,7 @@ def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:
     words = tuple({module.rpartition(".")[2].encode() for module in wanted})
     for path, source in python_code(view, words) if words else ():
         if "/tests/" not in path:
-            for module, guarded in read_imports(source, path).items():
+            for module, guarded in read_imports(source, path, budget_of(view)).items():
                 if module in wanted:
                     found[module] = guarded and found.get(module, True)
     return frozenset(module for module, guarded in found.items() if guarded)
@@ -133,12 +138,29 @@ def module_name(path: str) -> str:
 
 def python_code(view: FileView, words: tuple[bytes, ...]) -> Iterator[tuple[str, str]]:
     """The Python files of the subject in which one of some words occurs."""
+    budget = budget_of(view)
     for file in view.files:
-        if file.layer is Layer.ENVIRONMENT or not file.path.endswith(".py") or file.size > SOURCE_LIMIT:
+        if file.layer is Layer.ENVIRONMENT or not file.path.endswith(".py"):
+            continue
+        if file.size > SEARCH_LIMIT or not budget.search(file.path, file.size):
+            budget.give_up(file.path, "it is too large")
             continue
         data = view.source(file.path).read_at(0, file.size)
-        if any(word in data for word in words):
+        if not _has_word(data, words):
+            continue
+        if file.size > SOURCE_LIMIT:
+            budget.give_up(file.path, "it is too large")
+            if words == WORDS:
+                budget.loading.add(file.path)
+        else:
             yield file.path, data.decode("utf-8", "replace")
+
+
+def _has_word(data: bytes, words: tuple[bytes, ...]) -> bool:
+    """Whether one of some words is in a text; many words are looked up in one pass."""
+    if len(words) <= FEW_WORDS:
+        return any(word in data for word in words)
+    return not frozenset(words).isdisjoint(re.findall(rb"[\w\x80-\xff]+", data))
 
 
 def _files_meant(view: FileView, target: str, code: str) -> tuple[str, ...]:
@@ -146,9 +168,9 @@ def _files_meant(view: FileView, target: str, code: str) -> tuple[str, ...]:
     folder, name = parent(target), base_name(target)
     if not name.lower().endswith((".dll", ".pyd", "*")):
         name += ".dll"
-    if folder:
+    if folder and _PATTERN.search(name):
         return tuple(path for path in view.in_folder(folder) if fnmatch.fnmatchcase(fold(base_name(path)), fold(name)))
-    beside = view.find(parent(code), name)
+    beside = view.find(folder or parent(code), name)
     return (beside,) if beside else ()
 
 
@@ -156,8 +178,8 @@ def _for_this_processor(view: FileView, path: str, profile: Profile) -> str:
     """The file itself, or its namesake for the target's processor: code chooses, in ways that we cannot follow."""
     image = view.image(path)
     if isinstance(image, Image) and image.machine is not profile.machine:
-        for other in view.image_paths:
-            twin = view.image(other) if fold(base_name(other)) == fold(base_name(path)) else None
+        for other in view.named(dll_key(base_name(path))):
+            twin = view.image(other)
             if isinstance(twin, Image) and twin.machine is profile.machine:
                 return other
     return path
@@ -166,9 +188,12 @@ def _for_this_processor(view: FileView, path: str, profile: Profile) -> str:
 def _listed_loads(view: FileView) -> Iterator[FileLoads]:
     """DLLs that the code which delvewheel patched loads one by one, as a ``.load-order-…`` file lists them."""
     lists = [file.path for file in view.files if base_name(file.path).startswith(".load-order-")]
+    patched: dict[str, list[str]] = {}
+    for code, source in python_code(view, (b".load-order-",)) if lists else ():
+        for name in dict.fromkeys(re.findall(r"\.load-order-[^'\"\s]+", source)):
+            patched.setdefault(name, []).append(code)
     for path in lists:
         if view.layer(path) is not Layer.ENVIRONMENT:
             found = (view.find(parent(path), name) for name in (view.read_text(path) or "").split())
             events = tuple(LoadEvent(file, "code") for file in found if file)
-            patched = [code for code, _ in python_code(view, (base_name(path).encode(),))]
-            yield from (FileLoads(code, events=events) for code in patched or [path])
+            yield from (FileLoads(code, events=events) for code in patched.get(base_name(path), [path]))

@@ -10,6 +10,7 @@ import ast
 import posixpath
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codebudget import CodeBudget, OutOfBudget
 from wheelfix.loader.importcode import goes_on, suppresses
 from wheelfix.loader.pathvalue import Values, as_list, called
 from wheelfix.values import dataclass
@@ -36,19 +37,37 @@ class PathCode:
     """Those among the loaded whose failure the code catches, wherever it loads them, and goes on."""
     cffi: frozenset[str] = frozenset()
     """Those among the loaded that cffi loads, whose words for a failure are others than those of ctypes."""
+    unread: str = ""
+    """Why the file was not read; then nothing is known about it."""
 
 
-def read_path_code(source: str, path: str) -> PathCode:
-    """Find the DLL folders and loads in one file, which lies at ``path`` in the view."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return PathCode()
-    reader = _Reader(path, tree)
+def read_path_code(source: str, path: str, budget: CodeBudget | None = None) -> PathCode:
+    """Find the DLL folders and loads in one file, which lies at ``path`` in the view.
+
+    A file that cannot be read, or takes more work than the budget has, gives nothing: half of its loads would be worse
+    than none. That it was not read is in the budget and in the answer.
+    """
+    budget = budget or CodeBudget()
+    known = budget.results.get(path)
+    if not isinstance(known, PathCode):
+        known = budget.results[path] = _read(source, path, budget)
+    return known
+
+
+def _read(source: str, path: str, budget: CodeBudget) -> PathCode:
+    budget.loading.add(path)
+    tree = budget.parse(source, path)
+    if tree is None:
+        return PathCode(unread=budget.unread[path])
+    reader = _Reader(path, tree, budget)
     try:
         reader.visit(tree)
     except RecursionError:
-        return PathCode()
+        budget.give_up(path, "it is nested too deeply")
+    except OutOfBudget as error:
+        budget.give_up(path, str(error))
+    if path in budget.unread:
+        return PathCode(unread=budget.unread[path])
     return PathCode(
         added=tuple(dict.fromkeys(reader.added)),
         loaded=tuple(reader.loaded),
@@ -62,13 +81,19 @@ def _tidy(path: str) -> str:
 
 
 class _Reader(ast.NodeVisitor):
-    def __init__(self, path: str, tree: ast.Module) -> None:
-        self.values = Values(path, tree)
+    def __init__(self, path: str, tree: ast.Module, budget: CodeBudget) -> None:
+        self.budget = budget
+        self.values = Values(path, tree, budget)
         self.added: list[str] = []
         self.loaded: dict[str, bool] = {}
         self.cffi: set[str] = set()
         self.guards = 0
         """How many statements around the current one catch a failed load."""
+
+    def visit(self, node: ast.AST) -> None:
+        """Look at a node; each one counts, also when a loop comes by again."""
+        self.budget.step()
+        super().visit(node)
 
     # Statements that give names to values ---------------------------------------------------------------------
 
@@ -112,7 +137,7 @@ class _Reader(ast.NodeVisitor):
             self._visit_all(node.orelse)
 
     def visit_Try(self, node: ast.Try) -> None:
-        caught = goes_on(node)
+        caught = goes_on(node, self.budget)
         self.guards += caught
         self._visit_all(node.body)
         self.guards -= caught

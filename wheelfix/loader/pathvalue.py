@@ -9,7 +9,12 @@ from __future__ import annotations
 import ast
 import functools
 import posixpath
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from wheelfix.loader.codebudget import MAX_ITEMS, MAX_TEXT, CodeBudget
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Value: TypeAlias = "str | list[str] | None"
 
@@ -37,7 +42,8 @@ _SCHEMES = {"platlib": SITE_PACKAGES, "purelib": SITE_PACKAGES, "data": ".", "sc
 class Values:
     """The names of one Python file and what they stand for."""
 
-    def __init__(self, path: str, tree: ast.Module) -> None:
+    def __init__(self, path: str, tree: ast.Module, budget: CodeBudget | None = None) -> None:
+        self.budget = budget or CodeBudget()
         self.names: dict[str, Value] = {"__file__": path, "__path__": [posixpath.dirname(path)]}
         self.tree = tree
         self.aliases: dict[str, str] = {}
@@ -47,12 +53,18 @@ class Values:
     def functions(self) -> dict[str, ast.expr]:
         """What the file's own functions return, for those that have one return statement."""
         found = {}
-        for inner in ast.walk(self.tree):
+        for inner in self._nodes(self.tree):
             if isinstance(inner, ast.FunctionDef):
-                returned = [part.value for part in ast.walk(inner) if isinstance(part, ast.Return) and part.value]
+                returned = [part.value for part in self._nodes(inner) if isinstance(part, ast.Return) and part.value]
                 if len(returned) == 1:
                     found[inner.name] = returned[0]
         return found
+
+    def _nodes(self, tree: ast.AST) -> Iterator[ast.AST]:
+        """Everything in a tree; functions within functions are passed once for each, so it is counted."""
+        for node in ast.walk(tree):
+            self.budget.step()
+            yield node
 
     def learn_alias(self, alias: ast.alias) -> None:
         """Note ``from importlib.resources import files as where``."""
@@ -68,10 +80,24 @@ class Values:
         """Add what an expression gives to a list that has a name."""
         known = self.names.get(name)
         if isinstance(known, list):
-            self.names[name] = [*known, *as_list(self.value(node))]
+            self.names[name] = self._bounded([*known, *as_list(self.value(node))])
 
     def value(self, node: ast.expr) -> Value:
         """The string or strings an expression gives, as far as that can be told."""
+        self.budget.step()
+        return self._bounded(self._value(node))
+
+    def _bounded(self, value: Value) -> Value:
+        """The value, paid for; None for what is too long to be a path or a list of some."""
+        if isinstance(value, str):
+            self.budget.text(len(value))
+            return value if len(value) <= MAX_TEXT else None
+        if isinstance(value, list):
+            self.budget.step(len(value))
+            return value if len(value) <= MAX_ITEMS else None
+        return None
+
+    def _value(self, node: ast.expr) -> Value:
         if isinstance(node, ast.Constant):
             return node.value if isinstance(node.value, str) else None
         if isinstance(node, ast.Name):
@@ -96,6 +122,7 @@ class Values:
 
     def truth(self, node: ast.expr) -> bool | None:
         """Whether a condition holds on Windows, as far as that can be told."""
+        self.budget.step()
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             inner = self.truth(node.operand)
             return None if inner is None else not inner
@@ -116,6 +143,7 @@ class Values:
         left, right, operator = self.value(node.left), self.value(node.comparators[0]), node.ops[0]
         if not isinstance(left, str) or right is None:
             return None
+        self.budget.step(len(right) if isinstance(right, list) else 1)
         same = left == right if isinstance(right, str) else left in right
         if isinstance(operator, ast.Eq) or (isinstance(operator, ast.In) and isinstance(right, list)):
             return same
@@ -201,15 +229,14 @@ class Values:
             if not isinstance(text, str):
                 return None
             parts.append(text)
+            self.budget.text(len(text))
         return "".join(parts)
 
     def _subscript(self, node: ast.Subscript) -> Value:
         index = node.slice.value if isinstance(node.slice, ast.Constant) else None
         if isinstance(node.value, ast.Attribute) and node.value.attr == "parents" and isinstance(index, int):
             inner = self.value(node.value.value)
-            for _ in range(index + 1):
-                inner = posixpath.dirname(inner) if isinstance(inner, str) else None
-            return inner
+            return ancestor(inner, index) if isinstance(inner, str) else None
         if isinstance(node.value, ast.Call) and called(node.value) == "split" and index == 0 and node.value.args:
             inner = self.value(node.value.args[0])
             return posixpath.dirname(inner) if isinstance(inner, str) else None
@@ -217,6 +244,15 @@ class Values:
         if isinstance(items, list) and isinstance(index, int) and -len(items) <= index < len(items):
             return items[index]
         return None
+
+
+def ancestor(path: str, index: int) -> str | None:
+    """What ``Path(path).parents[index]`` gives; None where there is no such folder, however large the number."""
+    if not 0 <= index <= path.count("/"):
+        return None
+    for _ in range(index + 1):
+        path = posixpath.dirname(path)
+    return path
 
 
 def as_list(value: Value) -> list[str]:

@@ -12,6 +12,7 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codebudget import budget_of
 from wheelfix.loader.pathcode import read_path_code
 from wheelfix.loader.search import AS_PYTHON_DOES, MOD_NOT_FOUND
 from wheelfix.loader.view import BASE, SITE_PACKAGES, USER, Layer, base_name
@@ -66,7 +67,7 @@ def read_torch(view: FileView) -> TorchFacts | None:
         cuda=cuda[1] if cuda else None,
         lib=LIB,
         searches_userbase="userbase" in text,
-        added=read_path_code(text, f"{PACKAGE}/__init__.py").added if "delvewheel" in text else (),
+        added=read_path_code(text, f"{PACKAGE}/__init__.py", budget_of(view)).added if "delvewheel" in text else (),
         searches_prefix_bin=re.search(r"exec_prefix,\s*['\"]bin['\"]", text) is not None,
         preloads_vcruntime_1="vcruntime140_1.dll" in text,
     )

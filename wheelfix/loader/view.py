@@ -80,6 +80,8 @@ class FileView:
         self._files = {file.path: file for file in sorted(files, key=itemgetter(0))}
         self._facts: dict[str, ImageFacts] = {} if facts is None else facts
         self._lock = threading.Lock()
+        self._listed: dict[str, tuple[str, ...]] = {}
+        """Folders that somebody listed, in order."""
         self._folders: dict[str, dict[str, str]] = {}
         last, names = "", self._folders.setdefault("", {})
         for path in self._files:
@@ -115,8 +117,14 @@ class FileView:
 
     def in_folder(self, folder: str) -> tuple[str, ...]:
         """The files directly in a folder, in the order in which NTFS lists them."""
-        names = self._folders.get(fold(folder), {})
-        return tuple(sorted(names.values(), key=lambda path: base_name(path).upper()))
+        key = fold(folder)
+        listed = self._listed.get(key)
+        if listed is None:
+            names = self._folders.get(key, {})
+            listed = tuple(sorted(names.values(), key=lambda path: base_name(path).upper()))
+            if names:
+                self._listed[key] = listed
+        return listed
 
     def folders(self) -> tuple[str, ...]:
         """Every folder that holds a file, as spelled by its first file."""
@@ -127,8 +135,16 @@ class FileView:
 
     def named(self, name: str) -> tuple[str, ...]:
         """Every file of that name, in any folder."""
-        key = fold(name)
-        return tuple(sorted(names[key] for names in self._folders.values() if key in names))
+        return self._by_name.get(fold(name), ())
+
+    @functools.cached_property
+    def _by_name(self) -> dict[str, tuple[str, ...]]:
+        """Every file by its folded name; made when somebody first asks, which is when a DLL is missing."""
+        found: dict[str, list[str]] = {}
+        for names in self._folders.values():
+            for key, path in names.items():
+                found.setdefault(key, []).append(path)
+        return {key: tuple(sorted(paths)) for key, paths in found.items()}
 
     def source(self, path: str) -> ByteSource:
         """The bytes of a file."""

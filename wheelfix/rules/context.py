@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import companions_of
+from wheelfix.loader.codebudget import budget_of
 from wheelfix.loader.packages import SOURCE_LIMIT
 from wheelfix.loader.pathcode import read_path_code
 from wheelfix.loader.view import Layer
@@ -132,7 +133,7 @@ class Subject:
             if file.layer is not Layer.SUBJECT or not file.path.endswith(".py") or file.size > SOURCE_LIMIT:
                 continue
             source = self.view.read_text(file.path, SOURCE_LIMIT) or ""
-            if "add_dll_directory(" in source and not read_path_code(source, file.path).added:
+            if "add_dll_directory(" in source and not read_path_code(source, file.path, budget_of(self.view)).added:
                 found.append(source)
         return tuple(found)
 

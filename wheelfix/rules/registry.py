@@ -25,6 +25,7 @@ Check: TypeAlias = "Callable[[Subject], Iterable[Finding]]"
 _MODULES = (
     "archive",
     "pe",
+    "code",
     "dependencies",
     "symbols",
     "loadorder",

@@ -1,0 +1,167 @@
+"""Code that is made to exhaust its reader ends as unread, soon and in little memory."""
+
+from __future__ import annotations
+
+import ast
+import time
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+import wheelfix
+from wheelfix.loader.codebudget import ALL_TOKENS, FILE_TOKENS, CodeBudget, budget_of, count_tokens
+from wheelfix.loader.importcode import read_imports
+from wheelfix.loader.packages import SEARCH_LIMIT, SOURCE_LIMIT, package_loads
+from wheelfix.loader.pathcode import PathCode, read_path_code
+from wheelfix.loader.pathvalue import ancestor
+from wheelfix.loader.profile import Profile
+from wheelfix.loader.view import FileView, ViewFile
+
+INIT = "Lib/site-packages/pkg/__init__.py"
+LOAD = "\nimport os\nos.add_dll_directory(a)\n"
+ATTACKS = {
+    "parents": "from pathlib import Path\na = str(Path(__file__).parents[99999999999999])",
+    "parents of parents": "from pathlib import Path\na = str(Path(__file__)" + ".parents[0]" * 5000 + ")",
+    "doubling": "a = 'x'\n" + "a = a + a\n" * 60,
+    "doubling f-string": "a = 'x'\n" + "a = f'{a}{a}'\n" * 60,
+    "doubling join": "import os\na = 'x'\n" + "a = os.path.join(a, a, a)\n" * 60,
+    "doubling Path": "from pathlib import Path\na = Path('x')\n" + "a = a / a\n" * 60,
+    "doubling list": "a = ['x']\n" + "a = [*a, a, a]\na += a\na.extend(a)\n" * 60,
+    "nested list": "a = ['x']\n" + "a = [" + "a," * 50 + "]\n" + "a = [" + "a," * 50 + "]\n" * 8,
+    "many long strings": "a = '" + "x" * 30_000 + "'\n" + "".join(f"b{n} = a + '{n}'\n" for n in range(20_000)),
+    "nested loops": "import os\na = " + repr([str(n) for n in range(64)]) + "\n"
+    + "".join(" " * n + f"for v{n} in a:\n" for n in range(12)) + " " * 12 + "os.add_dll_directory(v0 + v1)\n",
+    "loop of assignments": "a = ''\nfor i in " + repr(["xxxxxxxx"] * 64) + ":\n for j in [i, i, i]:\n  a = a + a + i\n",
+    "recursive functions": "".join(f"def f{n}():\n return f{n + 1}() + f{n + 1}()\n" for n in range(60)) + "a = f0()",
+    "function that calls itself": "def f():\n return f() + f()\na = f()",
+    "conditional expressions": "a = " + "('' if x else " * 80 + "''" + ")" * 80,
+    "nested functions": "".join(" " * n + f"def f{n}():\n" for n in range(90))
+    + (" " * 90 + "x(1)\n") * 5000 + "a = f0()",
+    "nested handlers": "".join(f"{' ' * n}try:\n{' ' * n} x()\n{' ' * n}except OSError:\n" for n in range(19))
+    + (" " * 19 + "x(1)\n") * 15_000 + "a = ''",
+    "deep parentheses": "a = " + "(" * 150 + "''" + ")" * 150,
+    "too deep parentheses": "a = " + "(" * 5000 + "''" + ")" * 5000,
+    "long sum": "a = " + "+".join(["b"] * 90_000),
+    "long chain": "a = b" + ".c" * 190_000,
+    "many calls": "a = b" + "()" * 90_000,
+    "signs": "a = " + "-" * 180_000 + "1",
+    "negations": "a = " + "not " * 100_000 + "1",
+    "dense tuple": "a = (" + "x," * 520_000 + ")",
+    "dense lines": "a = ''\n" + "0\n" * 500_000,
+    "large number": "a = str(" + "9" * 5000 + ")",
+    "large exponent": "a = 'x' * 10 ** 10 ** 10",
+    "zero byte": "a = '\0'",
+    "lone surrogates": "a = '\\ud800'",
+    "coding": "# coding: no-such-coding\na = ''",
+    "comparison with a long list": "a = " + repr(["x"] * 4000) + "\n" + "b = '' if 'y' in a else ''\n" * 15_000,
+    "star imports": "import os\na = ''\n" + "from x import *\n" * 60_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_ends(name: str) -> None:
+    source = ATTACKS[name] + LOAD
+    started = time.process_time()
+    code = read_path_code(source, INIT)
+    read_imports(source, INIT)
+    assert time.process_time() - started < 5
+    assert all(len(text) < 40_000 for text in (*code.added, *code.loaded))
+    assert not code.unread or code == PathCode(unread=code.unread), "half of a file is worse than nothing"
+
+
+@pytest.mark.parametrize(
+    "name", ["doubling list", "many long strings", "doubling f-string", "nested list", "dense lines"]
+)
+def test_memory_stays_small(name: str) -> None:
+    tracemalloc.start()
+    read_path_code(ATTACKS[name] + LOAD, INIT)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 150 << 20
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("nested loops", "go on for too long"),
+        ("recursive functions", "go on for too long"),
+        ("many long strings", "grow too long"),
+        ("dense tuple", "too many tokens"),
+        ("too deep parentheses", "not valid Python"),
+        ("long sum", "nested too deeply"),
+        ("zero byte", "not valid Python"),
+    ],
+)
+def test_the_reason_is_told(name: str, reason: str) -> None:
+    budget = CodeBudget()
+    assert reason in read_path_code(ATTACKS[name] + LOAD, INIT, budget).unread
+    assert reason in budget.unread[INIT]
+    assert INIT in budget.loading
+
+
+def test_what_is_bounded_but_harmless_is_read() -> None:
+    """A string that is too long for a path is not one; the rest of the file counts."""
+    source = "import os\n" + ATTACKS["doubling"] + "\nos.add_dll_directory(a)\nos.add_dll_directory('Lib')"
+    assert read_path_code(source, INIT) == PathCode(added=("Lib",))
+
+
+@pytest.mark.parametrize(
+    ("path", "index", "folder"),
+    [
+        ("a/b/c.py", 0, "a/b"),
+        ("a/b/c.py", 1, "a"),
+        ("a/b/c.py", 2, ""),
+        ("a/b/c.py", 3, None),
+        ("a", 10**14, None),
+        ("a/b", -1, None),
+    ],
+)
+def test_ancestors(path: str, index: int, folder: str | None) -> None:
+    assert ancestor(path, index) == folder
+
+
+@pytest.mark.slow
+def test_the_whole_package_has_one_budget() -> None:
+    """Hundreds of files of which each is just within its own limits."""
+    source = "import os\n" + ATTACKS["nested functions"] + LOAD
+    data = source.encode()
+    files = [_file(f"Lib/site-packages/pkg/m{number}.py", data) for number in range(300)]
+    view = FileView(files)
+    started = time.process_time()
+    package_loads(view, Profile())
+    assert time.process_time() - started < 15
+    assert len(budget_of(view).unread) > 250
+
+
+def test_large_files_are_noted_if_they_load() -> None:
+    loading = b"import ctypes\nctypes.CDLL('x.dll')\n"
+    sizes = {"large": SOURCE_LIMIT + 1, "huge": SEARCH_LIMIT + 1}
+    files = [_file(f"Lib/site-packages/pkg/{name}.py", loading + b"#" * size) for name, size in sizes.items()]
+    files.append(_file("Lib/site-packages/pkg/data.py", b"#" * (SOURCE_LIMIT + 1)))
+    view = FileView(files)
+    package_loads(view, Profile())
+    assert {path.rpartition("/")[2] for path in budget_of(view).unread} == {"large.py", "huge.py"}
+
+
+def _file(path: str, data: bytes) -> ViewFile:
+    class Source:
+        size = len(data)
+
+        def read_at(self, offset: int, length: int) -> bytes:
+            return data[offset : offset + length]
+
+    return ViewFile(path, path.removeprefix("Lib/site-packages/"), len(data), Source)
+
+
+def test_tokens_are_counted_high_enough() -> None:
+    for source in ("x," * 1000, "0\n" * 1000, "a=b;" * 500, "f(x)\n" * 300):
+        nodes = sum(1 for _ in ast.walk(ast.parse(source)))
+        assert count_tokens(source) * 6 > nodes
+    assert FILE_TOKENS < ALL_TOKENS
+
+
+def test_one_module_parses_code_of_strangers() -> None:
+    package = Path(wheelfix.__file__).parent
+    found = [path.name for path in package.rglob("*.py") if "ast.parse(" in path.read_text("utf-8")]
+    assert found == ["codebudget.py"]

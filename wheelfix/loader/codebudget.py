@@ -1,0 +1,118 @@
+"""How much work the Python code of a package may make; what goes beyond stays unread, and that is remembered.
+
+A few kilobytes of source can stand for loops without end, strings that double with every line, and a syntax tree of
+gigabytes. Every step and every byte is counted, and every ``ast.parse`` of somebody else's code happens here.
+"""
+
+from __future__ import annotations
+
+import ast
+import string
+import weakref
+from typing import TYPE_CHECKING
+
+from wheelfix.values import dataclass, field
+
+if TYPE_CHECKING:
+    from wheelfix.loader.view import FileView
+
+FILE_TOKENS = 200_000
+"""Tokens of one file, roughly; the largest of 125 packages with DLLs has 190 000."""
+ALL_TOKENS = 1_500_000
+"""Of all files that are parsed for one package; a dense megabyte takes three seconds and 600 MB."""
+FILE_STEPS = 300_000
+"""Expressions and statements that are looked at in one file; loops and functions repeat them."""
+ALL_STEPS = 1_000_000
+FILE_TEXT = 8 << 20
+"""Characters of all strings that are made from one file."""
+ALL_TEXT = 32 << 20
+ALL_BYTES = 1 << 30
+"""Bytes of source that are searched for words, all searches together; torch has 56 MB of it."""
+MAX_TEXT = 1 << 15
+"""Characters of one string; Windows has no longer paths."""
+MAX_ITEMS = 4096
+"""Strings of one list."""
+_NO_MARKS = (string.ascii_letters + string.digits + "_ \t\r\n").encode() + bytes(range(128, 256))
+NOT_PYTHON = "it is not valid Python for the version that wheelfix runs on"
+
+
+class OutOfBudget(Exception):
+    """A file asks for more work than it is worth; the message says of what."""
+
+
+def count_tokens(source: str) -> int:
+    """Return about how many tokens a text has, without making any."""
+    data = source.encode("utf-8", "replace")
+    return len(data.translate(None, _NO_MARKS)) + data.count(b"\n") + data.count(b" ") // 4
+
+
+@dataclass
+class CodeBudget:
+    """What is left to spend on the code of one package."""
+
+    tokens: int = ALL_TOKENS
+    steps: int = ALL_STEPS
+    characters: int = ALL_TEXT
+    searched: int = 0
+    unread: dict[str, str] = field(default_factory=dict)
+    """Files that were not read, or not to the end, and why."""
+    loading: set[str] = field(default_factory=set)
+    """Files in which there are words of code that loads DLLs or adds folders."""
+    results: dict[str, object] = field(default_factory=dict)
+    """What was read from a file, so that nobody pays for it twice."""
+    _file_steps: int = FILE_STEPS
+    _file_text: int = FILE_TEXT
+
+    def parse(self, source: str, path: str) -> ast.Module | None:
+        """Return the syntax tree of a file, and begin to count for it; None, with the reason noted, if it has none."""
+        self._file_steps, self._file_text = min(FILE_STEPS, self.steps), min(FILE_TEXT, self.characters)
+        tokens = count_tokens(source)
+        if tokens > FILE_TOKENS:
+            self.give_up(path, "it has too many tokens")
+        elif tokens > self.tokens or not self.steps or not self.characters:
+            self.give_up(path, "the package has too much code")
+        else:
+            self.tokens -= tokens
+            try:
+                return ast.parse(source)
+            except (RecursionError, MemoryError):
+                self.give_up(path, "it is nested too deeply")
+            except (SyntaxError, ValueError):
+                self.give_up(path, NOT_PYTHON)
+        return None
+
+    def give_up(self, path: str, reason: str) -> None:
+        """Note that a file was not read."""
+        self.unread.setdefault(path, reason)
+
+    def search(self, path: str, size: int) -> bool:
+        """Whether a file may still be searched for words; if not, that is noted."""
+        if self.searched + size > ALL_BYTES:
+            self.give_up(path, "the package has too much code")
+            return False
+        self.searched += size
+        return True
+
+    def step(self, count: int = 1) -> None:
+        """Spend steps; OutOfBudget when there are none left for the file."""
+        self._file_steps -= count
+        self.steps -= count
+        if self._file_steps < 0:
+            self.steps = max(self.steps, 0)
+            raise OutOfBudget("its loops and functions go on for too long")
+
+    def text(self, length: int) -> None:
+        """Spend characters; OutOfBudget when there are none left for the file."""
+        self._file_text -= length
+        self.characters -= length
+        if self._file_text < 0:
+            self.characters = max(self.characters, 0)
+            raise OutOfBudget("its strings grow too long")
+
+
+_BUDGETS: weakref.WeakKeyDictionary[FileView, CodeBudget] = weakref.WeakKeyDictionary()
+
+
+def budget_of(view: FileView) -> CodeBudget:
+    """Return the budget of the package in a view; all readers of its code share it."""
+    return _BUDGETS.setdefault(view, CodeBudget())
