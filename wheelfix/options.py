@@ -85,6 +85,8 @@ class RepairOptions:
     compression: str = "auto"
     """``0`` to ``9``, ``store``, or ``auto`` for what is best with the compressor."""
     compressor: str | None = None
+    recompress: bool = False
+    """Compress the members that are stored without compression."""
     trust_record: bool = False
     """Believe RECORD's hashes of unchanged members instead of checking every byte."""
     sbom: bool = True

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import re
 
 import pytest
 
@@ -60,3 +62,14 @@ def test_a_result_takes_the_place_of_the_old_one_whole(tmp_path):
     write_result("new \udcff", target)
     assert target.read_text(encoding="utf-8") == "new ?"
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
+
+
+def test_the_help_of_verify_names_the_threshold_that_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+    """It failed from warnings on and said that errors were the default."""
+    shown = {}
+    for command in ("scan", "verify"):
+        with contextlib.suppress(SystemExit):
+            main([command, "--help"])
+        text = " ".join(capsys.readouterr().out.split())
+        shown[command] = re.findall(r"(\w+) \(default\)", text.partition("--fail-on")[2])[0]
+    assert shown == {"scan": "error", "verify": "warning"}

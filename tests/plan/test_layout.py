@@ -92,8 +92,11 @@ def test_one_renamed_dll_serves_several_folders(tmp_path: Path) -> None:
     assert [name for name in names(result.output) if "iconv" in name] == [addition.target]
 
 
+@pytest.mark.parametrize("marked", [True, False], ids=["marked", "patched-only"])
 @pytest.mark.parametrize("layout", ["libs", "auto", "beside"])
-def test_a_wheel_that_delvewheel_has_processed_is_repaired_without_it(layout: str, tmp_path: Path) -> None:
+def test_a_wheel_that_delvewheel_has_processed_is_repaired_without_it(
+    layout: str, marked: bool, tmp_path: Path
+) -> None:
     """The second time delvewheel exits with 0 and writes nothing, and we said that its file "does not exist"."""
     first = repair(build(tmp_path), root_of(tmp_path), "libs").output
     assert first is not None
@@ -108,7 +111,9 @@ def test_a_wheel_that_delvewheel_has_processed_is_repaired_without_it(layout: st
             data = old.read(name)
             if name.endswith("RECORD"):
                 data = b"".join(line for line in data.splitlines(keepends=True) if renamed.encode() not in line)
-            if name != renamed:
+                if not marked:
+                    data = b"".join(line for line in data.splitlines(keepends=True) if b"/DELVEWHEEL," not in line)
+            if name != renamed and (marked or not name.endswith("/DELVEWHEEL")):
                 new.writestr(name, data)
     result = repair(broken, root, layout)
     assert renamed in names(result.output)

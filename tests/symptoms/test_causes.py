@@ -97,6 +97,14 @@ def test_a_card_gets_its_own_architecture() -> None:
     assert "set TORCH_CUDA_ARCH_LIST=12.0" in [step.command for step in cause.next_steps]
 
 
+def test_a_card_that_the_text_does_not_name_is_asked_for() -> None:
+    """torch reads no ``native`` from TORCH_CUDA_ARCH_LIST."""
+    steps = explain(Symptom("no-kernel-image")).next_steps
+    assert not any("native" in step.command + step.why for step in steps if "TORCH_CUDA" in step.command + step.why)
+    (ask,) = (step for step in steps if step.command.startswith("nvidia-smi --query-gpu=compute_cap"))
+    assert "TORCH_CUDA_ARCH_LIST=8.6" in ask.why
+
+
 def test_what_the_text_leaves_open_stays_a_guess() -> None:
     cause = explain(Symptom("dll-load-failed", None, module="_x"))
     assert (cause.id, cause.confidence) == ("load-failed", Confidence.GUESS)

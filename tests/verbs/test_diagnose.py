@@ -8,12 +8,13 @@ import pytest
 
 import wheelfix
 from tests.pe.test_fatbin import SASS, container, entry
+from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel
 from tests.verbs.environments import install, lay
 from wheelfix.errors import InputError, UsageError
 from wheelfix.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from wheelfix.model import Machine
-from wheelfix.options import RootOptions, ScanOptions
+from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.pe.forge import forge_dll
 from wheelfix.symptoms import Confidence
 from wheelfix.verbs.diagnose import Question, active_environment, answer
@@ -332,3 +333,45 @@ def test_gpu_code_is_read_for_the_card_that_the_text_names(tmp_path: Path) -> No
     assert first.cause.id == "no-gpu-code"
     assert first.cause.summary.startswith("torch_cuda.dll has code for sm_80 and sm_90")
     assert first.proven
+
+
+# ------------------------------------------------------------------------------------ texts from before, other cards
+
+
+@pytest.mark.parametrize("drop", [False, True], ids=["kept", "dropped"])
+def test_an_old_text_with_the_repaired_wheel_says_to_reinstall(drop: bool, tmp_path: Path) -> None:
+    roots = RootOptions(roots=tuple(write_roots(STORY, tmp_path / "roots").values()), discover=False)
+    options = RepairOptions(wheel_dir=tmp_path / "out", drop_test_artifacts=drop, scan=ScanOptions(roots=roots))
+    made = wheelfix.repair(write_wheel(STORY, tmp_path / "dist"), options).output
+    assert made is not None
+    found = diagnose(torch_error("aoti_custom_ops.dll"), wheel=made)
+    assert any("This wheel no longer has that fault" in note and "reinstall" in note for note in found.notes)
+    assert commands(found)[0] == f'python -m pip install --force-reinstall --no-deps "{made}"'
+
+
+def test_a_wheel_with_the_fault_is_not_reinstalled(tmp_path: Path) -> None:
+    found = diagnose(torch_error("aoti_custom_ops.dll"), wheel=write_wheel(STORY, tmp_path / "dist"))
+    assert not any("reinstall" in line for line in [*found.notes, *commands(found)])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "RuntimeError: CUDA error: no kernel image is available for execution on the device\n",
+            "does not name the card",
+        ),
+        (
+            "NVIDIA GeForce RTX 3060 with CUDA capability sm_86 is not compatible with the current PyTorch",
+            "runs on sm_86",
+        ),
+    ],
+    ids=["no-card", "a-card-that-is-served"],
+)
+def test_no_kernel_image_lists_what_the_wheel_has(text: str, said: str, tmp_path: Path) -> None:
+    code = gpu_dll("torch_cuda.dll", "sm_80", "sm_86", "ptx_86")
+    files: dict[str, bytes | str] = {"torch/__init__.py": "", "torch/lib/torch_cuda.dll": code}
+    found = diagnose(text, wheel=build_wheel(tmp_path, "torch", "2.0.0", files=files))
+    (first,) = (one for one in found.explained if one.symptom and one.symptom.kind == "no-kernel-image")
+    assert "torch_cuda.dll: sm_80, sm_86 and ptx_86" in first.explanation
+    assert said in first.explanation

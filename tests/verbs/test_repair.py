@@ -197,6 +197,23 @@ def test_test_artefacts_are_dropped_on_request(tmp_path):
     assert scan(result.output, ScanOptions(roots=RootOptions(discover=False))).verdict is Verdict.OK
 
 
+def test_test_programs_are_dropped_with_the_other_test_artefacts(tmp_path):
+    """WF603 counted the programs, and --drop-test-artifacts left them in the wheel."""
+    story = kepler_cu117()
+    program = forge_dll("test_jit.exe")
+    more = {"torch/bin/test_jit.exe": program, "torch/bin/protoc.exe": program, "torch/test/test_api.exe": program}
+    wheel = write_wheel(replace(story, files={**story.files, **more}), tmp_path / "dist")
+    roots = tuple(write_roots(story, tmp_path / "roots").values())
+    counted = next(f for f in scan(wheel, ScanOptions(roots=RootOptions(discover=False))).findings if f.code == "WF603")
+    result = run(wheel, options(tmp_path, *roots, drop_test_artifacts=True))
+    with zipfile.ZipFile(result.output) as archive:
+        left = archive.namelist()
+    assert "torch/bin/protoc.exe" in left
+    assert {drop.path for drop in result.plan.drops} == set(counted.evidence["paths"])
+    assert not set(counted.evidence["paths"]) & set(left)
+    assert "WF603" not in [f.code for f in scan(result.output).findings]
+
+
 def test_a_drop_pattern_that_matches_nothing_is_a_usage_error(tmp_path):
     wheel = write_wheel(kepler_cu117(), tmp_path / "dist")
     with pytest.raises(UsageError, match=r"--drop nothere\.dll"):

@@ -68,6 +68,7 @@ class FaultList:
 
 
 KINDS: dict[str, str] = {
+    "stored": "most bytes are stored without compression",
     "unsafe-path": "the name leads outside the target folder or to a device, or Windows cannot hold it",
     "backslash-name": "folders are separated by backslashes",
     "bad-utf8": "the name is not UTF-8",

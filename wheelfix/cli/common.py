@@ -79,16 +79,18 @@ def add_root_options(parser: Parser) -> None:
     group.add_argument("--search-path", action="store_true", help="also look in the folders of PATH")
 
 
-def add_filter_options(parser: Parser) -> argparse._ArgumentGroup:
-    """Add the options that choose findings and say which of them fail."""
+def add_filter_options(parser: Parser, fail_on: str = "error") -> argparse._ArgumentGroup:
+    """Add the options that choose findings and say which of them fail; ``fail_on`` is the default."""
+    levels = ("error", "warning", "info", "never")
     group = parser.add_argument_group("findings")
     group.add_argument(
         "--select", metavar="CODE", action=CommaList, default=[], help="only these codes, prefixes (WF3) or names"
     )
     group.add_argument("--ignore", metavar="CODE", action=CommaList, default=[], help="all but these")
     group.add_argument(
-        "--fail-on", metavar="LEVEL", choices=("error", "warning", "info", "never"), default="error",
-        help="exit with 1 from this severity on: error (default), warning, info, never",
+        "--fail-on", metavar="LEVEL", choices=levels, default=fail_on,
+        help="exit with 1 from this severity on: "
+        + ", ".join(f"{level} (default)" if level == fail_on else level for level in levels),
     )  # fmt: skip
     return group
 

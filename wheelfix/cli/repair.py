@@ -135,6 +135,9 @@ def add_writing_options(parser: Parser) -> None:
         help="what compresses new members; mixed is zlib-ng, with libdeflate for what hardly repeats",
     )
     group.add_argument(
+        "--recompress", action="store_true", help="also compress the members that are stored without compression"
+    )
+    group.add_argument(
         "--trust-record",
         action="store_true",
         help="believe RECORD instead of checking every byte; a locked wheel is then known by its directory (faster)",
@@ -180,6 +183,7 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
         build_tag=args.build_tag,
         compression=args.compression,
         compressor=None if args.compressor == "auto" else args.compressor,
+        recompress=args.recompress,
         trust_record=args.trust_record,
         sbom=args.sbom,
         require_signed=args.require_signed,
@@ -201,6 +205,7 @@ def _refuse(args: argparse.Namespace) -> None:
         (args.env and args.paths, "--env and a PATH", "repair either wheels or an installed package"),
         (args.env and not args.package, "--env without --package", "say which distribution to repair"),
         (args.env and args.layout == "libs", "--env and --layout libs", "nobody patches an installed package"),
+        (args.env and args.recompress, "--env and --recompress", "an installed package is not an archive"),
         (args.env and args.build_tag, "--env and --build-tag", "an installed package has no file name"),
     )
     for broken, what, because in rules:

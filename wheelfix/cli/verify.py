@@ -40,10 +40,9 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a wheel, a pattern, a folder of wheels")
     add_jobs_option(parser)
     add_limit_options(parser)
-    add_filter_options(parser)
-    add_report_option(add_output_options(parser, SCAN_KINDS))
     # Whatever RECORD disagrees about is what this command is for, and most of it does no harm to an import.
-    parser.set_defaults(fail_on="warning")
+    add_filter_options(parser, fail_on="warning")
+    add_report_option(add_output_options(parser, SCAN_KINDS))
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -66,13 +66,16 @@ def read_archs(source: ByteSource) -> tuple[str, ...] | None:
     return code.archs if code else None
 
 
-def read_gpu_code(source: ByteSource) -> GpuCode | None:
-    """Return what GPU code a DLL has, or None if it has no place for any (or is no PE image)."""
+def read_gpu_code(source: ByteSource, most: int = MAX_ENTRIES) -> GpuCode | None:
+    """Return what GPU code a DLL has, or None if it has no place for any (or is no PE image).
+
+    After ``most`` entries the rest is not read; what is found then is a part of what there is.
+    """
     try:
         headers = read_headers(source)
         if isinstance(headers, Malformed):
             return None
-        return _Walk(source, headers).code()
+        return _Walk(source, headers, most).code()
     except InputError:
         return None
 
@@ -80,7 +83,8 @@ def read_gpu_code(source: ByteSource) -> GpuCode | None:
 class _Walk:
     """Goes from header to header, and counts."""
 
-    def __init__(self, source: ByteSource, headers: Headers) -> None:
+    def __init__(self, source: ByteSource, headers: Headers, most: int = MAX_ENTRIES) -> None:
+        self.most = most
         self.source = source
         self.headers = headers
         self.found: Counter[tuple[str, int, bool]] = Counter()
@@ -105,7 +109,7 @@ class _Walk:
     def _section(self, at: int, end: int) -> None:
         """Read the containers that follow one another, some with zeros in between."""
         magic = struct.pack("<I", MAGIC)
-        while at < end and self.seen < MAX_ENTRIES:
+        while at < end and self.seen < self.most:
             after = self._container(at, end)
             if after:
                 at = after
@@ -142,8 +146,8 @@ class _Walk:
     def _entry(self, at: int) -> int:
         """Count one entry; return its length, or 0 if it makes no sense."""
         head = self.source.read_at(at, ENTRY.size)
-        if len(head) < ENTRY.size or self.seen >= MAX_ENTRIES:
-            self._odd(f"more than {MAX_ENTRIES} entries; the rest was not read" if head else "an entry is cut off")
+        if len(head) < ENTRY.size or self.seen >= self.most:
+            self._odd(f"more than {self.most} entries; the rest was not read" if head else "an entry is cut off")
             return 0
         kind, _, length, size, minor, major, arch, flags = cast("tuple[int, ...]", ENTRY.unpack(head))
         if length < ENTRY.size or not 10 <= arch < 10_000:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.codenames import names_in_code
+from wheelfix.loader.packages import python_code
 from wheelfix.loader.search import split_forwarder
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Image, InView, Missing, dll_key
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from wheelfix.model import Resolution
     from wheelfix.plan.planner import Chosen, Planner
     from wheelfix.verbs.examination import Examination
+
+
+_PATCH = re.compile(r"^def _delvewheel_(?:init_)?patch_(\d+(?:_\d+)*)\(", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +78,14 @@ def processed_by(before: Examination) -> str:
     """Return the delvewheel that has processed a wheel, as far as it says so; empty if none has."""
     info, view = before.facts.info, before.subject.view
     text = view.read_text(f"{SITE_PACKAGES}/{info.dist_info}/DELVEWHEEL") if info else None
-    if text is None:
-        return ""
-    first = text.partition("\n")[0].strip()
-    return first.removeprefix("Version: ") if first.startswith("Version: ") else "(unknown version)"
+    if text is not None:
+        first = text.partition("\n")[0].strip()
+        return first.removeprefix("Version: ") if first.startswith("Version: ") else "(unknown version)"
+    for _, source in python_code(view, (b"_delvewheel_",)):  # early releases left only their patch
+        patch = _PATCH.search(source)
+        if patch is not None:
+            return patch[1].replace("_", ".")
+    return ""
 
 
 def _has_extensions(resolution: Resolution) -> bool:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from wheelfix.streams.pool import Task
     from wheelfix.verbs.examination import ArchiveFacts, Examination
 
+STORED = "WF130"
+"""The finding about members without compression, which are left as they are unless somebody asks."""
+
 Examine: TypeAlias = "Callable[[FileView, ArchiveFacts], Examination]"
 
 
@@ -72,13 +75,14 @@ def make_plan(
         additions=additions,
         drops=tuple(sorted(planner.drops, key=lambda drop: drop.path)),
         renames=(Rename(info.prefix, "", "everything lay one folder too deep"),) if info and info.prefix else (),
-        mends=_mends(before, bool(chosen or planner.drops)),
+        mends=_mends(before, options, bool(chosen or planner.drops)),
         refused=tuple(planner.refused[key] for key in sorted(planner.refused)),
         remaining=tuple(_remaining(after, planner)),
         kept=(len(archive.members) if archive else len(before.subject.view.files)) - len(planner.drops),
         compressor=f"{compressor.name} {compressor.version}",
         compression=compressor.compression,
         sbom=options.sbom and bool(chosen),
+        recompress=options.recompress and any(f.code == STORED for f in before.report.findings),
         left_alone=left_to_others(after) if layout.renamed else (),
         notes=tuple(dict.fromkeys([*(told for addition in additions for told in addition.warnings), *layout.notes])),
     )
@@ -172,10 +176,12 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:
     )
 
 
-def _mends(before: Examination, writing: bool) -> tuple[Mend, ...]:
+def _mends(before: Examination, options: RepairOptions, writing: bool) -> tuple[Mend, ...]:
     """What writing the wheel anew puts right by itself; for what harms nobody alone it is not written anew."""
     findings = [f for f in before.report.findings if f.code < "WF2" and f.repairable is not Repairable.NEVER]
-    if not writing and all(finding.severity is Severity.INFO for finding in findings):
+    findings = [f for f in findings if f.code != STORED or options.recompress]
+    asked = any(finding.code == STORED for finding in findings)
+    if not writing and not asked and all(finding.severity is Severity.INFO for finding in findings):
         return ()
     return tuple(Mend(finding.code, finding.subject, finding.message) for finding in findings)
 

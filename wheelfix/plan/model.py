@@ -149,6 +149,8 @@ class Plan:
     """Name and version of what compresses new members."""
     compression: str = "6"
     sbom: bool = True
+    recompress: bool = False
+    """Whether members that are stored without compression are compressed."""
     left_alone: tuple[str, ...] = ()
     """With the layout ``libs``: DLLs that others bring or that may be missing, which delvewheel must not look for."""
     notes: tuple[str, ...] = ()

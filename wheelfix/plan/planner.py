@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.companions import companions_of
-from wheelfix.knowledge.families import family_of, is_test_artifact
+from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packages import declared_folders
 from wheelfix.loader.places import member_path
@@ -22,6 +22,7 @@ from wheelfix.plan.objections import objections
 from wheelfix.roots.choose import choose
 from wheelfix.roots.family import family_files
 from wheelfix.roots.outcome import Choice, Conflict, Need, Terms
+from wheelfix.rules.policy import list_test_artifacts
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -96,11 +97,12 @@ class Planner:
         patterns = self.options.drop
         if not patterns and not self.options.drop_test_artifacts:
             return
+        artifacts = frozenset(list_test_artifacts(self.before.subject) if self.options.drop_test_artifacts else ())
         for file in self.view.files:
             name = base_name(file.path)
             if any(fnmatch.fnmatchcase(fold(file.origin), fold(p)) or _is_name(p, name) for p in patterns):
                 self.drops.append(Drop(file.origin, "asked for with --drop"))
-            elif self.options.drop_test_artifacts and is_test_artifact(name):
+            elif file.path in artifacts:
                 self.drops.append(Drop(file.origin, "a test artefact of BUILD_TEST=1"))
         unmatched = [p for p in patterns if not any(_means(p, drop.path) for drop in self.drops)]
         if unmatched:

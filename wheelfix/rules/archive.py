@@ -35,6 +35,7 @@ _ARCHIVE_CODES = {
     "symlink": "WF117",
     "data-descriptor": "WF120",
     "dist-info-not-last": "WF122",
+    "stored": "WF130",
     "tag-mismatch": "WF123",
     "name-mismatch": "WF124",
     "version-invalid": "WF124",
@@ -82,6 +83,7 @@ _HINTS = {
     "WF123": "'wheel tags' renames a wheel and its WHEEL file together",
     "WF124": "rename the file to what METADATA says, or build the wheel again",
     "WF125": _REBUILD,
+    "WF130": "'wheelfix repair --recompress' compresses them; nothing fails without it",
 }
 
 _INFO_KINDS = frozenset(
@@ -128,6 +130,7 @@ class _Fault:
 @rule("WF123", "tag-mismatch", Severity.WARNING, Repairable.NEVER, "The file name and WHEEL name different tags.")
 @rule("WF124", "name-mismatch", Severity.ERROR, Repairable.NEVER, "File name and metadata name different projects.")
 @rule("WF125", "metadata-missing", Severity.ERROR, Repairable.NEVER, "METADATA or WHEEL is missing or incomplete.")
+@rule("WF130", "members-stored", Severity.INFO, Repairable.SOMETIMES, "Most of the wheel is not compressed.")
 def archive_faults(subject: Subject) -> Iterator[Finding]:
     """Turn faults of the archive and of its metadata into findings."""
     faults = [

@@ -108,12 +108,7 @@ def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
     """Find what BUILD_TEST=1 left behind, and say whether dropping it would mend anything."""
     if subject.torch is None:
         return
-    root = folder(subject.torch.lib)
-    found = [
-        path
-        for path in subject.images
-        if path.startswith(root + "/") and (is_test_artifact(base(path)) or _TEST_PROGRAM.fullmatch(base(path).lower()))
-    ]
+    found = list_test_artifacts(subject)
     if not found:
         return
     only, shared = _needs_of(subject, frozenset(found))
@@ -134,6 +129,18 @@ def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
             "others_need_too": {name: _strings(needers) for name, needers in shared.items()},
         },
     )
+
+
+def list_test_artifacts(subject: Subject) -> list[str]:
+    """Return the DLLs and programs of torch's test suite: what WF603 counts and --drop-test-artifacts removes."""
+    root = folder(subject.torch.lib) if subject.torch is not None else None
+    return [
+        path
+        for path in subject.images
+        if root is not None
+        and path.startswith(root + "/")
+        and (is_test_artifact(base(path)) or _TEST_PROGRAM.fullmatch(base(path).lower()))
+    ]
 
 
 def _needs_of(subject: Subject, artefacts: frozenset[str]) -> tuple[list[str], dict[str, list[str]]]:

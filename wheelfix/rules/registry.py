@@ -36,6 +36,7 @@ _MODULES = (
     "versions",
     "vcruntime",
     "gpu",
+    "gpucommon",
     "policy",
 )
 """The modules of this package that hold rule functions."""

@@ -217,6 +217,7 @@ def _words(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
         "card": card,
         "capability": capability or "native",
         "arch": _arch(capability),
+        "ask_arch": "" if _arch(capability) else "nvidia-smi --query-gpu=compute_cap --format=csv,noheader",
         "for_card": f": {card} has {capability}" if card and capability else "",
         "has_archs": f", here {supported}" if supported else "",
         "numpy_versions": f": built for {built}, running with {running}" if built and running else "",
@@ -283,7 +284,7 @@ def _package_of_module(module: str) -> str:
 def _arch(capability: str) -> str:
     """``sm_120`` as TORCH_CUDA_ARCH_LIST wants it: ``12.0``."""
     found = re.fullmatch(r"sm_(\d+)(\d)([a-z]?)", capability)
-    return f"{found[1]}.{found[2]}{found[3]}" if found else "native"
+    return f"{found[1]}.{found[2]}{found[3]}" if found else ""
 
 
 _HOLE = re.compile(r"\{(\w+)\}")

@@ -10,7 +10,9 @@ from wheelfix.loader.predict import explain
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import LoadEvent, LoadOutcome, Severity, dll_key
+from wheelfix.rules.gpufit import in_order
 from wheelfix.rules.registry import run
+from wheelfix.rules.wording import listing
 from wheelfix.symptoms.causes import cause_by_id, explain_symptom
 from wheelfix.symptoms.symptom import Confidence, Symptom
 from wheelfix.values import dataclass, replace
@@ -216,12 +218,33 @@ def _two_openmp(symptom: Symptom, case: Case) -> Explained | None:
 
 
 def _no_gpu_code(symptom: Symptom, case: Case) -> Explained | None:
-    """Read the GPU code for the card that the text names; takes the whole DLLs."""
+    """Read the GPU code for the card that the text names, or for which cards there is any; takes the whole DLLs."""
     capability = symptom.details.get("capability", "")
-    if symptom.kind != "no-kernel-image" or not capability:
+    if symptom.kind != "no-kernel-image":
         return None
-    found = run(replace(case.exam.subject, gpu=capability), ("WF501", "WF502"))
-    return _from_finding(found[0], symptom, case) if found else None
+    found = run(replace(case.exam.subject, gpu=capability), ("WF501", "WF502")) if capability else ()
+    return _from_finding(found[0], symptom, case) if found else _gpu_code_there_is(symptom, case, capability)
+
+
+def _gpu_code_there_is(symptom: Symptom, case: Case, capability: str) -> Explained | None:
+    """Say for which architectures the files have code, where the text names no card or one that they have code for."""
+    subject, table = case.exam.subject, explain_symptom(symptom)
+    codes = {path: code.archs for path in subject.images if (code := subject.code_of(path)) and code.archs}
+    if not codes or table is None:
+        return None
+    each = "; ".join(f"{base_name(path)}: {listing(in_order(archs), 14)}" for path, archs in codes.items())
+    known = f"The GPU code of {case.exam.identity.name} is for these architectures: {each}."
+    if capability:
+        known += f" It runs on {capability}: the text is from other files, or the kernel belongs to another package."
+    else:
+        known += " The text does not name the card; `nvidia-smi --query-gpu=compute_cap --format=csv` does."
+    summary = f"{table.summary} {case.exam.identity.name} has code for {listing(in_order(_all(codes)), 20)}."
+    likely = replace(table, summary=summary, confidence=Confidence.GUESS if capability else table.confidence)
+    return Explained(likely, symptom, (), known, case.exam.identity.name)
+
+
+def _all(codes: dict[str, tuple[str, ...]]) -> set[str]:
+    return {arch for archs in codes.values() for arch in archs}
 
 
 def _from_findings(symptom: Symptom, case: Case) -> Explained | None:

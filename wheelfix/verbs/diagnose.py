@@ -27,6 +27,7 @@ from wheelfix.verbs.confirm import Case, confirm, faults, matching_outcome
 from wheelfix.verbs.diagnosis import Diagnosis, Evidence, Explained
 from wheelfix.verbs.origin import doubtful_dlls
 from wheelfix.verbs.recorded import describe, differences, explain_recording, provided_by_record
+from wheelfix.verbs.reinstall import is_gone, reinstall, remark
 from wheelfix.verbs.remedies import ranked, remedies_for
 from wheelfix.verbs.scan import chosen_distributions, examine_installed
 from wheelfix.verbs.wheel import examine_wheel
@@ -284,7 +285,8 @@ def _conclude(desk: _Desk) -> Diagnosis:
     rest = sorted(explained[recorded:], key=lambda pair: (pair[1] is None, order.index(pair[0].cause.confidence)))
     kept = _unique([*explained[:recorded], *rest])
     warnings = doubtful_dlls(desk.environment) if desk.environment else ()
-    steps = [step for one, case in kept for step in remedies_for(one, case)]
+    steps = [reinstall(case) for symptom in desk.symptoms for case in desk.cases if is_gone(symptom, case)]
+    steps += [step for one, case in kept for step in remedies_for(one, case)]
     return Diagnosis(
         evidence=tuple(desk.evidence),
         symptoms=desk.symptoms,
@@ -367,7 +369,9 @@ def _remarks(desk: _Desk, kept: list[tuple[Explained, Case | None]]) -> list[str
     for symptom in desk.symptoms:
         for case in desk.cases:
             outcome = matching_outcome(symptom, case)
-            if outcome is not None and not outcome.code and symptom.code is not None and symptom.code <= 0xFFFF:
+            if is_gone(symptom, case):
+                remarks.append(remark(symptom, case))
+            elif outcome is not None and not outcome.code and symptom.code is not None and symptom.code <= 0xFFFF:
                 remarks.append(
                     f"{symptom.file or symptom.module} loads in the model of these files: the machine that printed the "
                     "text differs from what is assumed, or the files were changed since."

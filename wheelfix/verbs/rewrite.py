@@ -10,7 +10,8 @@ from wheelfix.archive.edition import Edition, NewMember
 from wheelfix.archive.hashing import digests
 from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.readback import read_back
-from wheelfix.archive.record import read_record
+from wheelfix.archive.record import SIGNATURES, read_record
+from wheelfix.archive.stored import stored_members
 from wheelfix.archive.writer import not_as_planned, write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.plan.sbom import FILE_NAME, make_sbom
@@ -51,10 +52,15 @@ def rewrite(
 ) -> Written:
     """Write the wheel under a temporary name, read it back, and rename it; ``make_sure`` may still stop it then."""
     new = [*additions, *_documents(archive, info, plan)]
+    names = _renames(archive, info)
+    gone = frozenset(_dropped(archive, plan))
+    if plan.recompress:
+        taken = {member.name for member in new}
+        new += [member for member in _stored(archive, info, names, gone) if member.name not in taken]
     edition = Edition(
         dist_info=info.dist_info,
-        drop=frozenset(_dropped(archive, plan)),
-        rename=_renames(archive, info),
+        drop=gone,
+        rename=names,
         add=tuple(new),
         rows=tuple(_kept_rows(archive, info, stale)),
     )
@@ -120,6 +126,17 @@ def _renames(archive: Archive, info: WheelInfo) -> Mapping[str, str]:
     if not info.prefix:
         return {}
     return {member.name: member.name.removeprefix(info.prefix) for member in archive.members}
+
+
+def _stored(
+    archive: Archive, info: WheelInfo, names: Mapping[str, str], gone: frozenset[Member]
+) -> Iterator[NewMember]:
+    """The members without compression, as new ones, which are compressed like all new members."""
+    ours = {f"{info.dist_info}/{name}" for name in ("RECORD", *SIGNATURES)}
+    for member in stored_members(archive):
+        name = names.get(member.name, member.name)
+        if member not in gone and name not in ours:
+            yield NewMember(name, packed=(archive, member))
 
 
 def _kept_rows(archive: Archive, info: WheelInfo, stale: set[str]) -> Iterator[Row]:

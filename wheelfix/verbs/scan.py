@@ -189,6 +189,7 @@ def archive_facts(archive: Archive, info: WheelInfo, options: ScanOptions) -> Ar
     """What is irregular about a wheel as an archive, and between it and its RECORD."""
     from wheelfix.archive.conformance import check_archive
     from wheelfix.archive.record import check_record
+    from wheelfix.archive.stored import stored_fault
 
-    faults = (*check_archive(archive), *info.faults)
+    faults = (*check_archive(archive), *stored_fault(archive), *info.faults)
     return ArchiveFacts(info, faults, check_record(archive, hashes=options.verify, jobs=options.jobs))

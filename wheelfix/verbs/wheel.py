@@ -16,6 +16,7 @@ from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.hashing import HashedReading, digest_work
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_hashes, check_record, read_record
+from wheelfix.archive.stored import stored_fault
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import InputError
 from wheelfix.loader.places import open_environment, view_of_wheel
@@ -82,7 +83,7 @@ class Look:
         finish_images = view.begin_images(images.start)
         self._hashing += [pool.submit_steps(work) for work in others]
         self._view, self._info = view, info
-        self._faults = (*check_archive(archive), *info.faults)
+        self._faults = (*check_archive(archive), *stored_fault(archive), *info.faults)
         self._record_faults = check_record(archive)
         finish_images(progress)
 
