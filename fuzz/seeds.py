@@ -13,8 +13,8 @@ from fuzz import wheels
 from fuzz.commands import planned
 from tests.archive.byhand import Entry, build_zip, wheel_entries
 from tests.archive.hostile import CASES
-from tests.pe.test_signature import signed
 from tests.support.gpucode import gpu_dll
+from tests.support.signing import signed
 from wheelfix.model import Machine
 from wheelfix.pe.forge import forge_dll
 from wheelfix.plan.lock import LOCK_SCHEMA

@@ -415,6 +415,42 @@ class NumpyApi:
 
 
 @dataclass(frozen=True, slots=True)
+class Signature:
+    """What the Authenticode signature of an image is worth."""
+
+    status: str
+    """``unsigned``, or one of four answers that never blur: ``trusted`` (genuine, up to a root that Windows trusts),
+    ``untrusted-root`` (genuine, up to a root that is not trusted: the signer may call himself anything), ``invalid``,
+    ``not-checked``."""
+    signer: str = ""
+    """The name in the signer's certificate, such as ``NVIDIA Corporation``. Only ``trusted`` makes it true."""
+    reason: str = ""
+    """Why it is not trusted."""
+    issuer: str = ""
+    chain: tuple[str, ...] = ()
+    """Names from the signer's issuer up to the root, as far as they are known."""
+    timestamp: str = ""
+    """When it was signed, by a trusted timestamp: ``2023-08-01T12:00:00Z``."""
+    algorithm: str = ""
+    """Of the file's digest: ``sha256``."""
+    digest: str = ""
+    """The file's Authenticode digest, in hexadecimal."""
+
+    def __str__(self) -> str:
+        name = f": {self.signer}" if self.signer else ""
+        return f"{self.status}{name}" + (f" ({self.reason})" if self.reason else "")
+
+    @property
+    def trusted_signer(self) -> str:
+        """The signer's name if it is true, else the status."""
+        return self.signer if self.status == TRUSTED and self.signer else self.status
+
+
+TRUSTED = "trusted"
+"""The one status that counts as signed."""
+
+
+@dataclass(frozen=True, slots=True)
 class ScannedImage:
     """A PE image of the scanned thing, by its path there."""
 
@@ -428,8 +464,8 @@ class ScannedImage:
     """Whether that runs on the card asked about; None when nobody asked, or there is no GPU code."""
     numpy: NumpyApi | None = None
     """Which NumPy it was built for; None when nobody asked, or it does not use NumPy's C API."""
-    signer: str | None = None
-    """Who signed it, ``unsigned``, or None when nobody asked."""
+    signature: Signature | None = None
+    """What its signature is worth; None when nobody asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ def all_cores() -> int:
 
 @dataclass(frozen=True, slots=True)
 class RootOptions:
-    """Where DLLs may come from."""
+    """Where DLLs may come from, and whose signatures on them count."""
 
     roots: tuple[Path, ...] = ()
     cuda: tuple[Path, ...] = ()
@@ -30,6 +30,8 @@ class RootOptions:
     """Also look where vendors install by default and where environment variables point."""
     search_path: bool = False
     """Also search the folders on PATH."""
+    trusted_roots: Path | None = None
+    """A file of PEM certificates that are trusted as roots of signatures, besides Microsoft's list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class RepairOptions:
     """Believe RECORD's hashes of unchanged members instead of checking every byte."""
     sbom: bool = True
     require_signed: bool = False
+    """Take only DLLs whose signature is trusted."""
     seal: bool = False
     """Put the digest of the whole wheel into the plan, so that a lock holds for no other."""
     scan: ScanOptions = field(default_factory=ScanOptions)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.pe.test_signature import signed
+from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
@@ -59,9 +59,9 @@ class Bench:
 
     def replay(self, **more: Any) -> bytes:
         """Carry the lock out, with the options of somebody who knows nothing of those it was made with."""
-        scan = ScanOptions(roots=RootOptions(discover=False), jobs=1)
+        more.setdefault("scan", ScanOptions(roots=RootOptions(discover=False), jobs=1))
         (plan,) = read_lock(self.lock)
-        made = replay(plan, RepairOptions(wheel_dir=self.folder / "again", scan=scan, **more), str(self.lock)).output
+        made = replay(plan, RepairOptions(wheel_dir=self.folder / "again", **more), str(self.lock)).output
         assert made is not None
         return made.read_bytes()
 
@@ -227,8 +227,21 @@ def test_signatures_can_be_demanded_of_a_lock(tmp_path: Path) -> None:
     (tmp_path / "signed").mkdir()
     with pytest.raises(CannotRepair, match="is not signed, and --require-signed"):
         Bench(tmp_path / "bare").replay(require_signed=True)
+    known = ScanOptions(roots=RootOptions(trusted_roots=trust(tmp_path)))
     bench = Bench(tmp_path / "signed", data=signed(PLAIN))
-    assert bench.replay(require_signed=True) == bench.made
+    assert bench.replay(require_signed=True, scan=known) == bench.made
+    with pytest.raises(CannotRepair, match="no trusted root vouches for"):
+        bench.replay(require_signed=True)
+
+
+def test_what_a_lock_says_about_a_signature_does_not_count(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, data=signed(PLAIN, Recipe(identity("NVIDIA Corporation"))))
+    (plan,) = read_lock(bench.lock)
+    (addition,) = plan.additions
+    claim = replace(addition, signer="NVIDIA Corporation", signature="trusted: NVIDIA Corporation")
+    write_lock([replace(plan, additions=(claim,))], bench.lock)
+    with pytest.raises(CannotRepair, match="no trusted root vouches for"):
+        bench.replay(require_signed=True)
 
 
 def test_a_path_that_is_no_text_can_be_locked(tmp_path: Path) -> None:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.pe.test_signature import signed
 from tests.roots.test_gpu import with_code
+from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel
 from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.pe.forge import forge_dll
 from wheelfix.plan.sbom import FILE_NAME
+from wheelfix.report.look import Look
+from wheelfix.report.text.plan import render_plan
 from wheelfix.roots.late import late_index
 from wheelfix.verbs.repair import Repaired, repair
 
@@ -25,6 +27,7 @@ NEEDED = "cudnn64_8.dll"
 PLAIN = forge_dll(NEEDED, exports=["cudnnCreate"])
 SIGNED = signed(PLAIN)
 TAMPERED = SIGNED[:0x180] + bytes([SIGNED[0x180] ^ 1]) + SIGNED[0x181:]
+SELF_MADE = signed(PLAIN, Recipe(identity("NVIDIA Corporation")))
 PART = "cudnn_ops_infer64_8.dll"
 
 
@@ -41,7 +44,8 @@ def root(folder: Path, **files: bytes) -> Path:
 
 
 def mend(tmp_path: Path, *roots: Path, gpu: str | None = None, **more: Any) -> Repaired:
-    scan = ScanOptions(roots=RootOptions(roots=roots, discover=False), gpu=gpu, jobs=1)
+    known = RootOptions(roots=roots, discover=False, trusted_roots=trust(tmp_path))
+    scan = ScanOptions(roots=known, gpu=gpu, jobs=1)
     options = RepairOptions(
         wheel_dir=tmp_path / "out", companions="none", allow_missing=("cudnn_*",), scan=scan, **more
     )
@@ -50,31 +54,51 @@ def mend(tmp_path: Path, *roots: Path, gpu: str | None = None, **more: Any) -> R
 
 
 @pytest.mark.parametrize(
-    ("data", "signer", "warns"),
+    ("data", "signer", "answer", "warning"),
     [
-        pytest.param(SIGNED, "Some Vendor", False, id="signed"),
-        pytest.param(PLAIN, "unsigned", False, id="unsigned"),
-        pytest.param(TAMPERED, "bad-digest", True, id="changed"),
+        pytest.param(SIGNED, "Some Vendor", "trusted: Some Vendor", "", id="signed"),
+        pytest.param(PLAIN, "unsigned", "unsigned", "", id="unsigned"),
+        pytest.param(
+            TAMPERED,
+            "invalid",
+            "invalid (the file was changed after it was signed)",
+            "has an invalid signature (the file was changed",
+            id="changed",
+        ),
+        pytest.param(
+            SELF_MADE,
+            "untrusted-root",
+            "untrusted-root: NVIDIA Corporation (its root NVIDIA Corporation is not on the list of trusted roots)",
+            "has a signature that no trusted root vouches for (its root NVIDIA",
+            id="self-made",
+        ),
     ],
 )
-def test_plan_and_bill_of_materials_say_who_signed(tmp_path: Path, data: bytes, signer: str, warns: bool) -> None:
+def test_plan_and_bill_of_materials_say_who_signed(
+    tmp_path: Path, data: bytes, signer: str, answer: str, warning: str
+) -> None:
     result = mend(tmp_path, root(tmp_path / "root", cudnn64_8=data))
     (addition,) = result.plan.additions
-    assert addition.signer == signer
-    assert any("has a broken signature (the file was changed" in note for note in result.plan.notes) is warns
+    assert (addition.signer, addition.signature) == (signer, answer)
+    assert any("signature" in note for note in result.plan.notes) is bool(warning)
+    assert not warning or any(warning in note for note in result.plan.notes)
+    shown = render_plan(result.plan, "repaired", "", Look(300, colour=False, unicode=False))
+    assert f"signature {answer}\n" in shown
     assert result.output is not None
     with zipfile.ZipFile(result.output) as archive:
         document = json.loads(archive.read(f"pkg-1.0.dist-info/sboms/{FILE_NAME}"))
         assert archive.read(f"pkg/{NEEDED}") == data
     properties = {item["name"]: item["value"] for item in document["components"][0]["properties"]}
     assert properties["wheelfix:signature"] == signer
+    assert properties["wheelfix:signature-answer"] == answer
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
         pytest.param(PLAIN, "is not signed", id="unsigned"),
-        pytest.param(TAMPERED, "has a broken signature", id="changed"),
+        pytest.param(TAMPERED, "has an invalid signature", id="changed"),
+        pytest.param(SELF_MADE, "no trusted root vouches for", id="self-made"),
     ],
 )
 def test_require_signed_lets_nothing_else_in(tmp_path: Path, data: bytes, reason: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
-from wheelfix.model import CudaStory, FileVersion, GpuFit
+from wheelfix.model import CudaStory, FileVersion, GpuFit, Signature
 from wheelfix.report.formats import Failure
 from wheelfix.report.json_ import render_scan
 from wheelfix.schemas import load_schema
@@ -54,12 +54,34 @@ def test_the_shape_of_one_wheel():
 def test_facts_that_were_asked_for_are_added():
     report = clean_wheel()
     image = dataclasses.replace(
-        report.images[0], version=FileVersion((1, 2, 3, 4)), archs=("sm_86", "ptx_86"), signer="unsigned"
+        report.images[0], version=FileVersion((1, 2, 3, 4)), archs=("sm_86", "ptx_86"), signature=Signature("unsigned")
     )
     document = json.loads(render_scan([dataclasses.replace(report, images=(image,))]))
     check(document)
     assert document["wheels"][0]["images"][0]["archs"] == ["sm_86", "ptx_86"]
     assert document["wheels"][0]["images"][0]["version"] == "1.2.3.4"
+    assert document["wheels"][0]["images"][0]["signer"] == "unsigned"
+
+
+@pytest.mark.parametrize(
+    ("signature", "signer"),
+    [
+        (Signature("trusted", "NVIDIA Corporation", timestamp="2024-01-01T00:00:00Z"), "NVIDIA Corporation"),
+        (Signature("untrusted-root", "NVIDIA Corporation", "its root is not on the list"), "untrusted-root"),
+        (Signature("invalid", reason="the file was changed after it was signed"), "invalid"),
+        (Signature("not-checked", reason="cryptography is missing"), "not-checked"),
+    ],
+)
+def test_a_name_stands_alone_only_if_it_is_trusted(signature: Signature, signer: str):
+    report = clean_wheel()
+    image = dataclasses.replace(report.images[0], signature=signature)
+    document = json.loads(render_scan([dataclasses.replace(report, images=(image,))]))
+    check(document)
+    shown = document["wheels"][0]["images"][0]
+    assert shown["signer"] == signer
+    assert shown["signature"]["status"] == signature.status
+    assert shown["signature"].get("signer", "") == signature.signer
+    assert shown["signature"].get("reason", "") == signature.reason
 
 
 def test_gpu_code_and_cuda_are_added():

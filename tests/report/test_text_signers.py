@@ -5,35 +5,48 @@ from __future__ import annotations
 import dataclasses
 
 from tests.report.samples import clean_wheel
-from wheelfix.model import Image, Machine, ScannedImage
+from wheelfix.model import Image, Machine, ScannedImage, Signature
 from wheelfix.report.look import Look
 from wheelfix.report.text import render_scan
 
 LOOK = Look(60, colour=False, unicode=False)
 
 
-def text(verbose: bool = True, **signers: str | None) -> str:
+def text(verbose: bool = True, **signatures: Signature | None) -> str:
     """The report on a wheel with DLLs signed so."""
     images = tuple(
-        ScannedImage(f"pkg/{name}.dll", Image(Machine.AMD64, 1000), signer=signer) for name, signer in signers.items()
+        ScannedImage(f"pkg/{name}.dll", Image(Machine.AMD64, 1000), signature=signature)
+        for name, signature in signatures.items()
     )
     return render_scan(dataclasses.replace(clean_wheel(), images=images), LOOK, verbose=verbose)
 
 
-def test_every_image_is_under_its_signer() -> None:
+def test_every_image_is_under_the_answer_about_its_signature() -> None:
+    nvidia = Signature("trusted", "NVIDIA Corporation")
     told = text(
-        a="NVIDIA Corporation", b="unsigned", c="bad-digest", d="NVIDIA Corporation", e="unreadable", f="An Owner"
+        a=nvidia,
+        b=Signature("unsigned"),
+        c=Signature("invalid", reason="the file was changed after it was signed"),
+        d=nvidia,
+        e=Signature("not-checked", reason="it has 2 signers"),
+        f=Signature("trusted", "An Owner"),
+        g=Signature("untrusted-root", "NVIDIA Corporation", "its root NVIDIA is not on the list"),
     )
     assert (
         """
-Signed by
-  An Owner  1 file
+Signatures
+  trusted  An Owner  1 file
     pkg/f.dll
-  NVIDIA Corporation  2 files
+  trusted  NVIDIA Corporation  2 files
     pkg/a.dll, pkg/d.dll
-  changed since they were signed  1 file
+  untrusted-root  NVIDIA Corporation  1 file
+    its root NVIDIA is not on the list
+    pkg/g.dll
+  invalid  1 file
+    the file was changed after it was signed
     pkg/c.dll
-  with a signature that cannot be read  1 file
+  not-checked  1 file
+    it has 2 signers
     pkg/e.dll
   unsigned  1 file
     pkg/b.dll
@@ -43,9 +56,9 @@ Signed by
 
 
 def test_a_signer_with_control_characters_is_shown_not_obeyed() -> None:
-    assert "\x1b" not in text(a="Owner\x1b[2J\n::error::x")
+    assert "\x1b" not in text(a=Signature("trusted", "Owner\x1b[2J\n::error::x", "because\x1b[2J"))
 
 
 def test_nothing_where_nobody_looked_or_asked() -> None:
-    assert "Signed by" not in text(a=None)
-    assert "Signed by" not in text(verbose=False, a="unsigned")
+    assert "Signatures" not in text(a=None)
+    assert "Signatures" not in text(verbose=False, a=Signature("unsigned"))

@@ -25,6 +25,7 @@ from wheelfix.model import (
     Missing,
     Provider,
     Resolution,
+    Signature,
     Symbol,
 )
 from wheelfix.pe.fatbin import GpuCode
@@ -140,7 +141,7 @@ def subject(
     products: Mapping[str, str] | None = None,
     archs: Mapping[str, tuple[str, ...]] | None = None,
     gpu: str | None = None,
-    unsigned: Iterable[str] = (),
+    signatures: Mapping[str, Signature] | None = None,
     contents: Mapping[str, bytes] | None = None,
     sources: Mapping[str, str] | None = None,
     search_dirs: tuple[str, ...] = (),
@@ -172,7 +173,7 @@ def subject(
         gpu=gpu,
         version=known.get,
         gpu_code=lambda path: code(*(archs or {})[path]) if path in (archs or {}) else None,
-        signer=lambda path: "unsigned" if path in set(unsigned) else None,
+        signature=(signatures or {}).get,
         thorough=thorough,
     )
 

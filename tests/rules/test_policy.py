@@ -89,10 +89,3 @@ def test_test_programs_count_and_others_do_not() -> None:
 
 def test_other_packages_may_have_such_names() -> None:
     assert codes(subject({SITE + "pkg/aoti_custom_ops.dll": dll()})) == []
-
-
-def test_unsigned_files_are_listed_when_asked_for() -> None:
-    one, two = SITE + "pkg/a.dll", SITE + "pkg/b.dll"
-    assert codes(subject({one: dll(), two: dll()})) == []
-    found = run(subject({one: dll(), two: dll()}, unsigned=[two]))
-    assert [(item.code, item.evidence["paths"]) for item in found] == [("WF605", ["pkg/b.dll"])]

@@ -77,6 +77,10 @@ def add_root_options(parser: Parser) -> None:
         group.add_argument(f"--{option}", metavar="PATH", action="append", default=[], type=Path, help=what)
     group.add_argument("--no-discover", action="store_true", help="use only the roots named here")
     group.add_argument("--search-path", action="store_true", help="also look in the folders of PATH")
+    group.add_argument(
+        "--trusted-roots", metavar="FILE", type=Path,
+        help="PEM certificates that signatures may lead to, besides the roots on Microsoft's list",
+    )  # fmt: skip
 
 
 def add_filter_options(parser: Parser, fail_on: str = "error") -> argparse._ArgumentGroup:
@@ -163,6 +167,10 @@ def root_options(args: argparse.Namespace) -> RootOptions:
     """Return where DLLs may come from, as the command line says."""
     from wheelfix.options import RootOptions
 
+    if args.trusted_roots is not None:
+        from wheelfix.pe.signature import check_trusted_roots
+
+        check_trusted_roots(args.trusted_roots)
     return RootOptions(
         roots=tuple(args.root),
         cuda=tuple(args.cuda),
@@ -171,6 +179,7 @@ def root_options(args: argparse.Namespace) -> RootOptions:
         conda=tuple(args.conda),
         discover=not args.no_discover,
         search_path=args.search_path,
+        trusted_roots=args.trusted_roots,
     )
 
 

@@ -115,7 +115,7 @@ def add_policy_options(parser: Parser) -> None:
     group.add_argument(
         "--gpu", metavar="CARD", help="prefer vendor DLLs with code for this card: sm_35, 3.5, K40c, 'RTX 5070'"
     )
-    group.add_argument("--require-signed", action="store_true", help="take only DLLs with a valid signature")
+    group.add_argument("--require-signed", action="store_true", help="take only DLLs whose signature is trusted")
 
 
 def add_writing_options(parser: Parser) -> None:

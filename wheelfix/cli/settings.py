@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 PREFIX = "WHEELFIX_"
-NOT_OURS = frozenset({"help", "version", "config", "no_config", "show_config"})
+NOT_OURS = frozenset({"help", "version", "config", "no_config", "show_config", "trusted_roots"})
 """Options that only the command line has."""
 SAME_FOR_ALL = frozenset(
     {"format", "output", "report", "verbose", "quiet", "jobs", "baseline", "write_baseline", "lock", "locked", "env"}

@@ -140,7 +140,7 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:
     target = planner.view.origin(entry.path)
     if mangle:
         target = f"{planner.before.identity.name}.libs/{base_name(entry.path)}"
-    signer, warnings = "", entry.warnings
+    signer, answer, warnings = "", "", entry.warnings
     if entry.file is None:
         origin = planner.before.subject.view.origin(entry.own)
         source = Source("own", planner.before.identity.path, origin, origin="this wheel")
@@ -155,7 +155,7 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:
         found = index.version(file)
         size, digest, version = file.size, index.sha256(file), str(found) if found else file.version_hint
         signature = index.signature(file)
-        signer = str(signature)
+        signer, answer = signature.trusted_signer, str(signature)
         if signature.reason:
             warnings = (*warnings, f"{file.location} {in_words(signature)}")
     return Addition(
@@ -171,6 +171,7 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:
         chosen=entry.reason,
         rejected=entry.rejected,
         signer=signer,
+        signature=answer,
         mangle=mangle,
         warnings=warnings,
     )

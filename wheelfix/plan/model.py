@@ -59,7 +59,10 @@ class Addition:
     """Why this candidate."""
     rejected: tuple[Rejected, ...] = ()
     signer: str = ""
-    """Who signed it; ``unsigned``, or empty when nobody looked."""
+    """Who signed it, if that is trusted; else ``unsigned``, ``untrusted-root``, ``invalid`` or ``not-checked``. Empty
+    when nobody looked."""
+    signature: str = ""
+    """The answer, then the name in the certificate and the reason: ``trusted: NVIDIA Corporation``."""
     mangle: bool = False
     """Goes to ``<distribution>.libs`` under a name of its own, by delvewheel."""
     warnings: tuple[str, ...] = ()

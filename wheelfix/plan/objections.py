@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.model import TRUSTED
 from wheelfix.roots.family import family_files
 from wheelfix.roots.gpu import gpu_objection
 from wheelfix.roots.outcome import Objection
@@ -12,12 +13,14 @@ from wheelfix.rules.gpufit import Fit, card_arch, fit
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from wheelfix.model import Signature
     from wheelfix.options import RepairOptions
-    from wheelfix.pe.signature import Signature
     from wheelfix.roots.index import RootFile, RootIndex
-
-SOUND = "valid-digest"
-"""The one status of a signature that holds."""
+WORDS = {
+    "untrusted-root": "has a signature that no trusted root vouches for",
+    "invalid": "has an invalid signature",
+    "not-checked": "has a signature that was not checked",
+}
 
 
 def objections(
@@ -43,12 +46,12 @@ def objections(
 
 
 def signature_objection(index: RootIndex) -> Callable[[RootFile], Objection | None]:
-    """Return the objection that rejects what is unsigned or was changed since, in the file or in its family."""
+    """Return the objection that rejects what has no trusted signature, in the file or in its family."""
 
     def objection(file: RootFile) -> Objection | None:
         for part in (file, *family_files(index, file)):
             signature = index.signature(part)
-            if signature.status != SOUND:
+            if signature.status != TRUSTED:
                 subject = "it" if part is file else part.name
                 return Objection(f"{subject} {in_words(signature)}, and --require-signed was given", fatal=True)
         return None
@@ -60,5 +63,4 @@ def in_words(signature: Signature) -> str:
     """Return what is wrong with a signature, to be said after the file's name."""
     if signature.status == "unsigned":
         return "is not signed"
-    what = "has a signature that cannot be read" if signature.status == "unreadable" else "has a broken signature"
-    return f"{what} ({signature.reason})" if signature.reason else what
+    return f"{WORDS[signature.status]} ({signature.reason})" if signature.reason else WORDS[signature.status]

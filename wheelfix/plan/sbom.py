@@ -73,6 +73,8 @@ def _component(addition: Addition) -> dict[str, Json]:
     ]
     if addition.signer:
         properties.append({"name": "wheelfix:signature", "value": addition.signer})
+    if addition.signature:
+        properties.append({"name": "wheelfix:signature-answer", "value": addition.signature})
     component: dict[str, Json] = {
         "type": "library",
         "bom-ref": f"file:{addition.target}#{addition.sha256[:16]}",

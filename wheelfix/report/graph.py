@@ -94,8 +94,8 @@ def _image_node(image: ScannedImage) -> Node:
         facts["version"] = str(image.version)
     if image.archs:
         facts["GPU code"] = ", ".join(image.archs)
-    if image.signer is not None:
-        facts["signed by"] = image.signer
+    if image.signature is not None:
+        facts["signature"] = str(image.signature)
     return Node(name, image.path, kind, image.facts.size, facts)
 
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import wheelfix
-from wheelfix.model import Candidate, Finding, Malformed, MissingDll, Prediction, ScannedImage, ScanReport
+from wheelfix.model import Candidate, Finding, Malformed, MissingDll, Prediction, ScannedImage, ScanReport, Signature
 from wheelfix.report.formats import DEFAULT, Context
 
 if TYPE_CHECKING:
@@ -94,8 +94,19 @@ def image_value(image: ScannedImage) -> dict[str, Json]:
         value["gpu"] = {"card": image.gpu.card, "arch": image.gpu.arch, "fit": image.gpu.fit}
     if image.numpy is not None:
         value["numpy"] = {"headers": image.numpy.headers, "oldest": image.numpy.oldest}
-    if image.signer is not None:
-        value["signer"] = image.signer
+    if image.signature is not None:
+        value["signer"] = image.signature.trusted_signer
+        value["signature"] = signature_value(image.signature)
+    return value
+
+
+def signature_value(signature: Signature) -> dict[str, Json]:
+    """Return what a signature is worth, and who is said to have made it."""
+    value: dict[str, Json] = {"status": signature.status}
+    for key in ("signer", "issuer", "timestamp", "reason"):
+        text = getattr(signature, key)
+        if text:
+            value[key] = text
     return value
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def open_index(options: RootOptions, host: Host | None = None) -> RootIndex:
     """The index of everything that may be vendored; nothing is read before somebody asks for a name."""
-    return RootIndex(gather_roots(options, host or this_machine()))
+    return RootIndex(gather_roots(options, host or this_machine()), options.trusted_roots)
 
 
 def gather_roots(options: RootOptions, host: Host) -> tuple[Root, ...]:

@@ -18,10 +18,10 @@ from wheelfix.archive import codec
 from wheelfix.archive.hashing import HashedReading
 from wheelfix.archive.reader import Archive, Member
 from wheelfix.errors import EnvironmentFailure, InputError
-from wheelfix.model import Malformed, dll_key, fold
+from wheelfix.model import Malformed, Signature, dll_key, fold
 from wheelfix.pe.fatbin import read_archs
 from wheelfix.pe.image import read_image
-from wheelfix.pe.signature import Signature, read_signature
+from wheelfix.pe.signature import read_signature
 from wheelfix.pe.stream import FileSource, PassingSource, chunks
 from wheelfix.pe.version import read_version
 from wheelfix.roots import conda, condafile, pyenv, tree
@@ -81,8 +81,9 @@ class Skipped:
 class RootIndex:
     """All DLLs of the given roots, in the order of the roots and of their folders."""
 
-    def __init__(self, roots: Iterable[Root]) -> None:
+    def __init__(self, roots: Iterable[Root], trusted_roots: Path | None = None) -> None:
         self.roots = tuple(roots)
+        self._trusted_roots = trusted_roots
         self._by_key: dict[str, list[RootFile]] | None = None
         self._by_folder: dict[tuple[Path, str], dict[str, RootFile]] = {}
         self._skipped: list[Skipped] = []
@@ -193,13 +194,13 @@ class RootIndex:
         return self._archs[_ident(file)]
 
     def signature(self, file: RootFile) -> Signature:
-        """Return who signed a file and whether it is unchanged; reads all of a signed one."""
+        """Return what the signature of a file is worth; reads all of a signed one."""
         if _ident(file) not in self._signatures:
             try:
                 with self._opened(file) as source:
-                    found = read_signature(source)
+                    found = read_signature(source, self._trusted_roots)
             except InputError as exc:
-                found = Signature("unreadable", reason=str(exc))
+                found = Signature("not-checked", reason=str(exc))
             self._signatures[_ident(file)] = found
         return self._signatures[_ident(file)]
 
@@ -214,7 +215,7 @@ class RootIndex:
                 reading = HashedReading(*packed)
             except InputError:
                 return  # whoever asks for one of the facts is told why
-            self._signatures[key] = read_signature(reading.source)
+            self._signatures[key] = read_signature(reading.source, self._trusted_roots)
             digest = reading.finish()
             if digest is not None:
                 self._digests[key] = digest.value.hex()
@@ -223,7 +224,7 @@ class RootIndex:
             total = hashlib.sha256()
             with self._opened(file) as source:
                 passing = PassingSource(source, total.update)
-                self._signatures[key] = read_signature(passing)
+                self._signatures[key] = read_signature(passing, self._trusted_roots)
                 passing.finish()
             self._digests[key] = total.hexdigest()
         self.signature(file)

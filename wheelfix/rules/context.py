@@ -24,6 +24,7 @@ from wheelfix.model import (
     Missing,
     NumpyApi,
     Resolution,
+    Signature,
     dll_key,
     fold,
 )
@@ -71,8 +72,8 @@ class Subject:
     """The version resource of a file; None when it has none or reading it would cost more than was asked for."""
     gpu_code: Callable[[str], GpuCode | None] | None = None
     """The GPU code inside a file; read from the file when nobody gives it."""
-    signer: Callable[[str], str | None] = field(default=_unknown)
-    """Who signed a file, or ``unsigned``; None when nobody asked."""
+    signature: Callable[[str], Signature | None] = field(default=_unknown)
+    """What the signature of a file is worth; None when nobody asked."""
     numpy: Callable[[str], NumpyApi | None] | None = None
     """Which NumPy a module was built for; read from the file when nobody gives it."""
     thorough: bool = False

@@ -195,18 +195,3 @@ def not_redistributable(subject: Subject) -> Iterator[Finding]:
         else:
             continue
         yield finding("WF604", subject.origin(path), f"{name} is {what}", hint=remedy)
-
-
-@rule("WF605", "unsigned", Severity.INFO, Repairable.NEVER, "DLLs in the wheel carry no Authenticode signature.")
-def unsigned(subject: Subject) -> Iterator[Finding]:
-    """List the DLLs without a signature, when signatures were asked about."""
-    bare = [path for path in subject.images if subject.signer(path) == "unsigned"]
-    if bare:
-        yield finding(
-            "WF605",
-            subject.origin(bare[0]),
-            f"{count(len(bare), 'file')} without a signature: {listing([base(path) for path in bare])}; machines that "
-            "allow signed code only will not load them",
-            hint="sign them with 'signtool sign /fd sha256 /tr URL /td sha256 FILE' before packing",
-            evidence={"paths": _strings(subject.origin(path) for path in bare)},
-        )

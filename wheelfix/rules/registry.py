@@ -38,6 +38,7 @@ _MODULES = (
     "gpu",
     "gpucommon",
     "policy",
+    "signing",
 )
 """The modules of this package that hold rule functions."""
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wheelfix.loader.view import FileView
-    from wheelfix.model import ByteSource, FileVersion, NumpyApi
+    from wheelfix.model import ByteSource, FileVersion, NumpyApi, Signature
     from wheelfix.options import ScanOptions
     from wheelfix.pe.fatbin import GpuCode
     from wheelfix.rules.context import Subject
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 class Details:
     """Reads such facts once; one source serves all questions about a file, so that it is inflated once."""
 
-    def __init__(self, view: FileView) -> None:
+    def __init__(self, view: FileView, options: ScanOptions) -> None:
         self._view = view
         self._open: tuple[str, ByteSource] | None = None
         self._versions: dict[str, FileVersion | None] = {}
         self._codes: dict[str, GpuCode | None] = {}
-        self._signers: dict[str, str | None] = {}
+        self._trusted_roots = options.roots.trusted_roots
+        self._signatures: dict[str, Signature | None] = {}
         self._numpys: dict[str, NumpyApi | None] = {}
 
     def read_ahead(self, options: ScanOptions) -> None:
@@ -47,7 +48,7 @@ class Details:
             if options.versions:
                 self._versions[path] = read_version(source)
             if options.signatures:
-                self._signers[path] = str(read_signature(source))
+                self._signatures[path] = read_signature(source, self._trusted_roots)
             if options.versions and path.lower().endswith(".pyd"):
                 self._numpys[path] = read_numpy(source)
 
@@ -68,11 +69,12 @@ class Details:
             self._codes[path] = read_gpu_code(self._source(path)) if self._readable(path) else None
         return self._codes[path]
 
-    def signer(self, path: str) -> str | None:
-        """Who signed it, ``unsigned``, or what is wrong with the signature; None for what is no image."""
-        if path not in self._signers:
-            self._signers[path] = str(read_signature(self._source(path))) if self._readable(path) else None
-        return self._signers[path]
+    def signature(self, path: str) -> Signature | None:
+        """What its signature is worth; None for what is not an image."""
+        if path not in self._signatures:
+            found = read_signature(self._source(path), self._trusted_roots) if self._readable(path) else None
+            self._signatures[path] = found
+        return self._signatures[path]
 
     def numpy(self, path: str) -> NumpyApi | None:
         """Which NumPy it was built for; None without any."""
@@ -105,7 +107,7 @@ def scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedIm
             archs=code.archs if code is not None else None,
             gpu=_gpu_fit(subject, facts, code) if code is not None and code.archs else None,
             numpy=subject.numpy_of(path) if options.versions and path.lower().endswith(".pyd") else None,
-            signer=subject.signer(path),
+            signature=subject.signature(path),
         )
 
 

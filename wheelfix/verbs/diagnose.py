@@ -118,7 +118,7 @@ def answer(question: Question) -> Diagnosis:
             question, desk.how = _find_environment(question, desk.symptoms)
         if question.environment is not None or question.wheels:
             _examine(question, desk, stack)
-        return _conclude(desk)
+        return _conclude(desk, question.options.roots.trusted_roots)
 
 
 # ---------------------------------------------------------------------------------------------------------- evidence
@@ -264,7 +264,7 @@ def _inside(path: str) -> str:
 # -------------------------------------------------------------------------------------------------------- conclusions
 
 
-def _conclude(desk: _Desk) -> Diagnosis:
+def _conclude(desk: _Desk, trusted_roots: Path | None) -> Diagnosis:
     explained: list[tuple[Explained, Case | None]] = []
     for recording in desk.recordings:
         for one in explain_recording(recording, desk.cases):
@@ -284,7 +284,7 @@ def _conclude(desk: _Desk) -> Diagnosis:
     order = list(Confidence)
     rest = sorted(explained[recorded:], key=lambda pair: (pair[1] is None, order.index(pair[0].cause.confidence)))
     kept = _unique([*explained[:recorded], *rest])
-    warnings = doubtful_dlls(desk.environment) if desk.environment else ()
+    warnings = doubtful_dlls(desk.environment, trusted_roots) if desk.environment else ()
     steps = [reinstall(case) for symptom in desk.symptoms for case in desk.cases if is_gone(symptom, case)]
     steps += [step for one, case in kept for step in remedies_for(one, case)]
     return Diagnosis(

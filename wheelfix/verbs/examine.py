@@ -45,7 +45,7 @@ def examine_view(
     view.read_images(options.jobs, progress)
     profile, resolution = load(view, identity, options, python)
     machine = profile.machine
-    details = Details(view)
+    details = Details(view, options)
     details.read_ahead(options)
     subject = Subject(
         view=view,
@@ -60,7 +60,7 @@ def examine_view(
         version=details.version,
         gpu_code=details.gpu_code,
         numpy=details.numpy,
-        signer=details.signer if options.signatures else nobody_asked,
+        signature=details.signature if options.signatures else nobody_asked,
         thorough=options.versions,
     )
     images = tuple(scanned_images(subject, options))

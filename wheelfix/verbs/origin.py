@@ -10,6 +10,8 @@ from wheelfix.model import Image
 from wheelfix.pe.signature import read_signature
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from wheelfix.knowledge.families import Member
     from wheelfix.loader.places import Environment
 
@@ -25,7 +27,7 @@ _SIGNED = {
 _REBUILT = frozenset({"openmp-intel", "tbb"})
 
 
-def doubtful_dlls(environment: Environment) -> tuple[str, ...]:
+def doubtful_dlls(environment: Environment, trusted_roots: Path | None = None) -> tuple[str, ...]:
     """Return a warning for each vendor DLL of unknown origin and each one without its vendor's signature."""
     owned = {path for distribution in environment.distributions for path in distribution.paths}
     strangers, unsigned = [], []
@@ -38,7 +40,7 @@ def doubtful_dlls(environment: Environment) -> tuple[str, ...]:
             strangers.append((file.path, member))
         elif _lacks_signature(environment, file.path, member):
             unsigned.append((file.path, member))
-    warnings = [_stranger(environment, path) for path, _ in strangers[:_MOST]]
+    warnings = [_stranger(environment, path, trusted_roots) for path, _ in strangers[:_MOST]]
     warnings += [
         f"{_where(path)} is not signed, although {_SIGNED[member.family.id]} signs its releases."
         for path, member in unsigned[:_MOST]
@@ -55,16 +57,10 @@ def _lacks_signature(environment: Environment, path: str, member: Member) -> boo
     return isinstance(facts, Image) and not facts.signed
 
 
-def _stranger(environment: Environment, path: str) -> str:
+def _stranger(environment: Environment, path: str, trusted_roots: Path | None) -> str:
     """A file that no package brought: who signed it is all that can be said for it."""
-    signature = read_signature(environment.view.source(path))
-    told = (
-        f"it is signed by {signature.signer}"
-        if signature.status == "valid-digest"
-        else "it is not signed"
-        if signature.status == "unsigned"
-        else "its signature does not hold"
-    )
+    signature = read_signature(environment.view.source(path), trusted_roots)
+    told = "it is not signed" if signature.status == "unsigned" else f"signature {signature}"
     return f"{_where(path)} belongs to no installed package: somebody put it there; {told}."
 
 

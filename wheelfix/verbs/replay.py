@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.errors import CannotRepair
+from wheelfix.model import TRUSTED
 from wheelfix.plan.lock import Seal, check_lock, open_sources
 from wheelfix.values import replace
 from wheelfix.verbs.outcome import Outcome, Repaired, target_of
@@ -27,7 +28,7 @@ def replay(plan: Plan, options: RepairOptions, where: str) -> Repaired:
     with Archive.open(path, options.scan.limits) as archive, open_sources(plan, archive) as members:
         info = check_lock(plan, archive, where)
         if options.require_signed:
-            _refuse_unsigned(plan, members)
+            _refuse_unsigned(plan, members, options.scan.roots.trusted_roots)
         with Seal(plan, archive, where, trust=options.trust_record) as seal:
             return _carry_out(plan, archive, info, members, options, seal)
 
@@ -57,17 +58,17 @@ def _carry_out(
     return Repaired(Outcome.REPAIRED, plan, target, None, None, written.size)
 
 
-def _refuse_unsigned(plan: Plan, members: tuple[NewMember, ...]) -> None:
-    """CannotRepair if a DLL that comes from outside has no signature that holds."""
+def _refuse_unsigned(plan: Plan, members: tuple[NewMember, ...], trusted_roots: Path | None) -> None:
+    """CannotRepair if a DLL that comes from outside has no trusted signature; what the lock says does not count."""
     from wheelfix.pe.signature import read_signature
-    from wheelfix.plan.objections import SOUND, in_words
+    from wheelfix.plan.objections import in_words
     from wheelfix.plan.sources import opened
 
     for new, addition in zip(members, plan.additions, strict=True):
         if addition.source.kind != "own":
             with opened(new) as source:
-                signature = read_signature(source)
-            if signature.status != SOUND:
+                signature = read_signature(source, trusted_roots)
+            if signature.status != TRUSTED:
                 raise CannotRepair(
                     f"{plan.wheel.path} cannot be repaired",
                     because=f"{new.origin} {in_words(signature)}, and --require-signed was given",

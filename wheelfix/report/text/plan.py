@@ -93,8 +93,9 @@ def _addition(canvas: Canvas, addition: Addition, *, verbose: bool) -> None:
     canvas.paragraph(f"{where} ({addition.chosen})", indent=4, lead=("from ", "dim"))
     for warning in addition.warnings:
         canvas.paragraph(warning, indent=4, lead=("warning ", "warn"))
-    if addition.signer:
-        canvas.paragraph(addition.signer, indent=4, lead=("signature ", "dim"))
+    if addition.signer:  # a lock of an earlier version has no answer, because that checked less
+        answer = addition.signature or "not-checked (planned by an earlier version)"
+        canvas.paragraph(answer, indent=4, lead=("signature ", "dim"))
     if verbose:
         for rejected in addition.rejected:
             canvas.paragraph(f"{rejected.path}: {rejected.reason}", indent=4, lead=("not ", "dim"))

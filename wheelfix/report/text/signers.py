@@ -10,25 +10,26 @@ if TYPE_CHECKING:
     from wheelfix.model import ScanReport
     from wheelfix.report.text.canvas import Canvas
 
-_WORDS = {
-    "unsigned": ("unsigned", "dim"),
-    "bad-digest": ("changed since they were signed", "bad"),
-    "unreadable": ("with a signature that cannot be read", "warn"),
-}
-"""How to say what is no name, and its style."""
+_STYLES = {"trusted": "good", "untrusted-root": "warn", "invalid": "bad", "not-checked": "warn", "unsigned": "dim"}
+"""The answers in the order in which they are listed, with their styles."""
 
 
 def draw_signers(canvas: Canvas, report: ScanReport) -> None:
-    """List every image under whoever signed it, unchanged since; nothing if nobody looked."""
-    groups: dict[str, list[str]] = {}
+    """List every image under the answer about its signature and the signer's name; nothing if nobody looked."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
     for image in report.images:
-        if image.signer is not None:
-            groups.setdefault(image.signer, []).append(short_path(image.path))
+        if image.signature is not None:
+            found = image.signature
+            groups.setdefault((found.status, found.signer, found.reason), []).append(short_path(image.path))
     if not groups:
         return
     canvas.blank()
-    canvas.line(("Signed by", "head"))
-    for signer in sorted(groups, key=lambda signer: (signer in _WORDS, signer.casefold())):
-        words, style = _WORDS.get(signer, (signer, "name"))
-        canvas.line((words, style), (f"  {count(len(groups[signer]), 'file')}", "dim"), indent=2)
-        canvas.paragraph(", ".join(groups[signer]), indent=4)
+    canvas.line(("Signatures", "head"))
+    order = list(_STYLES)
+    for status, signer, reason in sorted(groups, key=lambda key: (order.index(key[0]), key[1].casefold(), key[2])):
+        paths = groups[status, signer, reason]
+        name = (f"  {signer}", "name") if signer else ""
+        canvas.line((status, _STYLES[status]), name, (f"  {count(len(paths), 'file')}", "dim"), indent=2)
+        if reason:
+            canvas.paragraph(reason, indent=4)
+        canvas.paragraph(", ".join(paths), indent=4)

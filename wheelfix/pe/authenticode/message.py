@@ -1,0 +1,201 @@
+"""PKCS #7 messages taken apart: signed data, its one signer, attributes, the statement about a file.
+
+Only what Authenticode and RFC 3161 allow is read; everything else raises :class:`Unusable` or
+:class:`~wheelfix.pe.authenticode.der.DerError`. Nothing is verified here, and no library is needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.pe.authenticode.der import INTEGER, NULL, OCTETS, SEQUENCE, SET, DerError, Node
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SIGNED_DATA, DATA = "1.2.840.113549.1.7.2", "1.2.840.113549.1.7.1"
+INDIRECT_DATA, PE_IMAGE = "1.3.6.1.4.1.311.2.1.4", "1.3.6.1.4.1.311.2.1.15"
+CONTENT_TYPE, MESSAGE_DIGEST = "1.2.840.113549.1.9.3", "1.2.840.113549.1.9.4"
+NESTED = "1.3.6.1.4.1.311.2.4.1"
+HASHES = {
+    "1.2.840.113549.2.2": "md2",
+    "1.2.840.113549.2.5": "md5",
+    "1.3.14.3.2.26": "sha1",
+    "2.16.840.1.101.3.4.2.1": "sha256",
+    "2.16.840.1.101.3.4.2.2": "sha384",
+    "2.16.840.1.101.3.4.2.3": "sha512",
+}
+"""Digest algorithms by object identifier."""
+MAX_CERTIFICATES = 64
+MAX_VALUES = 3
+"""Values of one unsigned attribute, such as timestamps."""
+
+
+class Unusable(Exception):
+    """Readable, but of a kind that is not checked; the text says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """An algorithm with its parameters."""
+
+    oid: str
+    parameters: Node | None
+
+    @classmethod
+    def read(cls, node: Node) -> Algorithm:
+        """Take an AlgorithmIdentifier apart."""
+        parts = node.expect(SEQUENCE).children()
+        if not 1 <= len(parts) <= 2:
+            raise DerError("an algorithm has no name, or too many parameters")
+        return cls(parts[0].oid, parts[1] if len(parts) == 2 else None)
+
+    @property
+    def hash_name(self) -> str:
+        """The name of a digest algorithm; Unusable if it is not known."""
+        if self.oid not in HASHES:
+            raise Unusable(f"the digest algorithm {self.oid} is not known")
+        if self.parameters is not None and self.parameters.whole != bytes([NULL, 0]):
+            raise DerError("a digest algorithm has parameters")
+        return HASHES[self.oid]
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """What one signer says of himself and of the content."""
+
+    issuer: bytes
+    """Name of the issuer of his certificate, as DER."""
+    serial: int
+    digest: Algorithm
+    signed: Node | None
+    """The signed attributes, as they stand."""
+    algorithm: Algorithm
+    signature: bytes
+    unsigned: Node | None
+
+    @classmethod
+    def read(cls, node: Node) -> Signer:
+        """Take a SignerInfo apart."""
+        parts = node.expect(SEQUENCE).children()
+        if len(parts) < 5:
+            raise DerError("a signer is incomplete")
+        version, identity, digest, *rest = parts
+        version.expect(INTEGER)
+        if identity.tag != SEQUENCE:
+            raise Unusable("the signer is identified by a key, not by the issuer and serial number of a certificate")
+        signed = rest.pop(0) if rest[0].tag == 0xA0 else None
+        unsigned = rest.pop() if rest[-1].tag == 0xA1 else None
+        if len(rest) != 2:
+            raise DerError("a signer has too few or too many parts")
+        names = identity.children()
+        if len(names) != 2:
+            raise DerError("a signer is not identified by an issuer and a serial number")
+        return cls(
+            issuer=names[0].expect(SEQUENCE).whole,
+            serial=names[1].number,
+            digest=Algorithm.read(digest),
+            signed=signed,
+            algorithm=Algorithm.read(rest[0]),
+            signature=rest[1].expect(OCTETS).content,
+            unsigned=unsigned,
+        )
+
+    @property
+    def signed_bytes(self) -> bytes:
+        """What the signature is over: the attributes as a SET, although they are written with a tag of their own."""
+        if self.signed is None:
+            raise DerError("there are no signed attributes")
+        return bytes([SET]) + self.signed.whole[1:]
+
+    def signed_value(self, oid: str) -> Node | None:
+        """The value of a signed attribute; DerError if there are several."""
+        values = _values(self.signed, oid)
+        if len(values) > 1:
+            raise DerError(f"the signed attribute {oid} is there {len(values)} times")
+        return values[0] if values else None
+
+    def unsigned_values(self, oid: str) -> Sequence[Node]:
+        """All values of an unsigned attribute, up to a limit."""
+        return _values(self.unsigned, oid)[:MAX_VALUES]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Signed data with one signer."""
+
+    digests: tuple[Algorithm, ...]
+    content_type: str
+    content: Node
+    certificates: tuple[bytes, ...]
+    """As DER; nothing is known about them yet."""
+    signer: Signer
+
+    @classmethod
+    def read(cls, node: Node) -> Message:
+        """Take a message apart."""
+        kind, wrapped = _pair(node.expect(SEQUENCE))
+        if kind.oid != SIGNED_DATA:
+            raise DerError("the message is not signed data")
+        parts = wrapped.expect(0xA0).only(SEQUENCE).children()
+        if len(parts) < 4:
+            raise DerError("the signed data is incomplete")
+        version, digests, content, *groups, signers = parts
+        version.expect(INTEGER)
+        if [group.tag for group in groups] not in ([], [0xA0], [0xA1], [0xA0, 0xA1]):
+            raise DerError("the signed data has parts that do not belong there")
+        infos = signers.expect(SET).children()
+        if len(infos) != 1:
+            raise Unusable(f"it has {len(infos)} signers; Authenticode has one")
+        content_type, explicit = _pair(content.expect(SEQUENCE))
+        inner = explicit.expect(0xA0).children()
+        if len(inner) != 1:
+            raise DerError("the signed content is not one element")
+        certificates = [one for group in groups if group.tag == 0xA0 for one in group.children()]
+        if len(certificates) > MAX_CERTIFICATES:
+            raise Unusable(f"it has {len(certificates)} certificates; more than {MAX_CERTIFICATES} are not looked at")
+        return cls(
+            digests=tuple(Algorithm.read(one) for one in digests.expect(SET).children()),
+            content_type=content_type.oid,
+            content=inner[0],
+            certificates=tuple(one.whole for one in certificates if one.tag == SEQUENCE),
+            signer=Signer.read(infos[0]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What an Authenticode message says about a file: the digest of its bytes."""
+
+    algorithm: str
+    digest: bytes
+
+    @classmethod
+    def read(cls, message: Message) -> Statement:
+        """Return the statement of a message; DerError if it is about something else than a PE file."""
+        if message.content_type != INDIRECT_DATA:
+            raise DerError("the signed content is not an Authenticode statement")
+        data, hashed = _pair(message.content.expect(SEQUENCE))
+        kind = data.expect(SEQUENCE).children()
+        if not kind or kind[0].oid != PE_IMAGE:
+            raise DerError("the signed statement is not about a PE file")
+        algorithm, digest = _pair(hashed.expect(SEQUENCE))
+        return cls(Algorithm.read(algorithm).hash_name, digest.expect(OCTETS).content)
+
+
+def _pair(node: Node) -> tuple[Node, Node]:
+    parts = node.children()
+    if len(parts) != 2:
+        raise DerError(f"{len(parts)} elements where there should be two")
+    return parts[0], parts[1]
+
+
+def _values(attributes: Node | None, oid: str) -> list[Node]:
+    """All values of an attribute, of each of its occurrences."""
+    found: list[Node] = []
+    for attribute in attributes.children() if attributes is not None else ():
+        kind, values = _pair(attribute.expect(SEQUENCE))
+        if kind.oid == oid:
+            found += values.expect(SET).children()
+    return found
