@@ -221,14 +221,19 @@ def test_the_cuda_release_of_the_wheel_comes_before_the_newest(tmp_path: Path) -
     newest = decide(roots, Need(name))
     assert winner(newest).root.version == "11.8"
     assert isinstance(newest, Choice)
-    assert newest.reason == "the newest, version 6.14.11.11080"
+    assert newest.reason == "the newest, version 11.8"
 
 
-def test_a_cuda_release_of_another_major_is_taken_with_a_warning(tmp_path: Path) -> None:
+def test_a_cuda_release_of_another_major_is_taken_only_when_asked_for(tmp_path: Path) -> None:
+    """curand64_10.dll has the same name from CUDA 10.1 to 13, and still belongs to one toolkit."""
     root = toolkit(tmp_path / "v12.4", "12.4.1", "curand64_10.dll", dll("curand64_10.dll"))
-    outcome = decide([root], Need("curand64_10.dll", cuda="11.7"))
-    assert isinstance(outcome, Choice)
-    assert outcome.warnings == ("curand64_10.dll comes from CUDA 12.4, the wheel wants 11.7",)
+    need = Need("curand64_10.dll", cuda="11.7")
+    outcome = decide([root], need)
+    assert isinstance(outcome, NoCandidate)
+    assert "for CUDA 12.4; the wheel is for CUDA 11.7" in outcome.reason
+    taken = decide([root], need, Terms(included=frozenset({"curand64_10.dll"})))
+    assert isinstance(taken, Choice)
+    assert taken.warnings == ("for CUDA 12.4; the wheel is for CUDA 11.7",)
 
 
 def test_cudnn_for_the_major_of_the_wheel(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from wheelfix.knowledge.cuda import cuda_folder, cuda_versions_for, release
+from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_for, release
 from wheelfix.knowledge.distributions import Owner, owners_of
 from wheelfix.knowledge.families import demangle, families, family_of
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
@@ -79,11 +79,24 @@ def conda_package(name: str) -> str | None:
 
 
 def pip_packages(name: str, *, cuda: str | None = None) -> tuple[str, ...]:
-    """Return requirements, as pip takes them, of the distributions on PyPI that have a DLL of that name."""
-    major = release(cuda)[0] if cuda else 0
+    """Return requirements, as pip takes them, of the distributions on PyPI that have a DLL of that name.
+
+    ``cuda`` is the toolkit that the wheel is for, ``11.7``, or its major alone. Without it the name's own major counts,
+    and where that leaves several the newest comes first.
+    """
+    major = int(cuda.partition(".")[0]) if cuda else 0
     fitting = [owner for owner in owners_of(name) if not owner.only]
     own = [owner for owner in fitting if not owner.cuda or owner.cuda == major]
-    return tuple(dict.fromkeys(_requirement(owner, name, cuda) for owner in own or fitting))
+    if not own:
+        named = cuda_majors_for(name)
+        own = [owner for owner in fitting if not named or owner.cuda in named]
+        own.sort(key=lambda owner: -owner.cuda)
+    return tuple(dict.fromkeys(_requirement(owner, name, _exact(cuda)) for owner in own or fitting))
+
+
+def _exact(cuda: str | None) -> str | None:
+    """Return a release with its minor, or None for a major alone."""
+    return cuda if cuda and "." in cuda else None
 
 
 def _requirement(owner: Owner, name: str, cuda: str | None) -> str:
@@ -101,7 +114,7 @@ def _requirement(owner: Owner, name: str, cuda: str | None) -> str:
 def who_ships(name: str, *, cuda: str | None = None, machine: Machine = Machine.AMD64) -> tuple[str, ...]:
     """Return who ships a DLL of that name, the vendor first, each as a phrase; empty when nobody is known.
 
-    ``cuda`` is the toolkit that the wheel is for.
+    ``cuda`` is the toolkit that the wheel is for, ``11.7``, or its major alone.
     """
     known = classify(name, machine)
     shipper = _shipper_of(name)
@@ -119,7 +132,9 @@ def who_ships(name: str, *, cuda: str | None = None, machine: Machine = Machine.
 def _vendor(shipper: Shipper, name: str, cuda: str | None) -> str:
     member = family_of(name)
     toolkits = sorted(cuda_versions_for(name), key=release)
-    own = "{}.{}".format(*release(cuda)) if cuda else ""
+    if cuda and not _exact(cuda):
+        toolkits = [toolkit for toolkit in toolkits if toolkit.startswith(f"{cuda}.")] or toolkits
+    own = "{}.{}".format(*release(cuda)) if cuda and _exact(cuda) else ""
     chosen = own if own in toolkits or not toolkits else _span(toolkits)
     folder = cuda_folder(name, own if chosen == own and own else toolkits[-1] if toolkits else "12.0")
     return shipper.text.format(

@@ -13,11 +13,12 @@ from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.view import base_name
 from wheelfix.model import EdgeKind, Repairable, Severity, dll_key
 from wheelfix.plan.layout import choose_layout, left_to_others, one_of_each
-from wheelfix.plan.model import Addition, Mend, Plan, Remaining, Rename, Source, WheelRef
+from wheelfix.plan.model import Addition, Mend, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.needs import matches_any
 from wheelfix.plan.objections import in_words
 from wheelfix.plan.planner import Chosen, Planner
 from wheelfix.plan.sources import sha256_of
+from wheelfix.roots.release import GROUPS
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, replace
 
@@ -72,6 +73,7 @@ def make_plan(
         wheel=reference(archive, before, seal=options.seal),
         output=output_name(archive.path.name, options.build_tag) if archive else "",
         layout="libs" if layout.renamed else "beside",
+        releases=tuple(_releases(planner)),
         additions=additions,
         drops=tuple(sorted(planner.drops, key=lambda drop: drop.path)),
         renames=(Rename(info.prefix, "", "everything lay one folder too deep"),) if info and info.prefix else (),
@@ -87,6 +89,13 @@ def make_plan(
         notes=tuple(dict.fromkeys([*(told for addition in additions for told in addition.warnings), *layout.notes])),
     )
     return Planned(plan, chosen, after)
+
+
+def _releases(planner: Planner) -> Iterator[TakenRelease]:
+    """The releases that were chosen once for all DLLs of a toolkit; nothing where no candidate tells its own."""
+    for group, one in sorted(planner.releases.items()):
+        if one.release or one.refused:
+            yield TakenRelease(GROUPS[group], one.release, one.because, one.refused)
 
 
 def reference(archive: Archive | None, before: Examination, *, seal: bool = False) -> WheelRef:

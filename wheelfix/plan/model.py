@@ -69,6 +69,19 @@ class Addition:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenRelease:
+    """The release of a vendor's toolkit that all DLLs of it are taken from."""
+
+    toolkit: str
+    """``CUDA``, ``oneMKL`` or ``oneTBB``."""
+    release: str
+    because: str
+    """Why this one."""
+    refused: tuple[str, ...] = ()
+    """Releases that were there and not taken, each with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
 class Drop:
     """A member that will not be in the wheel any more."""
 
@@ -140,6 +153,7 @@ class Plan:
     """File name of the wheel that comes out."""
     layout: str
     """``beside`` or ``libs``."""
+    releases: tuple[TakenRelease, ...] = ()
     additions: tuple[Addition, ...] = ()
     drops: tuple[Drop, ...] = ()
     renames: tuple[Rename, ...] = ()

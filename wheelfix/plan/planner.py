@@ -21,7 +21,9 @@ from wheelfix.plan.needs import Lack, destinations, lacks, matches_any, needers
 from wheelfix.plan.objections import objections
 from wheelfix.roots.choose import choose
 from wheelfix.roots.family import family_files
-from wheelfix.roots.outcome import Choice, Conflict, Need, Terms
+from wheelfix.roots.onerelease import choose_release
+from wheelfix.roots.outcome import Choice, Conflict, Need, OneRelease, Terms, Wanted
+from wheelfix.roots.release import group_of
 from wheelfix.rules.policy import list_test_artifacts
 from wheelfix.values import dataclass, field, replace
 
@@ -70,25 +72,31 @@ class Planner:
     drops: list[Drop] = field(default_factory=list)
     refused: dict[str, Refusal] = field(default_factory=dict)
     unanswered: dict[str, str] = field(default_factory=dict)
+    releases: dict[str, OneRelease] = field(default_factory=dict)
+    """The one release of each vendor's toolkit that is vendored from, by group."""
     tried: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def cuda(self) -> str | None:
-        subject = self.before.subject
-        return subject.torch.cuda if subject.torch else subject.profile.cuda
+        """The CUDA release of the wheel, where one is known with its minor."""
+        return self.before.subject.cuda.text if "." in self.before.subject.cuda.text else None
 
     # ------------------------------------------------------------------------------------------------ the rounds
 
     def run(self) -> None:
         """Drop, include, then answer needs until nothing changes."""
         self._drop()
-        self._include()
         profile = self.before.subject.profile
         if self.options.with_vcredist:
             profile = replace(profile, assume=profile.assume - {"vcredist"})
+        first = resolve(self.view, profile, self.before.identity.requires)
+        asked = [Lack((name,), (), (), True) for name in self.options.include]
+        self._settle_releases([*lacks(self.view, first, self.options.companions, self.cuda), *asked])
+        self._include()
         for _ in range(ROUNDS):
             resolution = resolve(self.view, profile, self.before.identity.requires)
             found = list(lacks(self.view, resolution, self.options.companions, self.cuda))
+            self._settle_releases(found)
             answers = [self._answer(lack, resolution.search_dirs) for lack in found]
             if not any(answers):
                 return
@@ -223,10 +231,11 @@ class Planner:
             name=name,
             machine=self.before.subject.machine,
             needers=needers(self.view, lack, name),
-            cuda=self.cuda or "",
+            cuda=self.before.subject.cuda.text,
             release=self._release(lack, name),
             companions=_family_companions(name, self.cuda),
             beside=self._beside(lack, name),
+            one_release=self.releases.get(group_of(name)),
         )
         candidates = self.index.candidates(name)
         outcome = choose(need, candidates, self.index, self._terms(candidates))
@@ -244,6 +253,33 @@ class Planner:
             )
             self._add_family(outcome.winner, folder)
         return True
+
+    def _settle_releases(self, found: list[Lack]) -> None:
+        """Choose the release of each toolkit once, when the first of its DLLs is needed."""
+        needs: dict[str, list[Need]] = {}
+        for lack in found:
+            group = group_of(lack.name)
+            excluded = matches_any(lack.name, self.options.exclude)
+            if group and group not in self.releases and not excluded and not self._may_be_found(lack):
+                wanted = (needers(self.view, lack, name) for name in lack.names)
+                machine, cuda = self.before.subject.machine, self.before.subject.cuda.text
+                pairs = zip(lack.names, wanted, strict=True)
+                needs.setdefault(group, []).extend(Need(name, machine, asking, cuda) for name, asking in pairs)
+        for group, wanting in needs.items():
+            wanted_release = self._wanted_release(group)
+            self.releases[group] = choose_release(group, wanting, self.index, wanted_release, self._terms())
+
+    def _wanted_release(self, group: str) -> Wanted:
+        """What the wheel was built with: its CUDA, or the release of the same libraries that it has already."""
+        subject = self.before.subject
+        if group == "cuda":
+            return subject.cuda
+        for path in subject.images:
+            version = subject.version(path) if group_of(base_name(path)) == group else None
+            if version is not None and any(version.file):
+                release = f"{version.file[0]}.{version.file[1]}"
+                return Wanted(frozenset({release}), f"{base_name(path)} in it is of {release}")
+        return Wanted()
 
     def _add_family(self, file: RootFile, folder: str) -> None:
         """The parts of its family that a DLL loads at run time come along, and from its own folder."""

@@ -9,6 +9,7 @@ from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from wheelfix.model import FileVersion, ImageFacts, Symbol
     from wheelfix.roots.index import RootFile
@@ -33,6 +34,10 @@ class Facts(Protocol):
         """Return the DLL of that name in the folder of a file."""
         ...
 
+    def siblings(self, file: RootFile) -> tuple[RootFile, ...]:
+        """Return the DLLs of the folder in which a file lies."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Needer:
@@ -40,6 +45,39 @@ class Needer:
 
     path: str
     symbols: tuple[Symbol, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The releases of a toolkit that a wheel may have been built with."""
+
+    releases: frozenset[str] = frozenset()
+    """As ``11.7``; empty when nothing tells."""
+    because: str = ""
+    """What tells them."""
+
+    @property
+    def text(self) -> str:
+        """The release, or the major alone where only that is known; empty when neither is."""
+        if len(self.releases) == 1:
+            return next(iter(self.releases))
+        majors = {release.partition(".")[0] for release in self.releases}
+        return majors.pop() if len(majors) == 1 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class OneRelease:
+    """The release of a toolkit that all libraries of a group are taken from."""
+
+    group: str
+    """``cuda``, ``mkl`` or ``tbb``."""
+    release: str
+    """As ``11.7``; empty when nothing tells the release of any candidate."""
+    because: str
+    root: Path | None = None
+    """The root that has most of it."""
+    refused: tuple[str, ...] = ()
+    """Releases that are there and were not taken, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +95,8 @@ class Need:
     """DLLs that must come from the same folder, because a family comes whole and from one folder."""
     beside: RootFile | None = None
     """A member of the family that is chosen already: only its folder counts."""
+    one_release: OneRelease | None = None
+    """The release that everything of the DLL's group is taken from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.torch import TorchFacts
     from wheelfix.loader.view import FileView
+    from wheelfix.roots.outcome import Wanted
 
 
 CHEAP_SIZE = 16 << 20
@@ -92,6 +93,13 @@ class Subject:
     @functools.cached_property
     def _facts(self) -> list[tuple[str, ImageFacts]]:
         return sorted(self.view.images().items(), key=lambda item: item[0])
+
+    @functools.cached_property
+    def cuda(self) -> Wanted:
+        """The CUDA releases that it may have been built with."""
+        from wheelfix.rules.wantedcuda import wanted_cuda  # which asks the rules about labels
+
+        return wanted_cuda(self)
 
     @functools.cached_property
     def edges_from(self) -> dict[str, tuple[Edge, ...]]:

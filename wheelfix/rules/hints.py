@@ -27,7 +27,7 @@ _PLATFORMS = {Machine.X86: "win32", Machine.ARM64: "win_arm64"}
 
 def where_from(name: str, subject: Subject) -> str:
     """Return what to do about a DLL that is missing: who ships it and how to bring it in."""
-    cuda = subject.torch.cuda if subject.torch is not None else subject.profile.cuda
+    cuda = subject.cuda.text or None
     shippers = [item for item in who_ships(name, cuda=cuda, machine=subject.machine) if not item.startswith("PyPI: ")]
     if not _may_be_vendored(name, subject):
         return shippers[0] if shippers else f"no wheel may carry {name}"

@@ -28,7 +28,7 @@ def list_missing(subject: Subject, index: Candidates | None) -> tuple[MissingDll
 def _gather(subject: Subject, edges: list[Edge], index: Candidates | None) -> MissingDll:
     edges = sorted(edges, key=lambda edge: (_ORDER.index(edge.kind), not edge.required, edge.importer))
     first = edges[0]
-    cuda = subject.torch.cuda if subject.torch else subject.profile.cuda
+    cuda = subject.cuda.text or None
     return MissingDll(
         name=first.name,
         kind=first.kind,

@@ -97,8 +97,7 @@ def _repairs(explained: Explained, case: Case) -> Iterator[Remedy]:
 
 def _vendor_packages(explained: Explained, case: Case) -> Iterator[Remedy]:
     """Install the vendor's package; where its folder is not searched, take the DLL from there."""
-    torch = case.exam.subject.torch
-    cuda = torch.cuda if torch else case.exam.subject.profile.cuda
+    cuda = case.exam.subject.cuda.text or None
     direct: dict[str, list[str]] = {}
     detour: dict[str, list[str]] = {}
     conda: dict[str, list[str]] = {}

@@ -43,6 +43,7 @@ def render_plan(
     style = {"repaired": "good", "unchanged": "good", "planned": "warn"}.get(outcome, "bad")
     canvas.ends((name, "name"), (outcome.upper(), style))
     if not quiet:
+        _releases(canvas, plan)
         _changes(canvas, plan, verbose=verbose)
         _leftovers(canvas, plan)
     if outcome == "planned":
@@ -56,6 +57,18 @@ def render_plan(
             canvas.blank()
         canvas.line(("-> ", "dim"), target)
     return canvas.text()
+
+
+def _releases(canvas: Canvas, plan: Plan) -> None:
+    """The one release of each toolkit, and what was refused for it."""
+    if plan.releases:
+        canvas.blank()
+        canvas.line((f"Releases ({len(plan.releases)})", "head"))
+    for taken in plan.releases:
+        if taken.release:
+            canvas.paragraph(f"{taken.toolkit} {taken.release}: {taken.because}", indent=2)
+        for refused in taken.refused:
+            canvas.paragraph(refused, indent=4, lead=("not ", "dim"))
 
 
 def _changes(canvas: Canvas, plan: Plan, *, verbose: bool) -> None:
