@@ -82,8 +82,9 @@ def _match(file: RootFile, index: RootIndex) -> dict[str, Json]:
 
 
 def _version(file: RootFile, index: RootIndex) -> str:
-    version = index.version(file)
-    return str(version) if version is not None else file.version_hint
+    from wheelfix.roots.release import shown_version
+
+    return shown_version(file, index)
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -18,7 +18,7 @@ from wheelfix.plan.needs import matches_any
 from wheelfix.plan.objections import in_words
 from wheelfix.plan.planner import Chosen, Planner
 from wheelfix.plan.sources import sha256_of
-from wheelfix.roots.release import GROUPS
+from wheelfix.roots.release import GROUPS, shown_version
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, replace
 
@@ -161,8 +161,7 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:
         path = str(file.root.path) if file.root.is_file else file.location
         member = file.path if file.root.is_file else ""
         source = Source(kind, path, member, str(file.root.path), file.origin)
-        found = index.version(file)
-        size, digest, version = file.size, index.sha256(file), str(found) if found else file.version_hint
+        size, digest, version = file.size, index.sha256(file), shown_version(file, index)
         signature = index.signature(file)
         signer, answer = signature.trusted_signer, str(signature)
         if signature.reason:

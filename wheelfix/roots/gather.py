@@ -35,6 +35,6 @@ def gather_roots(options: RootOptions, host: Host) -> tuple[Root, ...]:
 def list_candidates(index: Candidates, name: str) -> tuple[Candidate, ...]:
     """The files of that name in the roots, as a report shows them."""
     return tuple(
-        Candidate(file.location, str(file.root.path), file.version_hint, f"{file.origin}, {file.root.learned}")
+        Candidate(file.location, str(file.root.path), index.shown_version(file), f"{file.origin}, {file.root.learned}")
         for file in index.candidates(name)
     )

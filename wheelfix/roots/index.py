@@ -18,6 +18,7 @@ from wheelfix.archive import codec
 from wheelfix.archive.hashing import HashedReading
 from wheelfix.archive.reader import Archive, Member
 from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.knowledge.families import family_of
 from wheelfix.model import Malformed, Signature, dll_key, fold
 from wheelfix.pe.fatbin import read_archs
 from wheelfix.pe.image import read_image
@@ -67,6 +68,9 @@ class RootFile:
         if self.package:
             kind = {"wheel": "wheel", "pip": "wheel"}.get(self.root.kind, "conda package")
             return f"{kind} {self.package} {self.version_hint}".strip()
+        member = family_of(self.name)
+        if self.root.kind == "cuda" and member is not None and member.family.group == "cudnn":
+            return f"{member.family.title} in {self.root.label}"
         return self.root.label
 
 
@@ -181,6 +185,12 @@ class RootIndex:
                 found = None
             self._versions[_ident(file)] = found
         return self._versions[_ident(file)]
+
+    def shown_version(self, file: RootFile) -> str:
+        """Return the version of the library that a file is, for a list; a member of a wheel is not unpacked for it."""
+        from wheelfix.roots.release import shown_version  # which asks about files of this index
+
+        return file.version_hint if file.root.is_file else shown_version(file, self)
 
     def archs(self, file: RootFile) -> tuple[str, ...]:
         """Return the GPU architectures that a file has code for; reads all of it, so ask only when it matters."""

@@ -18,6 +18,7 @@ class Candidates(Protocol):
 
     def prepare(self) -> None: ...
     def candidates(self, name: str) -> tuple[RootFile, ...]: ...
+    def shown_version(self, file: RootFile) -> str: ...
 
 
 class LateIndex:
@@ -44,6 +45,10 @@ class LateIndex:
     def candidates(self, name: str) -> tuple[RootFile, ...]:
         """Return every file of that name, whatever its case."""
         return self.open().candidates(name)
+
+    def shown_version(self, file: RootFile) -> str:
+        """Return the version of the library that a file is, as far as it can be told without unpacking much."""
+        return self.open().shown_version(file)
 
     def close(self) -> None:
         """Let go of every open file."""

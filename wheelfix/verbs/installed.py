@@ -16,6 +16,7 @@ from wheelfix.archive.record import Record, Row, encode_digest, render
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.loader.places import open_environment
 from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.plan import advice
 from wheelfix.plan.make import make_plan, still_broken
 from wheelfix.values import dataclass, replace
 from wheelfix.verbs.examine import again
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
     from wheelfix.loader.places import Distribution, Environment
     from wheelfix.model import ScanReport
     from wheelfix.options import RepairOptions
-    from wheelfix.plan.make import Planned
+    from wheelfix.plan import advice
+from wheelfix.plan.make import Planned
     from wheelfix.plan.model import Plan
     from wheelfix.roots.index import RootIndex
 
@@ -82,8 +84,8 @@ def repair_installed(
     if faults and not dry_run:
         raise CannotRepair(
             f"{distribution.name} in {prefix} cannot be repaired",
-            because=faults,
-            hint="name where the DLLs lie with --root, or accept it with --allow-missing NAME",
+            because=(*faults, *advice.why_unmet(planned.plan)),
+            hint=advice.hint(planned.plan) or "`wheelfix scan` tells more",
         )
     changes = tuple(_changes(environment, planned))
     result = InstalledRepair(planned.plan, bool(changes), _shown(changes), before.report, planned.after.report)

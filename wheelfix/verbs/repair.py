@@ -106,8 +106,8 @@ def _lasting_faults(planned: Planned, before: ScanReport) -> tuple[str, ...]:
 def _refuse_if_broken(faults: tuple[str, ...], planned: Planned, path: Path) -> None:
     """CannotRepair if something would still be wrong."""
     if faults:
-        lacking = [item for item in planned.plan.remaining if item.required and not item.allowed]
-        hint = "name where it lies with --root, or accept it with --allow-missing NAME"
-        if not lacking:
-            hint = "`wheelfix scan` tells more"
-        raise CannotRepair(f"{path} cannot be repaired", because=faults, hint=hint)
+        from wheelfix.plan import advice
+
+        because = (*faults, *advice.why_unmet(planned.plan))
+        hint = advice.hint(planned.plan) or "`wheelfix scan` tells more"
+        raise CannotRepair(f"{path} cannot be repaired", because=because, hint=hint)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.model import EdgeKind, Finding, Machine, Malformed, MissingDll, ScanReport, Severity, Verdict
 from wheelfix.report.formats import DEFAULT, Context
+from wheelfix.report.missinghint import missing_hints
 from wheelfix.report.text.abi import draw_abi
 from wheelfix.report.text.canvas import Canvas, Span
 from wheelfix.report.text.gpu import draw_gpu
@@ -42,7 +43,7 @@ def render_scan(
     canvas.ends((label(report), "name"), verdict)
     canvas.paragraph((_facts(report), "dim"))
     _prediction(canvas, report)
-    _missing(canvas, report.missing, verbose=verbose)
+    _missing(canvas, report.missing, report.machine, verbose=verbose)
     told = frozenset() if verbose else frozenset(item.name for item in report.missing if item.required)
     _findings(canvas, new, told, verbose=verbose)
     draw_gpu(canvas, report)
@@ -125,7 +126,7 @@ KIND_WORDS = {
 }
 
 
-def _missing(canvas: Canvas, missing: Sequence[MissingDll], *, verbose: bool) -> None:
+def _missing(canvas: Canvas, missing: Sequence[MissingDll], machine: Machine, *, verbose: bool) -> None:
     """Tell what must be there in full; what may be there only by name, unless everything is asked for."""
     if not missing:
         return
@@ -149,13 +150,7 @@ def _missing(canvas: Canvas, missing: Sequence[MissingDll], *, verbose: bool) ->
             canvas.paragraph("; ".join(item.providers), indent=4, lead=("comes with ", "dim"))
     if untold:
         canvas.paragraph(", ".join(untold), (" (-v tells more)", "dim"), indent=2, lead=("optional: ", "dim"))
-    if any(item.required for item in missing):
-        found = all(item.candidates for item in missing if item.required)
-        how = (
-            "'wheelfix repair WHEEL' vendors them from where they were found"
-            if found
-            else "'wheelfix repair WHEEL --root PATH' vendors them from a folder, wheel or conda package that has them"
-        )
+    for how in missing_hints(missing, machine):
         canvas.paragraph(how, indent=2, lead=("hint: ", "dim"))
 
 
