@@ -24,6 +24,7 @@ TITLES = {
     "companions.toml": "What DLLs load by name at run time",
     "families.toml": "Which DLLs belong together",
     "cuda.toml": "Names of CUDA's DLLs by toolkit",
+    "cuda_libraries.toml": "Versions of CUDA's libraries by toolkit",
     "providers.toml": "Who ships a DLL",
     "distributions.toml": "Which distribution on PyPI brings a DLL",
     "runtimes.toml": "What machines have besides Windows",

@@ -23,6 +23,7 @@ from tests.support.tiers import wheel, wheel_at_hand
 from tests.support.views import BytesSource
 from wheelfix.example import Story, kepler_cu114, kepler_cu117, write_roots, write_wheel
 from wheelfix.model import Image
+from wheelfix.pe.forge import forge_dll
 from wheelfix.pe.image import read_image
 
 if TYPE_CHECKING:
@@ -195,7 +196,14 @@ def second_roots(tmp_path_factory: pytest.TempPathFactory) -> list[str | Path]:
     """cuDNN and NVTX out of NVIDIA's and CuPy's wheels, which CI does not download; there they are forged."""
     forged = write_roots(kepler_cu114(), tmp_path_factory.mktemp("forged-roots"))
     cudnn = roots([CUDNN.file]) if wheel_at_hand(CUDNN.file) else ["--cuda", forged["CUDA/v11.4"]]
-    return [*cudnn, *(roots([CUPY.file]) if wheel_at_hand(CUPY.file) else ["--root", forged["NvToolsExt"]])]
+    nvtx = roots([CUPY.file]) if wheel_at_hand(CUPY.file) else ["--root", forged["NvToolsExt"]]
+    return [*cudnn, *nvtx, "--root", zlibwapi(tmp_path_factory.mktemp("zlib"))]
+
+
+def zlibwapi(folder: Path) -> Path:
+    """A folder with the DLL that cuDNN 8.3 to 9.1 loads by name, and that no wheel has."""
+    (folder / "zlibwapi.dll").write_bytes(forge_dll("zlibwapi.dll", exports=("inflate",)))
+    return folder
 
 
 def test_the_second_build_before(wheels: dict[str, Path], tmp_path: Path) -> None:
@@ -213,7 +221,7 @@ def test_the_second_build_before(wheels: dict[str, Path], tmp_path: Path) -> Non
 
 def test_the_second_build_after(wheels: dict[str, Path], second_roots: list[str | Path], tmp_path: Path) -> None:
     done = repair(wheels["second"], tmp_path, *second_roots)
-    assert done.names - {"zlibwapi.dll"} == CUDNN_PARTS | {"cudnn64_8.dll", "nvToolsExt64_1.dll"}
+    assert done.names == CUDNN_PARTS | {"cudnn64_8.dll", "nvToolsExt64_1.dll", "zlibwapi.dll"}
     status, report = scan(done.path, tmp_path)
     assert (status, report["first_failure"]) == (0, None)
     for addition in done.plan["additions"]:
@@ -228,9 +236,9 @@ def test_the_second_build_from_a_toolkit_with_cudnn_copied_into_it(
     """Whoever copies cuDNN by hand copies it into CUDA's bin; what is vendored is all of it, and from there."""
     wheel(CUPY.file)
     cuda = vendors.cuda_toolkit(unpacked, tmp_path / "CUDA" / "v11.7")
-    vendors.lay_out(cuda / "bin", unpacked.take(CUDNN.file))
+    zlibwapi(vendors.lay_out(cuda / "bin", unpacked.take(CUDNN.file)))
     nvtx = vendors.lay_out(tmp_path / "NvToolsExt" / "bin" / "x64", unpacked.take(CUPY.file, ["nvToolsExt*.dll"]))
     done = repair(wheels["second"], tmp_path, "--cuda", cuda, "--root", nvtx.parent.parent, "--compression", "store")
-    assert done.names == CUDNN_PARTS | {"cudnn64_8.dll", "nvToolsExt64_1.dll"}
+    assert done.names == CUDNN_PARTS | {"cudnn64_8.dll", "nvToolsExt64_1.dll", "zlibwapi.dll"}
     assert scan(done.path, tmp_path)[0] == 0
     assert_closed(done.path, tmp_path / "closed")

@@ -23,21 +23,22 @@ def lost(name: str, *, required: bool = True, found: bool = False) -> MissingDll
         ),
         (
             [lost("uv.dll", found=True)],
-            ["'wheelfix repair WHEEL' vendors them from where they were found, as far as the files there fit"],
+            ["'wheelfix repair WHEEL' vendors them from where they were found, if they fit"],
         ),
         (
             [lost("libomp140.x86_64.dll", found=True)],
             [
-                "'wheelfix repair WHEEL --include libomp140.x86_64.dll' vendors them from where they were found, as far as "
-                "the files there fit; their vendor does not allow it"
+                "'wheelfix repair WHEEL --include libomp140.x86_64.dll' vendors them from where they were found, "
+                "if they fit; their vendor does not allow it"
             ],
         ),
         (
             [lost("msvcp140.dll"), lost("uv.dll"), lost("nvcuda.dll")],
             [
-                "'wheelfix repair WHEEL --root PATH' vendors uv.dll from a folder, wheel or conda package that has them",
-                "'wheelfix repair WHEEL --with-vcredist --root PATH' vendors msvcp140.dll from a folder, wheel or conda "
-                "package that has them",
+                "'wheelfix repair WHEEL --root PATH' vendors uv.dll from a folder, wheel or conda package "
+                "that has them",
+                "'wheelfix repair WHEEL --with-vcredist --root PATH' vendors msvcp140.dll from a folder, "
+                "wheel or conda package that has them",
                 "nvcuda.dll: no wheel may carry them",
             ],
         ),

@@ -161,6 +161,12 @@ def _companions_of(key: str, cuda: str | None, version: str | None) -> tuple[Com
     return tuple(need for rule in companion_rules() for need in _needs(rule, key, cuda, version))
 
 
+def depends_on_version(name: str) -> bool:
+    """Whether what a DLL of that name looks for depends on its release, so that reading its version is worthwhile."""
+    key = dll_key(name)
+    return any(rule.versions and rule.parent.fullmatch(key) for rule in companion_rules())
+
+
 def _needs(rule: CompanionRule, key: str, cuda: str | None, version: str | None) -> Iterator[CompanionNeed]:
     match = rule.parent.fullmatch(key)
     strength = _strength(rule, key, version) if match else None

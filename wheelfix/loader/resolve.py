@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.companions import companions_of, needs_in_practice
+from wheelfix.knowledge.companions import companions_of, depends_on_version, needs_in_practice
 from wheelfix.loader import torch
 from wheelfix.loader.others import Provisions
 from wheelfix.loader.packages import extension_modules, module_name, package_loads
@@ -25,6 +25,7 @@ from wheelfix.model import (
     Resolution,
     dll_key,
 )
+from wheelfix.pe.version import read_version
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -167,9 +168,14 @@ class _Companions:
         self.processes = processes
         self.cuda = cuda
 
-    def needs(self, name: str) -> list[CompanionNeed]:
-        """The table's entries for a DLL name; what merely has to come along is no need of a load."""
-        return [need for need in companions_of(name, cuda=self.cuda) if need.strength != "beside"]
+    def needs(self, name: str, path: str = "") -> list[CompanionNeed]:
+        """The table's entries for a DLL name; what merely has to come along is no need of a load.
+
+        Some are about certain releases only: then the version of the file at the path counts.
+        """
+        found = read_version(self.loader.view.source(path)) if path and depends_on_version(name) else None
+        version = str(found) if found is not None else None
+        return [need for need in companions_of(name, cuda=self.cuda, version=version) if need.strength != "beside"]
 
     def edges(self) -> Iterator[Edge]:
         """One edge for each companion of each image of the subject, and of each DLL that is missing."""
@@ -178,7 +184,7 @@ class _Companions:
             asked.setdefault(edge.importer, []).append(edge.name)
         for path, image in self.loader.view.images().items():
             if isinstance(image, Image):
-                for need in self.needs(base_name(path)):
+                for need in self.needs(base_name(path), path):
                     if not any(need.matches(name) for name in asked.get(path, ())):
                         yield self._edge(path, need)
         missing = {dll_key(e.name): e.name for e in self.loader.edges.values() if isinstance(e.provider, Missing)}

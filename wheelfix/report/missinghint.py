@@ -46,7 +46,7 @@ def _sentence(way: str, items: Sequence[MissingDll], *, everything: bool) -> str
     what = "them" if everything else ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     found = all(item.candidates for item in items)
     place = "" if found else " --root PATH"
-    source = "where they were found, as far as the files there fit" if found else FOLDER
+    source = "where they were found, if they fit" if found else FOLDER
     if way == "include":
         asked = " ".join(f"--include {name}" for name in names)
         return f"'wheelfix repair WHEEL {asked}{place}' vendors {what} from {source}; their vendor does not allow it"

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.places import Distribution, Environment
     from wheelfix.model import ScanReport
     from wheelfix.options import RepairOptions
-    from wheelfix.plan import advice
-from wheelfix.plan.make import Planned
+    from wheelfix.plan.make import Planned
     from wheelfix.plan.model import Plan
     from wheelfix.roots.index import RootIndex
 

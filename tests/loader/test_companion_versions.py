@@ -1,0 +1,37 @@
+"""Companions that only some releases of their parent need."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.views import make_view
+from wheelfix.loader.profile import Profile
+from wheelfix.loader.resolve import resolve
+from wheelfix.pe.forge import forge_dll
+
+
+def strength(name: str, version: tuple[int, int, int, int] | None) -> str:
+    """How much a cuDNN of that version needs zlibwapi.dll; empty when it does not ask for it."""
+    view = make_view({f"Lib/site-packages/x/{name}": forge_dll(name, version=version)})
+    edges = resolve(view, Profile()).edges
+    return next((edge.strength for edge in edges if edge.name == "zlibwapi.dll"), "")
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "expected"),
+    [
+        ("cudnn64_8.dll", (8, 2, 4, 15), ""),
+        ("cudnn64_8.dll", (8, 3, 0, 98), "required"),
+        ("cudnn64_8.dll", (8, 9, 7, 29), "required"),
+        ("cudnn64_9.dll", (9, 1, 0, 70), "required"),
+        ("cudnn64_9.dll", (9, 2, 0, 82), ""),
+        ("cudnn64_9.dll", (9, 10, 2, 21), ""),
+        ("cudnn64_8.dll", None, "expected"),
+        ("cudnn64_8.dll", (6, 14, 11, 8020), "expected"),
+    ],
+)
+def test_zlibwapi_is_needed_by_cudnn_8_3_to_9_1(
+    name: str, version: tuple[int, int, int, int] | None, expected: str
+) -> None:
+    """The file's version was never asked, so that every cuDNN 8 and 9 was taken to need it perhaps."""
+    assert strength(name, version) == expected
