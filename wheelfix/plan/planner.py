@@ -267,7 +267,7 @@ class Planner:
                 needs.setdefault(group, []).extend(Need(name, machine, asking, cuda) for name, asking in pairs)
         for group, wanting in needs.items():
             wanted_release = self._wanted_release(group)
-            self.releases[group] = choose_release(group, wanting, self.index, wanted_release, self._terms())
+            self.releases[group] = choose_release(group, wanting, self.index, wanted_release, self._terms(()))
 
     def _wanted_release(self, group: str) -> Wanted:
         """What the wheel was built with: its CUDA, or the release of the same libraries that it has already."""
