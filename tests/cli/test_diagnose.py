@@ -43,7 +43,7 @@ def test_a_file(capsys):
     assert main(["diagnose", str(CORPUS / "torch-126-fbgemm-en.txt")]) == 1
     out = capsys.readouterr().out
     assert "line 6: torch-load 126" in out
-    assert 'python -m pip install "torch>=2.4.1"' in out
+    assert "Use a torch that does not need it: 2.4.1 or later" in out
 
 
 def test_the_standard_input(monkeypatch, capsys):
@@ -154,17 +154,17 @@ def test_the_whole_text_of_a_diagnosis():
         " 2. Let the loader model find the true cause in the environment\n"
         "      wheelfix diagnose\n"
         "    it walks from the file to the DLL that is absent or does not fit, and says who has it\n"
+        "    only if: the environment is active, or named with --env\n"
         " 3. Let one package manager provide torch, NumPy and MKL\n"
         "      conda install --override-channels -c conda-forge pytorch numpy\n"
         "    then they share one runtime; mixing pip's torch with conda's MKL is what brings the second one\n"
+        "    only if: the environment is one of conda's\n"
         " 4. Import the package before others that bring the same runtime\n"
         "    if that works alone, another import loads a runtime that does not fit first\n"
         " 5. Last resort: let both run\n"
         "      set KMP_DUPLICATE_LIB_OK=TRUE\n"
         "    it only silences the check\n"
         "    danger: results may silently be wrong, and the process may hang or crash; never in production\n"
-        "\n"
-        "Do not download DLLs from sites that collect them.\n"
         "\n"
         "note: This is from the text alone; with --env PREFIX or --wheel W the files tell the true cause.\n"
     )

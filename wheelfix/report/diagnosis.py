@@ -81,5 +81,6 @@ def remedy_value(remedy: Remedy) -> dict[str, Json]:
         "title": remedy.title,
         "command": remedy.command,
         "why": remedy.why,
+        "when": remedy.when,
         "danger": remedy.danger,
     }

@@ -8,9 +8,12 @@ from importlib import resources
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.modules import distribution_of_module
 from wheelfix.knowledge.providers import conda_package, pip_packages, who_ships
 from wheelfix.knowledge.tables import Checker, parse_toml
+from wheelfix.knowledge.torch_builds import TorchBuild
 from wheelfix.knowledge.winerrors import winerror
+from wheelfix.symptoms.installing import again, for_card, for_cpu, together, upgrade
 from wheelfix.symptoms.symptom import Confidence, Symptom
 from wheelfix.values import dataclass, replace
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 TABLE = "causes.toml"
+_NEEDS = {"venv", "conda", "built-here"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +32,15 @@ class Remedy:
     command: str
     """What can be pasted into a console; empty when there is no command for it."""
     why: str
+    """What it does, and why that helps."""
     danger: str = ""
     """What it can break, for the last resorts."""
     rank: int = 0
     """1 is to be tried first."""
+    when: str = ""
+    """What has to hold for it to help; empty when nothing beyond the cause itself."""
+    needs: tuple[str, ...] = ()
+    """The same for machines: ``venv``, ``conda``, ``built-here``. Known not to hold, it drops the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +98,22 @@ def parse_causes(table: str, text: str) -> CauseTable:
     check = Checker(table)
     # Rules and remedies are our own conclusions: the cause carries the source for both.
     remedies = {
-        row["id"]: Remedy(row["title"], row["command"], row["why"], row.get("danger", "")) for row in tree["remedy"]
+        row["id"]: Remedy(
+            row["title"],
+            row["command"],
+            row["why"],
+            row.get("danger", ""),
+            when=row.get("when", ""),
+            needs=tuple(row.get("needs", ())),
+        )
+        for row in tree["remedy"]
     }
     causes: dict[str, Cause] = {}
     rows = check.rows(tree, "cause", ("id", "summary", "known", "confidence", "remedies"))
     check.unique("cause", (row["id"] for row in rows))
     check.unique("remedy", (row["id"] for row in tree["remedy"]))
+    for row in tree["remedy"]:
+        check.faults += [f"{row['id']}: nothing checks the need {need!r}" for need in {*row.get("needs", ())} - _NEEDS]
     for row in rows:
         check.faults += [f"{row['id']}: no remedy {name!r}" for name in row["remedies"] if name not in remedies]
         steps = tuple(remedies[name] for name in row["remedies"] if name in remedies)
@@ -143,7 +162,7 @@ def _cause(symptom: Symptom, rule: Rule, missing: tuple[str, ...]) -> Cause:
     words = _words(symptom, missing)
     order = list(Confidence)
     confidence = max(template.confidence, symptom.confidence, rule.confidence or Confidence.SURE, key=order.index)
-    steps = (_fill_remedy(step, words) for step in template.next_steps)
+    steps = (_fill_remedy(step, words) for step in template.next_steps if _may_help(step, symptom))
     kept = [step for step in steps if step is not None]
     return Cause(
         template.id,
@@ -153,6 +172,18 @@ def _cause(symptom: Symptom, rule: Rule, missing: tuple[str, ...]) -> Cause:
         confidence,
         tuple(replace(step, rank=rank) for rank, step in enumerate(kept, start=1)),
     )
+
+
+def _may_help(step: Remedy, symptom: Symptom) -> bool:
+    """Whether nothing that is known about the environment speaks against a remedy."""
+    kind = symptom.details.get("environment", "")
+    torch = symptom.details.get("torch", "")
+    contradicted = {
+        "venv": kind not in ("", "venv"),
+        "conda": kind not in ("", "conda"),
+        "built-here": bool(torch) and TorchBuild.parse(torch).is_published,
+    }
+    return not any(contradicted[need] for need in step.needs)
 
 
 def explain_symptoms(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
@@ -200,22 +231,31 @@ def _words(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
     pip, conda, who = _vendor(missing or names)
     error = winerror(symptom.code) if symptom.code is not None else None
     prefix = environment_prefix(symptom.path or "")
-    package = symptom.package or _package_of_module(symptom.module) or _PACKAGES.get(symptom.kind, "")
+    package = _package(symptom)
+    distribution = details.get("distribution", "") or distribution_of_module(package)
+    build = TorchBuild.parse(details["torch"]) if details.get("torch") else None
     return {
         "file": symptom.file or (f"the module {symptom.module}" if symptom.module else "the file"),
         "path": symptom.path or "",
         "names": _and(names) or "a part",
         "module": symptom.module,
         "package": package,
+        "package_name": package or "the package",
+        "distribution": distribution,
+        "again": again(distribution, details.get("version", ""), build),
+        "torch_241": upgrade(build, ">=2.4.1"),
+        "torch_together": together(build, distribution),
+        "torch_for_card": for_card(capability) if package == "torch" else "",
+        "torch_cpu": for_cpu() if package == "torch" else "",
         "symbol": details.get("symbol", ""),
         "meaning": error.meaning if error else "",
         "prefix": prefix,
         "root": prefix or "%CONDA_PREFIX%",
         "env_option": f' --env "{prefix}"' if prefix else "",
         "package_folder": _package_folder(symptom),
-        "wheel": rf"dist\{package.replace('-', '_')}*.whl",
+        "wheel": rf"dist\{distribution.replace('-', '_')}*.whl",
         "card": card,
-        "capability": capability or "native",
+        "capability": capability,
         "arch": _arch(capability),
         "ask_arch": "" if _arch(capability) else "nvidia-smi --query-gpu=compute_cap --format=csv,noheader",
         "for_card": f": {card} has {capability}" if card and capability else "",
@@ -223,7 +263,7 @@ def _words(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
         "numpy_versions": f": built for {built}, running with {running}" if built and running else "",
         "vendor_command": pip or conda,
         "vendor_why": who,
-        "wildcard": symptom.dlls[0] if symptom.dlls else symptom.file or "*.dll",
+        "wildcard": symptom.dlls[0] if symptom.dlls else symptom.file,
         "script": "script.py",
     }
 
@@ -264,21 +304,17 @@ def _package_folder(symptom: Symptom) -> str:
     return rf"{prefix}\Lib\site-packages\{symptom.package}" if prefix and symptom.package else ""
 
 
-# Whose message it is, where nothing in the text names a package.
-_PACKAGES = {"torch-load": "torch", "no-kernel-image": "torch", "driver-too-old": "torch"}
-_MODULES = {"_C": "torch", "cv2": "opencv-python", "_multiarray_umath": "numpy", "multiarray": "numpy"}
+_NUMPY_CORE = frozenset({"_multiarray_umath", "multiarray"})
 
 
-def _package_of_module(module: str) -> str:
-    """The distribution to name in a command, from the module; nothing for a private module of unknown origin."""
-    top = module.partition(".")[0]
-    if module in _MODULES:
-        return _MODULES[module]
-    if module.startswith("_pywrap_t"):
-        return "tensorflow"
-    if module.startswith("onnxruntime"):
-        return "onnxruntime"
-    return "" if top.startswith("_") else top
+def _package(symptom: Symptom) -> str:
+    """The importable package that a symptom is about: from the path, the kind of message, or the module."""
+    # "… with CUDA capability sm_120 is not compatible with the current PyTorch installation"
+    if symptom.kind == "torch-load" or (symptom.kind == "no-kernel-image" and "capability" in symptom.details):
+        return "torch"
+    if symptom.module in _NUMPY_CORE:
+        return "numpy"
+    return symptom.package or symptom.module.partition(".")[0]
 
 
 def _arch(capability: str) -> str:
@@ -289,6 +325,10 @@ def _arch(capability: str) -> str:
 
 _HOLE = re.compile(r"\{(\w+)\}")
 _OPTIONAL = frozenset({"env_option"})
+_NAMES_A_DISTRIBUTION = frozenset(
+    {"package", "distribution", "again", "torch_241", "torch_together", "torch_for_card", "torch_cpu"}
+)
+"""Without these a remedy stays advice in words: nothing tells which distribution, or which build of it, is meant."""
 
 
 def _fill(text: str, words: Mapping[str, str]) -> str:
@@ -299,11 +339,12 @@ def _fill(text: str, words: Mapping[str, str]) -> str:
 def _fill_remedy(step: Remedy, words: Mapping[str, str]) -> Remedy | None:
     """Fill a remedy's holes; None when its command needs something that the text does not tell.
 
-    Advice about a package stays, without its command, where nobody said which package it is.
+    Advice about a package stays, without its command, where nothing tells which distribution it is: a module's name
+    is not a distribution's name.
     """
     empty = {hole for hole in _HOLE.findall(step.command) if not words[hole]} - _OPTIONAL
-    if empty == {"package"}:
-        return replace(step, command="", why=_fill(step.why, words))
-    if empty:
+    if empty and empty <= _NAMES_A_DISTRIBUTION:
+        step = replace(step, command="")
+    elif empty:
         return None
-    return replace(step, command=_fill(step.command, words), why=_fill(step.why, words))
+    return replace(step, title=_fill(step.title, words), command=_fill(step.command, words), why=_fill(step.why, words))

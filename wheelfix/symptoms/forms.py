@@ -184,7 +184,7 @@ FORMS: tuple[Form, ...] = (
         "no-kernel-image",
         "with cuda capability",
         r"with CUDA capability (?P<d_capability>sm_\d+[a-z]?) is not compatible",
-        before=re.compile(r"(?P<d_card>\w[\w .-]{1,59})\s$"),
+        before=re.compile(r"(?P<d_card>\w[\w -]{1,59})\s$"),
     ),
     _form(
         "no-kernel-image",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of, is_openmp
@@ -9,18 +10,19 @@ from wheelfix.knowledge.system import classify
 from wheelfix.loader.predict import explain
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import LoadEvent, LoadOutcome, Severity, dll_key
+from wheelfix.model import LoadEvent, LoadOutcome, Severity, canonical, dll_key
 from wheelfix.rules.gpufit import in_order
 from wheelfix.rules.registry import run
 from wheelfix.rules.wording import listing
 from wheelfix.symptoms.causes import cause_by_id, explain_symptom
 from wheelfix.symptoms.symptom import Confidence, Symptom
-from wheelfix.values import dataclass, replace
+from wheelfix.values import dataclass, field, replace
 from wheelfix.verbs.diagnosis import Explained
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from wheelfix.loader.places import Environment
     from wheelfix.model import Finding, MissingDll, Resolution
     from wheelfix.symptoms.causes import Cause
     from wheelfix.verbs.examination import Examination
@@ -55,6 +57,8 @@ class Case:
     prefix: str
     """How the user names the environment; empty for a wheel."""
     wheel: str = ""
+    known: Mapping[str, str] = field(default_factory=dict)
+    """What is known about the environment, see :func:`situation`."""
 
     @property
     def resolution(self) -> Resolution:
@@ -130,7 +134,12 @@ def _table_cause(outcome: LoadOutcome, case: Case, symptom: Symptom | None) -> C
         return cause_by_id("vc-runtime-missing", own, missing)
     if outcome.code == 126 and classify(cause, case.exam.report.machine).kind == "driver":
         return cause_by_id("driver-missing", replace(own, dlls=(cause,)), missing)
-    return explain_symptom(own) or cause_by_id("missing-dependency", own, missing)
+    found = explain_symptom(own) or cause_by_id("missing-dependency", own, missing)
+    suspects = [pattern.lower() for pattern in found.likely_missing]
+    if outcome.code == 126 and suspects and not any(fnmatchcase(dll_key(cause), pattern) for pattern in suspects):
+        # The table suspects other DLLs than the one that the files show to be missing: its story is not this one's.
+        return cause_by_id("missing-dependency", replace(own, dlls=(cause,)), missing)
+    return found
 
 
 def symptom_of(event: LoadEvent, code: int, case: Case) -> Symptom:
@@ -140,7 +149,19 @@ def symptom_of(event: LoadEvent, code: int, case: Case) -> Symptom:
     inside = event.path.replace("/", "\\")
     path = f"{case.prefix}\\{inside}" if case.prefix else inside
     package = event.path.removeprefix(SITE_PACKAGES + "/").partition("/")[0]
-    return Symptom(kind, code, path, module=event.module.rpartition(".")[2], package=package)
+    identity = case.exam.identity
+    details = {**case.known, "distribution": canonical(identity.name), "version": identity.version}
+    if canonical(identity.name) == "torch":
+        details["torch"] = identity.version
+    return Symptom(kind, code, path, module=event.module.rpartition(".")[2], package=package, details=details)
+
+
+def situation(environment: Environment) -> dict[str, str]:
+    """Return what an environment tells about remedies: its kind (``venv``, ``conda``, ``python``) and its torch."""
+    prefix = environment.prefix
+    kind = "conda" if (prefix / "conda-meta").is_dir() else "venv" if (prefix / "pyvenv.cfg").is_file() else "python"
+    torch = next((one.version for one in environment.distributions if canonical(one.name) == "torch"), "")
+    return {"environment": kind, "torch": torch}
 
 
 # ------------------------------------------------------------------------------------------------ what the text names

@@ -23,7 +23,7 @@ from wheelfix.symptoms.recordings.pml import MAGIC as PML_MAGIC
 from wheelfix.symptoms.recordings.pml import read_pml
 from wheelfix.symptoms.symptom import Limits, Log
 from wheelfix.values import dataclass, field, replace
-from wheelfix.verbs.confirm import Case, confirm, faults, matching_outcome
+from wheelfix.verbs.confirm import Case, confirm, faults, matching_outcome, situation
 from wheelfix.verbs.diagnosis import Diagnosis, Evidence, Explained
 from wheelfix.verbs.origin import doubtful_dlls
 from wheelfix.verbs.recorded import describe, differences, explain_recording, provided_by_record
@@ -201,12 +201,23 @@ def _examine(question: Question, desk: _Desk, stack: ExitStack) -> None:
         environment = open_environment(question.environment)
         desk.environment = environment
         chosen = _packages_in_question(environment, question.package, desk.symptoms)
+        if desk.log is not None:
+            desk.log = replace(desk.log, symptoms=tuple(_situated(one, environment) for one in desk.symptoms))
         for distribution in chosen:
             exam = examine_installed(environment, distribution, options, index)
-            desk.cases.append(Case(exam, str(question.environment)))
+            desk.cases.append(Case(exam, str(question.environment), known=situation(environment)))
         told = desk.how + ", ".join(f"{one.name} {one.version}" for one in chosen[:_SHOWN]) or "no package with DLLs"
         more = f" and {len(chosen) - _SHOWN} more" if len(chosen) > _SHOWN else ""
         desk.evidence.append(Evidence("environment", str(question.environment), told + more))
+
+
+def _situated(symptom: Symptom, environment: Environment) -> Symptom:
+    """Add what the environment knows about a symptom: whose files it is about, which torch there is, what it is."""
+    owners = _owners(environment, symptom)
+    details = {**symptom.details, **situation(environment)}
+    if len(owners) == 1:
+        details.update(distribution=canonical(owners[0].name), version=owners[0].version)
+    return replace(symptom, details=details)
 
 
 def _wheel_files(paths: tuple[Path, ...]) -> list[Path]:
@@ -287,6 +298,8 @@ def _conclude(desk: _Desk, trusted_roots: Path | None) -> Diagnosis:
     warnings = doubtful_dlls(desk.environment, trusted_roots) if desk.environment else ()
     steps = [reinstall(case) for symptom in desk.symptoms for case in desk.cases if is_gone(symptom, case)]
     steps += [step for one, case in kept for step in remedies_for(one, case)]
+    if desk.environment is not None:
+        steps = [step for step in steps if not step.command.startswith("wheelfix diagnose")]
     return Diagnosis(
         evidence=tuple(desk.evidence),
         symptoms=desk.symptoms,
@@ -383,7 +396,7 @@ def _remarks(desk: _Desk, kept: list[tuple[Explained, Case | None]]) -> list[str
                 )
     if desk.environment is not None and not any(case.exam.report.images for case in desk.cases):
         remarks.append(f"{desk.environment.prefix} has no Windows DLLs to look at.")
-    if not desk.cases and kept:
+    if not desk.cases and desk.environment is None and kept:
         remarks.append("This is from the text alone; with --env PREFIX or --wheel W the files tell the true cause.")
     return remarks
 

@@ -90,8 +90,9 @@ def _remedies(canvas: Canvas, diagnosis: Diagnosis, *, verbose: bool) -> None:
     canvas.line(("What to do, best first", "head"))
     for remedy in diagnosis.remedies if verbose else diagnosis.remedies[: 2 * _SHOWN]:
         _remedy(canvas, remedy)
-    canvas.blank()
-    canvas.paragraph(("Do not download DLLs from sites that collect them.", "dim"))
+    if any(one.cause.likely_missing for one in diagnosis.explained):
+        canvas.blank()
+        canvas.paragraph(("Do not download DLLs from sites that collect them.", "dim"))
 
 
 def _remedy(canvas: Canvas, remedy: Remedy) -> None:
@@ -99,5 +100,7 @@ def _remedy(canvas: Canvas, remedy: Remedy) -> None:
     if remedy.command:
         canvas.line((remedy.command, "code"), indent=6)
     canvas.paragraph((remedy.why, "dim"), indent=4)
+    if remedy.when:
+        canvas.paragraph(remedy.when, indent=4, lead=("only if: ", "dim"))
     if remedy.danger:
         canvas.paragraph(remedy.danger, indent=4, lead=("danger: ", "bad"))

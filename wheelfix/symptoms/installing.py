@@ -1,0 +1,60 @@
+"""Commands that install a distribution again without changing what kind of build it is.
+
+PyPI's torch for Windows is a CPU build; the builds for CUDA and XPU are on PyTorch's own index. A command that does not
+name that index replaces a GPU build by one that cannot use the GPU.
+"""
+
+from __future__ import annotations
+
+from wheelfix.knowledge.cards import architecture, capability_of
+from wheelfix.knowledge.torch_builds import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release
+
+_OLDEST_SERVED = (5, 0)
+"""Nothing is suggested for older cards: CUDA 12 dropped Kepler, and builds for 11.8 have at most a part of it."""
+
+
+def again(distribution: str, version: str, build: TorchBuild | None) -> str:
+    """Return the command that installs the same version of a distribution again; empty where that cannot be told."""
+    if not distribution:
+        return ""
+    start = "python -m pip install --force-reinstall --no-deps"
+    if distribution in FAMILY:
+        wanted = build.version if build and distribution == "torch" else version.partition("+")[0]
+        if build is None or not build.is_published or not wanted:
+            return ""
+        return f'{start} "{distribution}=={wanted}"{build.index_option}'
+    if "+" in version:
+        return ""
+    return (
+        f'{start} --no-cache-dir "{distribution}=={version}"' if version else f"{start} --no-cache-dir {distribution}"
+    )
+
+
+def upgrade(build: TorchBuild | None, specifier: str) -> str:
+    """Return the command that installs a newer torch of the same kind; empty where the kind is not known."""
+    if build is None or not build.is_published:
+        return ""
+    return f'python -m pip install --upgrade "torch{specifier}"{build.index_option}'
+
+
+def together(build: TorchBuild | None, distribution: str) -> str:
+    """Return the command that installs one of torch's own extensions in the version for the installed torch."""
+    if build is None or not build.is_published or distribution not in FAMILY or distribution == "torch":
+        return ""
+    return f'python -m pip install --force-reinstall "torch=={build.version}" {distribution}{build.index_option}'
+
+
+def for_card(capability: str) -> str:
+    """Return the command for the oldest CUDA version whose builds know a card; empty when PyTorch publishes none."""
+    wanted = capability_of(capability)
+    known = architecture(wanted) if wanted is not None else None
+    if known is None or known.capability < _OLDEST_SERVED:
+        return ""
+    fitting = [label for label in cuda_labels() if cuda_release(label) >= (11, 8)]
+    label = next((label for label in fitting if known.compiles_with(cuda_release(label))), "")
+    return f"python -m pip install --upgrade torch --index-url {INDEX}/{label}" if label else ""
+
+
+def for_cpu() -> str:
+    """Return the command that installs torch without CUDA on purpose."""
+    return f"python -m pip install --force-reinstall torch --index-url {INDEX}/cpu"
