@@ -113,7 +113,7 @@ def scan(bench: Bench, key: str, name: str, what: str, memory: float) -> Job:
         *bench.peers(show, "delvewheel", f"{{tool}} show --analyze-existing --ignore-existing {quoted}"),
     ]
     targets = (
-        Target("12 times as fast as delvewheel show", show, faster=12),
+        Target("9 times as fast as delvewheel show", show, faster=9),
         Target("1.6 times the inflating of what must be read", floor.title, within=1.6 if key == "scan-torch" else 0),
         Target(f"no more than {memory:.0f} MB", memory_mb=memory),
     )
@@ -153,7 +153,7 @@ def _slow_peers(bench: Bench) -> Iterator[Contender]:
 def repair_trust(bench: Bench) -> Job:
     """Mending torch, with its RECORD believed."""
     words = _repair(bench, bench.material.torch_without_openmp(), "--trust-record")
-    targets = (Target("40 times as fast as delvewheel repair", "delvewheel repair", faster=40),)
+    targets = (Target("45 times as fast as delvewheel repair", "delvewheel repair", faster=45),)
     contenders = (bench.wheelfix("repair --trust-record", *words), *_slow_peers(bench))
     return Job("repair-trust", "Put libiomp5md.dll back into torch 2.7.1, RECORD believed", contenders, targets)
 
@@ -186,7 +186,7 @@ def repair_full(bench: Bench) -> Job:
     wheel = bench.material.torch_without_openmp()
     floor = bench.floor("inflate and hash everything, all cores", "everything", wheel)
     targets = (
-        Target("20 times as fast as delvewheel repair", "delvewheel repair", faster=20),
+        Target("22 times as fast as delvewheel repair", "delvewheel repair", faster=22),
         Target("1.3 times inflating and hashing everything", floor.title, within=1.3),
         Target("no more than 120 MB", memory_mb=120),
     )
