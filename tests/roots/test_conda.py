@@ -80,3 +80,11 @@ def test_cuda_13_packages_lie_one_folder_deeper(tmp_path: Path) -> None:
 
 def test_a_folder_of_other_things_is_not_conda(tmp_path: Path) -> None:
     assert conda.recognise(grow(tmp_path, ["a-1-0/Library/bin/x.dll"])) is None
+
+
+def test_a_conda_python_that_was_started_by_its_path_sees_its_own_dlls(tmp_path: Path) -> None:
+    """Without CONDA_PREFIX its Library/bin was no root."""
+    prefix = grow(tmp_path / "envs" / "torch", ENVIRONMENT)
+    (root,) = discover(windows(tmp_path, prefixes=((prefix, "the running Python"),)))
+    assert (root.kind, root.learned, root.last_resort) == ("conda", "the running Python", False)
+    assert "Library/bin" in folders(root)

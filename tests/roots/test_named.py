@@ -11,7 +11,7 @@ from tests.roots.trees import dll, folders, grow
 from tests.support.wheels import build_wheel
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.roots.host import Host
-from wheelfix.roots.named import named_root, wheel_identity
+from wheelfix.roots.named import named_root, named_roots, wheel_identity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,3 +149,32 @@ def test_a_wheel_is_not_a_toolkit(tmp_path: Path) -> None:
 )
 def test_whose_a_wheel_is(filename: str, members: list[str], expected: tuple[str, str]) -> None:
     assert wheel_identity(filename, members) == expected
+
+
+def test_a_folder_of_wheels_is_as_many_roots(tmp_path: Path) -> None:
+    """--root wheels/ was refused: there are no DLLs in it."""
+    wheels = [
+        build_wheel(tmp_path / "wheels", name, "1.0", "py3-none-win_amd64", {f"x/{name}.dll": dll(f"{name}.dll")})
+        for name in ("one", "two")
+    ]
+    assert [root.path for root in named_roots(tmp_path / "wheels", HOST)] == sorted(wheels)
+    assert all(root.explicit for root in named_roots(tmp_path / "wheels", HOST))
+
+
+def test_a_pattern_of_wheels_is_as_many_roots(tmp_path: Path) -> None:
+    first = build_wheel(tmp_path, "nvidia_one", "1.0", "py3-none-win_amd64", {"x/a.dll": dll("a.dll")})
+    build_wheel(tmp_path, "torch", "1.0", "py3-none-win_amd64", {"x/b.dll": dll("b.dll")})
+    assert [root.path for root in named_roots(str(tmp_path / "nvidia*.whl"), HOST)] == [first]
+    with pytest.raises(UsageError, match="nothing matches this pattern"):
+        named_roots(str(tmp_path / "intel*.whl"), HOST)
+
+
+def test_a_folder_of_dlls_stays_one_root_whatever_else_lies_in_it(tmp_path: Path) -> None:
+    build_wheel(tmp_path, "torch", "1.0", "py3-none-win_amd64", {"x/b.dll": dll("b.dll")})
+    (root,) = named_roots(grow(tmp_path, ["a.dll"]), HOST)
+    assert (root.kind, root.path) == ("folder", tmp_path)
+
+
+def test_a_name_with_brackets_that_is_there_is_no_pattern(tmp_path: Path) -> None:
+    (root,) = named_roots(grow(tmp_path / "dlls [1]", ["a.dll"]), HOST)
+    assert root.path == tmp_path / "dlls [1]"

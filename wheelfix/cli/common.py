@@ -66,7 +66,8 @@ def add_root_options(parser: Parser) -> None:
     group = parser.add_argument_group("where DLLs can come from")
     group.add_argument(
         "--root", metavar="PATH", action="append", default=[], type=Path,
-        help="a toolkit, an environment, a folder of DLLs, or a wheel or conda package that holds some; repeatable",
+        help="a toolkit, an environment, a folder of DLLs or of wheels, a wheel or conda package, or a pattern "
+        "such as wheels/*.whl; repeatable",
     )  # fmt: skip
     for option, what in (
         ("cuda", "a CUDA toolkit"),

@@ -127,11 +127,13 @@ def members_of(group: str, names: Iterable[str]) -> tuple[Member, ...]:
 def cuda_part(name: str, cuda: str) -> bool:
     """Whether a DLL of that name lies in the ``bin`` folder of that toolkit, the one that is put on the search path.
 
-    CUPTI lies elsewhere; NVTX too, but torch looks for its folder by itself.
+    CUPTI lies elsewhere. NVTX does too, and it is an installation of its own: a toolkit may be there without it.
     """
+    member = family_of(name)
+    if member is not None and member.family.id == "nvtx":
+        return False
     if cuda_folder(name, cuda) == "bin":
         return True
-    member = family_of(name)
     # Parts whose number the table does not have, such as nppig64_11.dll, belong to the toolkit of that major.
     return member is not None and member.family.id == "npp" and member.major == release(cuda)[0] < 13
 

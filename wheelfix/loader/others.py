@@ -9,7 +9,7 @@ from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import cuda_part
 from wheelfix.knowledge.providers import conda_package
 from wheelfix.loader import torch
-from wheelfix.model import Assumed, Machine, OwnedBy, canonical
+from wheelfix.model import Assumed, Machine, OwnedBy, canonical, dll_key
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -111,7 +111,13 @@ class Provisions:
         return False, f"{owner.distribution} puts it into {owner.folder}, which nothing adds to the search"
 
     def _assumed(self, name: str) -> Provider | None:
-        if self.profile.cuda and self.adds_cuda and cuda_part(name, self.profile.cuda):
+        toolkit, nvtx = self.profile.toolkit, self.profile.nvtx
+        if nvtx is not None and self.torch is not None and dll_key(name) in nvtx.dlls:
+            return Assumed(name, nvtx.label)
+        if self.adds_cuda and toolkit is not None:
+            if dll_key(name) in toolkit.dlls:
+                return Assumed(name, toolkit.label)
+        elif self.adds_cuda and self.profile.cuda and cuda_part(name, self.profile.cuda):
             return Assumed(name, f"cuda={self.profile.cuda}")
         if "conda" in self.profile.assume and conda_package(name):
             return Assumed(name, "conda")

@@ -13,6 +13,16 @@ DEFAULT_ASSUMPTIONS = frozenset({"vcredist", "nvidia-driver"})
 
 
 @dataclass(frozen=True, slots=True)
+class InstalledFolder:
+    """A folder on the target machine whose DLLs are known, because that machine is this one."""
+
+    label: str
+    """Where it is, or what names it."""
+    dlls: frozenset[str]
+    """Keys of the DLLs in it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """A target: Windows, a Python, and what else is assumed to be installed."""
 
@@ -22,6 +32,10 @@ class Profile:
     assume: frozenset[str] = field(default=DEFAULT_ASSUMPTIONS)
     cuda: str | None = None
     """A CUDA toolkit that is installed on the target, as ``11.7``."""
+    toolkit: InstalledFolder | None = None
+    """The toolkit's own folder, where it is there to be read."""
+    nvtx: InstalledFolder | None = None
+    """The folder of NVTX, which is installed by itself."""
 
 
 def assumptions(assume: tuple[str, ...], deny: tuple[str, ...]) -> tuple[frozenset[str], str | None]:

@@ -33,6 +33,9 @@ def places(host: Host) -> Iterator[Place]:
     """Yield the active environment, then, as a last resort, caches and installations that are not active."""
     if value := host.variable("CONDA_PREFIX"):
         yield Place(Path(value), "environment variable CONDA_PREFIX")
+    for prefix, learned in host.prefixes:  # started by its path, a conda Python has no CONDA_PREFIX
+        if tree.locate_folder(prefix, "conda-meta") is not None:
+            yield Place(prefix, learned, promised=False)
     bases: dict[Path, str] = {}
     if value := host.variable("CONDA_EXE"):
         bases[Path(value).parent.parent] = "environment variable CONDA_EXE"

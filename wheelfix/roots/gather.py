@@ -8,7 +8,7 @@ from wheelfix.model import Candidate
 from wheelfix.roots.discover import discover, search_path_roots
 from wheelfix.roots.host import this_machine
 from wheelfix.roots.index import RootIndex
-from wheelfix.roots.named import named_root
+from wheelfix.roots.named import named_root, named_roots
 
 if TYPE_CHECKING:
     from wheelfix.options import RootOptions
@@ -24,7 +24,7 @@ def open_index(options: RootOptions, host: Host | None = None) -> RootIndex:
 
 def gather_roots(options: RootOptions, host: Host) -> tuple[Root, ...]:
     """Named roots first, then discovered ones, then PATH if asked for."""
-    named = [named_root(path, host) for path in options.roots]
+    named = [root for path in options.roots for root in named_roots(path, host)]
     for kind in ("cuda", "cudnn", "oneapi", "conda"):
         named += [named_root(path, host, kind=kind, option=f"--{kind}") for path in getattr(options, kind)]
     discovered = discover(host) if options.discover else ()

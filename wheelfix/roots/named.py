@@ -42,6 +42,38 @@ def named_root(path: str | Path, host: Host, *, kind: Kind | None = None, option
     return with_warnings(replace(root, learned=option, explicit=True), host)
 
 
+def named_roots(path: str | Path, host: Host, *, option: str = "--root") -> tuple[Root, ...]:
+    """Return the roots that a path means: one, each wheel or package of a folder, or all that a pattern matches."""
+    text = os.fspath(path).strip().strip('"')
+    where = _absolute(text)
+    if where is not None and any(sign in text for sign in "*?[") and not os.path.lexists(where):
+        return tuple(named_root(found, host, option=option) for found in _matches(where, text, option))
+    if where is None or not tree.is_folder(where):
+        return (named_root(path, host, option=option),)
+    packages = [where / name for name in tree.names(where) if fold(name).endswith((".whl", *condafile.SUFFIXES))]
+    if packages and not _has_dlls(where):
+        return tuple(named_root(package, host, option=option) for package in packages)
+    return (named_root(path, host, option=option),)
+
+
+def _matches(pattern: Path, text: str, option: str) -> list[Path]:
+    """Return the files and folders that a pattern matches; UsageError when there are none."""
+    anchor = Path(pattern.anchor)
+    found = sorted(anchor.glob(str(pattern.relative_to(anchor))), key=lambda path: fold(str(path)))
+    if not found:
+        raise UsageError(f"{option} {text}: nothing matches this pattern", hint="check the path for a misspelling")
+    return found
+
+
+def _has_dlls(folder: Path) -> bool:
+    """Whether a folder is a root by itself, and not only a place where packages lie."""
+    root = recognise(folder)
+    if root is not None and root.folders:
+        return True
+    places = (tree.locate_folder(folder, below) for below in PLAIN_FOLDERS)
+    return any(tree.dll_names(found) for found in places if found is not None)
+
+
 def _absolute(text: str) -> Path | None:
     """Return the path that a text means, or None when it means none (a home that nobody has, a NUL in it)."""
     try:

@@ -40,10 +40,15 @@ def examine_view(
     index: Candidates | None = None,
     progress: Progress | None = None,
     python: tuple[int, int] | None = None,
+    *,
+    installed: bool = False,
 ) -> Examination:
-    """Read the images, resolve the loads, run the rules, and put the report together."""
+    """Read the images, resolve the loads, run the rules, and put the report together.
+
+    What is installed finds the CUDA toolkit and NVTX of this machine, as far as torch's code searches them.
+    """
     view.read_images(options.jobs, progress)
-    profile, resolution = load(view, identity, options, python)
+    profile, resolution = load(view, identity, options, python, installed=installed)
     machine = profile.machine
     details = Details(view, options)
     details.read_ahead(options)
@@ -82,18 +87,43 @@ def examine_view(
 
 
 def load(
-    view: FileView, identity: Identity, options: ScanOptions, python: tuple[int, int] | None = None
+    view: FileView,
+    identity: Identity,
+    options: ScanOptions,
+    python: tuple[int, int] | None = None,
+    *,
+    installed: bool = False,
 ) -> tuple[Profile, Resolution]:
     """Load the subject in the model; the images must have been read."""
     assume, cuda = assumptions(options.assume, options.no_assume)
     profile = Profile(machine_of(identity.tags, view), python_of_tags(identity.tags) or python, assume, cuda)
+    facts = torch_facts(view) if installed and options.roots.discover else None
+    if options.roots.discover and (cuda or (facts is not None and facts.cuda)):
+        profile = _with_folders(profile, facts.cuda if facts else None)
     return profile, resolve(view, profile, identity.requires)
+
+
+def _with_folders(profile: Profile, built: str | None) -> Profile:
+    """The profile with the folders of this machine that are searched, where they can be read.
+
+    ``built`` is the CUDA of a torch that is installed here; an assumed toolkit may lie anywhere.
+    """
+    from wheelfix.roots.host import this_machine
+    from wheelfix.roots.searched import known_toolkit, searched_nvtx, searched_toolkit
+
+    host = this_machine()
+    assumed = known_toolkit(profile.cuda, host) if profile.cuda else None
+    toolkit = assumed or (searched_toolkit(built, host) if built and not profile.cuda else None)
+    return replace(profile, toolkit=toolkit, nvtx=searched_nvtx(host) if built else None)
 
 
 def again(before: Examination, options: RepairOptions) -> Callable[[FileView, ArchiveFacts], Examination]:
     """The same scan, unfiltered, for another view of the same thing: what a plan asks about its result."""
     scan = replace(options.scan, select=(), ignore=())
-    return lambda view, facts: examine_view(view, before.identity, scan, facts, None)
+    installed, python = before.facts.info is None, before.subject.profile.python
+    return lambda view, facts: examine_view(
+        view, before.identity, scan, facts, None, python=python, installed=installed
+    )
 
 
 def nobody_asked(path: str) -> None:

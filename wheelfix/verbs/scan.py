@@ -154,7 +154,8 @@ def examine_installed(
     path = str(Path(where).parent) if where else str(environment.prefix)
     identity = Identity(path, distribution.name, distribution.version, distribution.tags, distribution.requires)
     view = environment.view.focused(distribution.paths)
-    return examine_view(view, identity, options, ArchiveFacts(), index, progress, python=environment.python)
+    python = environment.python
+    return examine_view(view, identity, options, ArchiveFacts(), index, progress, python, installed=True)
 
 
 def is_package_folder(path: Path) -> bool:
