@@ -30,6 +30,7 @@ from wheelfix.model import (
 )
 from wheelfix.pe.fatbin import GpuCode, read_gpu_code
 from wheelfix.pe.numpyapi import read_numpy
+from wheelfix.rules.backends import Backends
 from wheelfix.rules.gpufit import card_arch
 from wheelfix.values import dataclass, field
 
@@ -124,6 +125,25 @@ class Subject:
         return tuple(outcome for outcome in self.resolution.outcomes if outcome.code)
 
     @functools.cached_property
+    def caught(self) -> frozenset[str]:
+        """The files whose failed load the package's code catches."""
+        return frozenset(outcome.event.path for outcome in self.failures if outcome.event.guarded)
+
+    @functools.cached_property
+    def backends(self) -> Backends:
+        """Which files stand for one another."""
+        return Backends(self.images)
+
+    @functools.cached_property
+    def _failed_for(self) -> dict[str, tuple[str, ...]]:
+        """The chain of the first failed load for want of a DLL, by the folded name of the DLL."""
+        found: dict[str, tuple[str, ...]] = {}
+        for outcome in self.failures:
+            if len(outcome.chain) > 1:
+                found.setdefault(dll_key(outcome.chain[-1]), outcome.chain)
+        return found
+
+    @functools.cached_property
     def wanted(self) -> frozenset[str]:
         """The folded names of the missing DLLs that something the package loads needs."""
         return frozenset(
@@ -183,9 +203,9 @@ class Subject:
 
     def chain(self, importer: str, name: str) -> tuple[str, ...]:
         """Return the way from a load event over ``importer`` to a DLL that it asks for, as base names."""
-        for outcome in self.failures:
-            if len(outcome.chain) > 1 and dll_key(outcome.chain[-1]) == dll_key(name):
-                return outcome.chain
+        known = self._failed_for.get(dll_key(name))
+        if known is not None:
+            return known
         steps = [name, base(importer)]
         while importer := self.loaded_through.get(importer, ""):
             steps.append(base(importer))

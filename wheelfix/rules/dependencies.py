@@ -98,36 +98,16 @@ def missing(subject: Subject, kind: EdgeKind, *, required: bool | None = None) -
 def excuse_of(subject: Subject, need: Need) -> str:
     """Return why whoever tries to load those who ask goes on without them, or nothing if that is not known."""
     loaded = [edge for edge in need.edges if subject.reached(edge.importer)]
-    others = [_alternative(subject, edge) for edge in loaded]
     if loaded:
-        return f"it is for one of several backends, {others[0]} is another" if all(others) else ""
-    caught = {outcome.event.path for outcome in subject.failures if outcome.event.guarded}
-    if all(edge.importer in caught for edge in need.edges):
+        if not all(subject.backends.has_other(edge) for edge in loaded):
+            return ""
+        return f"it is for one of several backends, {subject.backends.other(loaded[0])} is another"
+    if all(edge.importer in subject.caught for edge in need.edges):
         return "the package's code catches the failed load and goes on without"
     if all(_is_qt_plugin(subject, edge.importer) for edge in need.edges):
         return "it is a plugin, and Qt passes over those that it cannot load"
     parents = [_optional_for(subject, edge.importer) for edge in need.edges]
     return f"{parents[0]} tries to load it and gets along without" if all(parents) else ""
-
-
-def _alternative(subject: Subject, edge: Edge) -> str:
-    """Return another file that is to another release of the same DLL what the importer is to this one, or nothing.
-
-    torchaudio has ``_torio_ffmpeg4.pyd``, ``…5`` and ``…6``, which import avutil-56, avutil-57 and avutil-58, and uses
-    the one that loads.
-    """
-    own, wanted = _without_digits(base(edge.importer)), _without_digits(edge.name)
-    for path, image in subject.images.items():
-        if path == edge.importer or folder(path) != folder(edge.importer) or _without_digits(base(path)) != own:
-            continue
-        names = [item.dll for item in image.imports if _without_digits(item.dll) == wanted]
-        if names and all(dll_key(name) != dll_key(edge.name) for name in names):
-            return base(path)
-    return ""
-
-
-def _without_digits(name: str) -> str:
-    return re.sub(r"\d+", "#", dll_key(name))
 
 
 def _names_folder(sources: Iterable[str], paths: Iterable[str]) -> bool:
