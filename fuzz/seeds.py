@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fuzz import wheels
 from fuzz.commands import planned
+from fuzz.signatures import signature_seeds
 from tests.archive.byhand import Entry, build_zip, wheel_entries
 from tests.archive.hostile import CASES
 from tests.support.gpucode import gpu_dll
@@ -44,6 +45,7 @@ def seeds(target: str) -> list[bytes]:
         "archive": _archives,
         "record": lambda: [RECORD, RECORD.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + RECORD, b"a\\b,md5=x,y\n", b""],
         "image": _images,
+        "signatures": signature_seeds,
         "error-text": _texts,
         "config": lambda: [CONFIG.encode(), CONFIG.replace("tool.wheelfix.", "").encode(), b"", b"a = 1\n"],
         "lock": _locks,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from fuzz.commands import LIMITS, diagnose, lock, repair, scan
 from fuzz.oracles import Disagreement, ask_csv, ask_lief_and_pefile, ask_zipfile
+from fuzz.signatures import signatures
 from fuzz.wheels import scratch
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.reader import Archive
@@ -121,6 +122,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "archive": archive,
     "record": record,
     "image": image,
+    "signatures": signatures,
     "error-text": error_text,
     "config": config,
     "lock": lock,

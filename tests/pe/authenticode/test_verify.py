@@ -229,6 +229,12 @@ def test_second_signatures_are_checked_as_well(roots: Path, second: bytes) -> No
     assert "SHA-1" in found.reason
 
 
+def test_attributes_that_cannot_be_read_behind_a_signature_that_is_not_checked(roots: Path) -> None:
+    """Found by the fuzzer: what the first answer left unread was read for a second signature, and raised."""
+    odd = replace(Recipe(), algorithm=algorithm("ed25519", b""), unsigned=lambda signature: b"\x30\x20x")
+    assert read(roots, odd).status == "not-checked"
+
+
 def test_a_statement_of_another_file(roots: Path) -> None:
     other = with_table(PLAIN, row(message(b"d" * 32)))
     found = read_signature(MemorySource(other), roots)

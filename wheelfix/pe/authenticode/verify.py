@@ -6,6 +6,7 @@ installed. Everything else is "not checked" there, which never counts as signed.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.pe.authenticode.certificates import Certificate
-    from wheelfix.pe.authenticode.der import Node
     from wheelfix.pe.authenticode.roots import RootStore
     from wheelfix.pe.authenticode.signers import Timestamp
 
@@ -53,18 +53,18 @@ def verify(data: bytes, digest_of: Digest, trusted_roots: Path | None, now: date
         return first
     # Who signs for old and new Windows puts a second signature into the first. It counts as long as the first one
     # is by its signer and over this file, and only its certificates are too old or not trusted.
-    for node in message.signer.unsigned_values(NESTED):
-        second = _nested(node, digest_of, trusted_roots, now)
-        if second.status == TRUSTED:
-            return second
-    return first
+    others = (_answer(nested, digest_of, trusted_roots, now) for nested in _nested(message))
+    return next((other for other in others if other.status == TRUSTED), first)
 
 
-def _nested(node: Node, digest_of: Digest, trusted_roots: Path | None, now: datetime.datetime) -> Signature:
-    try:
-        return _answer(Message.read(node), digest_of, trusted_roots, now)
-    except (DerError, Unusable) as exc:
-        return Signature("invalid", reason=str(exc))
+def _nested(message: Message) -> list[Message]:
+    """Return the messages within a message that can be read."""
+    found = []
+    with contextlib.suppress(DerError):
+        for node in message.signer.unsigned_values(NESTED):
+            with contextlib.suppress(DerError, Unusable):
+                found.append(Message.read(node))
+    return found
 
 
 def _answer(message: Message, digest_of: Digest, trusted_roots: Path | None, now: datetime.datetime) -> Signature:
