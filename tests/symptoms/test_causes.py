@@ -79,7 +79,7 @@ def test_silencing_openmp_is_the_last_resort_and_says_its_danger() -> None:
 @pytest.mark.parametrize(
     ("dll", "command"),
     [
-        ("cudnn_ops_infer64_8.dll", "nvidia-cudnn-cu11==8.*"),
+        ("cudnn_engines_precompiled64_9.dll", "nvidia-cudnn-cu"),
         ("mkl_avx2.2.dll", "mkl>=2022,<2026"),
         ("nvrtc-builtins64_117.dll", "nvidia-cuda-nvrtc-cu11==11.7.*"),
         ("zlibwapi.dll", "conda-forge libzlib-wapi"),

@@ -14,6 +14,7 @@ from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.torch_builds import TorchBuild
 from wheelfix.knowledge.winerrors import winerror
 from wheelfix.symptoms.installing import again, for_card, for_cpu, together, upgrade
+from wheelfix.symptoms.messages import Message, about_architecture, message_of
 from wheelfix.symptoms.symptom import Confidence, Symptom
 from wheelfix.values import dataclass, replace
 
@@ -148,8 +149,22 @@ def cause_table() -> CauseTable:
 
 def explain_symptom(symptom: Symptom) -> Cause | None:
     """Return what is behind a symptom, or None when the tables have nothing to say about it."""
+    message = message_of(symptom)
+    if message is not None:
+        return _message_cause(symptom, message)
     rule = next((rule for rule in cause_table().rules if rule.fits(symptom)), None)
     return None if rule is None else _cause(symptom, rule, _missing(symptom, rule))
+
+
+def _message_cause(symptom: Symptom, message: Message) -> Cause:
+    missing = symptom.dlls[:1] if message.missing else ()
+    words = _words(symptom, missing)
+    step = _fill_remedy(Remedy(message.fix, message.command, message.why), words)
+    steps = (replace(step, rank=1),) if step else (Remedy(message.fix, "", message.why, rank=1),)
+    known = _fill(message.known, words)
+    if message.build:
+        known = f"This is an error of a build, before there is a wheel. {known}"
+    return Cause(message.id, _fill(message.summary, words), known, missing, Confidence.SURE, steps)
 
 
 def cause_by_id(name: str, symptom: Symptom, missing: tuple[str, ...] = ()) -> Cause:
@@ -247,6 +262,10 @@ def _words(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
         "torch_together": together(build, distribution),
         "torch_for_card": for_card(capability) if package == "torch" else "",
         "torch_cpu": for_cpu() if package == "torch" else "",
+        "torchvision": together(build, "torchvision"),
+        "dll": symptom.dlls[0] if symptom.dlls else "a DLL",
+        "card_arch": details.get("arch", ""),
+        "arch_known": about_architecture(details.get("arch", "")),
         "symbol": details.get("symbol", ""),
         "meaning": error.meaning if error else "",
         "prefix": prefix,
@@ -276,7 +295,12 @@ def _vendor(missing: tuple[str, ...]) -> tuple[str, str, str]:
     for name in missing:
         if "*" in name:
             continue
-        pip += [f'"{package}"' if set(package) & set("<>=!*") else package for package in pip_packages(name)[:1]]
+        packages = pip_packages(name)
+        if len(packages) > 1:
+            # One for each major version of CUDA: nothing in the text tells which one fits.
+            who.append(f"one of {', '.join(packages)} on PyPI, the one for the CUDA version that is in use")
+            continue
+        pip += [f'"{package}"' if set(package) & set("<>=!*") else package for package in packages]
         conda += filter(None, [conda_package(name)])
         who += who_ships(name)[:1]
     return (
@@ -310,8 +334,10 @@ _NUMPY_CORE = frozenset({"_multiarray_umath", "multiarray"})
 def _package(symptom: Symptom) -> str:
     """The importable package that a symptom is about: from the path, the kind of message, or the module."""
     # "… with CUDA capability sm_120 is not compatible with the current PyTorch installation"
-    if symptom.kind == "torch-load" or (symptom.kind == "no-kernel-image" and "capability" in symptom.details):
+    if symptom.kind == "no-kernel-image" and "capability" in symptom.details:
         return "torch"
+    if symptom.kind == "torch-load":
+        return symptom.package or "torch"
     if symptom.module in _NUMPY_CORE:
         return "numpy"
     return symptom.package or symptom.module.partition(".")[0]
@@ -326,7 +352,17 @@ def _arch(capability: str) -> str:
 _HOLE = re.compile(r"\{(\w+)\}")
 _OPTIONAL = frozenset({"env_option"})
 _NAMES_A_DISTRIBUTION = frozenset(
-    {"package", "distribution", "again", "torch_241", "torch_together", "torch_for_card", "torch_cpu"}
+    {
+        "package",
+        "distribution",
+        "again",
+        "torchvision",
+        "vendor_command",
+        "torch_241",
+        "torch_together",
+        "torch_for_card",
+        "torch_cpu",
+    }
 )
 """Without these a remedy stays advice in words: nothing tells which distribution, or which build of it, is meant."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from wheelfix.parsing import whole_number
 from wheelfix.symptoms.clean import join_wrapped
 from wheelfix.symptoms.forms import FORMS, STATUS_NAMES, Form
+from wheelfix.symptoms.messages import message_triggers, read_messages
 from wheelfix.symptoms.phrases import dialog_forms
 from wheelfix.symptoms.sentences import language_of, nearest_sentence, read_sentence, sentence_triggers
 from wheelfix.symptoms.symptom import Confidence, Symptom
@@ -61,6 +62,7 @@ def form_triggers() -> tuple[str, ...]:
     """Return every word, in lower case, without which no form can match a line."""
     words = {word for form in FORMS for word in form.triggers}
     words.update(word for _, form in dialog_forms() for word in form.triggers)
+    words.update(message_triggers())
     # A word that contains another one adds nothing to the search.
     return tuple(sorted(word for word in words if not any(other != word and other in word for other in words)))
 
@@ -82,6 +84,9 @@ def recognise(lines: Sequence[str]) -> Reading:
             alone &= complete
             tried += 1 + len(line) // _WORKFUL
     kept = _strongest(found)
+    if not kept and any(word in lowered for word in message_triggers()):
+        kept = [Found(symptom, 0, len(line), weak=True) for symptom in read_messages(line)]
+        tried += 1
     if not kept and any(part in lowered for part in sentence_triggers()):
         kept = list(_bare_sentence(text))
         tried += 1
