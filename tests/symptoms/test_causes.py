@@ -87,7 +87,12 @@ def test_silencing_openmp_is_the_last_resort_and_says_its_danger() -> None:
 )
 def test_the_vendors_package_is_named(dll: str, command: str) -> None:
     cause = explain(Symptom("could-not-locate", 126, dlls=(dll,)))
-    assert any(command in step.command for step in cause.next_steps)
+    assert any(command in step.command + step.why for step in cause.next_steps)
+
+
+def test_no_package_is_chosen_where_the_text_does_not_tell_the_cuda_version() -> None:
+    cause = explain(Symptom("could-not-locate", 126, dlls=("cudnn64_8.dll",)))
+    assert not any("pip install" in step.command for step in cause.next_steps)
 
 
 def test_a_card_gets_its_own_architecture() -> None:

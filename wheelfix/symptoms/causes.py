@@ -383,4 +383,7 @@ def _fill_remedy(step: Remedy, words: Mapping[str, str]) -> Remedy | None:
         step = replace(step, command="")
     elif empty:
         return None
-    return replace(step, title=_fill(step.title, words), command=_fill(step.command, words), why=_fill(step.why, words))
+    filled = replace(
+        step, title=_fill(step.title, words), command=_fill(step.command, words), why=_fill(step.why, words)
+    )
+    return filled if filled.command or filled.why else None
