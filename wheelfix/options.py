@@ -47,6 +47,8 @@ class ScanOptions:
     select: tuple[str, ...] = ()
     """Codes or prefixes of codes to report; empty means all."""
     ignore: tuple[str, ...] = ()
+    allow_missing: tuple[str, ...] = ()
+    """Globs of DLL names that may be missing: their findings are notes."""
     verify: bool = False
     """Check RECORD's hashes, which takes every byte."""
     jobs: int = field(default_factory=all_cores)
@@ -57,7 +59,9 @@ class ScanOptions:
     versions: bool = False
     """Read version resources of every image, not only where a rule asks."""
     signatures: bool = False
-    """Check who signed the images."""
+    """Check who signed the images, and report what is wrong with signatures (WF605 to WF608)."""
+    signers: bool = False
+    """Read who signed the images without reporting anything about it."""
     roots: RootOptions = field(default_factory=RootOptions)
     limits: Limits = field(default_factory=Limits)
 

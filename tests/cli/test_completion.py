@@ -18,7 +18,9 @@ CASES = [
     pytest.param("wheelfix scan --format js", ["json"], id="a value"),
     pytest.param("wheelfix scan --fail-on ", ["error", "info", "never", "warning"], id="all values"),
     pytest.param(
-        "wheelfix scan --ignore WF30", ["WF301", "WF302", "WF303", "WF304", "WF305", "WF306", "WF307"], id="codes"
+        "wheelfix scan --ignore WF30",
+        ["WF301", "WF302", "WF303", "WF304", "WF305", "WF306", "WF307", "WF308", "WF309"],
+        id="codes",
     ),
     pytest.param("wheelfix explain missing-dep", ["missing-dependency"], id="a name"),
     pytest.param("wheelfix repair --comp", ["--companions", "--compression", "--compressor"], id="several options"),

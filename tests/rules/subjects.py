@@ -145,7 +145,6 @@ def subject(
     contents: Mapping[str, bytes] | None = None,
     sources: Mapping[str, str] | None = None,
     search_dirs: tuple[str, ...] = (),
-    thorough: bool = False,
 ) -> Subject:
     """Return a subject; what events name is reached, and so is what they import from the view."""
     outcomes = tuple(events)
@@ -174,7 +173,6 @@ def subject(
         version=known.get,
         gpu_code=lambda path: code(*(archs or {})[path]) if path in (archs or {}) else None,
         signature=(signatures or {}).get,
-        thorough=thorough,
     )
 
 

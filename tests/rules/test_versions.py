@@ -26,11 +26,10 @@ def test_cudnn_of_one_release_or_unknown(versions: dict[str, tuple[int, int, int
     assert codes(subject({MAIN: dll(), OPS: dll()}, versions=versions)) == []
 
 
-@pytest.mark.parametrize(("thorough", "expected"), [(False, []), (True, ["WF404:warning"])])
-def test_versions_of_large_files_are_read_in_thorough_scans_only(thorough: bool, expected: list[str]) -> None:
+def test_versions_of_large_files_are_read_in_every_scan() -> None:
     images = {MAIN: dll(), OPS: dll(size=BIG)}
     versions = {MAIN: (8, 5, 0, 96), OPS: (8, 9, 4, 25)}
-    assert codes(subject(images, versions=versions, thorough=thorough)) == expected
+    assert codes(subject(images, versions=versions)) == ["WF404:warning"]
 
 
 def test_cudnn_parts_that_the_main_library_does_not_use() -> None:

@@ -96,15 +96,18 @@ def _take(
     fail_on: str,
 ) -> None:
     """Repair one wheel and report on what came out; a wheel that cannot be repaired is reported as it is."""
+    from wheelfix.plan.make import allowed_names
     from wheelfix.verbs.repair import repair
     from wheelfix.verbs.scan import ScanFailure, scan_all
 
     looked_at = path
     sources: dict[str, str] = {}
+    allowed = options.allow_missing
     try:
         result = repair(path, options, index)
         looked_at = result.output or path
         sources = _sources(result.plan)
+        allowed += allowed_names(result.plan)
         print(f"{result.outcome}: {looked_at}", file=sys.stderr)
     except Exception as error:  # whatever it is, it costs this wheel only
         failure = failure_of(error, path)
@@ -112,7 +115,7 @@ def _take(
         if failure.exit_code > 1:  # it could not be read, or the machine failed: a scan would say no more
             return
     output.context = replace(output.context, sources={**output.context.sources, **sources})
-    scan = replace(options.scan, select=filters[0], ignore=filters[1], verify=True)
+    scan = replace(options.scan, select=filters[0], ignore=filters[1], allow_missing=allowed, verify=True)
     for found in scan_all([looked_at], scan):
         if isinstance(found, ScanFailure):
             output.fail(Failure(found.path, found.error))

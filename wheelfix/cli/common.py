@@ -100,6 +100,17 @@ def add_filter_options(parser: Parser, fail_on: str = "error") -> argparse._Argu
     return group
 
 
+def add_allow_missing(group: argparse._ArgumentGroup) -> None:
+    """Add ``--allow-missing``."""
+    group.add_argument(
+        "--allow-missing",
+        metavar="GLOB",
+        action=CommaList,
+        default=[],
+        help="this DLL may be missing: what is found about it becomes a note",
+    )
+
+
 def add_output_options(parser: Parser, formats: tuple[str, ...]) -> argparse._ArgumentGroup:
     """Add the options that say what is printed and where it goes."""
     group = parser.add_argument_group("output")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.cli.common import (
     CommaList,
+    add_allow_missing,
     add_command,
     add_jobs_option,
     add_limit_options,
@@ -103,9 +104,7 @@ def add_policy_options(parser: Parser) -> None:
         help="DLLs that are loaded by name at run time: what is required (default), all, none",
     )  # fmt: skip
     group.add_argument("--with-vcredist", action="store_true", help="also vendor the Visual C++ runtime")
-    group.add_argument(
-        "--allow-missing", metavar="GLOB", action=CommaList, default=[], help="this DLL may stay missing"
-    )
+    add_allow_missing(group)
     group.add_argument("--dest", metavar="FOLDER", help="folder in the wheel for new DLLs (default: beside the needer)")
     group.add_argument(
         "--layout", choices=("auto", "beside", "libs"), default="auto",

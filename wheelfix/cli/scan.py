@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.cli.common import (
     CommaList,
+    add_allow_missing,
     add_command,
     add_filter_options,
     add_jobs_option,
@@ -60,12 +61,17 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--gpu", metavar="CARD", help="is there code for this card? sm_86, 8.6, 'RTX 3060', native (reads whole DLLs)"
     )
+    parser.add_argument(
+        "--signatures", action="store_true", help="check the signatures of DLLs: WF605 to WF608 (reads whole DLLs)"
+    )
     parser.add_argument("--archs", action="store_true", help="list the GPU code in each DLL (reads whole DLLs)")
     add_jobs_option(parser)
     add_target_options(parser)
     add_root_options(parser)
     add_limit_options(parser)
-    add_baseline_options(add_filter_options(parser))
+    findings = add_filter_options(parser)
+    add_allow_missing(findings)
+    add_baseline_options(findings)
     add_report_option(add_output_options(parser, SCAN_KINDS))
 
 
@@ -88,12 +94,14 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
         packages=tuple(args.package),
         select=check_patterns(args.select, "--select"),
         ignore=check_patterns(args.ignore, "--ignore"),
+        allow_missing=tuple(args.allow_missing),
         verify=args.verify,
         jobs=args.jobs or all_cores(),
         gpu=args.gpu,
         archs=args.archs or args.verbose,
         versions=args.verbose,
-        signatures=args.verbose,
+        signatures=args.signatures,
+        signers=args.verbose,
         roots=root_options(args),
         limits=limits(args),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cuda import cuda_folder, release
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
-from wheelfix.model import dll_key
+from wheelfix.model import canonical, dll_key
 from wheelfix.parsing import dotted_numbers
 from wheelfix.values import dataclass
 
@@ -155,3 +155,15 @@ def is_openmp(name: str) -> bool:
         and member.family.group == "openmp"
         and not demangle(dll_key(name)).startswith(("libiompstubs", "libomptarget", "omptarget"))
     )
+
+
+def is_released_whole(name: str, distribution: str) -> bool:
+    """Whether a DLL's release must be that of its family's other files, which only version resources tell.
+
+    NVIDIA's own wheels of cuDNN are not asked: their files are of one release, and reading it from each would mean to
+    inflate a gigabyte.
+    """
+    member = family_of(name)
+    if member is None or member.family.id not in ("cudnn", "mkl"):
+        return False
+    return member.family.id == "mkl" or not canonical(distribution).startswith("nvidia-cudnn")

@@ -11,6 +11,8 @@ from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Missing, Prediction, dll_key
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from wheelfix.loader.view import FileView
     from wheelfix.model import LoadOutcome, Resolution
 
@@ -18,13 +20,15 @@ UNKNOWN_FOLDER = "…"
 """Stands for the site-packages folder that only the user's machine knows."""
 
 
-def predict(view: FileView, resolution: Resolution, excused: frozenset[str] = frozenset()) -> Prediction | None:
+def predict(
+    view: FileView, resolution: Resolution, counts: Callable[[LoadOutcome], bool] = lambda outcome: True
+) -> Prediction | None:
     """The error that the first failing load raises; None when every load succeeds.
 
-    ``excused`` are DLLs whose absence the package is known to survive, as with one backend of several.
+    ``counts`` tells of a failure whether it does: not that of one backend of several, or of a DLL that may be missing.
     """
-    failures = (outcome for outcome in resolution.outcomes if outcome.code)
-    outcome = next((one for one in failures if dll_key(one.chain[-1]) not in excused), None)
+    failures = (outcome for outcome in resolution.outcomes if outcome.code and not outcome.event.guarded)
+    outcome = next(filter(counts, failures), None)
     if outcome is None:
         return None
     return Prediction(

@@ -14,11 +14,11 @@ from wheelfix.loader.view import base_name
 from wheelfix.model import EdgeKind, Repairable, Severity, dll_key
 from wheelfix.plan.layout import choose_layout, left_to_others, one_of_each
 from wheelfix.plan.model import Addition, Mend, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
-from wheelfix.plan.needs import matches_any
 from wheelfix.plan.objections import in_words
 from wheelfix.plan.planner import Chosen, Planner
 from wheelfix.plan.sources import sha256_of
 from wheelfix.roots.release import GROUPS, shown_version
+from wheelfix.rules.allowed import matches_any, missing_names
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, replace
 
@@ -216,18 +216,20 @@ def _is_allowed(missing: MissingDll, options: RepairOptions) -> bool:
 
 def still_broken(planned: Planned) -> tuple[str, ...]:
     """What the planned wheel would still fail with, apart from what the user allowed to be missing."""
-    allowed = {dll_key(item.name) for item in planned.plan.remaining if item.allowed}
+    allowed = allowed_names(planned.plan)
     return tuple(
         f"{finding.code} {finding.message}"
         for finding in planned.after.report.findings
-        if finding.severity is Severity.ERROR and not {dll_key(name) for name in _about(finding)} <= allowed
+        if finding.severity is Severity.ERROR and not _is_about(finding, allowed)
     )
 
 
-def _about(finding: Finding) -> list[str]:
-    """The DLLs whose absence a finding tells of; one finding may speak of several."""
-    for key in ("names", "missing"):
-        names = finding.evidence.get(key)
-        if isinstance(names, list) and names:
-            return [str(name) for name in names]
-    return [finding.subject]
+def allowed_names(plan: Plan) -> tuple[str, ...]:
+    """The DLLs that stay missing with the user's consent; a scan of the result has to know them."""
+    return tuple(item.name for item in plan.remaining if item.allowed)
+
+
+def _is_about(finding: Finding, allowed: tuple[str, ...]) -> bool:
+    """Whether a finding is about nothing but DLLs that may be missing."""
+    names = missing_names(finding)
+    return bool(names) and {dll_key(name) for name in names} <= {dll_key(name) for name in allowed}

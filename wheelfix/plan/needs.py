@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import fnmatch
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.loader.view import base_name, parent
-from wheelfix.model import Edge, EdgeKind, Image, Missing, dll_key, fold
+from wheelfix.model import Edge, EdgeKind, Image, Missing, dll_key
 from wheelfix.roots.outcome import Needer
 from wheelfix.values import dataclass
 
@@ -117,9 +116,3 @@ def destinations(view: FileView, lack: Lack, torch_lib: str | None, added_dirs: 
     if own and (len(folders) > 1 or folders[0] in own):
         return (folders[0],) if folders[0] in own else (own[0],)
     return folders
-
-
-def matches_any(name: str, patterns: Iterable[str]) -> bool:
-    """Whether a DLL name, however spelled, is meant by one of the globs."""
-    key = dll_key(name)
-    return any(fnmatch.fnmatchcase(key, fold(pattern)) or key == dll_key(pattern) for pattern in patterns)

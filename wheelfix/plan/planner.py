@@ -17,13 +17,14 @@ from wheelfix.loader.view import SITE_PACKAGES, Layer, ViewFile, base_name, pare
 from wheelfix.model import EdgeKind, Image, Severity, dll_key, fold
 from wheelfix.plan.layout import processed_by
 from wheelfix.plan.model import Drop, Refusal, Rejected
-from wheelfix.plan.needs import Lack, destinations, lacks, matches_any, needers
+from wheelfix.plan.needs import Lack, destinations, lacks, needers
 from wheelfix.plan.objections import objections
 from wheelfix.roots.choose import choose
 from wheelfix.roots.family import family_files
 from wheelfix.roots.onerelease import choose_release
 from wheelfix.roots.outcome import Choice, Conflict, Need, OneRelease, Terms, Wanted
 from wheelfix.roots.release import group_of
+from wheelfix.rules.allowed import matches_any
 from wheelfix.rules.policy import list_test_artifacts
 from wheelfix.values import dataclass, field, replace
 

@@ -45,10 +45,6 @@ if TYPE_CHECKING:
     from wheelfix.roots.outcome import Wanted
 
 
-CHEAP_SIZE = 16 << 20
-"""Version resources lie near the end of a file; up to this size they are read without being asked for."""
-
-
 def _unknown(path: str) -> None:
     return None
 
@@ -71,15 +67,15 @@ class Subject:
     gpu: str | None = None
     """The card asked about: ``sm_86``, ``8.6``, ``K40c``, ``native``; None when nobody asked."""
     version: Callable[[str], FileVersion | None] = field(default=_unknown)
-    """The version resource of a file; None when it has none or reading it would cost more than was asked for."""
+    """The version resource of a file; None when it has none."""
     gpu_code: Callable[[str], GpuCode | None] | None = None
     """The GPU code inside a file; read from the file when nobody gives it."""
     signature: Callable[[str], Signature | None] = field(default=_unknown)
     """What the signature of a file is worth; None when nobody asked."""
+    judges_signatures: bool = True
+    """Whether findings about signatures were asked for; False where they are only shown."""
     numpy: Callable[[str], NumpyApi | None] | None = None
     """Which NumPy a module was built for; read from the file when nobody gives it."""
-    thorough: bool = False
-    """Whether version resources of large files are worth their price: the whole file must be inflated for them."""
 
     @functools.cached_property
     def images(self) -> dict[str, Image]:
@@ -101,6 +97,22 @@ class Subject:
         from wheelfix.rules.wantedcuda import wanted_cuda  # which asks the rules about labels
 
         return wanted_cuda(self)
+
+    @functools.cached_property
+    def foreign(self) -> dict[str, ImageFacts]:
+        """Files of the environment, and not of the subject, that the subject's loads get."""
+        found = {}
+        for edge in self.resolution.edges:
+            path = edge.provider.path if isinstance(edge.provider, InView) else ""
+            if path and path not in self.images and path not in self.malformed and self.reached(edge.importer):
+                facts = self.view.image(path)
+                if facts is not None:
+                    found[path] = facts
+        return dict(sorted(found.items()))
+
+    def concerns(self, path: str) -> bool:
+        """Whether a file is the subject's own, or one of the environment that its loads map."""
+        return path in self.images or self.reached(path)
 
     @functools.cached_property
     def edges_from(self) -> dict[str, tuple[Edge, ...]]:
@@ -232,11 +244,11 @@ class Subject:
         return (tuple(dict.fromkeys(path for closure in closures for path in closure)),)
 
     def version_of(self, path: str) -> FileVersion | None:
-        """Return the version resource of a file if it has one and reading it is cheap, or was asked for."""
-        image = self.images.get(path)
-        if image is None or (image.size > CHEAP_SIZE and not self.thorough):
-            return None
-        return self.version(path)
+        """Return the version resource of a file of the subject, if it has one.
+
+        It lies near the end, so that the whole file is inflated for it: ask only where a verdict depends on it.
+        """
+        return self.version(path) if path in self.images else None
 
     @functools.cached_property
     def card(self) -> str | None:

@@ -11,7 +11,21 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.providers import who_ships
-from wheelfix.model import Edge, EdgeKind, Finding, Json, Missing, OwnedBy, Repairable, Severity, VcRedist, dll_key
+from wheelfix.loader.search import runs_on
+from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.model import (
+    Edge,
+    EdgeKind,
+    Finding,
+    Image,
+    Json,
+    Missing,
+    OwnedBy,
+    Repairable,
+    Severity,
+    VcRedist,
+    dll_key,
+)
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import where_from
 from wheelfix.rules.pe import is_debug_crt
@@ -60,7 +74,7 @@ def needs(subject: Subject, edges: Iterable[Edge]) -> tuple[Need, ...]:
     """Gather edges of the subject's own files, and of DLLs that lack, by the DLL they ask for."""
     grouped: dict[str, list[Edge]] = {}
     for edge in edges:
-        if edge.importer in subject.images or is_absent(edge.importer):
+        if subject.concerns(edge.importer) or is_absent(subject, edge.importer):
             grouped.setdefault(dll_key(edge.name), []).append(edge)
     gathered = []
     for _, group in sorted(grouped.items()):
@@ -69,14 +83,14 @@ def needs(subject: Subject, edges: Iterable[Edge]) -> tuple[Need, ...]:
     return tuple(gathered)
 
 
-def is_absent(importer: str) -> bool:
+def is_absent(subject: Subject, importer: str) -> bool:
     """Whether an edge starts at a DLL that is itself missing: it has a name then, and no place in the view."""
-    return "/" not in importer
+    return "/" not in importer and importer not in subject.view
 
 
 def _counts(subject: Subject, edge: Edge) -> bool:
     """Whether the package itself gets to the need: its importer is loaded, or would be if it were there."""
-    if not is_absent(edge.importer):
+    if not is_absent(subject, edge.importer):
         return subject.reached(edge.importer)
     return dll_key(edge.importer) in subject.wanted
 
@@ -153,32 +167,72 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
         excuse = excuse_of(subject, need)
         severity = Severity.ERROR if need.reached and not excuse else Severity.WARNING
         consequence = excuse or _consequence(subject, need)
-        if need.present_at:
+        usable = [path for path in need.present_at if _is_usable(subject, need, path)]
+        if usable:
             if need.reached and subject.unread_code:
-                named = _names_folder(subject.unread_code, need.present_at)
+                named = _names_folder(subject.unread_code, usable)
                 severity = Severity.INFO if named else Severity.WARNING
                 consequence += "; unless the package's code adds that folder, which could not be read from it"
+            target = _where_it_belongs(subject, need)
+            where = "in the wheel" if usable[0] in subject.images else f"at {subject.origin(usable[0])}"
             yield finding(
                 "WF305",
-                subject.origin(need.present_at[0]),
-                f"{need.name} is in the wheel, but {listing(need.importers)} will not find it there; {consequence}",
+                subject.origin(usable[0]),
+                f"{need.name} is {where}, but {listing(need.importers)} will not find it there; {consequence}",
                 hint=(
-                    f"'wheelfix repair' puts a copy beside {need.importers[0]}; or add the folder with "
-                    "os.add_dll_directory before the import"
+                    f"'wheelfix repair' puts a copy beside {need.importers[0]}, into {target}; "
+                    "or add the folder with os.add_dll_directory before the import"
                 ),
                 evidence=_evidence(subject, need),
                 severity=severity,
                 repairable=Repairable.ALWAYS,
             )
         else:
+            copies = [
+                f"{subject.origin(path)} ({why})"
+                for path in need.present_at
+                if (why := _objection(subject, need, path))
+            ]
             yield finding(
                 "WF301",
                 need.name,
-                f"{need.name}, imported by {listing(need.importers)}, is missing; {consequence}",
+                f"{need.name}, imported by {listing(need.importers)}, is missing; {consequence}"
+                + (f"; of no use: {listing(copies)}" if copies else ""),
                 hint=where_from(need.name, subject),
                 evidence=_evidence(subject, need),
                 severity=severity,
             )
+
+
+def _where_it_belongs(subject: Subject, need: Need) -> str:
+    """The folder in which the loader looks for it: torch's own, or that of the first who asks."""
+    place = folder(need.first.importer)
+    if subject.torch is not None and place.startswith(folder(subject.torch.lib)):
+        place = subject.torch.lib
+    return place.removeprefix(SITE_PACKAGES + "/")
+
+
+def _is_usable(subject: Subject, need: Need, path: str) -> bool:
+    return not _objection(subject, need, path)
+
+
+def _objection(subject: Subject, need: Need, path: str) -> str:
+    """Why a file of the right name would not do even in the right place, or nothing."""
+    image = subject.view.image(path)
+    if not isinstance(image, Image):
+        return "not a valid DLL"
+    if not image.managed and not runs_on(image.machine, subject.machine):
+        return f"built for {image.machine}"
+    asked = {
+        symbol
+        for edge in need.edges
+        if (importer := subject.images.get(edge.importer)) is not None
+        for item in importer.imports
+        if dll_key(item.dll) == dll_key(need.name)
+        for symbol in item.symbols
+    }
+    absent = [symbol for symbol in asked if not image.exports.offers(symbol)]
+    return f"without {listing(sorted(map(str, absent)), 1)}" if absent else ""
 
 
 @rule(
@@ -203,9 +257,9 @@ def missing_companions(subject: Subject) -> Iterator[Finding]:
         required = edges[0].required
         loaded = any(_counts(subject, edge) for edge in edges)
         severity = Severity.INFO if not required else Severity.ERROR if loaded else Severity.WARNING
-        parents = tuple(dict.fromkeys(_parent(edge) for edge in edges))
+        parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in edges))
         # What many miss is told one by one; what one DLL that is itself absent would miss is one thing to know.
-        together = not required or all(is_absent(edge.importer) for edge in edges)
+        together = not required or all(is_absent(subject, edge.importer) for edge in edges)
         key = (required, severity, parents if together else (*parents, need.name))
         grouped.setdefault(key, []).append(replace(need, edges=tuple(edges)))
     for (required, severity, _), needs_of_one in grouped.items():
@@ -215,7 +269,7 @@ def missing_companions(subject: Subject) -> Iterator[Finding]:
 def _companion_finding(subject: Subject, group: list[Need], required: bool, severity: Severity) -> Finding:
     first = group[0]
     names = [need.name for need in group]
-    parents = tuple(dict.fromkeys(_parent(edge) for edge in first.edges))
+    parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in first.edges))
     verb, are = ("loads" if len(parents) == 1 else "load"), ("is" if len(group) == 1 else "are")
     how = "at run time" if required else f"if {'it is' if len(group) == 1 else 'they are'} there"
     place = f"; a copy lies at {subject.origin(first.present_at[0])}, where it is not found" if first.present_at else ""
@@ -237,8 +291,8 @@ def _companion_finding(subject: Subject, group: list[Need], required: bool, seve
     )
 
 
-def _parent(edge: Edge) -> str:
-    return f"{edge.importer} (itself missing)" if is_absent(edge.importer) else base(edge.importer)
+def _parent(subject: Subject, edge: Edge) -> str:
+    return f"{edge.importer} (itself missing)" if is_absent(subject, edge.importer) else base(edge.importer)
 
 
 @rule(

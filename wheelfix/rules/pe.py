@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import runtime_file
-from wheelfix.model import Edge, EdgeKind, Finding, Image, InView, Machine, Repairable, Severity, dll_key
+from wheelfix.model import (
+    Edge,
+    EdgeKind,
+    Finding,
+    Image,
+    InView,
+    Machine,
+    Malformed,
+    Repairable,
+    Severity,
+    dll_key,
+)
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
@@ -51,7 +62,8 @@ def is_debug_crt(name: str) -> bool:
 )
 def unreadable_images(subject: Subject) -> Iterator[Finding]:
     """Find files that Windows answers with error 193."""
-    for path, facts in subject.malformed.items():
+    foreign = {path: facts for path, facts in subject.foreign.items() if isinstance(facts, Malformed)}
+    for path, facts in {**subject.malformed, **foreign}.items():
         name = base(path)
         importers = _importers(subject, path)
         severity = _severity(subject, path, importers)
@@ -85,16 +97,18 @@ def wrong_machine(subject: Subject) -> Iterator[Finding]:
     """Find DLLs that cannot live in the process the wheel is made for."""
     if subject.machine is Machine.UNKNOWN:
         return
-    for path, image in subject.images.items():
+    foreign = {path: facts for path, facts in subject.foreign.items() if isinstance(facts, Image)}
+    for path, image in {**subject.images, **foreign}.items():
         # A program runs in a process of its own, and a .NET assembly says x86 when it means any processor.
         if not image.is_dll or image.managed or _fits(subject.machine, image):
             continue
         importers = _importers(subject, path)
         severity = _severity(subject, path, importers, unused=Severity.INFO)
+        whose = "the package" if path in foreign else "the wheel"
         yield finding(
             "WF204",
             subject.origin(path),
-            f"{base(path)} is built for {image.machine}, the wheel for {subject.machine}; "
+            f"{base(path)} is built for {image.machine}, {whose} for {subject.machine}; "
             f"{_consequence(subject, path, importers)}",
             hint=f"put the {subject.machine} build of {base(path)} in its place, or leave the file out",
             evidence={
@@ -116,7 +130,9 @@ def wrong_machine(subject: Subject) -> Iterator[Finding]:
 def debug_crt(subject: Subject) -> Iterator[Finding]:
     """Find images that import a debug C runtime which the wheel does not carry."""
     for path, image in subject.images.items():
-        wanted = sorted({item.dll for item in image.imports if is_debug_crt(item.dll)}, key=dll_key)
+        carried = {dll_key(edge.name) for edge in subject.edges_from.get(path, ()) if isinstance(edge.provider, InView)}
+        imported = {item.dll for item in image.imports if is_debug_crt(item.dll)}
+        wanted = sorted((name for name in imported if dll_key(name) not in carried), key=dll_key)
         if not wanted:
             continue
         loaded, twin = subject.reached(path), _release_twin(subject, path)
@@ -214,7 +230,8 @@ def _severity(
 
 
 def _is_loaded(subject: Subject, path: str) -> bool:
-    return any(outcome.event.path == path for outcome in subject.resolution.outcomes)
+    """Whether the package loads the file itself, and does not go on if that fails."""
+    return any(outcome.event.path == path and not outcome.event.guarded for outcome in subject.resolution.outcomes)
 
 
 def _consequence(subject: Subject, path: str, importers: tuple[str, ...]) -> str:

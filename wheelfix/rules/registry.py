@@ -29,6 +29,8 @@ _MODULES = (
     "dependencies",
     "symbols",
     "loadorder",
+    "placement",
+    "failures",
     "abi",
     "numpyabi",
     "cuda",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _with_status(subject: Subject, status: str) -> Iterator[tuple[str, Signature]]:
-    for path in subject.images:
+    for path in subject.images if subject.judges_signatures else ():
         signature = subject.signature(path)
         if signature is not None and signature.status == status:
             yield path, signature

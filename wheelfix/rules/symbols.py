@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.model import Edge, EdgeKind, Finding, InView, Missing, Repairable, Severity, Symbol
+from wheelfix.model import Edge, EdgeKind, Finding, InView, Missing, OwnedBy, Repairable, Severity, Symbol
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.hints import where_from
 from wheelfix.rules.registry import finding, rule
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def missing_symbols(subject: Subject) -> Iterator[Finding]:
     """Find imports whose DLL is there and does not export what is wanted: error 127 or 182."""
     for edge in subject.resolution.edges:
-        if edge.kind not in (EdgeKind.IMPORT, EdgeKind.DELAY) or not edge.lacks or edge.importer not in subject.images:
+        if edge.kind not in (EdgeKind.IMPORT, EdgeKind.DELAY) or not edge.lacks or not subject.concerns(edge.importer):
             continue
         if not isinstance(edge.provider, InView):
             continue
@@ -60,11 +60,11 @@ def missing_symbols(subject: Subject) -> Iterator[Finding]:
 def broken_forwarders(subject: Subject) -> Iterator[Finding]:
     """Find stubs without the DLL they stand for."""
     for edge in subject.resolution.edges:
-        if edge.kind is not EdgeKind.FORWARDER or edge.importer not in subject.images or not _is_broken(edge):
+        if edge.kind is not EdgeKind.FORWARDER or not subject.concerns(edge.importer) or not _is_broken(edge):
             continue
         stub = base(edge.importer)
         loaded = subject.reached(edge.importer)
-        absent = isinstance(edge.provider, Missing)
+        absent = not isinstance(edge.provider, InView)
         lack = "which is missing" if absent else f"which does not export {_spell(edge.lacks)}"
         yield finding(
             "WF311",
@@ -84,7 +84,8 @@ def broken_forwarders(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_broken(edge: Edge) -> bool:
-    return isinstance(edge.provider, Missing) or bool(edge.lacks)
+    out_of_reach = isinstance(edge.provider, OwnedBy) and not edge.provider.reachable
+    return isinstance(edge.provider, Missing) or out_of_reach or bool(edge.lacks)
 
 
 def _spell(symbols: tuple[Symbol, ...]) -> str:

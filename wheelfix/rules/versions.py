@@ -1,7 +1,7 @@
 """WF404, WF408 and WF412: files of one family that are of different releases.
 
-Names give the major, version resources the rest. A resource lies near the end of its file, so those of large files
-are read only in a thorough scan; what is not known is not held against anyone.
+Names give the major, version resources the rest. A resource lies near the end of its file, and the whole file is
+inflated for it; so only the files of families with such a rule are asked, whatever else is printed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.families import demangle, family_of
+from wheelfix.knowledge.families import demangle, family_of, is_released_whole
 from wheelfix.model import Finding, InView, Json, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule
@@ -81,7 +81,9 @@ def mixed_cudnn(subject: Subject) -> Iterator[Finding]:
                     hint="take every cudnn*.dll from one cuDNN release: 'wheelfix repair --cudnn FOLDER'",
                     evidence={"paths": [*map(subject.origin, paths)]},
                 )
-            releases = _releases(subject, paths, 4)
+            distribution = subject.wheel.name if subject.wheel is not None else ""
+            compared = [path for path in paths if is_released_whole(base(path), distribution)]
+            releases = _releases(subject, compared, 4) if len(compared) > 1 else {}
             if len(releases) > 1:
                 yield finding(
                     "WF404",
@@ -115,7 +117,7 @@ def mixed_mkl(subject: Subject) -> Iterator[Finding]:
                 hint="take every mkl_*.dll from one release: 'wheelfix repair --oneapi FOLDER'",
                 evidence={"paths": [*map(subject.origin, odd)]},
             )
-        releases = _releases(subject, sorted(own), 2)
+        releases = _releases(subject, sorted(own), 2) if len(own) > 1 else {}
         if len(releases) > 1:
             yield finding(
                 "WF408",

@@ -13,7 +13,7 @@ from wheelfix.rules.gpufit import fit_of_image, in_order
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from wheelfix.loader.view import FileView
     from wheelfix.model import ByteSource, FileVersion, NumpyApi, Signature
@@ -25,10 +25,14 @@ if TYPE_CHECKING:
 class Details:
     """Reads such facts once; one source serves all questions about a file, so that it is inflated once."""
 
-    def __init__(self, view: FileView, options: ScanOptions) -> None:
+    def __init__(
+        self, view: FileView, options: ScanOptions, versions: Mapping[str, FileVersion | None] | None = None
+    ) -> None:
+        """``versions`` are known already, by the names that files have in the wheel or on disk."""
         self._view = view
         self._open: tuple[str, ByteSource] | None = None
-        self._versions: dict[str, FileVersion | None] = {}
+        known = versions or {}
+        self._versions = {file.path: known[file.origin] for file in view.files if file.origin in known} if known else {}
         self._codes: dict[str, GpuCode | None] = {}
         self._trusted_roots = options.roots.trusted_roots
         self._signatures: dict[str, Signature | None] = {}
@@ -37,7 +41,8 @@ class Details:
     def read_ahead(self, options: ScanOptions) -> None:
         """Read what the options ask for, several images at a time: inflating lets other threads work."""
         code = options.archs or options.gpu is not None
-        if not (code or options.versions or options.signatures):
+        signatures = options.signatures or options.signers
+        if not (code or options.versions or signatures):
             return
 
         def read(path: str) -> None:
@@ -47,7 +52,7 @@ class Details:
                 self._codes[path] = read_gpu_code(source)
             if options.versions:
                 self._versions[path] = read_version(source)
-            if options.signatures:
+            if signatures:
                 self._signatures[path] = read_signature(source, self._trusted_roots)
             if options.versions and path.lower().endswith(".pyd"):
                 self._numpys[path] = read_numpy(source)

@@ -10,10 +10,11 @@ from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile, assumptions
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.torch import torch_facts
-from wheelfix.loader.view import base_name
-from wheelfix.model import Image, Machine, ScanReport, Severity, dll_key
+from wheelfix.model import Image, Machine, ScanReport
+from wheelfix.rules.allowed import with_allowed
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cudastory import cuda_story
+from wheelfix.rules.failures import stands_for
 from wheelfix.rules.registry import run
 from wheelfix.values import replace
 from wheelfix.verbs.details import Details, archs_of_all, scanned_images
@@ -21,10 +22,10 @@ from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
 from wheelfix.verbs.missing import list_missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from wheelfix.loader.view import FileView
-    from wheelfix.model import Resolution
+    from wheelfix.model import FileVersion, Resolution
     from wheelfix.options import RepairOptions, ScanOptions
     from wheelfix.roots.late import Candidates
     from wheelfix.verbs.scan import Progress
@@ -42,6 +43,7 @@ def examine_view(
     python: tuple[int, int] | None = None,
     *,
     installed: bool = False,
+    versions: Mapping[str, FileVersion | None] | None = None,
 ) -> Examination:
     """Read the images, resolve the loads, run the rules, and put the report together.
 
@@ -50,7 +52,7 @@ def examine_view(
     view.read_images(options.jobs, progress)
     profile, resolution = load(view, identity, options, python, installed=installed)
     machine = profile.machine
-    details = Details(view, options)
+    details = Details(view, options, versions)
     details.read_ahead(options)
     subject = Subject(
         view=view,
@@ -65,10 +67,11 @@ def examine_view(
         version=details.version,
         gpu_code=details.gpu_code,
         numpy=details.numpy,
-        signature=details.signature if options.signatures else nobody_asked,
-        thorough=options.versions,
+        signature=details.signature if options.signatures or options.signers else nobody_asked,
+        judges_signatures=options.signatures,
     )
     images = tuple(scanned_images(subject, options))
+    findings = with_allowed(run(subject, options.select, options.ignore), options.allow_missing)
     report = ScanReport(
         path=identity.path,
         name=identity.name,
@@ -78,8 +81,8 @@ def examine_view(
         images=images,
         resolution=resolution,
         missing=list_missing(subject, index),
-        first_failure=predict(view, resolution, _excused(subject)),
-        findings=run(subject, options.select, options.ignore),
+        first_failure=predict(view, resolution, stands_for(findings)),
+        findings=findings,
         archs=archs_of_all(images) if options.archs or options.gpu is not None else None,
         cuda=cuda_story(subject),
     )
@@ -119,7 +122,7 @@ def _with_folders(profile: Profile, built: str | None) -> Profile:
 
 def again(before: Examination, options: RepairOptions) -> Callable[[FileView, ArchiveFacts], Examination]:
     """The same scan, unfiltered, for another view of the same thing: what a plan asks about its result."""
-    scan = replace(options.scan, select=(), ignore=())
+    scan = replace(options.scan, select=(), ignore=(), allow_missing=options.allow_missing)
     installed, python = before.facts.info is None, before.subject.profile.python
     return lambda view, facts: examine_view(
         view, before.identity, scan, facts, None, python=python, installed=installed
@@ -129,13 +132,6 @@ def again(before: Examination, options: RepairOptions) -> Callable[[FileView, Ar
 def nobody_asked(path: str) -> None:
     """The answer to a question that costs more than the scan was told to spend."""
     return
-
-
-def _excused(subject: Subject) -> frozenset[str]:
-    """Missing DLLs that fail a load and, as the rules know, not the package."""
-    found = run(subject, ("missing-dependency", "outside-search-path"))
-    harmful = {dll_key(finding.subject) for finding in found if finding.severity is Severity.ERROR}
-    return frozenset(dll_key(base_name(finding.subject)) for finding in found) - frozenset(map(base_name, harmful))
 
 
 def machine_of(tags: tuple[str, ...], view: FileView) -> Machine:

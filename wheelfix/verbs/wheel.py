@@ -19,9 +19,11 @@ from wheelfix.archive.record import check_hashes, check_record, read_record
 from wheelfix.archive.stored import stored_fault
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import InputError
+from wheelfix.knowledge.families import is_released_whole
 from wheelfix.loader.places import open_environment, view_of_wheel
 from wheelfix.loader.view import PE_SUFFIXES, Layer
 from wheelfix.pe.image import read_image
+from wheelfix.pe.version import read_version
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.members import Member
     from wheelfix.archive.record import RecordFault
     from wheelfix.loader.view import FileView, ViewFile
-    from wheelfix.model import ImageFacts
+    from wheelfix.model import FileVersion, ImageFacts
     from wheelfix.options import ScanOptions
     from wheelfix.roots.late import Candidates
     from wheelfix.streams.pool import Task
@@ -94,7 +96,9 @@ class Look:
         self._rules.load(self._view, identity, options)  # while the others still hash
         record_faults = (*self._record_faults, *self._hash_faults()) if wait else self._record_faults
         facts = ArchiveFacts(info, self._faults, record_faults)
-        return self._rules.examine_view(self._view, identity, options, facts, index, self._progress)
+        return self._rules.examine_view(
+            self._view, identity, options, facts, index, self._progress, versions=self._images.versions
+        )
 
     def make_sure(self) -> None:
         """Wait for the hashes, and raise RecordIsWrong unless they are as RECORD says."""
@@ -123,6 +127,8 @@ class Images:
         self._archive, self._pool, self._verify = archive, pool, verify
         self.digests: dict[int, Digest] = {}
         """The digests of those that were hashed, by ``entry``."""
+        self.versions: dict[str, FileVersion | None] = {}
+        """The version resources that rules compare, by member: read in the same pass, so that it is the only one."""
         self._largest: tuple[str, Task[ImageFacts | None]] | None = None
         images = (member for member in archive.members if member.name.endswith(PE_SUFFIXES))
         first = max(images, key=attrgetter("usize"), default=None)
@@ -142,13 +148,14 @@ class Images:
     def _read(self, member: Member) -> ImageFacts | None:
         """Return the facts of a member; None for one that cannot be read, which the view shows as empty."""
         try:
-            if not self._verify:
-                return read_image(self._archive.source(member))
-            reading = HashedReading(self._archive, member)
-            facts = read_image(reading.source)
+            reading = HashedReading(self._archive, member) if self._verify else None
+            source = reading.source if reading is not None else self._archive.source(member)
+            facts = read_image(source)
+            if is_released_whole(member.name.rpartition("/")[2], self._archive.path.name.partition("-")[0]):
+                self.versions[member.name] = read_version(source)
         except InputError:
             return None
-        digest = reading.finish()
+        digest = reading.finish() if reading is not None else None
         if digest is not None:
             self.digests[member.entry] = digest
         return facts

@@ -1,0 +1,79 @@
+"""Of several copies it is said which one is loaded."""
+
+from __future__ import annotations
+
+from tests.rules.subjects import LIB, SITE, dll, edge, loads, run, subject, torch
+from tests.support.wheels import build_wheel
+from tests.verbs.environments import install, lay
+from wheelfix.model import Machine
+from wheelfix.options import RootOptions, ScanOptions
+from wheelfix.pe.forge import forge_dll
+from wheelfix.verbs.scan import scan
+
+CPU, OWN, STRAY = LIB + "torch_cpu.dll", LIB + "libiomp5md.dll", SITE + "torch/libiomp5md.dll"
+QUIET = ScanOptions(roots=RootOptions(discover=False))
+
+
+def test_a_copy_that_is_never_loaded_is_a_note_with_the_one_that_is() -> None:
+    images = {CPU: dll("libiomp5md.dll"), OWN: dll(), STRAY: dll()}
+    edges = [edge(CPU, "libiomp5md.dll", OWN)]
+    found = run(subject(images, edges, events=[loads(OWN), loads(CPU)], torch=torch()), "WF312")
+    assert [(item.subject, str(item.severity)) for item in found] == [("torch/libiomp5md.dll", "info")]
+    assert found[0].message == (
+        "libiomp5md.dll is in the wheel 2 times; the copy in torch/lib is loaded, that in torch never is"
+    )
+    assert '--drop "torch/libiomp5md.dll"' in found[0].hint
+
+
+def test_a_copy_beside_a_plugin_is_left_alone() -> None:
+    plugin, beside = SITE + "pkg/plugins/p.dll", SITE + "pkg/plugins/helper.dll"
+    pyd, helper = SITE + "pkg/_core.pyd", SITE + "pkg/helper.dll"
+    images = {pyd: dll("helper.dll"), helper: dll(), plugin: dll("helper.dll"), beside: dll()}
+    assert run(subject(images, [edge(pyd, "helper.dll", helper)], events=[loads(pyd)]), "WF312") == []
+
+
+def environment(tmp_path, extra):
+    files = {
+        "pkg/__init__.py": "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n",
+        "pkg/_core.cp311-win_amd64.pyd": forge_dll("_core.pyd", imports={"helper.dll": ["f"]}),
+        "pkg/bin/helper.dll": forge_dll("helper.dll", exports=["f"]),
+    }
+    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    return lay(install(wheel, tmp_path / "env"), {"python.exe": b"", "python311.dll": b"", **extra})
+
+
+def test_a_file_beside_python_exe_that_is_loaded_instead(tmp_path) -> None:
+    clean = scan(environment(tmp_path / "clean", {}), QUIET)
+    assert [finding.code for finding in clean.findings] == []
+    other = forge_dll("helper.dll", exports=["f"])
+    report = scan(environment(tmp_path / "other", {"helper.dll": other}), QUIET)
+    (found,) = [finding for finding in report.findings if finding.code == "WF313"]
+    assert found.subject.endswith("helper.dll")
+    assert "not the package's own" in found.message
+
+
+def test_one_for_another_processor_makes_the_environment_broken(tmp_path) -> None:
+    """An x86 DLL dropped beside python.exe: "will raise 193" stood above "Verdict: ok"."""
+    wrong = forge_dll("helper.dll", exports=["f"], machine=Machine.X86)
+    report = scan(environment(tmp_path, {"helper.dll": wrong}), QUIET)
+    assert report.first_failure.code == 193
+    assert str(report.verdict) == "broken"
+    assert {finding.code for finding in report.findings} == {"WF204", "WF313"}
+
+
+def test_one_of_another_version_makes_the_environment_broken(tmp_path) -> None:
+    wrong = forge_dll("helper.dll", exports=["g"])
+    report = scan(environment(tmp_path, {"helper.dll": wrong}), QUIET)
+    assert (report.first_failure.code, str(report.verdict)) == (127, "broken")
+
+
+def test_one_with_needs_of_its_own_makes_the_environment_broken(tmp_path) -> None:
+    wrong = forge_dll("helper.dll", exports=["f"], imports={"gone.dll": ["f"]})
+    report = scan(environment(tmp_path, {"helper.dll": wrong}), QUIET)
+    assert (report.first_failure.code, str(report.verdict)) == (126, "broken")
+    assert "WF301" in {finding.code for finding in report.findings}
+
+
+def test_one_that_is_damaged_makes_the_environment_broken(tmp_path) -> None:
+    report = scan(environment(tmp_path, {"helper.dll": b"MZ"}), QUIET)
+    assert (report.first_failure.code, str(report.verdict)) == (193, "broken")

@@ -1,0 +1,87 @@
+"""WF312 and WF313: several copies of one DLL, and which of them is loaded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.view import Layer
+from wheelfix.model import EdgeKind, Finding, InView, Repairable, Severity, dll_key
+from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.wording import listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@rule(
+    "WF312",
+    "copy-never-loaded",
+    Severity.INFO,
+    Repairable.SOMETIMES,
+    "A DLL is in the wheel twice, and one of the copies is never loaded.",
+)
+def copy_never_loaded(subject: Subject) -> Iterator[Finding]:
+    """Find copies of a DLL that lie where no loader looks, beside one that is loaded."""
+    places: dict[str, list[str]] = {}
+    for path in subject.images:
+        if path.lower().endswith(".dll"):
+            places.setdefault(dll_key(base(path)), []).append(path)
+    for paths in places.values():
+        winners = [path for path in paths if subject.reached(path)]
+        idle = [path for path in paths if path not in subject.edges_to and not subject.reached(path)]
+        if winners and idle and not _may_be_used(subject, idle[0], winners):
+            yield finding(
+                "WF312",
+                subject.origin(idle[0]),
+                f"{base(idle[0])} is in the wheel {len(paths)} times; the copy in "
+                f"{listing([_place(subject, path) for path in winners])} is loaded, that in "
+                f"{listing([_place(subject, path) for path in idle])} never is",
+                hint=f"'wheelfix repair --drop \"{subject.origin(idle[0])}\"' leaves it out",
+                evidence={
+                    "loaded": [subject.origin(path) for path in winners],
+                    "idle": [subject.origin(path) for path in idle],
+                },
+            )
+
+
+def _place(subject: Subject, path: str) -> str:
+    return folder(subject.origin(path).replace("\\", "/")) or "the root of the wheel"
+
+
+def _may_be_used(subject: Subject, path: str, winners: list[str]) -> bool:
+    """Whether images beside a copy could use it: plugins that load at some other time, or who asks for the name."""
+    askers = {edge.importer for winner in winners for edge in subject.edges_to.get(winner, ())}
+    beside = [other for other in subject.images if other != path and folder(other) == folder(path)]
+    return any(not subject.reached(other) or other in askers for other in beside)
+
+
+@rule(
+    "WF313",
+    "shadowed-by-environment",
+    Severity.WARNING,
+    Repairable.NEVER,
+    "A file of the environment is loaded instead of the package's own DLL of that name.",
+)
+def shadowed_by_environment(subject: Subject) -> Iterator[Finding]:
+    """Find DLLs of the package for which a file beside ``python.exe``, or of another package, is loaded."""
+    own: dict[str, list[str]] = {}
+    for path in subject.images:
+        own.setdefault(dll_key(base(path)), []).append(path)
+    told = set()
+    for edge in subject.resolution.edges:
+        if edge.kind is not EdgeKind.IMPORT or not isinstance(edge.provider, InView):
+            continue
+        winner, mine = edge.provider.path, own.get(dll_key(edge.name), [])
+        if winner in told or not mine or winner in subject.images or not subject.reached(edge.importer):
+            continue
+        if winner in subject.view and subject.view.layer(winner) is Layer.ENVIRONMENT:
+            told.add(winner)
+            yield finding(
+                "WF313",
+                subject.origin(winner),
+                f"{base(edge.importer)} gets {base(winner)} from {subject.origin(winner)} and not the package's own, "
+                f"{subject.origin(mine[0])}: that place is searched first",
+                hint=f"remove {subject.origin(winner)}, unless it is there on purpose and fits {base(edge.importer)}",
+                evidence={"importer": subject.origin(edge.importer), "own": [subject.origin(path) for path in mine]},
+            )
