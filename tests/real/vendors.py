@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 MKL, OPENMP = named("mkl", "2025.3.0"), named("intel_openmp", "2023.2.0")
-CUPTI, CUDART = named("nvidia_cuda_cupti_cu11"), named("nvidia_cuda_runtime_cu11")
+CUPTI, CUDART = named("nvidia_cuda_cupti_cu11", "11.7.101"), named("nvidia_cuda_runtime_cu11", "11.7.99")
 CUDNN, CUPY = named("nvidia_cudnn_cu11"), named("cupy_cuda11x")
 MKL_IN_USE = (
     *("mkl_intel_thread", "mkl_core", "mkl_def", "mkl_mc3", "mkl_avx2", "mkl_avx512"),

@@ -49,6 +49,15 @@ TOOLKITS: dict[str, dict[str, str]] = {
         "nvrtc64_120_0.dll": "12.1.105",
         "nvrtc-builtins64_121.dll": "",
     },
+    "12.9": {
+        "cudart64_12.dll": "12.9.79",
+        "cublas64_12.dll": "12.9.1.4",
+        "cublasLt64_12.dll": "12.9.1.4",
+        "cufft64_11.dll": "11.4.1.4",
+        "curand64_10.dll": "10.3.10.19",
+        "nvrtc64_120_0.dll": "12.9.86",
+        "nvrtc-builtins64_129.dll": "",
+    },
 }
 """DLLs of ``bin`` with the version of the library, by release."""
 

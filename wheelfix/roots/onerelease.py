@@ -14,7 +14,7 @@ from wheelfix.roots import tree
 from wheelfix.roots.choose import examine, standing
 from wheelfix.roots.outcome import Need, OneRelease, Terms, Wanted
 from wheelfix.roots.release import GROUPS, possible_releases
-from wheelfix.values import dataclass, field
+from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,8 @@ def choose_release(
 ) -> OneRelease:
     """Return the one release that all needs of a group are met from; without a release when nothing tells any."""
     terms = terms or Terms()
-    files = [(need, file) for need in needs for file in index.candidates(need.name)]
+    # Another major is refused here, with its release, and not file by file.
+    files = [(replace(need, cuda=""), file) for need in needs for file in index.candidates(need.name)]
     refused: dict[str, list[str]] = {}
     for rank in sorted({standing(file) for _, file in files}):
         offers: dict[str, _Offer] = {}

@@ -41,6 +41,8 @@ def serves(
         return f"not a DLL that can be loaded: {image.reason}"
     if image.machine is not machine:
         return f"for {image.machine}, not for {machine}"
+    if debug := next((need.dll for need in image.imports if classify(need.dll, machine).debug), ""):
+        return f"a debug build: it imports {debug}, which only machines with Visual Studio have"
     lacking = [
         (needer.path, symbol) for needer in needers for symbol in needer.symbols if not image.exports.offers(symbol)
     ]
