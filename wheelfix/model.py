@@ -8,8 +8,8 @@ the file and compare by :func:`dll_key`.
 from __future__ import annotations
 
 import enum
+import functools
 import re
-import unicodedata
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from wheelfix.values import dataclass, field
@@ -23,8 +23,20 @@ Symbol: TypeAlias = "str | int"
 
 
 def fold(name: str) -> str:
-    """Return the form in which names of files compare on Windows: NFC, without case."""
-    return unicodedata.normalize("NFC", name).casefold() if not name.isascii() else name.lower()
+    """Return the form in which names of files compare on Windows: without case, letter by letter.
+
+    NTFS and the loader use one table that pairs letters of 16 bits; "ß" is not "ss" there, and "é" in one letter is not
+    "é" in two. ``tests/test_model.py`` compares this with the table that Wine ships for Windows' functions.
+    """
+    return name.lower() if name.isascii() else "".join(map(_lower, name))
+
+
+@functools.lru_cache(maxsize=4096)
+def _lower(letter: str) -> str:
+    """Return the small letter of a capital one, where each of the two is the other's only partner."""
+    small = letter.lower()
+    capital = small.upper() if len(small.upper()) == 1 else small.title()
+    return small if letter == capital <= "\uffff" and len(small) == 1 else letter
 
 
 def dll_key(name: str) -> str:

@@ -10,10 +10,11 @@ import struct
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from wheelfix.archive import codec
 from wheelfix.archive.directory import CENTRAL, MAX32
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList
 from wheelfix.archive.local import UNICODE_PATH, ZIP64, Local, extra_fields, read_locals
-from wheelfix.archive.members import DESCRIPTOR, ENCRYPTED
+from wheelfix.archive.members import DESCRIPTOR, ENCRYPTED, PATCHED, STRONG_ENCRYPTION, UTF8
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,14 +96,23 @@ def _member_faults(archive: Archive, local: Local) -> Iterator[ArchiveFault]:
     for difference in local.differences:
         field = difference.partition(":")[0]
         by = _mismatch_rejected_by(field)
-        if field == "flags" and (local.flags ^ local.member.flags) & (DESCRIPTOR | ENCRYPTED):
-            by = (UV,)
+        if field == "flags":
+            by = _flags_rejected_by(local)
         yield ArchiveFault("local-mismatch", name, difference, by)
     if local.member.is_dir and local.member.usize:
         yield ArchiveFault("directory-data", name, f"a folder's entry holds {local.member.usize} bytes", (UV,))
     for place, extra in (("local", local.extra), ("central", local.member.extra)):
         if extra:
             yield from _extra_faults(archive, local, place, extra)
+
+
+def _flags_rejected_by(local: Local) -> tuple[str, ...]:
+    """Return who refuses a member whose two headers have these flags."""
+    differing = local.flags ^ local.member.flags
+    if differing & UTF8 and not local.member.raw_name.isascii():
+        return (PIP, UV)  # the same bytes are two names
+    special = ENCRYPTED | STRONG_ENCRYPTION | PATCHED
+    return (UV,) if differing & DESCRIPTOR or differing & local.flags & special else ()
 
 
 def _mismatch_rejected_by(field: str) -> tuple[str, ...]:
@@ -124,7 +134,8 @@ def _extra_faults(archive: Archive, local: Local, place: str, extra: bytes) -> I
     for tag, body in extra_fields(extra):
         if tag == -1:
             message = f"the {place} header's extra fields are cut short"
-            yield ArchiveFault("extra-malformed", name, message, (UV, PYPI) if place == "local" else (PIP, UV, PYPI))
+            by = (UV, PYPI) if place == "local" else (PIP, UV, PYPI)
+            yield ArchiveFault("extra-malformed", name, message, by if len(body) >= 4 else (PYPI,))
         if tag in seen and tag in {ZIP64, UNICODE_PATH}:
             message = f"the {place} header has the extra field {tag:#06x} twice"
             yield ArchiveFault("extra-malformed", name, message, (UV, PYPI))
@@ -134,7 +145,9 @@ def _extra_faults(archive: Archive, local: Local, place: str, extra: bytes) -> I
         elif tag == UNICODE_PATH and body[5:] != local.member.raw_name:
             shown = body[5:].decode("utf-8", "backslashreplace")
             message = f"an extra field of the {place} header calls the member {shown!r}"
-            yield ArchiveFault("unicode-path", name, message, (UV,))
+            # A field with the CRC of another name is out of date, and passed over.
+            counts = len(body) < 5 or struct.unpack_from("<I", body, 1)[0] == codec.crc32(local.member.raw_name)
+            yield ArchiveFault("unicode-path", name, message, (UV,) if counts else ())
 
 
 def _zip64_faults(archive: Archive, local: Local, place: str, body: bytes) -> Iterator[ArchiveFault]:

@@ -25,6 +25,8 @@ LOCAL = struct.Struct("<IHHHIIIIHH")
 END_SIGNATURE, END64_SIGNATURE, LOCATOR_SIGNATURE = 0x06054B50, 0x06064B50, 0x07064B50
 CENTRAL_SIGNATURE, LOCAL_SIGNATURE, DESCRIPTOR_SIGNATURE = 0x02014B50, 0x04034B50, 0x08074B50
 MAX16, MAX32 = 0xFFFF, 0xFFFFFFFF
+_MARKS = tuple(b"PK" + mark for mark in (b"\x05\x06", b"\x01\x02", b"\x03\x04", b"\x06\x06", b"\x06\x07", b"\x07\x08"))
+"""How the parts of an archive begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +109,19 @@ def _no_zip(path: Path, because: str, hint: str) -> InputError:
 def _check_tail(tail: bytes, at: int, comment_length: int, faults: list[ArchiveFault]) -> None:
     """Note what follows the end record, and other end records that a reader could take instead."""
     left = len(tail) - at - END.size - comment_length
+    comment = tail[at + END.size :][:comment_length]
     if left > 0:
-        faults.append(ArchiveFault("trailing-data", "", f"{left} bytes follow the archive", (UV, PYPI)))
+        by = (UV, PYPI) if tail[len(tail) - left :].strip(b"\0") else (PYPI,)
+        faults.append(ArchiveFault("trailing-data", "", f"{left} bytes follow the archive", by))
     elif left < 0:
         message = f"the comment lacks {-left} of its {comment_length} bytes"
         faults.append(ArchiveFault("archive-comment", "", message, (UV, PYPI)))
+    elif b"PK\x05\x06" in comment:
+        message = "the archive's comment holds the mark of an end record, which some readers take for the true one"
+        faults.append(ArchiveFault("archive-comment", "", message, (PIP, UV)))
+    elif contains_mark(comment):
+        message = "the archive's comment looks like a part of another archive"
+        faults.append(ArchiveFault("archive-comment", "", message, (UV,)))
     elif comment_length:
         faults.append(ArchiveFault("archive-comment", "", f"the archive has a comment of {comment_length} bytes", ()))
     earlier = tail.rfind(b"PK\x05\x06", 0, at)
@@ -121,6 +131,11 @@ def _check_tail(tail: bytes, at: int, comment_length: int, faults: list[ArchiveF
             faults.append(ArchiveFault("trailing-data", "", message, (UV, PYPI)))
             break
         earlier = tail.rfind(b"PK\x05\x06", 0, earlier)
+
+
+def contains_mark(comment: bytes) -> bool:
+    """Whether a comment could be taken for a part of an archive, which uv refuses."""
+    return any(mark in comment for mark in _MARKS)
 
 
 def _find_end64(

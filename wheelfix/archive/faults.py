@@ -10,7 +10,7 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PIP, UV, PYPI = "pip", "uv", "pypi"
+PIP, UV, PYPI, INSTALLER = "pip", "uv", "pypi", "installer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class ArchiveFault:
     """The member's name; empty when the fault is the archive's own."""
     message: str
     rejected_by: tuple[str, ...] = ()
-    """Who refuses such an archive: ``pip``, ``uv``, ``pypi``."""
+    """Who refuses such an archive: ``pip``, ``uv``, ``installer``, ``pypi``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,8 @@ class RecordFault:
     """What RECORD says, where that helps."""
     found: str = ""
     """What the archive holds."""
+    rejected_by: tuple[str, ...] = ()
+    """Who refuses such a wheel; ``installer`` where it is asked to check RECORD."""
 
 
 class FaultList:

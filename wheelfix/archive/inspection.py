@@ -6,19 +6,20 @@ Each fault says who refuses such an archive, as observed with pip 26, uv 0.13 an
 from __future__ import annotations
 
 import operator
+import posixpath
 import stat
 from typing import TYPE_CHECKING
 
 from wheelfix.archive import codec, names
-from wheelfix.archive.directory import CENTRAL, MAX16, MAX32
+from wheelfix.archive.directory import CENTRAL, MAX16, MAX32, contains_mark
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList
 from wheelfix.archive.local import ZIP64, extra_fields
 from wheelfix.archive.members import (
     DESCRIPTOR,
     ENCRYPTED,
-    MASKED,
     METHODS,
     NEWEST,
+    PATCHED,
     STRONG_ENCRYPTION,
     UTF8,
     Limits,
@@ -68,10 +69,15 @@ class Inspection:
                 self.refused.setdefault(member.entry, message)
             return ArchiveFault(kind, name, message, by)
 
-        if member.flags & (ENCRYPTED | STRONG_ENCRYPTION | MASKED):
+        if member.flags & (ENCRYPTED | STRONG_ENCRYPTION):
             yield fault("encrypted", "the member is encrypted", (PIP, UV), refuse=True)
+        if member.flags & PATCHED:
+            yield fault("unknown-method", "the member is a patch for another file (flag bit 5)", (PIP, UV), refuse=True)
         if member.flags & DESCRIPTOR:
-            yield fault("data-descriptor", "sizes and CRC follow the data instead of preceding it", (PYPI,))
+            # uv unpacks while it downloads, and a stored member does not say where it ends.
+            endless = member.method == codec.STORED
+            message = "sizes and CRC follow the data instead of preceding it"
+            yield fault("data-descriptor", message, (UV, PYPI) if endless else (PYPI,))
         if member.method not in METHODS:
             what = _METHOD_NAMES.get(member.method, "unknown")
             by = {12: (UV, PYPI), 14: (UV, PYPI), 93: (PIP, PYPI)}.get(member.method, (PIP, UV, PYPI))
@@ -94,7 +100,8 @@ class Inspection:
         elif kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
             yield fault("special-file", f"the member is a special file (mode {member.mode:#o})")
         if member.comment:
-            yield fault("comment", f"the member has a comment of {len(member.comment)} bytes", (PYPI,))
+            message, like_zip = f"the member has a comment of {len(member.comment)} bytes", contains_mark(member.comment)
+            yield fault("comment", message, (UV, PYPI) if like_zip else (PYPI,))
         entry = CENTRAL.unpack_from(self.directory, member.entry)
         if (needed := entry[2] & 0xFF) > NEWEST:
             message = f"the member asks for version {needed / 10} of the zip format, {NEWEST / 10} is the latest"
@@ -153,7 +160,9 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[
     if not names.all_plain(spelled):
         for member, name in zip(members, spelled, strict=True):
             if "\\" in name:
-                message = "folders are separated by backslashes; elsewhere than on Windows they become part of the name"
+                message = (
+                    "folders are separated by backslashes, which pip, uv and installer take for such only on Windows"
+                )
                 yield ArchiveFault("backslash-name", member.name, message)
             reason = names.why_unsafe(name)
             if reason:
@@ -174,8 +183,21 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[
             if names.normalise(one) != names.normalise(second):
                 message = f"on Windows it is the same file as {one!r}"
                 yield ArchiveFault("case-collision", names.normalise(second), message)
-    for file, below in names.files_as_folders(index):
-        yield ArchiveFault("file-as-folder", file, f"it is a file, yet other members lie in {below!r}", (PIP, UV))
+    yield from _file_as_folder_faults(index)
+
+
+def _file_as_folder_faults(index: Collection[str]) -> Iterator[ArchiveFault]:
+    """Give files that are folders too, as they are spelled and as Windows reads them."""
+    exact = dict(names.files_as_folders(index))
+    for file, below in exact.items():
+        message = f"it is a file, yet other members lie in {below!r}"
+        only_entry = below in index and not any(name.startswith(below) for name in index if name != below)
+        yield ArchiveFault("file-as-folder", file, message, (UV,) if only_entry else (PIP, UV))
+    keys = {names.windows_key(name): name for name in index if name[-1:] != "/"}
+    for key, _ in names.files_as_folders(keys):
+        if keys[key] not in exact:
+            message = "it is a file, yet on Windows other members lie in a folder of that name"
+            yield ArchiveFault("file-as-folder", keys[key], message)
 
 
 def _unsafe_rejected_by(name: str) -> tuple[str, ...]:
@@ -183,6 +205,7 @@ def _unsafe_rejected_by(name: str) -> tuple[str, ...]:
     if any(character < " " or character == "\x7f" for character in name):
         return (UV, PYPI)
     steps = name.split("/")
-    if steps[-1] == ".." or any(len(step) > names.MAX_PART for step in steps):
+    if (steps[-1] == ".." and len(steps) > 1) or any(len(step) > names.MAX_PART for step in steps):
         return (PIP, UV)
-    return (PIP,) if ".." in steps or name.startswith("/") else ()
+    outside = f"{posixpath.normpath(name)}/".startswith(("../", "/"))
+    return (PIP,) if outside and not name.endswith("/") else ()  # pip passes over entries of folders

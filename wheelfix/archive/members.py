@@ -18,7 +18,7 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from pathlib import Path
 
-ENCRYPTED, DESCRIPTOR, STRONG_ENCRYPTION, UTF8, MASKED = 0x0001, 0x0008, 0x0040, 0x0800, 0x2000
+ENCRYPTED, DESCRIPTOR, PATCHED, STRONG_ENCRYPTION, UTF8 = 0x0001, 0x0008, 0x0020, 0x0040, 0x0800
 """Flag bits of an entry."""
 METHODS = frozenset({codec.STORED, codec.DEFLATED})
 _ODD_FLAGS = ~0x0806  # all but UTF-8 and the two bits with which Info-ZIP notes the compression level

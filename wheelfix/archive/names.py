@@ -103,11 +103,19 @@ def is_safe(spelled: str) -> bool:
     return not why_unsafe(spelled)
 
 
+def windows_key(name: str) -> str:
+    """Return the form in which paths compare on Windows: without case, nor dots and spaces at the end of a step."""
+    key = fold(name.removesuffix("/"))
+    if any(mark in key + "/" for mark in ("./", " /")):
+        key = "/".join(step.rstrip(". ") or step for step in key.split("/"))
+    return key
+
+
 def collisions(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Give pairs of different names that are one file on Windows, in the order of the second."""
     seen: dict[str, str] = {}
     for name in names:
-        first = seen.setdefault(fold(name.removesuffix("/")), name)
+        first = seen.setdefault(windows_key(name), name)
         if first != name:
             yield first, name
 
@@ -115,7 +123,7 @@ def collisions(names: Sequence[str]) -> Iterator[tuple[str, str]]:
 def collisions_with(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Give pairs of different names that are one file on Windows, where at least the second is a new one."""
     yield from collisions(new)
-    wanted = {fold(name.removesuffix("/")): name for name in new}
+    wanted = {windows_key(name): name for name in new}
     for name in old if wanted else ():
         other = wanted.get((name.lower() if name.isascii() else fold(name)).removesuffix("/"))
         if other is not None and other != name:

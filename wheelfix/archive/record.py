@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive import names
-from wheelfix.archive.faults import RecordFault
+from wheelfix.archive.faults import INSTALLER, PIP, UV, RecordFault
 from wheelfix.archive.hashing import STRONG, digests
 from wheelfix.errors import InputError
 from wheelfix.values import dataclass
@@ -42,6 +42,8 @@ _SIZE = re.compile(r"[0-9]{1,19}").fullmatch
 _LINE = re.compile(r"(?:([^,\\\n]{1,1000}),sha256=([^,\n]{43}),([0-9]{1,19})|(.*))\n")
 """A line as nearly all are, or any other, in a RECORD without quotes."""
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
+_ODD_LINE_END = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+"""Where ``str.splitlines`` ends a line and csv does not."""
 
 
 _NAME, _USIZE = attrgetter("name"), attrgetter("usize")
@@ -73,8 +75,15 @@ class Record:
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as exc:
-            faults.append(RecordFault("row-malformed", "RECORD", f"it is not UTF-8 ({exc.reason} at byte {exc.start})"))
+            message = f"it is not UTF-8 ({exc.reason} at byte {exc.start})"
+            faults.append(RecordFault("row-malformed", "RECORD", message, rejected_by=(PIP, UV, INSTALLER)))
             text = data.decode("utf-8", "replace")
+        if data.startswith(b"\xef\xbb\xbf"):
+            message = "it begins with a byte order mark, which installer takes for a part of the first path"
+            faults.append(RecordFault("row-malformed", "RECORD", message, rejected_by=(INSTALLER,)))
+        if (odd := _ODD_LINE_END.search(text)) is not None:
+            message = f"it holds U+{ord(odd[0]):04X}, where pip and installer end a line and uv does not"
+            faults.append(RecordFault("row-malformed", "RECORD", message))
         rows = _plain_rows(text, faults)
         if rows is not None:
             return cls(tuple(rows), tuple(faults))
@@ -95,7 +104,8 @@ class Record:
                 if len(rows) > MAX_ROWS or len(faults) > _MAX_FAULTS or lines.line_num > 4 * MAX_ROWS:
                     break
         except csv.Error as exc:
-            faults.append(RecordFault("row-malformed", "RECORD", f"line {lines.line_num} cannot be read: {exc}"))
+            message = f"line {lines.line_num} cannot be read: {exc}"
+            faults.append(RecordFault("row-malformed", "RECORD", message, rejected_by=(PIP, INSTALLER)))
         if len(rows) > MAX_ROWS or lines.line_num > 4 * MAX_ROWS:
             because = f"it has more than {MAX_ROWS} rows" if rows else "it has lines without end"
             raise InputError("RECORD asks for too much", because=because)
@@ -141,20 +151,22 @@ def _plain_rows(text: str, faults: list[RecordFault]) -> list[Row] | None:
             rows.append(make(Row, (path, "sha256", digest, int(size))))
         elif len(other) > _PORTION or len(odd) > _MAX_FAULTS:
             return None
-        elif other and (row := _parse_row(other.split(","), line, odd)) is not None:
+        elif (row := _parse_row(other.split(",") if other else [], line, odd)) is not None:
             rows.append(row)
     faults += odd
     return rows
 
 
 def _parse_row(elements: list[str], line: int, faults: list[RecordFault]) -> Row | None:
-    def malformed(why: str) -> None:
-        faults.append(RecordFault("row-malformed", elements[0][:200], f"line {line}: {why}"))
+    def malformed(why: str, *by: str) -> None:
+        subject = elements[0][:200] if elements else "RECORD"
+        faults.append(RecordFault("row-malformed", subject, f"line {line}: {why}", rejected_by=by))
 
     if not elements:
+        malformed("the line is empty", PIP, INSTALLER)
         return None
     if len(elements) != 3:
-        malformed(f"{len(elements)} fields instead of 3")
+        malformed(f"{len(elements)} fields instead of 3", UV, INSTALLER)
         if len(elements) < 3:
             return Row(names.normalise(elements[0])) if elements[0] else None
     path, hashed, size = elements[:3]
@@ -168,13 +180,13 @@ def _parse_row(elements: list[str], line: int, faults: list[RecordFault]) -> Row
     if hashed:
         algorithm, equals, digest = hashed.partition("=")
         if not equals or not _is_digest(algorithm, digest):
-            malformed(f"{hashed[:100]!r} is no hash")
+            malformed(f"{hashed[:100]!r} is not a hash; installer refuses it where the file exists")
             algorithm = digest = ""
     if size:
         if _SIZE(size):
             count = int(size)
         else:
-            malformed(f"{size[:100]!r} is no size")
+            malformed(f"{size[:100]!r} is not a size; uv and installer refuse most of such sizes")
     return Row(path, algorithm, digest, count)
 
 
@@ -261,7 +273,7 @@ def check_record(
     """
     own = record_member(archive)
     if own is None:
-        return (RecordFault("record-missing", "RECORD", "there is no RECORD"),)
+        return (RecordFault("record-missing", "RECORD", "there is no RECORD", rejected_by=(PIP, UV, INSTALLER)),)
     if record is None:
         if not hashes and agrees_at_sight(archive, own, archive.read(own, MAX_SIZE)):
             return ()
@@ -329,7 +341,10 @@ def _second_rows(rows: Iterable[Row], first: Mapping[str, Row]) -> Iterator[Reco
     for row in rows:
         if row is not first[row.path]:
             same = "the same" if row == first[row.path] else "another"
-            yield RecordFault("row-duplicate", row.path, f"the path has a second row with {same} content")
+            message = f"the path has a second row with {same} content"
+            if row != first[row.path]:
+                message += "; installer takes the last one"
+            yield RecordFault("row-duplicate", row.path, message)
 
 
 def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> Iterator[RecordFault]:
@@ -337,16 +352,20 @@ def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> I
     signatures = {folder + name for name in SIGNATURES}
     for path, member in members.items():
         if path in signatures:
-            yield RecordFault("signature", path, "signs a RECORD; rewriting invalidates it and PEP 815 retires it")
+            message, by = "signs a RECORD; rewriting invalidates it and PEP 815 retires it", tuple[str, ...]()
+            if path in rows:
+                message, by = "signs RECORD, which must not have a row for it", (INSTALLER,)
+            yield RecordFault("signature", path, message, rejected_by=by)
             continue
         row = rows.get(path)
         if row is not None and row.size == member.usize and row.algorithm == "sha256" and path != own:
             continue  # as nearly all are
         if row is None:
-            yield RecordFault("row-missing", path, "the member has no row in RECORD")
+            yield RecordFault("row-missing", path, "the member has no row in RECORD", rejected_by=(INSTALLER,))
         elif path == own:
-            if row.algorithm:
-                yield RecordFault("self-hash", path, "RECORD has a hash for itself, which cannot be true")
+            if row.algorithm or row.size is not None:
+                message = "RECORD has a hash or a size for itself, which cannot be true"
+                yield RecordFault("self-hash", path, message, rejected_by=(INSTALLER,))
         else:
             yield from _check_row(row, member)
     for path in rows:
@@ -360,14 +379,14 @@ def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> I
 def _check_row(row: Row, member: Member) -> Iterator[RecordFault]:
     path = row.path
     if not row.algorithm:
-        yield RecordFault("hash-missing", path, "the row has no hash")
+        yield RecordFault("hash-missing", path, "the row has no hash", rejected_by=(INSTALLER,))
     elif row.algorithm not in STRONG:
         yield RecordFault("hash-weak", path, f"{row.algorithm} is weaker than sha256, which the format forbids")
     if row.size is None:
-        yield RecordFault("size-missing", path, "the row has no size")
+        yield RecordFault("size-missing", path, "the row has no size", rejected_by=(INSTALLER,))
     elif row.size != member.usize:
         message = f"RECORD says {row.size} bytes, the member has {member.usize}"
-        yield RecordFault("size-stale", path, message, str(row.size), str(member.usize))
+        yield RecordFault("size-stale", path, message, str(row.size), str(member.usize), (INSTALLER,))
 
 
 def _check_hashes(
@@ -415,4 +434,5 @@ def _compare(row: Row, digest: Digest) -> Iterator[RecordFault]:
     real = encode_digest(digest.value)
     if row.digest.rstrip("=") != real:
         message = f"the member's {row.algorithm} is not what RECORD says"
-        yield RecordFault("hash-stale", row.path, message, f"{row.algorithm}={row.digest}", f"{row.algorithm}={real}")
+        spelled = f"{row.algorithm}={row.digest}", f"{row.algorithm}={real}"
+        yield RecordFault("hash-stale", row.path, message, *spelled, (INSTALLER,))

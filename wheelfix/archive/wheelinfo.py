@@ -7,7 +7,16 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault
+from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault
+from wheelfix.archive.metadatacheck import (
+    METADATA_KINDS,
+    entry_point_faults,
+    requirement_faults,
+    script_names,
+    undecodable,
+    wheel_version_fault,
+)
+from wheelfix.archive.placement import PLACEMENT_KINDS, placement_faults
 from wheelfix.errors import InputError
 from wheelfix.model import canonical
 from wheelfix.parsing import number_pair
@@ -40,7 +49,10 @@ WHEEL_KINDS: dict[str, str] = {
     "dist-info-not-last": "the dist-info folder is not at the end of the archive",
     "wheel-version": "the wheel's format version is one that installers do not know",
     "license-file-missing": "METADATA names a license file that is not there",
+    "dist-info-spelling": "the dist-info folder is spelled otherwise than the file name",
     "version-invalid": "the version is not one that PEP 440 allows",
+    **METADATA_KINDS,
+    **PLACEMENT_KINDS,
 }
 """Every kind of fault that :class:`WheelInfo` has, with its meaning."""
 
@@ -124,19 +136,30 @@ class WheelInfo:
         file_name = FileName.parse(archive.path)
         prefix, dist_info, faults = _find_dist_info(archive, file_name)
         where = f"{prefix}{dist_info}/"
-        metadata_headers = _read_headers(archive, where + "METADATA", "metadata-missing", faults)
-        wheel_headers = _read_headers(archive, where + "WHEEL", "wheel-file-missing", faults)
-        metadata = _metadata(metadata_headers or {})
-        faults += _check_names(file_name, dist_info, metadata)
-        if wheel_headers is not None:
+        metadata_text = _read_text(archive, where + "METADATA", "metadata-missing", faults)
+        wheel_text = _read_text(archive, where + "WHEEL", "wheel-file-missing", faults)
+        metadata_headers = parse_headers(_decode(metadata_text))
+        wheel_headers = parse_headers(_decode(wheel_text))
+        metadata = _metadata(metadata_headers)
+        faults += _check_folder(file_name, dist_info)
+        if metadata_text is not None:
+            faults += undecodable(metadata_text, where + "METADATA", (PIP,))
+            faults += _check_metadata(file_name, dist_info, metadata)
+            faults += requirement_faults(metadata_headers, where + "METADATA")
+        if wheel_text is not None:
+            faults += undecodable(wheel_text, where + "WHEEL", (PIP, UV, INSTALLER))
+            spelled = re.search(rb"^Wheel-Version:", wheel_text, re.MULTILINE) is not None
+            version = wheel_headers.get("wheel-version", ("",))[0]
+            faults += wheel_version_fault(version, spelled, where + "WHEEL")
             faults += _check_tags(file_name, wheel_headers)
+        faults += _check_places(archive, prefix, dist_info, file_name)
         faults += _check_licenses(archive, where, metadata)
         if not _is_last(archive, where):
-            message = "the dist-info folder is not at the end of the archive, where installers find it fastest"
+            message = "the dist-info folder is not at the end of the archive, where it is found fastest"
             faults.append(ArchiveFault("dist-info-not-last", dist_info, message))
         return cls(
             file_name.name, file_name.version, file_name.build, file_name.tags, dist_info, metadata,
-            wheel_headers or {}, prefix, tuple(faults),
+            wheel_headers, prefix, tuple(faults),
         )  # fmt: skip
 
 
@@ -180,11 +203,14 @@ def parse_headers(text: str) -> dict[str, tuple[str, ...]]:
 def _find_dist_info(archive: Archive, file_name: FileName) -> tuple[str, str, list[ArchiveFault]]:
     """Return prefix and name of the dist-info folder."""
     found: dict[str, set[str]] = {}
+    files: list[str] = []
     for member in archive.members:
         if ".dist-info/" in member.name:
             above, _, _ = member.name.partition(".dist-info/")
             prefix, slash, stem = above.rpartition("/")
             found.setdefault(prefix + slash, set()).add(stem + ".dist-info")
+        elif "/" not in member.name and member.name.endswith(".dist-info"):
+            files.append(member.name)
     faults: list[ArchiveFault] = []
     prefix = ""
     if "" not in found:
@@ -200,10 +226,13 @@ def _find_dist_info(archive: Archive, file_name: FileName) -> tuple[str, str, li
     folders = sorted(found[prefix])
     wanted = canonical(file_name.name)
     fitting = [folder for folder in folders if canonical(folder.partition("-")[0]) == wanted]
-    if len(folders) > 1:
-        message = "several dist-info folders: " + ", ".join(folders)
-        faults.append(ArchiveFault("several-dist-info", folders[1], message, (PIP, UV)))
-    return prefix, (fitting or folders)[0], faults
+    own = (fitting or folders)[0]
+    if others := [name for name in (*folders, *files) if name != own]:
+        message = f"it looks like a second dist-info folder, beside {own!r}"
+        # uv does not count files, nor a folder without a name.
+        by = (PIP, UV, INSTALLER) if {*folders} - {own, ".dist-info"} else (PIP, INSTALLER)
+        faults += [ArchiveFault("several-dist-info", name, message, by) for name in others]
+    return prefix, own, faults
 
 
 def _common_prefix(archive: Archive) -> str:
@@ -214,19 +243,37 @@ def _common_prefix(archive: Archive) -> str:
     return low[: low.rfind("/", 0, same) + 1]
 
 
-def _read_headers(
-    archive: Archive, name: str, kind: str, faults: list[ArchiveFault]
-) -> dict[str, tuple[str, ...]] | None:
+def _read_text(archive: Archive, name: str, kind: str, faults: list[ArchiveFault]) -> bytes | None:
     member = archive.find(name)
+    by = (PIP, UV, PYPI) if kind == "metadata-missing" else (PIP, UV, PYPI, INSTALLER)
     if member is None:
-        faults.append(ArchiveFault(kind, name, "the file is missing", (PIP, UV, PYPI)))
+        faults.append(ArchiveFault(kind, name, "the file is missing", by))
         return None
     try:
-        data = archive.read(member, _HEADER_LIMIT)
+        return archive.read(member, _HEADER_LIMIT)
     except InputError as exc:
-        faults.append(ArchiveFault(kind, name, exc.because or exc.what, (PIP, UV, PYPI)))
+        faults.append(ArchiveFault(kind, name, exc.because or exc.what, by))
         return None
-    return parse_headers(data.decode("utf-8", "replace"))
+
+
+def _decode(data: bytes | None) -> str:
+    return (data or b"").decode("utf-8", "replace")
+
+
+def _check_places(archive: Archive, prefix: str, dist_info: str, file_name: FileName) -> Iterator[ArchiveFault]:
+    """Give what is wrong with where members are installed, and with the programs that entry points ask for."""
+    name = f"{prefix}{dist_info}/entry_points.txt"
+    member, scripts = archive.find(name), list[str]()
+    if member is not None:
+        try:
+            data = archive.read(member, _HEADER_LIMIT)
+        except InputError:
+            data = b""  # what is damaged is reported as such
+        yield from entry_point_faults(data, name)
+        scripts = script_names(_decode(data))
+    inside = [member.name.removeprefix(prefix) for member in archive.members]
+    stem = dist_info.removesuffix(".dist-info")
+    yield from placement_faults(inside, f"{stem}.data", f"{file_name.name}-{file_name.version}.data", scripts)
 
 
 def _metadata(headers: dict[str, tuple[str, ...]]) -> Metadata:
@@ -256,25 +303,40 @@ def _same_version(one: str, other: str) -> bool:
         return False
 
 
-def _check_names(file_name: FileName, dist_info: str, metadata: Metadata) -> Iterator[ArchiveFault]:
-    folder_name, _, folder_version = dist_info.removesuffix(".dist-info").partition("-")
-    told = [("dist-info folder", folder_name, folder_version)]
-    if metadata.headers:
-        told.append(("METADATA", metadata.name, metadata.version))
-    for place, name, version in told:
-        if canonical(name) != canonical(file_name.name):
-            message = f"the file name says {file_name.name!r}, the {place} says {name!r}"
-            yield ArchiveFault("name-mismatch", dist_info, message, (PIP, UV, PYPI))
-        elif not _same_version(version, file_name.version):
-            message = f"the file name says version {file_name.version!r}, the {place} says {version!r}"
-            yield ArchiveFault("name-mismatch", dist_info, message, (PIP, UV, PYPI))
+def _check_folder(file_name: FileName, dist_info: str) -> Iterator[ArchiveFault]:
+    """Give what the name of the dist-info folder says otherwise than the file name."""
+    name, dash, version = dist_info.removesuffix(".dist-info").partition("-")
+    wanted = canonical(file_name.name)
+    if canonical(name) != wanted:
+        message = f"the file name says {file_name.name!r}, the dist-info folder says {name!r}"
+        begins = canonical(dist_info).startswith(wanted)  # all that pip and uv ask for
+        by = (PYPI, INSTALLER) if begins else (PIP, UV, PYPI, INSTALLER)
+        yield ArchiveFault("name-mismatch", dist_info, message, by)
+    elif not _same_version(version, file_name.version):
+        message = f"the file name says version {file_name.version!r}, the dist-info folder says {version!r}"
+        odd = not dash or "-" in version  # installer counts the dashes
+        yield ArchiveFault("name-mismatch", dist_info, message, (PYPI, INSTALLER) if odd else (PYPI,))
+    elif f"{name}-{version}".lower() != (stem := f"{file_name.name}-{file_name.version}").lower():
+        message = f"the file name says {stem!r}; 'wheel unpack' and 'wheel tags' find no RECORD"
+        yield ArchiveFault("dist-info-spelling", dist_info, message)
+
+
+def _check_metadata(file_name: FileName, dist_info: str, metadata: Metadata) -> Iterator[ArchiveFault]:
+    """Give what METADATA says otherwise than the file name."""
+    if canonical(metadata.name) != canonical(file_name.name):
+        message = f"the file name says {file_name.name!r}, METADATA says {metadata.name!r}"
+        yield ArchiveFault("name-mismatch", dist_info, message, (PIP, UV, PYPI))
+    elif not _same_version(metadata.version, file_name.version):
+        message = f"the file name says version {file_name.version!r}, METADATA says {metadata.version!r}"
+        public = metadata.version.partition("+")[0], file_name.version.partition("+")[0]
+        by = (PIP, PYPI) if _same_version(*public) else (PIP, UV, PYPI)
+        yield ArchiveFault("name-mismatch", dist_info, message, by)
 
 
 def _check_tags(file_name: FileName, headers: dict[str, tuple[str, ...]]) -> Iterator[ArchiveFault]:
-    version = headers.get("wheel-version", ("",))[0]
-    if not re.fullmatch(r"1\.[0-9]{1,9}", version):
-        message = f"the format version is {version!r}; installers know 1.0"
-        yield ArchiveFault("wheel-version", "WHEEL", message, (PIP, UV))
+    if any(tag != tag.lower() for tag in file_name.tags):
+        message = "the file name has tags in capital letters, which uv does not recognise"
+        yield ArchiveFault("tag-mismatch", "WHEEL", message, (UV,))
     told: set[str] | None = set()
     for tag in headers.get("tag", ()):
         expanded = expand_tag(tag)
@@ -285,7 +347,7 @@ def _check_tags(file_name: FileName, headers: dict[str, tuple[str, ...]]) -> Ite
     if told != set(file_name.tags):
         says = f"more than {MAX_TAGS} tags" if told is None else _listed(told) or "none"
         message = f"the file name says {_listed(file_name.tags)}; WHEEL says {says}"
-        yield ArchiveFault("tag-mismatch", "WHEEL", message, (PYPI,))
+        yield ArchiveFault("tag-mismatch", "WHEEL", message)
     build = headers.get("build", ("",))[0]
     if build != file_name.build:
         message = f"the file name says build {file_name.build!r}; WHEEL says {build!r}"

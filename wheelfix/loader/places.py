@@ -8,6 +8,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.placement import installed_path
 from wheelfix.archive.record import Record
 from wheelfix.archive.wheelinfo import parse_headers
 from wheelfix.errors import EnvironmentFailure, InputError
@@ -23,22 +24,11 @@ if TYPE_CHECKING:
     from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.model import ByteSource
 
-_SCHEMES = {"purelib": SITE_PACKAGES, "platlib": SITE_PACKAGES, "data": "", "scripts": "Scripts", "headers": "Include"}
 _DIST_INFO = re.compile(r"^(?P<name>[^/]+?)-(?P<version>[^/-]+)\.dist-info$", re.IGNORECASE)
 _WANTED = (*PE_SUFFIXES, ".py", ".pth")
 
 
 # ------------------------------------------------------------------------------------------------------- a wheel
-
-
-def installed_path(name: str, data_folder: str) -> str:
-    """Where an installer puts a member: ``x.data/data/Library/bin/a.dll`` lands in ``Library/bin``."""
-    if name.startswith(data_folder + "/"):
-        scheme, _, rest = name[len(data_folder) + 1 :].partition("/")
-        folder = _SCHEMES.get(scheme)
-        if folder is not None and rest:
-            return f"{folder}/{rest}" if folder else rest
-    return f"{SITE_PACKAGES}/{name}"
 
 
 def member_path(path: str, data_folder: str) -> str:

@@ -8,6 +8,7 @@ import threading
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from wheelfix.archive import placement
 from wheelfix.model import fold
 from wheelfix.pe.image import read_image
 from wheelfix.streams.pool import WorkerPool
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from wheelfix.model import ByteSource, ImageFacts
     from wheelfix.streams.pool import Task
 
-SITE_PACKAGES = "Lib/site-packages"
+SITE_PACKAGES = placement.SITE_PACKAGES
 BASE = "@base"
 """Stands for the base prefix when the environment is a venv on top of another Python."""
 USER = "@user"

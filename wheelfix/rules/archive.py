@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Finding, Json, Repairable, Severity
-from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.registry import finding, rule, rule_repairable, rule_severity
 from wheelfix.rules.wording import count, listing
 from wheelfix.values import dataclass
 
@@ -33,15 +33,23 @@ _ARCHIVE_CODES = {
     "encrypted": "WF116",
     "unknown-method": "WF116",
     "symlink": "WF117",
+    "same-place": "WF118",
+    "data-scheme": "WF119",
+    "data-folder": "WF119",
     "data-descriptor": "WF120",
     "dist-info-not-last": "WF122",
     "stored": "WF130",
     "tag-mismatch": "WF123",
     "name-mismatch": "WF124",
     "version-invalid": "WF124",
+    "dist-info-spelling": "WF124",
     "metadata-missing": "WF125",
     "wheel-file-missing": "WF125",
     "wheel-version": "WF125",
+    "several-dist-info": "WF126",
+    "metadata-invalid": "WF127",
+    "entry-points-invalid": "WF127",
+    "pycache": "WF128",
 }
 """Kind of fault to code; every other kind is WF121."""
 
@@ -82,14 +90,30 @@ _HINTS = {
     "WF122": "'wheelfix repair' writes the .dist-info folder last; nothing fails without it",
     "WF123": "'wheel tags' renames a wheel and its WHEEL file together",
     "WF124": "rename the file to what METADATA says, or build the wheel again",
+    "WF118": "remove one of them and build the wheel again",
+    "WF119": "move it to a folder of a scheme, or out of the .data folder, and build the wheel again",
     "WF125": _REBUILD,
+    "WF126": "remove what belongs to another distribution and build the wheel again",
+    "WF127": "correct the file and build the wheel again",
+    "WF128": "leave __pycache__ out when the wheel is built",
     "WF130": "'wheelfix repair --recompress' compresses them; nothing fails without it",
 }
+
+_NOTE = "nothing fails because of it; it goes when the wheel is rewritten for another reason"
+_LASTING_HINTS = {
+    "duplicate-member": "decide which of the two is meant, remove the other and build the wheel again",
+    "overlap": "build or download the wheel again; the file is damaged or was made to deceive",
+    "license-file-missing": "put the file into the folder licenses of the .dist-info folder, or drop it from METADATA",
+}
+"""Kinds that rewriting the wheel does not put right, although it does for others with the same code."""
 
 _INFO_KINDS = frozenset(
     {"size-missing", "self-hash", "row-backslash", "utf8-flag-missing", "archive-comment", "comment"}
 )
 """Irregular, but nobody is known to stumble; unless someone refuses it, see ``rejected_by``."""
+
+_WARNING_KINDS = frozenset({"dist-info-spelling"})
+"""No installer stumbles, other tools do."""
 
 _SINGLY = 10
 """More findings than this of one code become one, so that a repacked folder does not fill the screen."""
@@ -114,7 +138,7 @@ class _Fault:
 )
 @rule("WF112", "wheel-too-deep", Severity.ERROR, Repairable.ALWAYS, "Everything lies one folder too deep.")
 @rule("WF113", "member-unsafe-path", Severity.ERROR, Repairable.NEVER, "A member's name leads outside or to a device.")
-@rule("WF114", "member-case-collision", Severity.WARNING, Repairable.NEVER, "Two members are one file on Windows.")
+@rule("WF114", "member-case-collision", Severity.ERROR, Repairable.NEVER, "Two members are one file on Windows.")
 @rule("WF115", "member-damaged", Severity.ERROR, Repairable.NEVER, "A member's bytes do not fit its size or CRC.")
 @rule("WF116", "member-unreadable", Severity.ERROR, Repairable.NEVER, "A member is encrypted or oddly compressed.")
 @rule("WF117", "member-symlink", Severity.WARNING, Repairable.NEVER, "A member is a symbolic link.")
@@ -130,16 +154,24 @@ class _Fault:
 @rule("WF123", "tag-mismatch", Severity.WARNING, Repairable.NEVER, "The file name and WHEEL name different tags.")
 @rule("WF124", "name-mismatch", Severity.ERROR, Repairable.NEVER, "File name and metadata name different projects.")
 @rule("WF125", "metadata-missing", Severity.ERROR, Repairable.NEVER, "METADATA or WHEEL is missing or incomplete.")
+@rule("WF118", "member-same-place", Severity.ERROR, Repairable.NEVER, "Two members are installed as one file.")
+@rule("WF119", "data-scheme-unknown", Severity.ERROR, Repairable.NEVER, "A .data folder that installers refuse.")
+@rule("WF126", "dist-info-several", Severity.ERROR, Repairable.NEVER, "There are several dist-info folders.")
+@rule("WF127", "metadata-invalid", Severity.ERROR, Repairable.NEVER, "An installer cannot read the metadata.")
+@rule("WF128", "pycache-in-wheel", Severity.WARNING, Repairable.NEVER, "A member that some installers leave out.")
 @rule("WF130", "members-stored", Severity.INFO, Repairable.SOMETIMES, "Most of the wheel is not compressed.")
 def archive_faults(subject: Subject) -> Iterator[Finding]:
     """Turn faults of the archive and of its metadata into findings."""
-    faults = [
+    yield from _findings(subject, dict.fromkeys(_archive_faults(subject)))
+
+
+def _archive_faults(subject: Subject) -> list[_Fault]:
+    return [
         _Fault(
             _ARCHIVE_CODES.get(item.kind, "WF121"), item.kind, item.subject or "archive", item.message, item.rejected_by
         )
         for item in (*subject.archive_faults, *(subject.wheel.faults if subject.wheel is not None else ()))
     ]
-    yield from _findings(dict.fromkeys(faults))
 
 
 @rule("WF101", "record-row-missing", Severity.WARNING, Repairable.ALWAYS, "A file of the wheel has no row in RECORD.")
@@ -152,25 +184,37 @@ def archive_faults(subject: Subject) -> Iterator[Finding]:
 @rule("WF108", "record-malformed", Severity.WARNING, Repairable.ALWAYS, "A row of RECORD cannot be understood.")
 def record_faults(subject: Subject) -> Iterator[Finding]:
     """Turn faults of RECORD into findings."""
-    faults = [
-        _Fault(_RECORD_CODES.get(item.kind, "WF108"), item.kind, item.path, item.message, (), item.expected, item.found)
+    yield from _findings(subject, _record_faults(subject))
+
+
+def _record_faults(subject: Subject) -> list[_Fault]:
+    return [
+        _Fault(
+            _RECORD_CODES.get(item.kind, "WF108"),
+            item.kind,
+            item.path,
+            item.message,
+            item.rejected_by,
+            item.expected,
+            item.found,
+        )
         for item in subject.record_faults
     ]
-    yield from _findings(faults)
 
 
-def _findings(faults: Iterable[_Fault]) -> Iterator[Finding]:
-    grouped: dict[tuple[str, str], list[_Fault]] = {}
+def _findings(subject: Subject, faults: Iterable[_Fault]) -> Iterator[Finding]:
+    blocker = _blocker(subject)
+    grouped: dict[tuple[str, str, tuple[str, ...]], list[_Fault]] = {}
     for fault in faults:
-        grouped.setdefault((fault.code, fault.kind), []).append(fault)
-    for (code, _), group in sorted(grouped.items()):
+        grouped.setdefault((fault.code, fault.kind, fault.rejected_by), []).append(fault)
+    for (code, _, _), group in sorted(grouped.items()):
         if len(group) > _SINGLY or (code == "WF120" and len(group) > 1):
-            yield _together(group)
+            yield _together(group, blocker)
         else:
-            yield from map(_single, group)
+            yield from (_single(fault, blocker) for fault in group)
 
 
-def _single(fault: _Fault) -> Finding:
+def _single(fault: _Fault, blocker: str) -> Finding:
     evidence: dict[str, Json] = {"kind": fault.kind, "rejected_by": [*fault.rejected_by]}
     if fault.expected or fault.found:
         evidence |= {"expected": fault.expected, "found": fault.found}
@@ -178,27 +222,56 @@ def _single(fault: _Fault) -> Finding:
         fault.code,
         fault.subject,
         f"{fault.message}{_refusal(fault.rejected_by)}",
-        hint=_HINTS[fault.code],
+        hint=_hint(fault, blocker),
         evidence=evidence,
         severity=_severity(fault),
+        repairable=Repairable.NEVER if _is_lasting(fault) else None,
     )
 
 
-def _together(group: list[_Fault]) -> Finding:
+def _together(group: list[_Fault], blocker: str) -> Finding:
     first = group[0]
     names = sorted(fault.subject for fault in group)
     return finding(
         first.code,
         names[0],
         f"{count(len(group), 'member')} ({listing(names)}): {first.message}{_refusal(first.rejected_by)}",
-        hint=_HINTS[first.code],
+        hint=_hint(first, blocker),
         evidence={"kind": first.kind, "rejected_by": [*first.rejected_by], "count": len(group), "paths": [*names]},
         severity=_severity(first),
+        repairable=Repairable.NEVER if _is_lasting(first) else None,
     )
 
 
+def _hint(fault: _Fault, blocker: str) -> str:
+    """Return what to do; a repair is named only where it rewrites the wheel and the finding is gone then."""
+    lasting = _is_lasting(fault)
+    hint = _LASTING_HINTS.get(fault.kind, _HINTS[fault.code]) if lasting else _HINTS[fault.code]
+    if "wheelfix repair" not in hint:
+        return hint
+    if _severity(fault) is Severity.INFO or (_severity(fault) is None and rule_severity(fault.code) is Severity.INFO):
+        return _NOTE
+    return f"repair cannot rewrite this wheel; see {blocker}" if blocker else hint
+
+
+def _is_lasting(fault: _Fault) -> bool:
+    """Whether rewriting the wheel would not help."""
+    if fault.kind == "duplicate-member":  # those with the same content are refused by PyPI alone
+        return "uv" in fault.rejected_by
+    return fault.kind in _LASTING_HINTS
+
+
+def _blocker(subject: Subject) -> str:
+    """Return the code of a fault that keeps the wheel from being repaired, or nothing."""
+    for fault in (*_archive_faults(subject), *_record_faults(subject)):
+        never = _is_lasting(fault) or rule_repairable(fault.code) is Repairable.NEVER
+        if never and (_severity(fault) or rule_severity(fault.code)) is Severity.ERROR:
+            return fault.code
+    return ""
+
+
 def _refusal(who: tuple[str, ...]) -> str:
-    spelled = {"pip": "pip", "uv": "uv", "pypi": "PyPI"}
+    spelled = {"pypi": "PyPI"}
     return f" (refused by {listing([spelled.get(name, name) for name in who])})" if who else ""
 
 
@@ -206,6 +279,8 @@ def _severity(fault: _Fault) -> Severity | None:
     """An archive that an installer refuses is broken; one that only PyPI refuses, or nobody, is not."""
     if {"pip", "uv"}.intersection(fault.rejected_by):
         return Severity.ERROR
+    if fault.kind in _WARNING_KINDS:
+        return Severity.WARNING
     if fault.rejected_by:
-        return None
+        return Severity.WARNING if rule_severity(fault.code) is Severity.INFO else None
     return Severity.INFO if fault.kind in _INFO_KINDS else None

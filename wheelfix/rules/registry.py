@@ -145,6 +145,16 @@ def finding(
     )
 
 
+def rule_severity(code: str) -> Severity:
+    """Return the severity of a rule's findings where nothing else is known."""
+    return _rules[code].severity
+
+
+def rule_repairable(code: str) -> Repairable:
+    """Return whether a repair helps against a rule's findings where nothing else is known."""
+    return _rules[code].repairable
+
+
 def matches(code: str, patterns: Iterable[str]) -> bool:
     """Whether a code is meant by one of the patterns: a code, the beginning of one (``WF3``), or a name."""
     name = _rules[code].name

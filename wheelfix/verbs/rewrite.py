@@ -107,11 +107,11 @@ def _with_build(wheel: bytes, build: str) -> bytes:
 
 
 def _dropped(archive: Archive, plan: Plan) -> Iterator[Member]:
-    """Members that the plan drops, and second copies of a name that are the same to the byte."""
+    """Members that the plan drops, entries of folders with data, and second copies that are the same to the byte."""
     gone = {drop.path for drop in plan.drops}
     by_name: dict[str, list[Member]] = {}
     for member in archive.members:
-        if member.name in gone:
+        if member.name in gone or (member.is_dir and member.usize):
             yield member
         else:
             by_name.setdefault(member.name, []).append(member)

@@ -1,0 +1,141 @@
+"""What installers refuse in METADATA, WHEEL and entry_points.txt, each by its own rules.
+
+The rules were found by running pip 26.3, uv 0.13.7 and installer 1.1.0; ``tests/archive/test_agreement.py`` runs them
+again on generated wheels.
+"""
+
+from __future__ import annotations
+
+import configparser
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.faults import INSTALLER, PIP, UV, ArchiveFault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+METADATA_KINDS: dict[str, str] = {
+    "metadata-invalid": "METADATA or WHEEL holds something that an installer refuses",
+    "entry-points-invalid": "entry_points.txt holds something that an installer refuses",
+}
+"""Every kind of fault that is found here, with its meaning."""
+
+SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
+_PLAIN_REQUIREMENT = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])? ?\(?(?:(?:[<>=!~]=|[<>]) ?\d+(?:\.\d+)*,? ?)*\)?")
+_PLAIN_PYTHON = re.compile(r"(?:(?:[<>=!~]=|[<>]) ?\d+(?:\.\d+)*,? ?)*")
+_OBJECT = re.compile(r"[\w.]+\s*:\s*[\w.]+\s*(?:\[.*\])?\s*")
+_OBJECT_FOR_PIP = re.compile(r"\w+(?:\.\w+)*:\w+")
+
+
+def undecodable(data: bytes, name: str, rejected_by: tuple[str, ...]) -> Iterator[ArchiveFault]:
+    """Give the fault of a file that is not UTF-8."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        message = f"the file is not UTF-8 ({exc.reason} at byte {exc.start})"
+        yield ArchiveFault("metadata-invalid", name, message, rejected_by)
+
+
+def requirement_faults(headers: Mapping[str, tuple[str, ...]], name: str) -> Iterator[ArchiveFault]:
+    """Give the requirements in METADATA that cannot be read."""
+    for line in headers.get("requires-dist", ()):
+        if (_PLAIN_REQUIREMENT.fullmatch(line) is None or "," in line[-2:]) and (reason := _why_no_requirement(line)):
+            message = f"the requirement {line[:200]!r} cannot be read ({reason})"
+            yield ArchiveFault("metadata-invalid", name, message, (PIP,))
+    for line in headers.get("requires-python", ())[:1]:
+        if _PLAIN_PYTHON.fullmatch(line) is None and not _is_specifier(line):
+            # uv reads ">=3.8.*" as ">=3.8".
+            by = () if _is_specifier(line.replace(".*", "")) else (UV,)
+            message = f"Requires-Python {line[:200]!r} cannot be read; pip ignores it"
+            yield ArchiveFault("metadata-invalid", name, message, by)
+
+
+def _why_no_requirement(line: str) -> str:
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        Requirement(line)
+    except InvalidRequirement as exc:
+        return str(exc).partition("\n")[0]
+    return ""
+
+
+def _is_specifier(line: str) -> bool:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        SpecifierSet(line)
+    except InvalidSpecifier:
+        return False
+    return True
+
+
+def wheel_version_fault(version: str, spelled: bool, name: str) -> Iterator[ArchiveFault]:
+    """Give the fault of a format version that not every installer takes; ``spelled``: in the usual letters."""
+    major, dot, _ = version.partition(".")
+    by: list[str] = []
+    numbers = version.split(".")
+    if not all(re.fullmatch(r"\s*[+-]?\d+(?:_\d+)*\s*", number) for number in numbers) or int(numbers[0].strip().replace("_", "")[:9]) > 1:
+        by.append(PIP)
+    if not dot or major != "1" or not spelled:
+        by.append(UV)
+    if not version.startswith("1."):
+        by.append(INSTALLER)
+    if by:
+        message = f"the format version is {version[:50]!r}; installers know 1.0"
+        yield ArchiveFault("wheel-version", name, message, tuple(by))
+
+
+def script_names(text: str) -> list[str]:
+    """Return the names of the programs that entry points ask for, as pip reads them."""
+    group, found = "", []
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("[") and line.endswith("]"):
+            group = line[1:-1]
+        elif group in SCRIPT_GROUPS and "=" in line and not line.startswith("#"):
+            found.append(line.partition("=")[0].strip())
+    return found
+
+
+def entry_point_faults(data: bytes, name: str) -> Iterator[ArchiveFault]:
+    """Give what is wrong with entry_points.txt."""
+    everybody = (PIP, UV, INSTALLER)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        yield ArchiveFault("entry-points-invalid", name, "the file is not UTF-8", everybody)
+        return
+    begun = False
+    for line in map(str.strip, text.splitlines()):
+        heading = line.startswith("[") and line.endswith("]")
+        begun = begun or heading  # pip passes over what precedes the first heading
+        if begun and line and not heading and line[0] != "#" and "=" not in line:
+            yield ArchiveFault("entry-points-invalid", name, f"the line {line[:100]!r} has no '='", (PIP,))
+            break
+    parser = configparser.ConfigParser(delimiters="=", interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment, method-assign]
+    try:
+        parser.read_string(text)
+    except configparser.Error as exc:
+        message = f"it is not a configuration file ({str(exc).splitlines()[0][:200]})"
+        yield ArchiveFault("entry-points-invalid", name, message, (UV, INSTALLER))
+        return
+    for group in SCRIPT_GROUPS:
+        if parser.has_section(group):
+            yield from _script_faults(parser.items(group), name)
+
+
+def _script_faults(scripts: Sequence[tuple[str, str]], name: str) -> Iterator[ArchiveFault]:
+    for script, value in scripts:
+        by = [] if _OBJECT_FOR_PIP.match(value) else [PIP]
+        if _OBJECT.fullmatch(value) is None:
+            by += [UV, INSTALLER]
+        if by:
+            message = f"the script {script!r} names no function: {value[:100]!r}"
+            yield ArchiveFault("entry-points-invalid", name, message, tuple(by))
+        steps = re.split(r"[/\\]", script)
+        if len(steps) > 1 or script in {".", ".."}:
+            outside = steps[0] in {"", ".."} or script in {".", ".."}
+            message = f"the script {script!r} lies in another folder"
+            yield ArchiveFault("entry-points-invalid", name, message, (PIP, UV, INSTALLER) if outside else (UV,))
