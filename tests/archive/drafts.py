@@ -82,8 +82,7 @@ def _field(text: str) -> str:
 
 def draft(seed: int) -> Draft:
     """Return the wheel of that number: the same each time."""
-    import tests.archive.metavariations  # registers its own variations
-    from tests.archive.variations import VARIATIONS
+    from tests.archive.metavariations import VARIATIONS
 
     dice = random.Random(f"wheel {seed}")
     made = Draft()

@@ -160,7 +160,8 @@ def pair_of_names(dice: random.Random, made: Draft) -> None:
     one, two = dice.choice(
         (
             ("pkg/A.dll", "pkg/a.dll"), ("pkg/\u00e9.dll", "pkg/e\u0301.dll"), ("pkg/\u00c9.dll", "pkg/\u00e9.dll"),
-            ("pkg/stra\u00dfe", "pkg/strasse"), ("pkg/k", "pkg/\u212a"), ("pkg/s", "pkg/\u017f"), ("pkg/i", "pkg/\u0131"),
+            ("pkg/stra\u00dfe", "pkg/strasse"), ("pkg/k", "pkg/\u212a"), ("pkg/s", "pkg/\u017f"), ("pkg/i",
+            "pkg/\u0131"),
             ("pkg/\u03c3", "pkg/\u03c2"), ("pkg/\u03a3", "pkg/\u03c3"), ("pkg/x", "pkg/x"), ("pkg/x", "pkg/x/"),
             ("pkg/x", "pkg/X/y"), ("pkg/x", "pkg/x/y"), ("pkg/\ufb01", "pkg/fi"), ("a/b", "A/B"), ("pkg/x.", "pkg/x"),
             ("pkg/\U00010400", "pkg/\U00010428"), ("pkg/y", "pkg\\y"), ("pkg/y", "pkg/./y"), ("pkg/y", "pkg//y"),
@@ -175,7 +176,8 @@ def pair_of_names(dice: random.Random, made: Draft) -> None:
 def name_in_another_encoding(dice: random.Random, made: Draft) -> None:
     raw, flags = dice.choice(
         (
-            ("pkg/\u00fc.dll".encode(), 0), (b"pkg/\x81.dll", 0), (b"pkg/\xff.dll", 0x800), ("pkg/\u00fc.dll".encode(), 0x800),
+            ("pkg/\u00fc.dll".encode(), 0), (b"pkg/\x81.dll", 0), (b"pkg/\xff.dll", 0x800),
+            ("pkg/\u00fc.dll".encode(), 0x800),
             (unicodedata.normalize("NFD", "pkg/\u00fc.dll").encode(), 0x800), (b"pkg/\xed\xa0\x80.dll", 0x800),
             (b"pkg/\xc0\xaf.dll", 0x800), (b"pkg/plain.dll", 0x800),
         )
@@ -234,7 +236,8 @@ def extra_fields(dice: random.Random, made: Draft) -> None:
     )
     extra = dice.choice(
         (
-            extra_field(1, struct.pack("<QQ", size, packed)), extra_field(1, struct.pack("<Q", size)), extra_field(1, b""),
+            extra_field(1, struct.pack("<QQ", size, packed)), extra_field(1, struct.pack("<Q", size)), extra_field(1,
+            b""),
             extra_field(1, bytes(16)), extra_field(1, bytes(9)), extra_field(0x5455, b"\x01abcd"), unicode_path,
             b"\x99\x99\xff\x00x", b"abc", b"\0", bytes(4), extra_field(0xCAFE, b""), extra_field(1, b"") * 2,
             extra_field(0x7075, b"\x01abcd"), extra_field(0x7075, b""), extra_field(0x6375, b"\x01abcdhello"),
@@ -297,11 +300,13 @@ def archive_ends(dice: random.Random, made: Draft) -> None:
     made.zip |= dice.choice(
         (
             {"comment": b"hello"}, {"comment": b"\xff\xfe\x80binary"}, {"comment": b"\0"}, {"comment": b"x" * 65535},
-            {"comment": end}, {"comment": b"PK\x05\x06"}, {"comment": b"PK\x01\x02" + bytes(60)}, {"comment": "\u00fc".encode()},
+            {"comment": end}, {"comment": b"PK\x05\x06"}, {"comment": b"PK\x01\x02" + bytes(60)},
+            {"comment": "\u00fc".encode()},
             {"comment": b"he", "end": {"comment_length": 50}}, {"comment": b"hello", "end": {"comment_length": 0}},
             {"trailing": b"x" * dice.randint(1, 100)}, {"trailing": b"\0"}, {"prefix": b"MZ" + bytes(40)},
             {"prefix": b"#!/bin/sh\n", "prefix_counts": True}, {"gap": bytes(7)}, {"before_end": bytes(5)},
-            {"end": {"here": 1, "entries": 1}}, {"end": {"here": 99, "entries": 99}}, {"end": {"disk": 1}}, {"shuffle": True},
+            {"end": {"here": 1, "entries": 1}}, {"end": {"here": 99, "entries": 99}}, {"end": {"disk": 1}},
+            {"shuffle": True},
             {"end": {"here": 2}}, {"end": {"size": 5}}, {"end": {"first": 1}},
             {"comment": b"PK\x06\x07" + bytes(40)}, {"comment": b"line\r\nline \x1b[31m"},
         )

@@ -8,6 +8,7 @@ finding that names this installer. And where verify says that an installer refus
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,11 @@ class Verdict:
     text: str
 
     @property
+    def unsure(self) -> bool:
+        """Whether another fault decides how far an installer comes: damaged members, odd line ends, a second RECORD."""
+        return any(mark in self.text for mark in ("WF115", "end a line", "WF126"))
+
+    @property
     def clean(self) -> bool:
         return not self.refused and not self.named
 
@@ -55,7 +61,7 @@ def verdict_of(path: Path) -> Verdict:
     by = {str(who) for finding in findings for who in finding.evidence.get("rejected_by") or ()}  # type: ignore[union-attr]
     return Verdict(
         any(finding.severity is Severity.ERROR for finding in findings),
-        frozenset(client for client in CLIENTS if any(client in finding.message for finding in findings)),
+        frozenset(client for client in CLIENTS if any(re.search(rf"\b{client}\b", text) for text in texts)),
         frozenset(by & {*CLIENTS}),
         "\n".join(texts),
     )
@@ -82,12 +88,12 @@ def disagreements(path: Path, folder: Path, clients: Sequence[str] = CLIENTS) ->
                 what = what or f"{program} refuses: {result.refusal}"
             elif not verdict.refused:
                 difference = _difference(looked_at(path), dict(result.files or {}))
-                what = what or difference and f"{program} {difference}"
+                what = what or (difference and f"{program} {difference}")
             if verdict.refused and refusal:
                 break
         if what and not verdict.refused and client not in verdict.named:
             yield f"{what}; verify says: {verdict.text or 'nothing'}"
-        if client in verdict.refused_by and not refusal:
+        if client in verdict.refused_by and not refusal and not verdict.unsure:
             yield f"{client} installs it; verify says: {verdict.text}"
 
 

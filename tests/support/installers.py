@@ -135,7 +135,9 @@ def installer_here(path: Path, prefix: Path) -> str:
 
     try:
         with _quietly(), WheelFile.open(path) as source:
-            if any(name.rstrip("/") == source.data_dir for name in zipfile.ZipFile(path).namelist() if name[-1:] != "/"):
+            if any(
+                name.rstrip("/") == source.data_dir for name in zipfile.ZipFile(path).namelist() if name[-1:] != "/"
+            ):
                 return "installer 1.1 never ends for a file that is named like the .data folder"
             source.validate_record(validate_contents=True)
             schemes = _scheme(prefix, source.distribution)
@@ -188,7 +190,7 @@ def uv_from_index(path: Path, prefix: Path) -> str:
 
 
 def _uv(prefix: Path, *arguments: str) -> str:
-    # The cache has what uv found out about this Python, which takes half a second; a wheel's path must be new each time.
+    # The cache has what uv knows about this Python, which takes half a second; a wheel's path must be a new one.
     cache = str(served()[0].with_name(served()[0].name + "-cache"))
     options = ["--quiet", "--no-deps", "--no-index", "--no-config", "--cache-dir", cache, "--link-mode=copy"]
     command = [find("uv") or "uv", "pip", "install", *options, "--python", sys.executable]
@@ -197,7 +199,13 @@ def _uv(prefix: Path, *arguments: str) -> str:
 
 def _run(command: list[str]) -> str:
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=120, env=_ENVIRONMENT
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=120,
+        env=_ENVIRONMENT,
     )
     return f"exit code {done.returncode}: {done.stdout}{done.stderr}"[:800] if done.returncode else ""
 

@@ -100,7 +100,8 @@ def _member_faults(archive: Archive, local: Local) -> Iterator[ArchiveFault]:
             by = _flags_rejected_by(local)
         yield ArchiveFault("local-mismatch", name, difference, by)
     if local.member.is_dir and local.member.usize:
-        yield ArchiveFault("directory-data", name, f"a folder's entry holds {local.member.usize} bytes", (UV,))
+        by = (UV,) if name.strip("/") else ()
+        yield ArchiveFault("directory-data", name, f"a folder's entry holds {local.member.usize} bytes", by)
     for place, extra in (("local", local.extra), ("central", local.member.extra)):
         if extra:
             yield from _extra_faults(archive, local, place, extra)

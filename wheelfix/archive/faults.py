@@ -75,7 +75,7 @@ KINDS: dict[str, str] = {
     "backslash-name": "folders are separated by backslashes",
     "bad-utf8": "the name is not UTF-8",
     "utf8-flag-missing": "the name is UTF-8 but the header does not say so",
-    "unprintable-name": "the name holds control characters",
+    "unprintable-name": "the name holds characters that cannot be seen",
     "unicode-path": "an extra field gives the member another name",
     "long-name": "the name is longer than Windows can hold",
     "duplicate-member": "a name occurs more than once",

@@ -72,11 +72,14 @@ class HashedReading:
 
     def finish(self) -> Digest | None:
         """Unpack the rest and return the digest; None for a member that the usual way has to look at."""
+        from wheelfix.pe.stream import InflatedSource
+
         member = self._member
-        if not self._tapped or not member.usize:
+        if not member.usize or not isinstance(self.source, InflatedSource):
             return None
         try:
-            self.source.read_at(member.usize - 1, 1)
+            if not self.source.ends_where_it_should():
+                return None
         except InputError:
             return None
         if (self._running.size, self._running.crc) != (member.usize, member.crc):

@@ -100,7 +100,10 @@ class Inspection:
         elif kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
             yield fault("special-file", f"the member is a special file (mode {member.mode:#o})")
         if member.comment:
-            message, like_zip = f"the member has a comment of {len(member.comment)} bytes", contains_mark(member.comment)
+            message, like_zip = (
+                f"the member has a comment of {len(member.comment)} bytes",
+                contains_mark(member.comment),
+            )
             yield fault("comment", message, (UV, PYPI) if like_zip else (PYPI,))
         entry = CENTRAL.unpack_from(self.directory, member.entry)
         if (needed := entry[2] & 0xFF) > NEWEST:
@@ -167,6 +170,10 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[
             reason = names.why_unsafe(name)
             if reason:
                 yield ArchiveFault("unsafe-path", member.name, reason, _unsafe_rejected_by(name))
+    for member, name in zip(members, spelled, strict=True):
+        if not name.isascii() and (odd := names.unprintable(name)):
+            message = f"the name holds U+{ord(odd):04X}, a character that cannot be seen"
+            yield ArchiveFault("unprintable-name", member.name, message, (UV,))
     if len(index) != len(members):
         seen: dict[str, Member] = {}
         for member in members:
@@ -177,6 +184,8 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[
             message = "the name occurs more than once; installers disagree on which one counts"
             if (first.crc, first.usize) == (member.crc, member.usize) and first.header_offset != member.header_offset:
                 message, by = "the member occurs more than once, with the same content", (PYPI,)
+            elif first.raw_name != member.raw_name:
+                message, by = f"on Windows it is the same file as {decode_name(first.raw_name)!r}", ()
             yield ArchiveFault("duplicate-member", member.name, message, by)
     if len(set(map(str.lower, spelled))) != len(members) or not all(map(str.isascii, index)):
         for one, second in names.collisions(spelled):

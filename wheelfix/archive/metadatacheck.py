@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 METADATA_KINDS: dict[str, str] = {
     "metadata-invalid": "METADATA or WHEEL holds something that an installer refuses",
+    "requires-python": "METADATA has a Requires-Python that is not valid",
     "entry-points-invalid": "entry_points.txt holds something that an installer refuses",
 }
 """Every kind of fault that is found here, with its meaning."""
@@ -48,7 +49,7 @@ def requirement_faults(headers: Mapping[str, tuple[str, ...]], name: str) -> Ite
             # uv reads ">=3.8.*" as ">=3.8".
             by = () if _is_specifier(line.replace(".*", "")) else (UV,)
             message = f"Requires-Python {line[:200]!r} cannot be read; pip ignores it"
-            yield ArchiveFault("metadata-invalid", name, message, by)
+            yield ArchiveFault("requires-python", name, message, by)
 
 
 def _why_no_requirement(line: str) -> str:
@@ -76,7 +77,10 @@ def wheel_version_fault(version: str, spelled: bool, name: str) -> Iterator[Arch
     major, dot, _ = version.partition(".")
     by: list[str] = []
     numbers = version.split(".")
-    if not all(re.fullmatch(r"\s*[+-]?\d+(?:_\d+)*\s*", number) for number in numbers) or int(numbers[0].strip().replace("_", "")[:9]) > 1:
+    if (
+        not all(re.fullmatch(r"\s*[+-]?\d+(?:_\d+)*\s*", number) for number in numbers)
+        or int(numbers[0].strip().replace("_", "")[:9]) > 1
+    ):
         by.append(PIP)
     if not dot or major != "1" or not spelled:
         by.append(UV)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import unicodedata
 from typing import TYPE_CHECKING
 
 from wheelfix.model import fold
@@ -23,7 +24,8 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _FORBIDDEN = '<>"|?*'
 _NEVER = bytes([*range(32), 127]) + b"\\:" + _FORBIDDEN.encode()
 # What no safe names hold when they are lines that begin with a slash; a folder's name may end in one.
-_TELLTALES = ("//", "./", " /", ".\n", " \n", "\n/\n")
+_LINE_ENDS = ("\x85", "\u2028", "\u2029")
+_TELLTALES = ("//", "./", " /", ".\n", " \n", "\n/\n", *_LINE_ENDS)
 _PORTION = 20_000
 MAX_PART = 255
 """NTFS holds no longer name."""
@@ -91,11 +93,21 @@ def _why_unsafe_part(part: str) -> str:
         return f"{part!r} ends in a dot or a space, which Windows drops"
     if any(character < " " or character == "\x7f" for character in part):
         return "the name holds control characters"
+    if any(character in part for character in _LINE_ENDS):
+        return "the name holds a character that ends a line, where some programs cut RECORD"
     if any(character in _FORBIDDEN for character in part):
         return "the name holds characters that Windows does not allow"
     if len(part.encode("utf-16-le", "surrogatepass")) > 2 * MAX_PART:
         return f"a step of the name has more than {MAX_PART} characters"
     return ""
+
+
+def unprintable(name: str) -> str:
+    """Return the first character that cannot be seen (controls, marks of direction, unassigned ones), or nothing.
+
+    These are the general categories of Unicode that begin with C, which uv refuses in names.
+    """
+    return next((character for character in name if unicodedata.category(character)[0] == "C"), "")
 
 
 def is_safe(spelled: str) -> bool:

@@ -39,6 +39,7 @@ _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _PORTION = 50_000
 """Lines, and characters of a line, up to which all can be had in memory at once."""
 _SIZE = re.compile(r"[0-9]{1,19}").fullmatch
+_UV_SIZE = re.compile(r"\+?[0-9]{1,40}").fullmatch
 _LINE = re.compile(r"(?:([^,\\\n]{1,1000}),sha256=([^,\n]{43}),([0-9]{1,19})|(.*))\n")
 """A line as nearly all are, or any other, in a RECORD without quotes."""
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
@@ -186,7 +187,8 @@ def _parse_row(elements: list[str], line: int, faults: list[RecordFault]) -> Row
         if _SIZE(size):
             count = int(size)
         else:
-            malformed(f"{size[:100]!r} is not a size; uv and installer refuse most of such sizes")
+            sound = _UV_SIZE(size) is not None and int(size) < 1 << 64
+            malformed(f"{size[:100]!r} is not a size; installer refuses most of such sizes", *(() if sound else (UV,)))
     return Row(path, algorithm, digest, count)
 
 

@@ -199,6 +199,24 @@ class InflatedSource:
                 offset += len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
+    def ends_where_it_should(self) -> bool:
+        """Whether the stream ends with the last byte, and the packed bytes with the stream; reads to the end."""
+        if self.size:
+            self.read_at(self.size - 1, 1)
+        with self._lock:
+            packed, unpacker = self._packed, self._unpacker
+            while not unpacker.eof:
+                data = packed.portion(self._consumed, self._reached) if unpacker.needs_input else b""
+                self._consumed += len(data)
+                hungry = unpacker.needs_input
+                try:
+                    more = unpacker.decompress(data, 1)
+                except codec.inflate_error():
+                    return False
+                if more or (hungry and not data and not unpacker.eof):
+                    return False
+            return self._consumed == packed.csize and not unpacker.unused_data
+
     def _chunk_at(self, offset: int) -> tuple[int, bytes]:
         """Return the chunk that holds ``offset``, and where it begins."""
         while offset >= self._reached:

@@ -24,6 +24,7 @@ _ARCHIVE_CODES = {
     "unsafe-path": "WF113",
     "long-name": "WF113",
     "special-file": "WF113",
+    "unprintable-name": "WF113",
     "case-collision": "WF114",
     "file-as-folder": "WF114",
     "damaged": "WF115",
@@ -49,6 +50,7 @@ _ARCHIVE_CODES = {
     "several-dist-info": "WF126",
     "metadata-invalid": "WF127",
     "entry-points-invalid": "WF127",
+    "requires-python": "WF127",
     "pycache": "WF128",
 }
 """Kind of fault to code; every other kind is WF121."""
@@ -65,19 +67,20 @@ _RECORD_CODES = {
 }
 """Kind of fault to code; every other kind is WF108."""
 
-_MEND = "'wheelfix repair' writes the wheel anew with a correct RECORD"
+_REPAIR = "'wheelfix repair' rewrites the wheel with a correct RECORD"
+_NOTE = "nothing fails because of it; it goes when the wheel is rewritten for another reason"
 _REBUILD = "build the wheel again; do not ship this file"
 
 _HINTS = {
-    "WF101": _MEND,
-    "WF102": _MEND,
-    "WF103": f"if the change was meant, {_MEND}; if not, build or download the wheel again",
-    "WF104": f"if the change was meant, {_MEND}; if not, build or download the wheel again",
-    "WF105": _MEND,
-    "WF106": _MEND,
+    "WF101": _REPAIR,
+    "WF102": _REPAIR,
+    "WF103": f"if the change was meant, {_REPAIR}; if not, build or download the wheel again",
+    "WF104": f"if the change was meant, {_REPAIR}; if not, build or download the wheel again",
+    "WF105": _REPAIR,
+    "WF106": _REPAIR,
     "WF107": "'wheelfix repair' drops it; installers ignore it, and PEP 815 withdrew it",
-    "WF108": _MEND,
-    "WF110": "'wheelfix repair' keeps one when both are the same; otherwise build the wheel again",
+    "WF108": _REPAIR,
+    "WF110": "'wheelfix repair' keeps one of the two, which are the same",
     "WF111": "'wheelfix repair' writes the names with '/'; zip with a tool that follows the zip specification",
     "WF112": "'wheelfix repair' moves everything up; zip the contents of the folder, not the folder",
     "WF113": _REBUILD,
@@ -86,8 +89,8 @@ _HINTS = {
     "WF116": "pack the wheel without a password and with deflate: 'wheel pack FOLDER'",
     "WF117": "replace the link by the file it points to and build the wheel again",
     "WF120": "'wheelfix repair' writes the wheel without data descriptors",
-    "WF121": "'wheelfix repair' writes the archive anew, or pack it again with 'wheel pack FOLDER'",
-    "WF122": "'wheelfix repair' writes the .dist-info folder last; nothing fails without it",
+    "WF121": "'wheelfix repair' rewrites the archive",
+    "WF122": _NOTE,
     "WF123": "'wheel tags' renames a wheel and its WHEEL file together",
     "WF124": "rename the file to what METADATA says, or build the wheel again",
     "WF118": "remove one of them and build the wheel again",
@@ -99,7 +102,6 @@ _HINTS = {
     "WF130": "'wheelfix repair --recompress' compresses them; nothing fails without it",
 }
 
-_NOTE = "nothing fails because of it; it goes when the wheel is rewritten for another reason"
 _LASTING_HINTS = {
     "duplicate-member": "decide which of the two is meant, remove the other and build the wheel again",
     "overlap": "build or download the wheel again; the file is damaged or was made to deceive",
@@ -112,7 +114,7 @@ _INFO_KINDS = frozenset(
 )
 """Irregular, but nobody is known to stumble; unless someone refuses it, see ``rejected_by``."""
 
-_WARNING_KINDS = frozenset({"dist-info-spelling"})
+_WARNING_KINDS = frozenset({"dist-info-spelling", "requires-python"})
 """No installer stumbles, other tools do."""
 
 _SINGLY = 10
@@ -245,11 +247,11 @@ def _together(group: list[_Fault], blocker: str) -> Finding:
 
 def _hint(fault: _Fault, blocker: str) -> str:
     """Return what to do; a repair is named only where it rewrites the wheel and the finding is gone then."""
-    lasting = _is_lasting(fault)
-    hint = _LASTING_HINTS.get(fault.kind, _HINTS[fault.code]) if lasting else _HINTS[fault.code]
+    hint = _LASTING_HINTS[fault.kind] if _is_lasting(fault) else _HINTS[fault.code]
     if "wheelfix repair" not in hint:
         return hint
-    if _severity(fault) is Severity.INFO or (_severity(fault) is None and rule_severity(fault.code) is Severity.INFO):
+    severity = _severity(fault) or rule_severity(fault.code)
+    if severity is Severity.INFO and "'wheelfix repair'" in hint:  # unless an option asks for it, notes are no reason
         return _NOTE
     return f"repair cannot rewrite this wheel; see {blocker}" if blocker else hint
 
@@ -257,7 +259,7 @@ def _hint(fault: _Fault, blocker: str) -> str:
 def _is_lasting(fault: _Fault) -> bool:
     """Whether rewriting the wheel would not help."""
     if fault.kind == "duplicate-member":  # those with the same content are refused by PyPI alone
-        return "uv" in fault.rejected_by
+        return fault.rejected_by != ("pypi",)
     return fault.kind in _LASTING_HINTS
 
 

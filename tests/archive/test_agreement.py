@@ -1,0 +1,199 @@
+"""verify against pip, uv and installer, which are run on wheels made at random; repair likewise, and ``wheel unpack``.
+
+A wheel is known by its number: ``python -m tests.archive.test_agreement 1305`` says what everybody makes of it.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.archive.byhand import Entry, write_wheel_by_hand
+from tests.archive.drafts import draft
+from tests.support.agreement import CLIENTS, PROGRAMS, disagreements, verdict_of
+from tests.support.clients import find
+from tests.support.installers import install_with, pip_here, pip_program, wheel_unpack
+from tests.support.tiers import absent
+from wheelfix.errors import WheelfixError
+from wheelfix.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.verbs.outcome import Outcome
+from wheelfix.verbs.repair import repair_wheel
+from wheelfix.verbs.verify import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+QUICK = random.Random(5).sample(range(5000), 40)
+"""Of the wheels of the slow test, so many as take a few seconds."""
+
+
+def compare(seeds: Iterable[int], folder: Path) -> Iterator[str]:
+    """Give what verify and an installer do not agree upon."""
+    for seed in seeds:
+        made = draft(seed)
+        path = made.write(folder / str(seed))
+        yield from (f"wheel {seed} ({', '.join(made.said)}): {text}" for text in disagreements(path, folder / "prefix"))
+        shutil.rmtree(folder / str(seed))
+
+
+def repaired(seeds: Iterable[int], folder: Path) -> Iterator[str]:
+    """Give what is wrong with wheels that repair wrote."""
+    options = ScanOptions(roots=RootOptions(discover=False), jobs=1)
+    for seed in seeds:
+        made = draft(seed)
+        path = made.write(folder / str(seed))
+        try:
+            result = repair_wheel(path, RepairOptions(wheel_dir=folder / str(seed) / "out", scan=options))
+        except WheelfixError:
+            continue
+        assert result.output is not None
+        if result.outcome is Outcome.REPAIRED:
+            yield from (f"wheel {seed} ({', '.join(made.said)}): {text}" for text in refusals(result.output, folder))
+        shutil.rmtree(folder / str(seed))
+
+
+def refusals(path: Path, folder: Path) -> Iterator[str]:
+    """Give who refuses a wheel."""
+    for client in CLIENTS:
+        for program in PROGRAMS[client]:
+            if refusal := install_with(program, path, folder / "prefix").refusal:
+                yield f"{program}: {refusal}"
+    verdict = verdict_of(path)
+    if verdict.refused:
+        yield f"verify: {verdict.text}"
+    # A folder that is spelled otherwise than the file name is reported, and not renamed.
+    if "wheel unpack" not in verdict.text and (refusal := wheel_unpack(path, folder / "unpacked")):
+        yield f"wheel: {refusal}"
+    shutil.rmtree(folder / "unpacked", ignore_errors=True)
+
+
+def needs_clients() -> None:
+    for client in CLIENTS:
+        if find(client) is None:
+            absent(f"there is no {client} here to install wheels with")
+            pytest.skip(f"{client} is not installed")
+
+
+def test_verify_agrees_with_the_installers(tmp_path: Path) -> None:
+    needs_clients()
+    assert list(compare(QUICK, tmp_path)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(20))
+def test_verify_agrees_with_the_installers_on_many_wheels(tmp_path: Path, part: int) -> None:
+    needs_clients()
+    assert list(compare(range(part * 250, part * 250 + 250), tmp_path)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_what_repair_writes_is_taken_by_everybody(tmp_path: Path, part: int) -> None:
+    needs_clients()
+    assert list(repaired(range(part * 250, part * 250 + 250), tmp_path)) == []
+
+
+@pytest.mark.slow
+def test_pip_in_this_process_is_the_program(tmp_path: Path) -> None:
+    for seed in QUICK[:12]:
+        path = draft(seed).write(tmp_path / str(seed))
+        here, there = pip_here(path, tmp_path / f"{seed}-here"), pip_program(path, tmp_path / f"{seed}-there")
+        assert bool(here) == bool(there), (seed, here, there)
+
+
+# --------------------------------------------------------------------------------------- the classes, one by one
+
+ROOT, OTHER = b"MZ of the root", b"MZ of the data folder"
+
+
+def codes(folder: Path, *entries: Entry) -> set[str]:
+    """Verify a wheel with these entries."""
+    return {finding.code for finding in verify(write_wheel_by_hand(folder, entries)).findings}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("pkg-1.0.data/platlib/pkg/lib.dll", "pkg/lib.dll"),
+        ("pkg-1.0.data/purelib/pkg/lib.dll", "pkg/lib.dll"),
+        ("pkg-1.0.data/purelib/pkg/lib.dll", "pkg-1.0.data/platlib/pkg/lib.dll"),
+        ("pkg-1.0.data/platlib/PKG/Lib.DLL", "pkg/lib.dll"),
+        ("pkg-1.0.data/data/Lib/site-packages/pkg/lib.dll", "pkg/lib.dll"),
+        ("pkg-1.0.data/data/lib/SITE-PACKAGES/pkg/lib.dll", "pkg/lib.dll"),
+        ("pkg-1.0.data/data/Scripts/run.exe", "pkg-1.0.data/scripts/run.exe"),
+        ("pkg-1.0.data/data/Include/pkg/x.h", "pkg-1.0.data/headers/x.h"),
+        ("pkg-1.0.data/platlib/pkg/\u00c9.dll", "pkg/\u00e9.dll"),
+        ("pkg-1.0.data/platlib/pkg/lib.dll/x", "pkg/lib.dll"),
+    ],
+)
+@pytest.mark.parametrize("swap", [False, True])
+def test_two_members_that_become_one_file(tmp_path: Path, one: str, other: str, swap: bool) -> None:
+    pair = [Entry(one, OTHER), Entry(other, ROOT)]
+    assert "WF118" in codes(tmp_path, *(reversed(pair) if swap else pair))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("pkg-1.0.data/platlib/pkg/e\u0301.dll", "pkg/\u00e9.dll"),
+        ("pkg-1.0.data/platlib/pkg/strasse", "pkg/stra\u00dfe"),
+        ("pkg-1.0.data/data/pkg/lib.dll", "pkg/lib.dll"),
+        ("pkg-1.0.data/scripts/lib.dll", "pkg/lib.dll"),
+    ],
+)
+def test_two_members_that_stay_two_files(tmp_path: Path, one: str, other: str) -> None:
+    assert codes(tmp_path, Entry(one, OTHER), Entry(other, ROOT)) == set()
+
+
+def test_a_script_and_an_entry_point_of_one_name(tmp_path: Path) -> None:
+    points = Entry("pkg-1.0.dist-info/entry_points.txt", b"[console_scripts]\nRun = pkg:main\n")
+    assert "WF118" in codes(tmp_path, Entry("pkg-1.0.data/scripts/run.exe", OTHER), points)
+    assert codes(tmp_path, Entry("pkg-1.0.data/scripts/other.exe", OTHER), points) <= {"WF122"}
+
+
+@pytest.mark.parametrize("name", ["pkg-1.0.data/bogus/x", "pkg-1.0.data/x.py", "x.data/purelib/y.py", "x.data"])
+def test_files_of_no_scheme(tmp_path: Path, name: str) -> None:
+    assert codes(tmp_path, Entry(name, OTHER)) == {"WF119"}
+
+
+@pytest.mark.parametrize("where", ["local", "central", "both"])
+def test_patched_data(tmp_path: Path, where: str) -> None:
+    entry = Entry("pkg/lib.dll", ROOT)
+    getattr(entry, where)["flags"] = 0x20
+    assert verdict_of(write_wheel_by_hand(tmp_path, [entry])).refused
+
+
+@pytest.mark.parametrize("where", ["local", "central"])
+def test_utf8_flags_that_differ(tmp_path: Path, where: str) -> None:
+    entry = Entry("pkg/\u00fc.dll", ROOT)
+    getattr(entry, where)["flags"] = 0
+    assert verdict_of(write_wheel_by_hand(tmp_path, [entry])).refused
+
+
+@pytest.mark.parametrize("comment", [b"PK\x05\x06", b"\xffPK\x01\x02\xff", b"x" * 30 + b"PK\x03\x04"])
+def test_comments_that_look_like_archives(tmp_path: Path, comment: bytes) -> None:
+    assert verdict_of(write_wheel_by_hand(tmp_path, comment=comment)).refused
+
+
+@pytest.mark.parametrize("folder", ["other-1.0.dist-info/METADATA", "PKG-1.0.dist-info/x", "x.dist-info"])
+def test_several_dist_info_folders_are_not_repaired(tmp_path: Path, folder: str) -> None:
+    path = write_wheel_by_hand(tmp_path, [Entry(folder, b"x")])
+    assert "WF126" in {finding.code for finding in verify(path).findings}
+    with pytest.raises(WheelfixError, match="cannot be repaired"):
+        repair_wheel(
+            path, RepairOptions(wheel_dir=tmp_path / "out", scan=ScanOptions(roots=RootOptions(discover=False)))
+        )
+
+
+if __name__ == "__main__":
+    for number in map(int, sys.argv[1:]):
+        with tempfile.TemporaryDirectory() as scratch:
+            wheel = draft(number)
+            print(number, wheel.file_name, wheel.said, verdict_of(wheel.write(Path(scratch))), sep="\n")
+            print(*compare([number], Path(scratch)), sep="\n")
