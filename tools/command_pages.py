@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tools.markdown import NOTE, code, fence, sentence, table
-from wheelfix.cli.main import COMMANDS, command_parser, load_command
+from wheelfix.cli.commands import COMMANDS, command_parser, load_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,9 +8,10 @@ import subprocess
 
 import pytest
 
+from wheelfix.cli.commands import COMMANDS
 from wheelfix.cli.completion import SHELLS, render
 from wheelfix.cli.grammar import read_grammar
-from wheelfix.cli.main import COMMANDS, main
+from wheelfix.cli.main import main
 
 CASES = [
     pytest.param("wheelfix sc", ["scan"], id="a command"),

@@ -12,6 +12,7 @@ import pytest
 
 import wheelfix
 from wheelfix.cli import main as door
+from wheelfix.cli.commands import COMMANDS, load_command
 from wheelfix.errors import EnvironmentFailure, InputError
 
 
@@ -27,12 +28,12 @@ def test_version(capsys):
 def test_help_lists_every_command(capsys):
     assert door.main(["--help"]) == 0
     out = capsys.readouterr().out
-    for name, command in door.COMMANDS.items():
+    for name, command in COMMANDS.items():
         assert f"  {name:<11} {command.summary}\n" in out
     assert "examples:" in out
 
 
-@pytest.mark.parametrize("name", sorted(door.COMMANDS))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_help_with_examples(name, capsys):
     assert door.main([name, "--help"]) == 0
     out = capsys.readouterr().out
@@ -78,7 +79,7 @@ def failing(monkeypatch, error: BaseException) -> None:
     def execute(args: object) -> int:
         raise error
 
-    module = types.SimpleNamespace(configure_parser=door.load_command("explain").configure_parser, execute=execute)
+    module = types.SimpleNamespace(configure_parser=load_command("explain").configure_parser, execute=execute)
     monkeypatch.setattr(door, "load_command", lambda name: module)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.wheels import build_wheel
-from wheelfix.cli.main import COMMANDS, command_parser, load_command, main
+from wheelfix.cli.commands import COMMANDS, command_parser, load_command
+from wheelfix.cli.main import main
 from wheelfix.cli.settings import read_settings, vocabulary
 from wheelfix.errors import UsageError
 from wheelfix.pe.forge import forge_dll

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.docs.pages import PAGES, shown_commands, split
-from wheelfix.cli.main import COMMANDS, command_parser, load_command, root_parser
+from wheelfix.cli.commands import COMMANDS, command_parser, load_command, root_parser
 from wheelfix.errors import Exit
 from wheelfix.rules.registry import all_rules
 

@@ -9,7 +9,7 @@ import yaml
 
 from tests.docs.pages import DOCS, HERE
 from tools import make_benchmark_table, make_docs, make_pictures
-from wheelfix.cli.main import COMMANDS
+from wheelfix.cli.commands import COMMANDS
 
 
 def test_pages_are_current():

@@ -12,7 +12,7 @@ from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
 from wheelfix.model import Finding, Severity
 from wheelfix.report import github, junit, markdown
-from wheelfix.report.formats import Context, Failure
+from wheelfix.report.document import Context, Failure
 
 FAILURE = Failure(
     "dist/x.whl", InputError("dist/x.whl is no wheel", because="it is no ZIP archive", hint="build again")

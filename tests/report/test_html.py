@@ -12,7 +12,7 @@ import pytest
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
 from wheelfix.model import Finding, Severity
-from wheelfix.report.formats import Context, Failure
+from wheelfix.report.document import Context, Failure
 from wheelfix.report.html import render_scan
 from wheelfix.report.html.element import VOID, Html, el, from_markdown, join
 

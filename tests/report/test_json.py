@@ -11,7 +11,7 @@ import pytest
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
 from wheelfix.model import CudaStory, FileVersion, GpuFit, Signature
-from wheelfix.report.formats import Failure
+from wheelfix.report.document import Failure
 from wheelfix.report.json_ import render_scan
 from wheelfix.schemas import load_schema
 

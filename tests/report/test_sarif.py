@@ -11,7 +11,7 @@ import pytest
 
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
-from wheelfix.report.formats import Context, Failure
+from wheelfix.report.document import Context, Failure
 from wheelfix.report.sarif import file_uri, fingerprint, render_scan
 from wheelfix.rules.registry import all_rules
 

@@ -16,8 +16,7 @@ from wheelfix.archive.members import DESCRIPTOR, NEWEST
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from wheelfix.archive.members import Member
-    from wheelfix.archive.reader import Archive
+    from wheelfix.archive.members import Member, OpenFile
 
 ZIP64, UNICODE_PATH = 0x0001, 0x7075
 _ENTRY, _OFFSET = attrgetter("entry"), attrgetter("header_offset")
@@ -46,7 +45,7 @@ class Local(NamedTuple):
         return self.data + self.member.csize
 
 
-def read_locals(archive: Archive, members: Iterable[Member]) -> Iterator[Local]:
+def read_locals(archive: OpenFile, members: Iterable[Member]) -> Iterator[Local]:
     """Give the local header of each member, in the order asked; that of the file is the fastest."""
     directory, make = archive.directory, tuple.__new__
     window, start, end = b"", 0, 0
@@ -106,7 +105,7 @@ def headers_are_regular(
     return True
 
 
-def _compare(archive: Archive, member: Member) -> Local:
+def _compare(archive: OpenFile, member: Member) -> Local:
     """Read one header with care and list every field in which it differs."""
     at = member.header_offset
     header = archive.read_at(at, LOCAL.size)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import stat
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from wheelfix.archive import codec, names
 from wheelfix.archive.directory import CENTRAL, CENTRAL_SIGNATURE, MAX32
@@ -89,6 +89,15 @@ class Member(NamedTuple):
     def mode(self) -> int:
         """Unix type and permission bits, 0 where the archive has none."""
         return self.external_attr >> 16
+
+
+class OpenFile(Protocol):
+    """An open archive as its headers are read from it."""
+
+    directory: bytes
+    """The bytes of the central directory."""
+
+    def read_at(self, offset: int, length: int, /) -> bytes: ...
 
 
 def parse_directory(directory: bytes, start: int, limits: Limits, path: Path) -> tuple[list[Member], list[Member]]:

@@ -20,13 +20,14 @@ from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.repair import add_policy_options, add_writing_options, repair_options
 from wheelfix.cli.settings import group_inputs
 from wheelfix.failures import failure_of
-from wheelfix.report.formats import SCAN_KINDS, Failure
+from wheelfix.report.document import Failure
+from wheelfix.report.formats import SCAN_KINDS
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
     import argparse
 
-    from wheelfix.cli.main import Subparsers
+    from wheelfix.cli.commands import Subparsers
     from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
     from wheelfix.roots.late import LateIndex

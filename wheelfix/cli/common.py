@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from wheelfix.archive.reader import Limits
-    from wheelfix.cli.main import Subparsers
+    from wheelfix.cli.commands import Subparsers
     from wheelfix.cli.parser import Parser
     from wheelfix.errors import WheelfixError
     from wheelfix.options import RootOptions

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from wheelfix.cli.commands import Subparsers
     from wheelfix.cli.grammar import CommandGrammar, Word
-    from wheelfix.cli.main import Subparsers
 
 EXAMPLES = """\
   wheelfix completion bash >> ~/.bashrc

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from wheelfix.cli.main import Subparsers
+    from wheelfix.cli.commands import Subparsers
 
 EXAMPLES = """\
   wheelfix demo               needs no files and no network

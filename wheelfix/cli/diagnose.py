@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from wheelfix.cli.main import Subparsers
+    from wheelfix.cli.commands import Subparsers
     from wheelfix.symptoms.report_block import Block
     from wheelfix.verbs.diagnose import Question
     from wheelfix.verbs.diagnosis import Diagnosis

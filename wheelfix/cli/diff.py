@@ -14,16 +14,17 @@ from wheelfix.cli.common import (
     write_result,
 )
 from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.say import say_error
 from wheelfix.errors import InputError
 from wheelfix.parsing import MAX_JSON
-from wheelfix.report.formats import LEVELS
+from wheelfix.report.document import LEVELS
 from wheelfix.report.look import Look, look_of
 
 if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from wheelfix.cli.main import Subparsers
+    from wheelfix.cli.commands import Subparsers
     from wheelfix.diff import Build, Comparison
     from wheelfix.errors import WheelfixError
 
@@ -89,7 +90,6 @@ def _failed(comparison: Comparison, args: argparse.Namespace) -> bool:
 
 def _builds(word: str, args: argparse.Namespace, unread: list[str], failures: list[WheelfixError]) -> list[Build]:
     """Return the builds that an argument names: saved ones are read, wheels are scanned; failures are reported."""
-    from wheelfix.cli.main import say_error
     from wheelfix.diff import Build, read_document
     from wheelfix.options import RootOptions, ScanOptions, all_cores
     from wheelfix.verbs.scan import ScanFailure, scan_all

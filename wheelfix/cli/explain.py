@@ -11,7 +11,7 @@ from wheelfix.errors import Exit, UsageError
 if TYPE_CHECKING:
     import argparse
 
-    from wheelfix.cli.main import Subparsers
+    from wheelfix.cli.commands import Subparsers
     from wheelfix.report.look import Look
     from wheelfix.rules.registry import Rule
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from wheelfix.cli.commands import Subparsers
     from wheelfix.cli.grammar import CommandGrammar, Word
-    from wheelfix.cli.main import Subparsers
 
 EXAMPLES = """\
   wheelfix man > wheelfix.1                    the page for man(1)
@@ -43,8 +43,8 @@ def execute(args: argparse.Namespace) -> int:
 
 def render_man() -> str:
     """Return the page in the language of man(1)."""
+    from wheelfix.cli.commands import DESCRIPTION, EXIT_CODES
     from wheelfix.cli.grammar import read_grammar
-    from wheelfix.cli.main import DESCRIPTION, EXIT_CODES
 
     commands = read_grammar()
     lines = [
@@ -99,8 +99,8 @@ def _roff_heading(word: Word) -> str:
 
 def render_markdown() -> str:
     """Return every command and option as Markdown."""
+    from wheelfix.cli.commands import EXIT_CODES
     from wheelfix.cli.grammar import read_grammar
-    from wheelfix.cli.main import EXIT_CODES
 
     lines = ["# Commands", ""]
     commands = read_grammar()

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from wheelfix.cli.common import check_output, exit_code, write_result
 from wheelfix.cli.parser import did_you_mean
+from wheelfix.cli.say import say, say_error
 from wheelfix.errors import UsageError
 from wheelfix.failures import failure_of
-from wheelfix.report.formats import DEFAULT, SCAN_KINDS, Context, Failure, render, slim
+from wheelfix.report.document import DEFAULT, Context, Failure
+from wheelfix.report.formats import SCAN_KINDS, render, slim
 from wheelfix.report.look import Look, look_of
 from wheelfix.report.progress import Progress
 from wheelfix.report.words import count
@@ -132,8 +134,6 @@ class Output:
 
     def fail(self, failure: Failure) -> None:
         """Take an input that could not be looked at, and say so on stderr."""
-        from wheelfix.cli.main import say_error
-
         self.failures.append(failure)
         if self._bar is not None:
             self._bar.hide()
@@ -167,8 +167,6 @@ class Output:
 
     def _finish_baseline(self) -> None:
         """Write the baseline, or say which of its entries no longer hold."""
-        from wheelfix.cli.main import say
-
         if self.write_baseline is not None:
             from wheelfix.baseline import Baseline
 

@@ -22,6 +22,7 @@ from wheelfix.cli.common import (
     write_result,
 )
 from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.say import say_error
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, UsageError, WheelfixError
 from wheelfix.failures import failure_of
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from wheelfix.cli.main import Subparsers
+    from wheelfix.cli.commands import Subparsers
     from wheelfix.cli.parser import Parser
     from wheelfix.model import Json
     from wheelfix.options import RepairOptions
@@ -327,8 +328,6 @@ class _Teller:
 
     def fail(self, path: str, error: WheelfixError) -> None:
         """Say on stderr what stopped us."""
-        from wheelfix.cli.main import say_error
-
         sys.stdout.flush()
         self.errors.append(error)
         say_error(error.what, *error.reasons, hint=error.hint)

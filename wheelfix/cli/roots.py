@@ -13,7 +13,7 @@ from wheelfix.report.look import Look, look_of
 if TYPE_CHECKING:
     import argparse
 
-    from wheelfix.cli.main import Subparsers
+    from wheelfix.cli.commands import Subparsers
     from wheelfix.model import Json
     from wheelfix.roots.index import RootFile, RootIndex
 

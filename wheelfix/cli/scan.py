@@ -21,12 +21,13 @@ from wheelfix.cli.common import (
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.settings import group_inputs
-from wheelfix.report.formats import SCAN_KINDS, Failure
+from wheelfix.report.document import Failure
+from wheelfix.report.formats import SCAN_KINDS
 
 if TYPE_CHECKING:
     import argparse
 
-    from wheelfix.cli.main import Subparsers
+    from wheelfix.cli.commands import Subparsers
     from wheelfix.options import ScanOptions
 
 EXAMPLES = """\

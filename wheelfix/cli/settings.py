@@ -180,7 +180,7 @@ def kind_of(action: argparse.Action) -> str:
 
 def vocabulary() -> tuple[dict[str, Option], tuple[str, ...]]:
     """Return every key that a file may have, from the parsers of all commands."""
-    from wheelfix.cli.main import COMMANDS, command_parser, load_command
+    from wheelfix.cli.commands import COMMANDS, command_parser, load_command
 
     known: dict[str, Option] = {}
     for command in COMMANDS:

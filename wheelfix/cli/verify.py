@@ -14,12 +14,13 @@ from wheelfix.cli.common import (
 )
 from wheelfix.cli.output import Output, add_report_option
 from wheelfix.cli.paths import expand_inputs
-from wheelfix.report.formats import SCAN_KINDS, Failure
+from wheelfix.report.document import Failure
+from wheelfix.report.formats import SCAN_KINDS
 
 if TYPE_CHECKING:
     import argparse
 
-    from wheelfix.cli.main import Subparsers
+    from wheelfix.cli.commands import Subparsers
 
 EXAMPLES = """\
   wheelfix verify wheelhouse\\*.whl

@@ -11,19 +11,20 @@ from wheelfix.errors import EnvironmentFailure
 from wheelfix.pe.stream import FileSource, chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from wheelfix.archive.members import Member
     from wheelfix.archive.reader import Archive
     from wheelfix.model import ByteSource
-    from wheelfix.plan.make import Planned
+    from wheelfix.plan.model import Plan
+    from wheelfix.plan.planner import Chosen
     from wheelfix.roots.index import RootIndex
 
 
-def new_members(planned: Planned, archive: Archive, index: RootIndex) -> tuple[NewMember, ...]:
+def new_members(chosen: Sequence[Chosen], plan: Plan, archive: Archive, index: RootIndex) -> tuple[NewMember, ...]:
     """The additions of a plan, in its order; what delvewheel renames is among them."""
     made = []
-    for entry, addition in zip(planned.chosen, planned.plan.additions, strict=True):
+    for entry, addition in zip(chosen, plan.additions, strict=True):
         packed = index.packed(entry.file) if entry.file else (archive, _member(archive, addition.source.member))
         path = None if packed or entry.file is None else index.disk_path(entry.file)
         made.append(NewMember(addition.target, path=path, packed=packed, sha256=addition.sha256))

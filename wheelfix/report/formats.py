@@ -7,51 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.failures import failure_of
 from wheelfix.model import Exports, Image, Import, ScannedImage, ScanReport
-from wheelfix.values import dataclass, field, replace
+from wheelfix.report.document import DEFAULT, Context, Failure
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from wheelfix.errors import WheelfixError
-    from wheelfix.model import Finding
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An input that could not be looked at, and why."""
-
-    path: str
-    error: WheelfixError
-
-
-LEVELS = {"error": 3, "warning": 2, "info": 1, "never": 4}
-"""From which severity on a finding fails the build: ``LEVELS[severity] >= LEVELS[fail_on]``."""
-
-
-def nothing_known(report: ScanReport, finding: Finding) -> bool:
-    """There is no baseline."""
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What a document should know beyond the reports: which findings count."""
-
-    fail_on: str = "error"
-    fail_on_of: Mapping[str, str] = field(default_factory=dict)
-    """Where it is another for some inputs, by their paths."""
-    known: Callable[[ScanReport, Finding], bool] = nothing_known
-    """Whether a finding is in the baseline."""
-    sources: Mapping[str, str] = field(default_factory=dict)
-    """Where vendored members came from, by their names in the wheel."""
-
-    def fails(self, report: ScanReport, finding: Finding) -> bool:
-        """Whether the finding makes the build fail."""
-        level = self.fail_on_of.get(report.path, self.fail_on)
-        return LEVELS[finding.severity.value] >= LEVELS[level] and not self.known(report, finding)
-
-
-DEFAULT = Context()
+    from collections.abc import Callable, Sequence
 
 
 class Renderer(Protocol):

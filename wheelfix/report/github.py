@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Finding, ScanReport, Severity
-from wheelfix.report.formats import DEFAULT, Context, Failure
+from wheelfix.report.document import DEFAULT, Context, Failure
 from wheelfix.report.words import count, label, legible, sentence
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.model import Candidate, Finding, Malformed, MissingDll, Prediction, ScannedImage, ScanReport, Signature
-from wheelfix.report.formats import DEFAULT, Context
+from wheelfix.report.document import DEFAULT, Context
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from wheelfix.model import Json
-    from wheelfix.report.formats import Failure
+    from wheelfix.report.document import Failure
     from wheelfix.rules.registry import Rule
 
 SCAN_SCHEMA = "wheelfix.scan/1"

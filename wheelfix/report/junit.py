@@ -6,7 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-from wheelfix.report.formats import DEFAULT, Context, Failure
+from wheelfix.report.document import DEFAULT, Context, Failure
 from wheelfix.report.words import label, legible, sentence
 
 if TYPE_CHECKING:

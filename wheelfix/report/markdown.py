@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Finding, ScanReport, Severity, Verdict
-from wheelfix.report.formats import DEFAULT, Context, Failure
+from wheelfix.report.document import DEFAULT, Context, Failure
 from wheelfix.report.words import count, import_statement, label, legible, sentence, short_path
 
 if TYPE_CHECKING:

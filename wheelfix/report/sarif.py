@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.model import Finding, Json, ScanReport, Severity, canonical
-from wheelfix.report.formats import DEFAULT, Context, Failure
+from wheelfix.report.document import DEFAULT, Context, Failure
 from wheelfix.report.json_ import dump
 from wheelfix.report.words import label, sentence
 

@@ -13,7 +13,7 @@ from wheelfix.roots.named import named_root, named_roots
 if TYPE_CHECKING:
     from wheelfix.options import RootOptions
     from wheelfix.roots.host import Host
-    from wheelfix.roots.late import Candidates
+    from wheelfix.roots.index import Candidates
     from wheelfix.roots.root import Root
 
 

@@ -12,7 +12,7 @@ import os
 import posixpath
 import stat
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.archive import codec
 from wheelfix.archive.hashing import HashedReading
@@ -80,6 +80,14 @@ class Skipped:
 
     path: str
     reason: str
+
+
+class Candidates(Protocol):
+    """Whatever knows the files of a name."""
+
+    def prepare(self) -> None: ...
+    def candidates(self, name: str) -> tuple[RootFile, ...]: ...
+    def shown_version(self, file: RootFile) -> str: ...
 
 
 class RootIndex:

@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.options import RootOptions
     from wheelfix.roots.index import RootFile, RootIndex
-
-
-class Candidates(Protocol):
-    """Whatever knows the files of a name."""
-
-    def prepare(self) -> None: ...
-    def candidates(self, name: str) -> tuple[RootFile, ...]: ...
-    def shown_version(self, file: RootFile) -> str: ...
 
 
 class LateIndex:

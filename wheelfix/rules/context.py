@@ -32,6 +32,7 @@ from wheelfix.pe.fatbin import GpuCode, read_gpu_code
 from wheelfix.pe.numpyapi import read_numpy
 from wheelfix.rules.backends import Backends
 from wheelfix.rules.gpufit import card_arch
+from wheelfix.rules.wantedcuda import wanted_cuda
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -94,8 +95,6 @@ class Subject:
     @functools.cached_property
     def cuda(self) -> Wanted:
         """The CUDA releases that it may have been built with."""
-        from wheelfix.rules.wantedcuda import wanted_cuda  # which asks the rules about labels
-
         return wanted_cuda(self)
 
     @functools.cached_property

@@ -14,13 +14,13 @@ from wheelfix.knowledge.cuda import (
     expected_name,
     is_versioned_by_patch,
     release,
-    release_of_local_version,
     release_of_product,
 )
 from wheelfix.model import EdgeKind, Finding, Json, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.dependencies import missing
 from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.wantedcuda import named_releases, spell, version_of
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
@@ -208,18 +208,6 @@ def nvrtc_release(subject: Subject, path: str) -> Release | None:
 # ------------------------------------------------------------------------------------------------- for the story too
 
 
-def version_of(subject: Subject) -> str:
-    """Return the version of the thing with its label, however the file name escapes that."""
-    version = subject.wheel.version if subject.wheel is not None else subject.torch.version if subject.torch else ""
-    return version.replace("_", "+", 1)
-
-
-def named_releases(subject: Subject) -> tuple[Release | None, Release | None]:
-    """Return the CUDA release that the version's label names, and the one that torch says it was built with."""
-    built = release(subject.torch.cuda) if subject.torch is not None and subject.torch.cuda else None
-    return release_of_local_version(version_of(subject)), built
-
-
 def fits_release(name: str, told: Release) -> bool:
     """Whether a CUDA DLL may be used by something that was built with that toolkit.
 
@@ -234,8 +222,3 @@ def _toolkits(name: str) -> str:
     if is_versioned_by_patch(name):
         return listing(sorted(cuda_versions_for(name), key=release))
     return listing([str(major) for major in sorted(cuda_majors_for(name))])
-
-
-def spell(version: Release) -> str:
-    """Return a release as people write it."""
-    return f"{version[0]}.{version[1]}"

@@ -13,16 +13,9 @@ from wheelfix.knowledge.drivers import cuda_of_driver, driver_needed, last_drive
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import CudaStory, EdgeKind, InView, dll_key
 from wheelfix.rules.context import Subject, base
-from wheelfix.rules.cuda import (
-    cuda_dlls,
-    fits_release,
-    named_releases,
-    nvrtc_builtins,
-    nvrtc_release,
-    spell,
-    version_of,
-)
+from wheelfix.rules.cuda import cuda_dlls, fits_release, nvrtc_builtins, nvrtc_release
 from wheelfix.rules.gpufit import parse_arch
+from wheelfix.rules.wantedcuda import named_releases, spell, version_of
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.cuda import cuda_versions_for, is_versioned_by_patch
+from wheelfix.knowledge.cuda import cuda_versions_for, is_versioned_by_patch, release, release_of_local_version
 from wheelfix.knowledge.cudalibraries import toolkits_of_file
 from wheelfix.model import EdgeKind, dll_key
 from wheelfix.roots.outcome import Wanted
-from wheelfix.rules.context import base
-from wheelfix.rules.cuda import named_releases, spell, version_of
 
 if TYPE_CHECKING:
+    from wheelfix.knowledge.cuda import Release
     from wheelfix.rules.context import Subject
 
 
@@ -44,7 +44,7 @@ def wanted_cuda(subject: Subject) -> Wanted:
 def _names(subject: Subject) -> dict[str, frozenset[str]]:
     """Return the CUDA DLLs that the wheel has or asks for, each with the releases that have such a name."""
     asked = {dll_key(edge.name) for edge in subject.resolution.edges if edge.kind is not EdgeKind.COMPANION}
-    own = {dll_key(base(path)) for path in subject.images}
+    own = {dll_key(posixpath.basename(path)) for path in subject.images}
     return {name: releases for name in asked | own if (releases := cuda_versions_for(name))}
 
 
@@ -52,7 +52,24 @@ def _present(subject: Subject) -> set[str]:
     """Return the releases that the version resources of the wheel's own CUDA DLLs tell exactly."""
     found: set[str] = set()
     for path in subject.images:
-        if cuda_versions_for(base(path)):
-            told = toolkits_of_file(base(path), subject.version(path))
+        if cuda_versions_for(posixpath.basename(path)):
+            told = toolkits_of_file(posixpath.basename(path), subject.version(path))
             found |= told if len(told) == 1 else set()
     return found
+
+
+def version_of(subject: Subject) -> str:
+    """Return the version of the thing with its label, however the file name escapes that."""
+    version = subject.wheel.version if subject.wheel is not None else subject.torch.version if subject.torch else ""
+    return version.replace("_", "+", 1)
+
+
+def named_releases(subject: Subject) -> tuple[Release | None, Release | None]:
+    """Return the CUDA release that the version's label names, and the one that torch says it was built with."""
+    built = release(subject.torch.cuda) if subject.torch is not None and subject.torch.cuda else None
+    return release_of_local_version(version_of(subject)), built
+
+
+def spell(version: Release) -> str:
+    """Return a release as people write it."""
+    return f"{version[0]}.{version[1]}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.values import dataclass, field
 
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.model import ScanReport
     from wheelfix.rules.context import Subject
+
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Is called with how much of the work is done, and how much there is."""
 
 
 @dataclass(frozen=True, slots=True)

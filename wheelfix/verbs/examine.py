@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import FileVersion, Resolution
     from wheelfix.options import RepairOptions, ScanOptions
-    from wheelfix.roots.late import Candidates
-    from wheelfix.verbs.scan import Progress
+    from wheelfix.roots.index import Candidates
+    from wheelfix.verbs.examination import Progress
 
 _PLATFORMS = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
 

@@ -9,7 +9,7 @@ from wheelfix.loader.view import base_name
 from wheelfix.model import Candidate, Edge, EdgeKind, Missing, MissingDll, dll_key
 
 if TYPE_CHECKING:
-    from wheelfix.roots.late import Candidates
+    from wheelfix.roots.index import Candidates
     from wheelfix.rules.context import Subject
 
 _ORDER = (EdgeKind.IMPORT, EdgeKind.FORWARDER, EdgeKind.DELAY, EdgeKind.COMPANION)

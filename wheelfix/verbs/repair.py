@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.reader import Archive
     from wheelfix.model import ScanReport
     from wheelfix.plan.make import Planned
-    from wheelfix.verbs.examination import Examination
-    from wheelfix.verbs.scan import Progress
+    from wheelfix.verbs.examination import Examination, Progress
 
 
 def repair_wheel(path: str | Path, options: RepairOptions | None = None, *, dry_run: bool = False) -> Repaired:
@@ -81,7 +80,7 @@ class _Repair:
         info = before.facts.info
         assert info is not None
         stale = {fault.path for fault in before.facts.record_faults}
-        members = new_members(planned, archive, index)
+        members = new_members(planned.chosen, plan, archive, index)
         if plan.layout == "libs":
             from wheelfix.verbs.mangled import repair_with_libs
 

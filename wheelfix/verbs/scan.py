@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError, WheelfixError
 from wheelfix.failures import failure_of
@@ -15,17 +14,17 @@ from wheelfix.options import ScanOptions
 from wheelfix.roots.late import late_index
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, replace
-from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
+from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity, Progress
 from wheelfix.verbs.wheel import looking_at
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from wheelfix.archive.reader import Archive
     from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.loader.places import Distribution, Environment
-    from wheelfix.roots.late import Candidates
+    from wheelfix.roots.index import Candidates
     from wheelfix.streams.pool import Task
-
-Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

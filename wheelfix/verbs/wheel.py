@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView, ViewFile
     from wheelfix.model import FileVersion, ImageFacts
     from wheelfix.options import ScanOptions
-    from wheelfix.roots.late import Candidates
+    from wheelfix.roots.index import Candidates
     from wheelfix.streams.pool import Task
-    from wheelfix.verbs.scan import Progress
+    from wheelfix.verbs.examination import Progress
 
 
 class RecordIsWrong(Exception):

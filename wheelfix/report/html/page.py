@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.model import EdgeKind, Finding, MissingDll, Prediction, ScanReport, Severity, Verdict
-from wheelfix.report.formats import DEFAULT, Context, Failure
+from wheelfix.report.document import DEFAULT, Context, Failure
 from wheelfix.report.graph import build_graph
 from wheelfix.report.html.drawing import draw_graph
 from wheelfix.report.html.element import Html, el, from_markdown, join

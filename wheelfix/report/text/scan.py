@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.model import EdgeKind, Finding, Machine, Malformed, MissingDll, ScanReport, Severity, Verdict
-from wheelfix.report.formats import DEFAULT, Context
+from wheelfix.report.document import DEFAULT, Context
 from wheelfix.report.missinghint import missing_hints
 from wheelfix.report.text.abi import draw_abi
 from wheelfix.report.text.canvas import Canvas, Span

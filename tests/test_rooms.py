@@ -1,0 +1,152 @@
+"""Imports run one way: between rooms in the order below, and never in a circle, also not inside a room.
+
+Three kinds of imports are counted. Those at the top of a module and those inside functions run, so both are held to
+the order of rooms and to "no circle". Those under ``if TYPE_CHECKING`` never run; they may point to any room, and
+circles that exist only through them are listed in ``CIRCLES_OF_TYPES``, a list that may only become shorter.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import wheelfix
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+PACKAGE = Path(wheelfix.__file__).parent
+ORDER: tuple[str, ...] = (
+    "errors values toml parsing streams",
+    "failures programs model",
+    "archive pe",  # inflating is in one, sources of bytes in the other, until both are in streams
+    "options knowledge schemas",
+    "loader",
+    "roots",
+    "rules",
+    "plan symptoms",
+    "verbs example",
+    "report baseline config diff",
+    "cli",
+    "__main__",
+)
+"""Rooms and modules of the package; one may import what stands in its own line or above it."""
+CIRCLES_OF_TYPES = (
+    {"rules.context", "rules.wantedcuda"},
+    {"plan.layout", "plan.planner"},
+    {"roots.fit", "roots.index", "roots.outcome", "roots.release"},
+)
+
+
+class Import(NamedTuple):
+    """One module importing another, named without the package."""
+
+    importer: str
+    imported: str
+    runs: bool
+    """False under ``if TYPE_CHECKING``."""
+
+
+@functools.cache
+def modules() -> dict[str, Path]:
+    """Every module by its name without the package."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports_of(name: str) -> Iterator[Import]:
+    """Yield the imports of our own modules; the package itself, which has the version, is not counted."""
+
+    def visit(node: ast.AST, runs: bool) -> Iterator[Import]:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            for child in node.body:
+                yield from visit(child, False)
+            for child in node.orelse:
+                yield from visit(child, runs)
+            return
+        for imported in named_in(node):
+            if imported and imported != name:
+                yield Import(name, imported, runs)
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, runs)
+
+    yield from visit(ast.parse(modules()[name].read_text(encoding="utf-8")), True)
+
+
+def named_in(node: ast.AST) -> Iterator[str]:
+    """Yield the modules of ours that a statement imports."""
+    if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "wheelfix":
+        base = (node.module or "").partition(".")[2]
+        for alias in node.names:
+            inner = f"{base}.{alias.name}".lstrip(".")
+            yield inner if inner in modules() else base
+    elif isinstance(node, ast.Import):
+        yield from (alias.name.partition(".")[2] for alias in node.names if alias.name.startswith("wheelfix."))
+
+
+@functools.cache
+def all_imports() -> tuple[Import, ...]:
+    return tuple(one for name in modules() if name for one in imports_of(name))
+
+
+def circles(imports: Iterable[Import]) -> list[set[str]]:
+    """Return the groups of modules that import each other, directly or through others."""
+    graph: dict[str, set[str]] = {}
+    for one in imports:
+        graph.setdefault(one.importer, set()).add(one.imported)
+
+    def reached(start: str) -> set[str]:
+        seen, pending = set[str](), [start]
+        while pending:
+            for imported in graph.get(pending.pop(), ()):
+                if imported not in seen:
+                    seen.add(imported)
+                    pending.append(imported)
+        return seen
+
+    reach = {name: reached(name) for name in graph}
+    found: list[set[str]] = []
+    for name in sorted(graph):
+        group = {other for other in reach[name] if name in reach.get(other, ())}
+        if group and group not in found:
+            found.append(group)
+    return found
+
+
+def places() -> dict[str, int]:
+    return {room: place for place, rooms in enumerate(ORDER) for room in rooms.split()}
+
+
+def test_every_room_has_its_place() -> None:
+    assert {name.partition(".")[0] for name in modules() if name} == set(places())
+
+
+def test_rooms_import_only_what_stands_before_them() -> None:
+    place = places()
+    wrong = [
+        f"{one.importer} imports {one.imported}"
+        for one in all_imports()
+        if one.runs and place[one.imported.partition(".")[0]] > place[one.importer.partition(".")[0]]
+    ]
+    assert wrong == []
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    assert circles(one for one in all_imports() if one.runs) == []
+
+
+def test_circles_that_only_types_close_become_no_more() -> None:
+    found = circles(all_imports())
+    new = [sorted(circle) for circle in found if not any(circle <= known for known in CIRCLES_OF_TYPES)]
+    assert new == [], "move the type to a module that both can import, or ask for a Protocol"
+
+
+def test_circles_are_found() -> None:
+    chain = [Import("a", "b", True), Import("b", "c", True)]
+    assert circles(chain) == []
+    assert circles([*chain, Import("c", "a", False)]) == [{"a", "b", "c"}]

@@ -1,0 +1,51 @@
+"""What a document is made from besides the reports: inputs that failed, and which findings count."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from wheelfix.errors import WheelfixError
+    from wheelfix.model import Finding, ScanReport
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An input that could not be looked at, and why."""
+
+    path: str
+    error: WheelfixError
+
+
+LEVELS = {"error": 3, "warning": 2, "info": 1, "never": 4}
+"""From which severity on a finding fails the build: ``LEVELS[severity] >= LEVELS[fail_on]``."""
+
+
+def nothing_known(report: ScanReport, finding: Finding) -> bool:
+    """There is no baseline."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a document should know beyond the reports: which findings count."""
+
+    fail_on: str = "error"
+    fail_on_of: Mapping[str, str] = field(default_factory=dict)
+    """Where it is another for some inputs, by their paths."""
+    known: Callable[[ScanReport, Finding], bool] = nothing_known
+    """Whether a finding is in the baseline."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Where vendored members came from, by their names in the wheel."""
+
+    def fails(self, report: ScanReport, finding: Finding) -> bool:
+        """Whether the finding makes the build fail."""
+        level = self.fail_on_of.get(report.path, self.fail_on)
+        return LEVELS[finding.severity.value] >= LEVELS[level] and not self.known(report, finding)
+
+
+DEFAULT = Context()
