@@ -22,6 +22,7 @@ from wheelfix.symptoms.recordings import read_recordings
 from wheelfix.symptoms.recordings.pml import MAGIC as PML_MAGIC
 from wheelfix.symptoms.recordings.pml import read_pml
 from wheelfix.symptoms.symptom import Limits, Log
+from wheelfix.symptoms.triage import contradictions, read_machine
 from wheelfix.values import dataclass, field, replace
 from wheelfix.verbs.confirm import Case, confirm, faults, matching_outcome, situation
 from wheelfix.verbs.diagnosis import Diagnosis, Evidence, Explained
@@ -134,6 +135,8 @@ def _read_text(question: Question, desk: _Desk, stack: ExitStack) -> None:
         desk.log = Log()
     else:
         desk.recordings = read_recordings(text)
+        _rewind(text)
+        desk.notes += contradictions(read_machine(text))
         _rewind(text)
         desk.log = read_log(text)
         if any(recording.tool == "loader snaps" for recording in desk.recordings):
