@@ -69,8 +69,8 @@ def test_in_pyproject(tmp_path):
 
 
 def test_paths_count_from_the_file(tmp_path):
-    found = read(tmp_path, 'root = ["a", "/b"]\nreport = "sarif=out.sarif"\n')
-    assert found.settings[0].value == (str(tmp_path / "a"), "/b")
+    found = read(tmp_path, f'root = ["a", "{(tmp_path / "b").as_posix()}"]\nreport = "sarif=out.sarif"\n')
+    assert found.settings[0].value == (str(tmp_path / "a"), str(tmp_path / "b"))
     assert found.settings[1].value == (f"sarif={tmp_path / 'out.sarif'}",)
 
 

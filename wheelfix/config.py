@@ -18,6 +18,7 @@ What options there are is told by the commands' parsers; this module knows TOML 
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 OWN_FILE = "wheelfix.toml"
 PROJECT_FILE = "pyproject.toml"
 WHEELS = "wheels"
+MAX_SIZE = 1 << 20
+"""Bytes of a configuration file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class Option:
     commands: frozenset[str] = frozenset()
     per_wheel: bool = False
     """Whether it may differ from wheel to wheel."""
+    only_typed: frozenset[str] = frozenset()
+    """The commands that take it from the command line only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,11 @@ def _speaks_of_us(project: Path) -> bool:
 def read_configuration(path: Path, options: Mapping[str, Option], commands: Sequence[str]) -> Configuration:
     """Return what a file says; UsageError with every fault, each with its key and line."""
     try:
-        text = path.read_text("utf-8-sig")
+        with path.open("rb") as file:
+            data = file.read(MAX_SIZE + 1)
+        if len(data) > MAX_SIZE:
+            raise UsageError(f"{path} cannot be read", because=f"it is larger than {MAX_SIZE >> 20} MiB")
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} cannot be read", because="it is not UTF-8") from error
     try:
@@ -172,6 +181,10 @@ class _Reader:
             option = self.options.get(key.replace("_", "-"))
             if option is None or (command and command not in option.commands):
                 self.faults.append((f"{where}: there is no option {key!r}{_of(command)}", self._meant(key, command)))
+            elif command in option.only_typed or (not command and option.only_typed):
+                self.faults.append(
+                    (f"{where}: {option.key!r} is taken from the command line only", f"type --{option.key}")
+                )
             elif wheel and not option.per_wheel:
                 self.faults.append((f"{where}: {key!r} cannot differ from wheel to wheel", "put it above the wheels"))
             else:
@@ -183,6 +196,15 @@ class _Reader:
             self.faults.append((f"{where}: {option.key} {checked.message}", checked.hint))
             return
         if option.is_path:
+            outside = next((text for text in _texts(option, checked) if not _is_below(self.path.parent, text)), None)
+            if outside is not None:
+                self.faults.append(
+                    (
+                        f"{where}: {option.key} leads out of the folder of the file: {outside!r}",
+                        f"a file may name paths below its own folder; type others: --{option.key}",
+                    )
+                )
+                return
             checked = self._from_here(option, checked)
         self.settings.append(Setting(option.key, checked, where, command, wheel))
 
@@ -206,6 +228,33 @@ class _Reader:
         known = [name for name, option in self.options.items() if not command or command in option.commands]
         close = difflib.get_close_matches(key.replace("_", "-"), known + list(self.commands), n=1, cutoff=0.6)
         return f"did you mean {close[0]!r}?" if close else "--show-config lists what can be set"
+
+
+def _texts(option: Option, value: bool | int | str | tuple[str, ...]) -> list[str]:
+    """Return the paths in the value of an option."""
+    texts = list(value) if isinstance(value, tuple) else [str(value)]
+    return [text.partition("=")[2] for text in texts] if option.key == "report" else texts
+
+
+def _is_below(folder: Path, text: str) -> bool:
+    """Whether a path stays in a folder: as it is spelled, and where links lead."""
+    if "\0" in text:
+        return False
+    base = str(folder.absolute())
+    spelled = os.path.normpath(folder.absolute() / text)
+    if not _is_inside(spelled, base):
+        return False  # before anything is looked up: a path on another machine is not even asked for
+    try:
+        return _is_inside(os.path.realpath(spelled), os.path.realpath(base))
+    except (OSError, ValueError):
+        return False
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    try:
+        return os.path.normcase(os.path.commonpath([path, folder])) == os.path.normcase(folder)
+    except ValueError:  # on another drive
+        return False
 
 
 def _of(command: str) -> str:

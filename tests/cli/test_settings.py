@@ -105,7 +105,6 @@ def test_every_option_of_every_command_can_be_configured():
                 "no-config",
                 "show-config",
                 "no-sbom",
-                "trusted-roots",
             ):
                 assert command in known[name].commands, (command, option)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.cli.parser import CommaList as CommaList  # the commands find it here
+from wheelfix.cli.parser import only_typed
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
 from wheelfix.parsing import whole_number
 from wheelfix.values import replace
@@ -77,11 +78,11 @@ def add_root_options(parser: Parser) -> None:
     ):
         group.add_argument(f"--{option}", metavar="PATH", action="append", default=[], type=Path, help=what)
     group.add_argument("--no-discover", action="store_true", help="use only the roots named here")
-    group.add_argument("--search-path", action="store_true", help="also look in the folders of PATH")
-    group.add_argument(
+    only_typed(group.add_argument("--search-path", action="store_true", help="also look in the folders of PATH"))
+    only_typed(group.add_argument(
         "--trusted-roots", metavar="FILE", type=Path,
         help="PEM certificates that signatures may lead to, besides the roots on Microsoft's list",
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def add_filter_options(parser: Parser, fail_on: str = "error") -> argparse._ArgumentGroup:
@@ -144,19 +145,25 @@ def size(text: str) -> int:
 def add_limit_options(parser: Parser) -> None:
     """Add the options that say how much an archive may ask of us before it counts as an attack."""
     group = parser.add_argument_group("limits, against archives made to exhaust the machine")
-    group.add_argument(
-        "--max-members", metavar="N", type=positive, help="refuse archives with more members (default 100000)"
+    only_typed(
+        group.add_argument(
+            "--max-members", metavar="N", type=positive, help="refuse archives with more members (default 100000)"
+        )
     )
-    group.add_argument(
-        "--max-size", metavar="SIZE", type=size, help="do not unpack members larger than this (default 32G)"
+    only_typed(
+        group.add_argument(
+            "--max-size", metavar="SIZE", type=size, help="do not unpack members larger than this (default 32G)"
+        )
     )
-    group.add_argument(
-        "--max-total", metavar="SIZE", type=size, help="refuse archives that unpack to more (default 256G)"
+    only_typed(
+        group.add_argument(
+            "--max-total", metavar="SIZE", type=size, help="refuse archives that unpack to more (default 256G)"
+        )
     )
-    group.add_argument(
+    only_typed(group.add_argument(
         "--max-ratio", metavar="N", type=positive,
         help="refuse archives that unpack to more than 1G and N times their size (default 200)",
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def limits(args: argparse.Namespace) -> Limits:

@@ -36,7 +36,12 @@ def run(argv: list[str]) -> int:
         parser.require_nothing()
         sys.stdout.write(describe(read_settings(parser, name, rest)))
         return Exit.OK
-    return module.execute(read_settings(parser, name, rest).namespace())
+    settings = read_settings(parser, name, rest)
+    if settings.used_file is not None:
+        from wheelfix.report.words import legible
+
+        say(f"wheelfix: configured by {legible(str(settings.used_file))}")
+    return module.execute(settings.namespace())
 
 
 def main(argv: list[str] | None = None, *, last: bool = False) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.cli.common import check_output, exit_code, write_result
-from wheelfix.cli.parser import did_you_mean
+from wheelfix.cli.parser import did_you_mean, only_typed
 from wheelfix.cli.say import say, say_error
 from wheelfix.errors import UsageError
 from wheelfix.failures import failure_of
@@ -50,7 +50,11 @@ def add_report_option(group: argparse._ArgumentGroup) -> None:
 def add_baseline_options(group: argparse._ArgumentGroup) -> None:
     """Add ``--baseline`` and ``--write-baseline`` to the options about findings."""
     group.add_argument("--baseline", metavar="FILE", type=Path, help="findings in this file do not fail the build")
-    group.add_argument("--write-baseline", action="store_true", help="write what is found to the baseline, and exit 0")
+    only_typed(
+        group.add_argument(
+            "--write-baseline", action="store_true", help="write what is found to the baseline, and exit 0"
+        )
+    )
 
 
 @dataclass

@@ -19,6 +19,21 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return "did you mean " + " or ".join(f"'{match}'" for match in close) + "?" if close else ""
 
 
+def only_typed(action: argparse.Action) -> argparse.Action:
+    """Mark an option that only the command line may set, no file and no variable.
+
+    Such are those that weaken a check, write over an input, or carry out what a file says: whoever can put a file into
+    a folder, or a line into a ``.env``, could choose them for somebody else.
+    """
+    vars(action)["only_typed"] = True
+    return action
+
+
+def is_only_typed(action: argparse.Action) -> bool:
+    """Whether only the command line may set an option."""
+    return bool(vars(action).get("only_typed", False))
+
+
 class CommaList(argparse.Action):
     """Collects ``--ignore WF1,WF601 --ignore WF305`` into one list."""
 

@@ -21,6 +21,7 @@ from wheelfix.cli.common import (
     root_options,
     write_result,
 )
+from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.say import say_error
 from wheelfix.cli.settings import group_inputs
@@ -78,15 +79,21 @@ def _add_target(parser: Parser) -> None:
     group.add_argument(
         "-w", "--wheel-dir", metavar="DIR", type=Path, help="folder for the repaired wheels (default: wheelhouse)"
     )
-    group.add_argument("--in-place", action="store_true", help="replace the wheel itself, in one step at the very end")
+    only_typed(
+        group.add_argument(
+            "--in-place", action="store_true", help="replace the wheel itself, in one step at the very end"
+        )
+    )
     group.add_argument("--dry-run", action="store_true", help="print the plan and write nothing")
     group.add_argument("--lock", metavar="FILE", type=Path, help="also write the plan, with hashes, to this file")
-    group.add_argument(
-        "--locked", metavar="FILE", type=Path, help="carry out this plan; fails if the wheel or any source differs"
+    only_typed(
+        group.add_argument(
+            "--locked", metavar="FILE", type=Path, help="carry out this plan; fails if the wheel or any source differs"
+        )
     )
-    group.add_argument("--env", metavar="PREFIX", type=Path, help="repair a package that is installed here")
+    only_typed(group.add_argument("--env", metavar="PREFIX", type=Path, help="repair a package that is installed here"))
     group.add_argument("--package", metavar="NAME", help="with --env: which one")
-    group.add_argument("--undo", action="store_true", help="with --env: take the last repair back")
+    only_typed(group.add_argument("--undo", action="store_true", help="with --env: take the last repair back"))
 
 
 def add_policy_options(parser: Parser) -> None:
@@ -137,10 +144,13 @@ def add_writing_options(parser: Parser) -> None:
     group.add_argument(
         "--recompress", action="store_true", help="also compress the members that are stored without compression"
     )
-    group.add_argument(
-        "--trust-record",
-        action="store_true",
-        help="believe RECORD instead of checking every byte; a locked wheel is then known by its directory (faster)",
+    only_typed(
+        group.add_argument(
+            "--trust-record",
+            action="store_true",
+            help="believe RECORD instead of checking every byte; a locked wheel is then known by its directory "
+            "(faster)",
+        )
     )
     group.add_argument("--no-sbom", dest="sbom", action="store_false", help="leave out the bill of materials")
     group.add_argument(

@@ -10,16 +10,17 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.cli.parser import CommaList, Parser
+from wheelfix.cli.parser import CommaList, Parser, is_only_typed
 from wheelfix.config import Configuration, Option, Setting, find_file, read_configuration
 from wheelfix.errors import UsageError
+from wheelfix.ownership import distrust
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 PREFIX = "WHEELFIX_"
-NOT_OURS = frozenset({"help", "version", "config", "no_config", "show_config", "trusted_roots"})
+NOT_OURS = frozenset({"help", "version", "config", "no_config", "show_config"})
 """Options that only the command line has."""
 SAME_FOR_ALL = frozenset(
     {"format", "output", "report", "verbose", "quiet", "jobs", "baseline", "write_baseline", "lock", "locked", "env"}
@@ -80,6 +81,16 @@ class Settings:
         return args
 
     @property
+    def used_file(self) -> Path | None:
+        """The file that sets something for this command, if one does."""
+        actions = {action.dest for action in option_actions(self.parser)}
+        used = any(
+            item.command in ("", self.command) and item.key.replace("-", "_") in actions
+            for item in self.configuration.settings
+        )
+        return self.configuration.path if used else None
+
+    @property
     def has_wheels(self) -> bool:
         """Whether some options differ from wheel to wheel."""
         return any(item.wheel for item in self.configuration.settings)
@@ -112,10 +123,20 @@ def _default(action: argparse.Action) -> Any:
 def _file(named: Path | None, refused: bool, environ: Mapping[str, str]) -> Path | None:
     if refused:
         return None
-    if named is None and environ.get(PREFIX + "CONFIG"):
-        named = Path(environ[PREFIX + "CONFIG"])
-    if named is None:
-        return find_file(Path.cwd())
+    if named is not None:
+        return _existing(named)  # whoever types its name has chosen it
+    variable = environ.get(PREFIX + "CONFIG")
+    found = _existing(Path(variable)) if variable else find_file(Path.cwd())
+    if found is not None and (why := distrust(found)):
+        raise UsageError(
+            f"the configuration in {found} is refused",
+            because=why,
+            hint=f"read it; then type --config {found} to use it, or --no-config",
+        )
+    return found
+
+
+def _existing(named: Path) -> Path:
     if not named.is_file():
         raise UsageError(f"there is no configuration file {named}")
     return named
@@ -128,6 +149,9 @@ def read_environ(parser: Parser, environ: Mapping[str, str]) -> dict[str, Given]
         name = PREFIX + action.dest.upper()
         if name in environ:
             where = f"environment variable {name}"
+            if is_only_typed(action):
+                option = f"--{action.dest.replace('_', '-')}"
+                raise UsageError(f"{where}: {option} is taken from the command line only", hint=f"type {option}")
             found[action.dest] = Given(convert(action, environ[name], where), where)
     return found
 
@@ -194,6 +218,7 @@ def vocabulary() -> tuple[dict[str, Option], tuple[str, ...]]:
                 action.type is Path or key == "report",
                 (option.commands if option else frozenset()) | {command},
                 action.dest not in SAME_FOR_ALL,
+                (option.only_typed if option else frozenset()) | ({command} if is_only_typed(action) else set()),
             )
     return known, tuple(COMMANDS)
 

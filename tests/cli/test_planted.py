@@ -1,0 +1,256 @@
+"""Configuration files that somebody else put there: named when used, refused when foreign, and never too powerful."""
+
+from __future__ import annotations
+
+import os
+import stat
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from tests.support.wheels import build_wheel
+from wheelfix.cli.commands import COMMANDS, command_parser, load_command
+from wheelfix.cli.main import main
+from wheelfix.cli.parser import is_only_typed
+from wheelfix.cli.settings import option_actions, vocabulary
+from wheelfix.errors import Exit
+from wheelfix.ownership import distrust_by_owner, distrust_by_status, owner_in_descriptor
+from wheelfix.pe.forge import forge_dll
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+DANGEROUS = {
+    "in-place": "true",
+    "trust-record": "true",
+    "locked": '"plan.json"',
+    "env": '"env"',
+    "undo": "true",
+    "write-baseline": "true",
+    "trusted-roots": '"roots.pem"',
+    "search-path": "true",
+    "max-members": "1000000",
+    "max-size": '"1T"',
+    "max-total": '"1T"',
+    "max-ratio": "100000",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a wheel in it, which is the current one."""
+    here = tmp_path / "project"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    module = forge_dll("_x.pyd", imports={"python311.dll": ["Py_Initialize"]}, exports=["PyInit__x"])
+    build_wheel(here / "dist", "demo", "1.0", files={"demo/_x.cp311-win_amd64.pyd": module, "demo/__init__.py": ""})
+    return here
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main([*words])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+# --------------------------------------------------------------------------------------------------- the file is named
+
+
+def test_the_file_is_named_when_it_sets_something(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "wheelfix.toml").write_text('fail-on = "warning"\n')
+    code, _, err = run(capsys, "scan", "dist", "--no-discover")
+    assert code == Exit.OK
+    assert f"wheelfix: configured by {folder / 'wheelfix.toml'}\n" in err
+    assert "configured by" not in run(capsys, "scan", "dist", "--no-discover", "--no-config")[2]
+
+
+def test_a_file_for_another_command_is_not_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "wheelfix.toml").write_text('[repair]\nwheel-dir = "out"\n')
+    assert run(capsys, "scan", "dist", "--no-discover")[2] == ""
+    assert "configured by" in run(capsys, "repair", "dist", "--no-discover")[2]
+
+
+# ------------------------------------------------------------------------------------------------------ whose it is
+
+root_only = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives a file to another user")
+
+
+@root_only
+@pytest.mark.parametrize("plant", ["file", "link"])
+def test_a_file_of_another_user_is_refused(folder: Path, plant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Found in a parent folder, such as /tmp, it decided what was reported and where reports were written."""
+    config = folder.parent / "wheelfix.toml"
+    text = 'ignore = ["WF3"]\nreport = ["html=taken.html"]\n'
+    if plant == "file":
+        config.write_text(text)
+        os.chown(config, 12345, 12345)
+    else:
+        (folder / "other.toml").write_text(text)
+        config.symlink_to(folder / "other.toml")
+        os.lchown(config, 12345, 12345)
+    code, out, err = run(capsys, "scan", "dist", "--no-discover")
+    assert code == Exit.USAGE
+    assert out == ""
+    assert "another user (user id 12345)" in err
+    assert f"--config {config}" in err
+    assert not (folder.parent / "taken.html").exists()
+    assert run(capsys, "scan", "dist", "--no-discover", "--no-config")[0] == Exit.OK
+    assert run(capsys, "scan", "dist", "--no-discover", "--config", str(config))[0] == Exit.OK, "the way out"
+
+
+@root_only
+def test_a_variable_does_not_vouch_for_a_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "theirs.toml").write_text("")
+    os.chown(folder / "theirs.toml", 12345, 12345)
+    monkeypatch.setenv("WHEELFIX_CONFIG", "theirs.toml")
+    assert run(capsys, "scan", "dist", "--no-discover")[0] == Exit.USAGE
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+def test_a_file_that_everybody_can_write_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = folder / "wheelfix.toml"
+    config.write_text('fail-on = "never"\n')
+    config.chmod(0o666)
+    code, _, err = run(capsys, "scan", "dist", "--no-discover")
+    assert code == Exit.USAGE
+    assert "every user of this machine can write to it" in err
+
+
+def status(user: int, mode: int, group: int = 7) -> os.stat_result:
+    return cast("os.stat_result", SimpleNamespace(st_uid=user, st_gid=group, st_mode=mode))
+
+
+@pytest.mark.parametrize(
+    ("seen", "private", "reason"),
+    [
+        (status(1000, stat.S_IFREG | 0o644), False, ""),
+        (status(0, stat.S_IFREG | 0o644), False, ""),
+        (status(1001, stat.S_IFREG | 0o644), False, "another user"),
+        (status(1000, stat.S_IFREG | 0o646), False, "every user"),
+        (status(1000, stat.S_IFREG | 0o664), False, "group 7"),
+        (status(1000, stat.S_IFREG | 0o664), True, ""),
+        (status(1000, stat.S_IFLNK | 0o777), False, ""),
+        (status(1001, stat.S_IFLNK | 0o777), False, "another user"),
+    ],
+)
+def test_owner_and_permissions(seen: os.stat_result, private: bool, reason: str) -> None:
+    is_private: Callable[[int], bool] = lambda group: private  # noqa: E731
+    why = distrust_by_status(seen, frozenset({0, 1000}), is_private)
+    assert reason in why
+    assert bool(why) == bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("sddl", "trusted"),
+    [
+        ("O:S-1-5-21-1-2-3-1001", True),
+        ("O:BAG:SYD:(A;;FA;;;WD)", True),
+        ("O:SYG:SY", True),
+        ("", True),  # Windows does not tell; said in the documentation
+        ("O:S-1-5-21-1-2-3-1002", False),
+        ("O:WDG:SY", False),
+    ],
+)
+def test_owners_on_windows(sddl: str, trusted: bool) -> None:
+    assert (not distrust_by_owner(owner_in_descriptor(sddl), "S-1-5-21-1-2-3-1001")) is trusted
+
+
+# ------------------------------------------------------------------------------------------------------ what it may say
+
+
+@pytest.mark.parametrize("name", DANGEROUS)
+def test_some_options_are_taken_from_the_command_line_only(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for table in ("", "[repair]\n", '[wheels."demo"]\n'):
+        if table == "[repair]\n" and name == "write-baseline":
+            table = "[scan]\n"
+        (folder / "wheelfix.toml").write_text(f"{table}{name} = {DANGEROUS[name]}\n")
+        code, _, err = run(capsys, "repair", "dist", "--no-discover")
+        assert code == Exit.USAGE
+        assert f"'{name}' is taken from the command line only" in err
+        assert f"type --{name}" in err
+    (folder / "wheelfix.toml").unlink()
+    command = "scan" if name == "write-baseline" else "repair"
+    monkeypatch.setenv(f"WHEELFIX_{name.upper().replace('-', '_')}", DANGEROUS[name].strip('"'))
+    code, _, err = run(capsys, command, "dist", "--no-discover")
+    assert code == Exit.USAGE
+    assert f"--{name} is taken from the command line only" in err
+
+
+def test_that_list_is_complete() -> None:
+    """A new option that weakens a check is marked beside its declaration, and appears here."""
+    found = set()
+    for command in COMMANDS:
+        for action in option_actions(command_parser(command, load_command(command))):
+            if is_only_typed(action):
+                found.add(action.dest.replace("_", "-"))
+    assert found == set(DANGEROUS)
+    assert {key for key, option in vocabulary()[0].items() if option.only_typed} == found
+
+
+def test_an_environment_to_diagnose_may_be_configured(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is only read there; ``repair --env`` writes to it."""
+    (folder / "env" / "Lib" / "site-packages").mkdir(parents=True)
+    (folder / "wheelfix.toml").write_text('[diagnose]\nenv = "env"\n')
+    (folder / "error.txt").write_text("OSError: [WinError 126] The specified module could not be found")
+    assert run(capsys, "diagnose", "error.txt")[0] != Exit.USAGE
+
+
+OUTSIDE = [
+    'report = ["html=../taken.html"]',
+    'report = "json={above}/taken.json"',
+    'output = "../taken.txt"',
+    'output = "sub/../../taken.txt"',
+    'root = ["{above}"]',
+    'cuda = "/usr/local/cuda"',
+    'baseline = "../../etc/passwd"',
+    'python = ".."',
+    'report = "html=link/taken.html"',
+    'root = "a\\u0000b"',
+]
+
+
+@pytest.mark.parametrize("line", OUTSIDE)
+@pytest.mark.parametrize("how", ["found", "typed"])
+def test_paths_stay_below_the_file(line: str, how: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "link").symlink_to(folder.parent, target_is_directory=True)
+    (folder / "wheelfix.toml").write_text(line.replace("{above}", folder.parent.as_posix()) + "\n")
+    named = ["--config", "wheelfix.toml"] if how == "typed" else []
+    code, _, err = run(capsys, "scan", "dist", "--no-discover", *named)
+    assert code == Exit.USAGE
+    assert "leads out of the folder of the file" in err
+    assert "wheelfix.toml:1" in err
+    assert not [path for path in folder.parent.iterdir() if path.name.startswith("taken")]
+
+
+def test_paths_below_the_file_work(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "reports").mkdir()
+    text = (
+        f'report = ["html=reports/a.html", "json={(folder / "reports" / "b.json").as_posix()}"]\nroot = "./dist/.."\n'
+    )
+    (folder / "wheelfix.toml").write_text(text)
+    assert run(capsys, "scan", "dist", "--no-discover")[0] == Exit.OK
+    assert sorted(path.name for path in (folder / "reports").iterdir()) == ["a.html", "b.json"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = " + "[" * 100_000,
+        "a" + ".a" * 50_000 + " = 1",
+        "fail-on = " + "9" * 5000,
+        "#" * (2 << 20),
+        "ignore = [" + "'WF1'," * 100_000 + "]",
+    ],
+    ids=["deep", "dotted", "digits", "large", "long list"],
+)
+def test_hostile_toml(text: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "wheelfix.toml").write_text(text)
+    code, _, err = run(capsys, "scan", "dist", "--no-discover")
+    assert code in (Exit.OK, Exit.USAGE)
+    assert "should not have happened" not in err
