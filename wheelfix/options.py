@@ -79,6 +79,8 @@ class RepairOptions:
     drop: tuple[str, ...] = ()
     """Globs of members to remove."""
     drop_test_artifacts: bool = False
+    clean: bool = False
+    """Move, replace or remove DLLs that were put in the wrong place or cannot be loaded there."""
     companions: str = "required"
     """``required``, ``all`` or ``none``."""
     with_vcredist: bool = False

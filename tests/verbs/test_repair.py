@@ -202,7 +202,7 @@ def test_test_programs_are_dropped_with_the_other_test_artefacts(tmp_path):
     story = kepler_cu117()
     program = forge_dll("test_jit.exe")
     more = {"torch/bin/test_jit.exe": program, "torch/bin/protoc.exe": program, "torch/test/test_api.exe": program}
-    wheel = write_wheel(replace(story, files={**story.files, **more}), tmp_path / "dist")
+    wheel = write_wheel(replace(story, extra={**story.extra, **more}), tmp_path / "dist")
     roots = tuple(write_roots(story, tmp_path / "roots").values())
     counted = next(f for f in scan(wheel, ScanOptions(roots=RootOptions(discover=False))).findings if f.code == "WF603")
     result = run(wheel, options(tmp_path, *roots, drop_test_artifacts=True))

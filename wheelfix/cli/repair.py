@@ -108,6 +108,10 @@ def add_policy_options(parser: Parser) -> None:
         "--drop-test-artifacts", action="store_true", help="remove what only BUILD_TEST=1 makes (aoti_custom_ops, ...)"
     )
     group.add_argument(
+        "--clean", action="store_true",
+        help="move, replace or remove DLLs that lie in the wrong place, twice, or are for another machine",
+    )  # fmt: skip
+    group.add_argument(
         "--companions", choices=("required", "all", "none"), default="required",
         help="DLLs that are loaded by name at run time: what is required (default), all, none",
     )  # fmt: skip
@@ -185,6 +189,7 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
         exclude=tuple(args.exclude),
         drop=tuple(args.drop),
         drop_test_artifacts=args.drop_test_artifacts,
+        clean=args.clean,
         companions=args.companions,
         with_vcredist=args.with_vcredist,
         dest=args.dest,

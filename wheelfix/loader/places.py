@@ -103,6 +103,12 @@ class Environment:
     distributions: tuple[Distribution, ...]
     python: tuple[int, int] | None
 
+    @property
+    def unowned(self) -> frozenset[str]:
+        """The DLLs that no distribution's RECORD names."""
+        dlls = (file.path for file in self.view.files if file.path.lower().endswith(".dll"))
+        return frozenset(dlls).difference(*(distribution.paths for distribution in self.distributions))
+
     def disk_path(self, path: str) -> Path:
         """Where a path of the view is, or would be, on disk."""
         if path.startswith(SITE_PACKAGES + "/"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.companions import companions_of
@@ -15,6 +15,7 @@ from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, Layer, ViewFile, base_name, parent
 from wheelfix.model import EdgeKind, Image, Severity, dll_key, fold
+from wheelfix.plan.clean import leftovers, unusable
 from wheelfix.plan.layout import processed_by
 from wheelfix.plan.model import Drop, Refusal, Rejected
 from wheelfix.plan.needs import Lack, destinations, lacks, needers
@@ -29,13 +30,15 @@ from wheelfix.rules.policy import list_test_artifacts
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from wheelfix.loader.view import FileView
-    from wheelfix.model import Edge, ImageFacts
+    from wheelfix.model import Edge, ImageFacts, Resolution
     from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootFile, RootIndex
     from wheelfix.verbs.examination import Examination
+
+T = TypeVar("T")
 
 ROUNDS = 64
 """More rounds than the longest chain of dependencies; a bound, not a policy."""
@@ -85,17 +88,28 @@ class Planner:
     # ------------------------------------------------------------------------------------------------ the rounds
 
     def run(self) -> None:
-        """Drop, include, then answer needs until nothing changes."""
+        """Drop, include, then answer needs until nothing changes; clean up behind them."""
         self._drop()
+        if self.options.clean:
+            self._drop_files(Drop(self.view.origin(path), why) for path, why in unusable(self.before.subject))
+        asked = [Lack((name,), (), (), True) for name in self.options.include]
+        self._settle_releases([*lacks(self.view, self._resolve(), self.options.companions, self.cuda), *asked])
+        self._include()
+        self._answer_all()
+        if self.options.clean:
+            subject = replace(self.before.subject, view=self.view, resolution=self._resolve())
+            self._drop_files(leftovers(subject, self.chosen.values()))
+
+    def _resolve(self) -> Resolution:
         profile = self.before.subject.profile
         if self.options.with_vcredist:
             profile = replace(profile, assume=profile.assume - {"vcredist"})
-        first = resolve(self.view, profile, self.before.identity.requires)
-        asked = [Lack((name,), (), (), True) for name in self.options.include]
-        self._settle_releases([*lacks(self.view, first, self.options.companions, self.cuda), *asked])
-        self._include()
+        return resolve(self.view, profile, self.before.identity.requires)
+
+    def _answer_all(self) -> None:
+        """Answer needs in rounds, until the model says that nothing changes."""
         for _ in range(ROUNDS):
-            resolution = resolve(self.view, profile, self.before.identity.requires)
+            resolution = self._resolve()
             found = list(lacks(self.view, resolution, self.options.companions, self.cuda))
             self._settle_releases(found)
             answers = [self._answer(lack, resolution.search_dirs) for lack in found]
@@ -118,6 +132,14 @@ class Planner:
             raise UsageError(f"--drop {unmatched[0]}", because=f"no member of {self.before.identity.path} matches it")
         gone = {drop.path for drop in self.drops}
         self.view = self.view.changed(dropped=[file.path for file in self.view.files if file.origin in gone])
+
+    def _drop_files(self, drops: Iterable[Drop]) -> None:
+        """Leave files out, those not already left out."""
+        known = {drop.path for drop in self.drops}
+        new = {drop.path: drop for drop in drops if drop.path not in known}
+        self.drops += new.values()
+        gone = [file.path for file in self.view.files if file.origin in new and file.path not in self.chosen]
+        self.view = self.view.changed(dropped=gone)
 
     def _include(self) -> None:
         for name in self.options.include:
@@ -206,7 +228,22 @@ class Planner:
         for folder in folders:
             path = f"{folder}/{base_name(origin)}"
             self._add(replace(first, path=path, kind=str(lack.kind), because=because, serves=serves))
+            if added is None:
+                self._add_own_family(origin, folder)
         return True
+
+    def _add_own_family(self, origin: str, folder: str) -> None:
+        """Copy the parts of its family that a DLL of the wheel loads at run time, from beside it."""
+        member = family_of(base_name(origin))
+        if member is None or self.options.companions == "none":
+            return
+        because = f"part of {member.family.title}, which comes whole from one folder"
+        siblings = {path: base_name(path) for path in self.view.in_folder(parent(origin)) if path != origin}
+        for path in self._loaded_by(base_name(origin), siblings):
+            wanted = self.view.find(folder, base_name(path)) is None and path not in self.chosen
+            if wanted and not matches_any(base_name(path), self.options.exclude):
+                target, reason = f"{folder}/{base_name(path)}", f"lies beside {base_name(origin)}"
+                self._add(Chosen(target, None, path, "family", because, (base_name(origin),), reason))
 
     def _can_serve(self, lack: Lack, path: str) -> bool:
         """Whether a file of the view can be copied, and has what those who ask import from it."""
@@ -295,16 +332,20 @@ class Planner:
 
     def _parts(self, file: RootFile) -> list[RootFile]:
         """What a DLL, and what it loads, loads by name from its own family: MKL's kernels, but not its MPI layer."""
-        siblings = family_files(self.index, file)
-        found: dict[str, RootFile] = {}
-        asking = [file.name]
+        siblings = {sibling: sibling.name for sibling in family_files(self.index, file)}
+        return sorted(self._loaded_by(file.name, siblings), key=lambda part: part.key)
+
+    def _loaded_by(self, name: str, siblings: dict[T, str]) -> list[T]:
+        """Which of some files a DLL, and what it loads, loads by name."""
+        found: dict[T, None] = {}
+        asking = [name]
         while asking:
             needs = [need for need in companions_of(asking.pop(), cuda=self.cuda) if need.vendored_by_default]
-            for sibling in siblings:
-                if sibling.key not in found and any(need.matches(sibling.name) for need in needs):
-                    found[sibling.key] = sibling
-                    asking.append(sibling.name)
-        return [found[key] for key in sorted(found)]
+            for sibling, own in siblings.items():
+                if sibling not in found and any(need.matches(own) for need in needs):
+                    found[sibling] = None
+                    asking.append(own)
+        return list(found)
 
     def _add(self, chosen: Chosen) -> None:
         self.chosen[chosen.path] = chosen

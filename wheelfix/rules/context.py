@@ -65,6 +65,8 @@ class Subject:
     record_faults: tuple[RecordFault, ...] = ()
     torch: TorchFacts | None = None
     """Set when the thing is torch itself."""
+    unowned: frozenset[str] = frozenset()
+    """In an environment: the DLLs that no distribution owns."""
     gpu: str | None = None
     """The card asked about: ``sm_86``, ``8.6``, ``K40c``, ``native``; None when nobody asked."""
     version: Callable[[str], FileVersion | None] = field(default=_unknown)

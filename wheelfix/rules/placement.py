@@ -8,6 +8,7 @@ from wheelfix.loader.view import Layer
 from wheelfix.model import EdgeKind, Finding, InView, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.strays import misplaced
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
@@ -23,37 +24,32 @@ if TYPE_CHECKING:
 )
 def copy_never_loaded(subject: Subject) -> Iterator[Finding]:
     """Find copies of a DLL that lie where no loader looks, beside one that is loaded."""
-    places: dict[str, list[str]] = {}
-    for path in subject.images:
-        if path.lower().endswith(".dll"):
-            places.setdefault(dll_key(base(path)), []).append(path)
-    for paths in places.values():
-        winners = [path for path in paths if subject.reached(path)]
-        idle = [path for path in paths if path not in subject.edges_to and not subject.reached(path)]
-        if winners and idle and not _may_be_used(subject, idle[0], winners):
-            yield finding(
-                "WF312",
-                subject.origin(idle[0]),
-                f"{base(idle[0])} is in the wheel {len(paths)} times; the copy in "
-                f"{listing([_place(subject, path) for path in winners])} is loaded, that in "
-                f"{listing([_place(subject, path) for path in idle])} never is",
-                hint=f"'wheelfix repair --drop \"{subject.origin(idle[0])}\"' leaves it out",
-                evidence={
-                    "loaded": [subject.origin(path) for path in winners],
-                    "idle": [subject.origin(path) for path in idle],
-                },
-            )
+    copies: dict[str, list[str]] = {}
+    for item in misplaced(subject):
+        if item.code == "WF312":
+            copies.setdefault(dll_key(base(item.path)), []).append(item.path)
+    for key, idle in copies.items():
+        paths = [path for path in subject.view.named(key) if path in subject.images]
+        winners = [path for path in paths if path not in idle]
+        differ = any(subject.images.get(path) != subject.images.get(winners[0]) for path in idle) if winners else False
+        yield finding(
+            "WF312",
+            subject.origin(idle[0]),
+            f"{base(idle[0])} is in the wheel {len(paths)} times; the copy in "
+            f"{listing([_place(subject, path) for path in winners])} is loaded, that in "
+            f"{listing([_place(subject, path) for path in idle])} never is"
+            + (", and is a different file" if differ else ""),
+            hint="'wheelfix repair --clean' leaves it out",
+            evidence={
+                "loaded": [subject.origin(path) for path in winners],
+                "idle": [subject.origin(path) for path in idle],
+            },
+            severity=Severity.WARNING if differ else None,
+        )
 
 
 def _place(subject: Subject, path: str) -> str:
     return folder(subject.origin(path).replace("\\", "/")) or "the root of the wheel"
-
-
-def _may_be_used(subject: Subject, path: str, winners: list[str]) -> bool:
-    """Whether images beside a copy could use it: plugins that load at some other time, or who asks for the name."""
-    askers = {edge.importer for winner in winners for edge in subject.edges_to.get(winner, ())}
-    beside = [other for other in subject.images if other != path and folder(other) == folder(path)]
-    return any(not subject.reached(other) or other in askers for other in beside)
 
 
 @rule(

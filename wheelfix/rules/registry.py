@@ -41,6 +41,7 @@ _MODULES = (
     "gpucommon",
     "policy",
     "signing",
+    "strays",
 )
 """The modules of this package that hold rule functions."""
 

@@ -37,6 +37,8 @@ class ArchiveFacts:
     info: WheelInfo | None = None
     faults: tuple[ArchiveFault, ...] = ()
     record_faults: tuple[RecordFault, ...] = ()
+    unowned: frozenset[str] = frozenset()
+    """In an environment: the DLLs that no distribution owns."""
 
 
 @dataclass(frozen=True, slots=True)

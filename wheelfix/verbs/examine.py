@@ -63,6 +63,7 @@ def examine_view(
         archive_faults=facts.faults,
         record_faults=facts.record_faults,
         torch=torch_facts(view),
+        unowned=facts.unowned,
         gpu=options.gpu,
         version=details.version,
         gpu_code=details.gpu_code,

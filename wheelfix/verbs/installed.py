@@ -123,17 +123,21 @@ def _apply(
     info = environment.disk_path(distribution.dist_info)
     record = info / "RECORD"
     drops = [Path(drop.path) for drop in planned.plan.drops]
-    taken = [change.path for change in changes if change.path.exists()]
+    replaced = [path for path in drops if any(change.path == path for change in changes)]
+    taken = [change.path for change in changes if change.path.exists() and change.path not in replaced]
     if taken:
         raise CannotRepair(f"{taken[0]} is there already", because="nothing that exists is overwritten")
     old = record.read_bytes()
     added = tuple((relative(change.path, info.parent), change.sha256) for change in changes)
     with journalled(info, Journal(old, added, tuple(relative(path, info.parent) for path in drops))):
+        for path in replaced:
+            path.replace(set_aside(path))
         for entry, change in zip(planned.chosen, changes, strict=True):
             source = index.chunks(entry.file) if entry.file else _file_chunks(environment.disk_path(entry.own))
             _place(source, change)
         for path in drops:
-            path.replace(set_aside(path))
+            if path not in replaced:
+                path.replace(set_aside(path))
         write_whole(record, render(_rows(old, environment, changes, drops, info)))
 
 

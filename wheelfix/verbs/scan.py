@@ -153,8 +153,8 @@ def examine_installed(
     path = str(Path(where).parent) if where else str(environment.prefix)
     identity = Identity(path, distribution.name, distribution.version, distribution.tags, distribution.requires)
     view = environment.view.focused(distribution.paths)
-    python = environment.python
-    return examine_view(view, identity, options, ArchiveFacts(), index, progress, python, installed=True)
+    facts, python = ArchiveFacts(unowned=environment.unowned), environment.python
+    return examine_view(view, identity, options, facts, index, progress, python, installed=True)
 
 
 def is_package_folder(path: Path) -> bool:

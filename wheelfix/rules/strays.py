@@ -1,0 +1,191 @@
+"""WF61x: DLLs that were put in the wrong place and do no harm today; ``repair --clean`` removes or moves them.
+
+A DLL in the wrong place that makes a load fail has findings of its own (WF3xx, WF2xx). These are the others: copies
+that nothing loads, files that no distribution owns, files beside python.exe that win over those of packages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.system import classify
+from wheelfix.loader.codenames import names_in_code
+from wheelfix.loader.view import SITE_PACKAGES, Layer
+from wheelfix.model import Finding, InView, Repairable, Severity, dll_key
+from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.registry import finding, rule
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_OF_PYTHON = frozenset({"python", "vcredist", "ucrt", "api-set", "system"})
+"""What may lie beside python.exe without anybody having put it there by hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Misplaced:
+    """A DLL that is not where it belongs."""
+
+    path: str
+    code: str
+    message: str
+    """What is wrong with its place, and which copy wins."""
+    needed: bool = False
+    """Whether the package loads it all the same, so that it cannot simply be removed."""
+    severity: Severity | None = None
+    """Other than that of the code."""
+
+
+@rule(
+    "WF610",
+    "dll-at-root",
+    Severity.WARNING,
+    Repairable.SOMETIMES,
+    "A DLL lies at the root of the wheel or of site-packages, where no package looks.",
+)
+@rule(
+    "WF611",
+    "dll-beside-python",
+    Severity.WARNING,
+    Repairable.SOMETIMES,
+    "A DLL lies beside python.exe and is found before those of packages.",
+)
+@rule(
+    "WF612",
+    "dll-unowned",
+    Severity.INFO,
+    Repairable.SOMETIMES,
+    "A DLL in the folders of an installed package belongs to no distribution.",
+)
+def misplaced_dlls(subject: Subject) -> Iterator[Finding]:
+    """Report each DLL that is not where it belongs."""
+    for item in misplaced(subject):
+        if item.code in ("WF312", "WF313"):
+            continue  # reported with all copies of the name
+        yield finding(
+            item.code,
+            subject.origin(item.path),
+            item.message,
+            hint="" if item.needed else "'wheelfix repair --clean' removes it",
+            severity=item.severity,
+        )
+
+
+def misplaced(subject: Subject) -> list[Misplaced]:
+    """Return the DLLs that are not where they belong, by path."""
+    places = _Places(subject)
+    found = (places.judge(file.path) for file in subject.view.files if file.path.lower().endswith(".dll"))
+    return [item for item in found if item is not None]
+
+
+def used_files(subject: Subject) -> frozenset[str]:
+    """Return the files that the package's loads take, and those that its programs, modules and plugins would take.
+
+    A DLL that nothing loads counts as a plugin, unless another copy of it is loaded: then it is a mere copy, and what
+    it imports from beside itself is not used through it.
+    """
+    loaded = {*subject.resolution.reached, *(outcome.event.path for outcome in subject.resolution.outcomes)}
+    names = {dll_key(base(path)) for path in loaded}
+    copies = {
+        path for path in subject.images if path.lower().endswith(".dll") and dll_key(base(path)) in names
+    } - loaded
+    used = set(loaded)
+    pending = [path for path in subject.images if path not in copies]
+    for path in pending:  # grows while it is walked
+        found = {edge.provider.path for edge in subject.edges_from.get(path, ()) if isinstance(edge.provider, InView)}
+        image = subject.images.get(path)
+        needs = (*image.imports, *image.delay_imports) if image is not None else ()
+        beside = (subject.view.find(folder(path), dll_key(need.dll)) for need in needs)
+        found.update(filter(None, beside))
+        pending += found.intersection(copies).difference(used)
+        used |= found
+    return frozenset(used)
+
+
+class _Places:
+    """What is known about the places of DLLs in one view."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject, self.view = subject, subject.view
+        self.used = used_files(subject)
+        own = [file.path for file in self.view.files if file.layer is not Layer.ENVIRONMENT]
+        self.folders = {folder(path) for path in own} - {SITE_PACKAGES, ""}
+        self.wanted = {dll_key(edge.name) for edge in subject.resolution.edges}
+        self.names = {dll_key(base(path)) for path in own if path.lower().endswith(".dll")}
+        self.root_modules = any(folder(path) == SITE_PACKAGES and path.lower().endswith(".pyd") for path in own)
+        # What torch's code loads is modelled; that of other packages may load a file whose name it knows.
+        self.code = names_in_code(self.view) if subject.torch is None else None
+
+    def judge(self, path: str) -> Misplaced | None:
+        """Return what is wrong with the place of a DLL, if anything is."""
+        if self.view.layer(path) is Layer.ENVIRONMENT:
+            return self._unowned(path) if path in self.subject.unowned else None
+        if folder(path) == "":
+            return self._beside_python(path)
+        if path in self.used or (self.code is not None and self.code.mentions(base(path))):
+            return None
+        return self._copy(path) or self._at_root(path)
+
+    def _winner(self, path: str) -> str:
+        """The copy of the same name that is loaded."""
+        return next((other for other in self.view.named(base(path)) if other != path and other in self.used), "")
+
+    def _copy(self, path: str) -> Misplaced | None:
+        winner = self._winner(path)
+        if winner and self.view.layer(winner) is Layer.ENVIRONMENT:
+            return None  # the package's own is in its place; the other one is not
+        if not winner or folder(path).lower() == "scripts":  # where a venv has its python.exe
+            return None
+        same = self.subject.images.get(path) == self.view.image(winner)
+        return Misplaced(
+            path,
+            "WF312",
+            f"{base(path)} is here and in {self._place(winner)}: {self.subject.origin(winner)} wins, and nothing "
+            f"loads this one{'' if same else ', which is a different file'}",
+            severity=None if same else Severity.WARNING,
+        )
+
+    def _at_root(self, path: str) -> Misplaced | None:
+        if folder(path) != SITE_PACKAGES or self.root_modules:
+            return None
+        return Misplaced(
+            path, "WF610", f"{base(path)} lies at the root, in site-packages itself; nothing loads it there"
+        )
+
+    def _beside_python(self, path: str) -> Misplaced | None:
+        """A DLL in python.exe's folder: it is found before the folders that packages add, and after their own."""
+        if classify(base(path), self.subject.machine).kind in _OF_PYTHON:
+            return None
+        others = [self._place(other) for other in self.view.named(base(path)) if other != path]
+        beside = f"; there is another in {others[0]}" if others else ""
+        winner = self._winner(path)
+        if path in self.used:
+            message = f"{base(path)} lies beside python.exe and is what this package loads{beside}"
+        elif winner:
+            message = f"{base(path)} lies beside python.exe; {self.subject.origin(winner)} wins here"
+        else:
+            message = f"{base(path)} lies beside python.exe, where every package finds it before its own DLL folders"
+        shadows = path in self.used and bool(others)
+        return Misplaced(path, "WF313" if shadows else "WF611", message, needed=path in self.used and not others)
+
+    def _unowned(self, path: str) -> Misplaced | None:
+        """A file of an environment that no distribution owns, as far as it concerns this one."""
+        concerns = dll_key(base(path)) in self.wanted | self.names
+        if folder(path) == "":
+            return self._beside_python(path) if concerns else None
+        if folder(path) == SITE_PACKAGES:
+            return self._at_root(path) if concerns and path not in self.used else None
+        if folder(path) not in self.folders:
+            return None
+        if path in self.used:
+            message = f"{base(path)} belongs to no distribution, and this package loads it: it was put there by hand"
+            return Misplaced(path, "WF612", f"{message}, and stays behind when the package is removed", needed=True)
+        winner = self._winner(path)
+        which = f"; {self.subject.origin(winner)} wins" if winner else ""
+        message = f"{base(path)} belongs to no distribution and nothing loads it here{which}"
+        return Misplaced(path, "WF612", message, severity=Severity.WARNING)
+
+    def _place(self, path: str) -> str:
+        inside = folder(path).removeprefix(SITE_PACKAGES).strip("/")
+        return inside or ("site-packages" if folder(path) else "the folder of python.exe")
