@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.rules.subjects import SITE, codes, dll, edge, loads, run, subject
 from wheelfix.model import LoadEvent, LoadOutcome
-from wheelfix.rules.failures import stands_for
+from wheelfix.rules.allowed import with_allowed
+from wheelfix.rules.failures import visible_failure
 
 PYD = SITE + "pkg/_core.pyd"
 FAILED = loads(PYD, 1114, ("_core.pyd", "odd.dll"))
@@ -27,6 +28,20 @@ def test_a_failure_that_the_code_catches_is_none() -> None:
 
 
 def test_a_failure_counts_as_long_as_an_error_about_it_is_reported() -> None:
-    found = run(subject({PYD: dll()}, events=[FAILED]))
-    assert stands_for(found)(FAILED)
-    assert not stands_for(())(FAILED)
+    thing = subject({PYD: dll()}, events=[FAILED])
+    assert visible_failure(thing, run(thing)) == FAILED
+    assert visible_failure(thing, ()) is None
+
+
+def test_a_load_with_two_faults_fails_because_of_the_one_that_is_reported() -> None:
+    middle = SITE + "pkg/middle.dll"
+    thing = subject(
+        {PYD: dll("one.dll", "middle.dll"), middle: dll("two.dll")},
+        [edge(PYD, "one.dll"), edge(PYD, "middle.dll", middle), edge(middle, "two.dll")],
+        events=[loads(PYD, 126, ("_core.pyd", "one.dll"))],
+    )
+    rest = with_allowed(run(thing), ("one.dll",))
+    failure = visible_failure(thing, rest)
+    assert failure is not None
+    assert (failure.code, failure.chain) == (126, ("_core.pyd", "middle.dll", "two.dll"))
+    assert visible_failure(thing, with_allowed(rest, ("*",))) is None

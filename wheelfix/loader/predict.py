@@ -11,8 +11,6 @@ from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Missing, Prediction, dll_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from wheelfix.loader.view import FileView
     from wheelfix.model import LoadOutcome, Resolution
 
@@ -20,15 +18,9 @@ UNKNOWN_FOLDER = "…"
 """Stands for the site-packages folder that only the user's machine knows."""
 
 
-def predict(
-    view: FileView, resolution: Resolution, counts: Callable[[LoadOutcome], bool] = lambda outcome: True
-) -> Prediction | None:
-    """The error that the first failing load raises; None when every load succeeds.
-
-    ``counts`` tells of a failure whether it does: not that of one backend of several, or of a DLL that may be missing.
-    """
-    failures = (outcome for outcome in resolution.outcomes if outcome.code and not outcome.event.guarded)
-    outcome = next(filter(counts, failures), None)
+def predict(view: FileView, resolution: Resolution, outcome: LoadOutcome | None = None) -> Prediction | None:
+    """The error that a failing load raises, by default the first that no code catches; None if there is none."""
+    outcome = outcome or resolution.first_failure
     if outcome is None:
         return None
     return Prediction(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.model import Finding, LoadOutcome, Repairable, Severity, dll_key
+from wheelfix.loader.search import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND
+from wheelfix.model import EdgeKind, Finding, InView, LoadOutcome, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule, run
 from wheelfix.rules.wording import arrow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 _EXPLAINING = ("WF201", "WF202", "WF203", "WF204", "WF205", "WF301", "WF305", "WF307", "WF310", "WF311")
 """Findings about what makes a load fail."""
@@ -42,23 +43,74 @@ def load_fails(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def explained_names(findings: Iterable[Finding], severity: Severity | None = None) -> frozenset[str]:
+def explained_names(findings: Iterable[Finding]) -> frozenset[str]:
     """The folded names of the files that findings about failed loads are about."""
-    return frozenset(
-        dll_key(re.split(r"[\\/]", item.subject)[-1])
-        for item in findings
-        if item.code in (*_EXPLAINING, "WF309") and (severity is None or item.severity is severity)
-    )
+    return frozenset(dll_key(_name(item)) for item in findings)
 
 
-def stands_for(findings: Iterable[Finding]) -> Callable[[LoadOutcome], bool]:
-    """Whether an error among the findings stands for a failed load.
+def visible_failure(subject: Subject, findings: Iterable[Finding]) -> LoadOutcome | None:
+    """The first failed load that an error among the findings stands for; None if there is no such error.
 
-    A failure whose finding is only a warning, is filtered out or was allowed is not predicted: prediction, findings and
-    verdict say the same.
+    A load may have several faults. Where the finding about the first is only a warning, is filtered out or was allowed,
+    the load fails because of the next one: prediction, findings and verdict say the same.
     """
-    names = explained_names(findings, Severity.ERROR)
-    return lambda outcome: bool(_causes(outcome) & names)
+    errors = [item for item in findings if item.severity is Severity.ERROR and item.code in (*_EXPLAINING, "WF309")]
+    names = explained_names(errors)
+    for outcome in subject.failures if errors else ():
+        if outcome.event.guarded:
+            continue
+        if _causes(outcome) & names:
+            return outcome
+        other = _other_cause(subject, outcome, errors)
+        if other is not None:
+            return other
+    return None
+
+
+def _other_cause(subject: Subject, outcome: LoadOutcome, errors: list[Finding]) -> LoadOutcome | None:
+    """The same load with another of its faults as the cause: missing files before missing symbols."""
+    through = _ways(subject, outcome.event.path)
+    found = []
+    for item in errors:
+        for origin in _importers(item):
+            if origin in through:
+                chain = through[origin] if item.code == "WF311" else (*through[origin], _name(item))
+                found.append(LoadOutcome(outcome.event, _code(item), chain, item.message))
+    return min(found, key=lambda other: other.code in (127, 182), default=None)
+
+
+def _ways(subject: Subject, start: str) -> dict[str, tuple[str, ...]]:
+    """For everything that a load maps, by the name that people know it by: the way there, as base names."""
+    ways: dict[str, tuple[str, ...]] = {start: (base(start),)}
+    pending = [start]
+    for importer in pending:  # grows while it is walked
+        for edge in subject.edges_from.get(importer, ()):
+            target = edge.provider.path if isinstance(edge.provider, InView) else ""
+            if target and target not in ways and edge.kind in (EdgeKind.IMPORT, EdgeKind.FORWARDER):
+                ways[target] = (*ways[importer], base(target))
+                pending.append(target)
+    return {subject.origin(path): way for path, way in ways.items()}
+
+
+def _importers(item: Finding) -> list[str]:
+    """The files whose load fails because of what a finding says."""
+    if item.code in ("WF205", "WF311"):
+        return [item.subject]
+    importer, needed_by = item.evidence.get("importer"), item.evidence.get("needed_by")
+    return [str(importer)] if importer else [str(one) for one in needed_by] if isinstance(needed_by, list) else []
+
+
+def _code(item: Finding) -> int:
+    if item.code in ("WF310", "WF311"):
+        symbols = item.evidence.get("symbols")
+        return (
+            INVALID_ORDINAL if isinstance(symbols, list) and symbols and isinstance(symbols[0], int) else PROC_NOT_FOUND
+        )
+    return BAD_EXE_FORMAT if item.code < "WF205" else MOD_NOT_FOUND
+
+
+def _name(item: Finding) -> str:
+    return re.split(r"[\\/]", item.subject)[-1]
 
 
 def _causes(outcome: LoadOutcome) -> frozenset[str]:

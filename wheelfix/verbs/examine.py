@@ -14,7 +14,7 @@ from wheelfix.model import Image, Machine, ScanReport
 from wheelfix.rules.allowed import with_allowed
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cudastory import cuda_story
-from wheelfix.rules.failures import stands_for
+from wheelfix.rules.failures import visible_failure
 from wheelfix.rules.registry import run
 from wheelfix.values import replace
 from wheelfix.verbs.details import Details, archs_of_all, scanned_images
@@ -73,6 +73,7 @@ def examine_view(
     )
     images = tuple(scanned_images(subject, options))
     findings = with_allowed(run(subject, options.select, options.ignore), options.allow_missing)
+    failure = visible_failure(subject, findings)
     report = ScanReport(
         path=identity.path,
         name=identity.name,
@@ -82,7 +83,7 @@ def examine_view(
         images=images,
         resolution=resolution,
         missing=list_missing(subject, index),
-        first_failure=predict(view, resolution, stands_for(findings)),
+        first_failure=predict(view, resolution, failure) if failure is not None else None,
         findings=findings,
         archs=archs_of_all(images) if options.archs or options.gpu is not None else None,
         cuda=cuda_story(subject),

@@ -1,0 +1,150 @@
+"""The invariants, each a function that takes a generated package and asserts."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import zipfile
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import WheelfixError
+from wheelfix.model import Severity, Verdict
+from wheelfix.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.report.formats import MACHINE_KINDS, render
+from wheelfix.report.look import Look
+from wheelfix.report.text import render_scan
+from wheelfix.values import replace
+from wheelfix.verbs.outcome import Outcome
+from wheelfix.verbs.repair import repair_wheel
+from wheelfix.verbs.scan import ScanFailure, scan, scan_all
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.invariants.generate import Made
+    from wheelfix.model import ScanReport
+
+LOAD_TIME = {"WF201", "WF202", "WF203", "WF204", "WF205", "WF301", "WF305", "WF307", "WF309", "WF310", "WF311"}
+"""Findings about what makes a load fail."""
+PLAIN = ScanOptions(jobs=1, roots=RootOptions(discover=False))
+FILTERS = (
+    {"ignore": ("WF301",)},
+    {"ignore": ("WF3",)},
+    {"select": ("WF305", "WF310")},
+    {"select": ("WF1",)},
+    {"allow_missing": ("foo*", "bar.dll")},
+    {"allow_missing": ("*",)},
+)
+
+
+def agrees_with_itself(report: ScanReport) -> None:
+    """A predicted failure means broken; an error about loads means a predicted failure."""
+    errors = [finding for finding in report.findings if finding.severity is Severity.ERROR]
+    if report.first_failure is not None:
+        assert report.verdict is Verdict.BROKEN, report.first_failure
+        assert {finding.code for finding in errors} & LOAD_TIME, report.first_failure
+    elif any(_is_at_load(finding) for finding in errors):
+        raise AssertionError([finding for finding in errors if _is_at_load(finding)])
+
+
+def _is_at_load(finding: object) -> bool:
+    """Whether a finding says that a load fails; a companion that cannot be used fails later."""
+    return finding.code in LOAD_TIME and "error 126" in finding.message or finding.code in ("WF310", "WF309")
+
+
+def check_scan(made: Made, folder: Path) -> None:
+    """A wheel, with and without filters."""
+    wheel = made.wheel(folder)
+    report = scan(wheel, PLAIN)
+    agrees_with_itself(report)
+    for chosen in FILTERS:
+        agrees_with_itself(scan(wheel, replace(PLAIN, **chosen)))
+    assert scan(wheel, replace(PLAIN, allow_missing=("*",))).verdict is not Verdict.BROKEN or _more_than_missing(report)
+
+
+def _more_than_missing(report: ScanReport) -> bool:
+    missing = {"WF301", "WF302", "WF305", "WF307", "WF403"}
+    return any(finding.severity is Severity.ERROR and finding.code not in missing for finding in report.findings)
+
+
+def check_loudness(made: Made, folder: Path) -> None:
+    """What is printed, and how many threads work, changes nothing of what is found; nor does the folder's name."""
+    wheel = made.wheel(folder)
+    plain = scan(wheel, PLAIN)
+    verbose = replace(PLAIN, versions=True, archs=True, signers=True, jobs=3)
+    assert _found(scan(wheel, verbose)) == _found(plain)
+    moved = made.wheel(folder / "moved to, a folder")
+    assert _found(scan(moved, PLAIN)) == _found(plain)
+    results = [one for one in scan_all([moved, wheel], replace(PLAIN, jobs=2)) if not isinstance(one, ScanFailure)]
+    assert [_found(one) for one in results] == [_found(plain)] * 2
+
+
+def _found(report: ScanReport) -> tuple[object, ...]:
+    told = [(item.severity, item.code, item.subject, item.message) for item in report.findings]
+    return report.verdict, report.first_failure, told
+
+
+def check_forms(made: Made, folder: Path) -> None:
+    """An unpacked wheel, a package folder and an environment are judged like a wheel."""
+    wheel = made.wheel(folder)
+    unpacked = folder / "unpacked"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(unpacked)
+    verdict = scan(wheel, PLAIN).verdict
+    if not any(name.endswith(".data") for name in (path.name for path in unpacked.iterdir())):
+        agrees_with_itself(scan(unpacked, PLAIN))
+    agrees_with_itself(scan(unpacked / made.name, PLAIN))
+    bare = replace(made, dropped={}) if hasattr(made, "__slots__") else type(made)(made.files, made.name)
+    inside = scan(bare.environment(folder / "bare"), PLAIN)
+    agrees_with_itself(inside)
+    assert (inside.verdict is Verdict.BROKEN) == (verdict is Verdict.BROKEN)
+    agrees_with_itself(scan(made.environment(folder / "crowded"), PLAIN))
+
+
+def check_repair(made: Made, folder: Path, seed: int) -> None:
+    """What is proposed can be done; what is written is accepted, with the same options; a second repair has no work."""
+    rng = random.Random(seed)
+    wheel, root = made.wheel(folder), made.root(folder / "root")
+    options = RepairOptions(
+        wheel_dir=folder / "out",
+        layout=rng.choice(("beside", "beside", "auto")) if made.name == "torch" else "beside",
+        exclude=rng.choice(((), (), ("cudnn*",), ("foo.dll",))),
+        allow_missing=rng.choice(((), (), ("cudnn*",), ("*",))),
+        companions=rng.choice(("required", "required", "none", "all")),
+        scan=replace(PLAIN, roots=RootOptions(roots=(root,) if made.roots else (), discover=False)),
+    )
+    planned = repair_wheel(wheel, options, dry_run=True)
+    try:
+        done = repair_wheel(wheel, options)
+    except WheelfixError as error:
+        assert error.exit_code == 1, error
+        assert planned.faults, error
+        assert not (folder / "out" / wheel.name).exists()
+        return
+    assert not planned.faults
+    assert [item.target for item in planned.plan.additions] == [item.target for item in done.plan.additions]
+    allowed = (*options.allow_missing, *(item.name for item in done.plan.remaining if item.allowed))
+    after = scan(done.output, replace(PLAIN, allow_missing=allowed, verify=True))
+    agrees_with_itself(after)
+    assert after.verdict is not Verdict.BROKEN, [item for item in after.findings if item.severity is Severity.ERROR]
+    again = repair_wheel(done.output, replace(options, wheel_dir=folder / "again"))
+    assert again.outcome is Outcome.UNCHANGED, again.plan.additions
+
+
+def check_formats(made: Made, folder: Path) -> None:
+    """Every kind of report tells the same verdict."""
+    report = scan(made.wheel(folder), PLAIN)
+    verdict = report.verdict.value
+    texts = {kind: render(kind, [report]) for kind in MACHINE_KINDS}
+    assert json.loads(texts["json"])["wheels"][0]["verdict"] == verdict
+    assert f"wheelfix: {verdict}: " in texts["github"]
+    assert re.search(rf"^\| \S+ \| \S+ {verdict} \|", texts["markdown"], re.MULTILINE)
+    assert f'class="badge {verdict}"' in texts["html"]
+    levels = [result["level"] for run in json.loads(texts["sarif"])["runs"] for result in run["results"]]
+    assert ("error" in levels) == (verdict == "broken")
+    assert ("<failure" in texts["junit"]) == (verdict == "broken")
+    for options in ({}, {"verbose": True}, {"quiet": True}):
+        text = render_scan(report, Look(), **options)
+        assert verdict.upper() in text.splitlines()[0]
+        assert options == {"quiet": True} or f"Verdict: {verdict} (" in text
