@@ -5,12 +5,15 @@ from __future__ import annotations
 import bz2
 import functools
 import io
+import itertools
 import json
 import tarfile
 from pathlib import Path
 
 from fuzz import wheels
+from fuzz.backtrack import attacks
 from fuzz.commands import planned
+from fuzz.patterns import sites
 from fuzz.signatures import signature_seeds
 from tests.archive.byhand import Entry, build_zip, wheel_entries
 from tests.archive.hostile import CASES
@@ -53,7 +56,17 @@ def seeds(target: str) -> list[bytes]:
         "scan": lambda: wheels.seeds(*dict.fromkeys(_archives())),
         "repair": lambda: wheels.seeds(*dict.fromkeys(_archives())),
         "diagnose": _texts,
+        "patterns": _attacks,
     }[target]()
+
+
+def _attacks() -> list[bytes]:
+    """A few inputs for every pattern, made from its own parts."""
+    found = []
+    for number, site in enumerate(sites()):
+        for lead, pump, end in itertools.islice(attacks(site), 0, 200, 67):
+            found.append(number.to_bytes(2, "big") + f"{lead}\0{pump}\0{end}".encode())
+    return found
 
 
 def _archives() -> list[bytes]:

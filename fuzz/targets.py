@@ -12,8 +12,10 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fuzz.backtrack import slow_attack
 from fuzz.commands import LIMITS, diagnose, lock, repair, scan
 from fuzz.oracles import Disagreement, ask_csv, ask_lief_and_pefile, ask_zipfile
+from fuzz.patterns import sites
 from fuzz.signatures import signatures
 from fuzz.wheels import scratch
 from wheelfix.archive.conformance import check_archive
@@ -118,6 +120,18 @@ def conda(data: bytes) -> None:
             raise AssertionError("something else than the DLLs was unpacked")
 
 
+def patterns(data: bytes) -> None:
+    """The package's patterns, on a text that repeats part of the input: none takes longer than in proportion to it.
+
+    The first two bytes choose the pattern; then come a beginning, what is repeated and an end, with zeros between.
+    """
+    site = sites()[int.from_bytes(data[:2], "big") % len(sites())]
+    lead, _, rest = data[2:].decode("utf-8", "replace").partition("\0")
+    pump, _, end = rest.partition("\0")
+    if fault := slow_attack(site, [(lead, pump or "x", end)]):
+        raise AssertionError(fault)
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "archive": archive,
     "record": record,
@@ -130,4 +144,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "scan": scan,
     "repair": repair,
     "diagnose": diagnose,
+    "patterns": patterns,
 }

@@ -36,6 +36,7 @@ PROJECT_FILE = "pyproject.toml"
 WHEELS = "wheels"
 MAX_SIZE = 1 << 20
 """Bytes of a configuration file."""
+_FAULTS_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +110,10 @@ def find_file(start: Path) -> Path | None:
 def _speaks_of_us(project: Path) -> bool:
     """Whether the file has a table of ours; looked up in the text, so that somebody's broken TOML is not our affair."""
     try:
-        return re.search(r"^\s*\[+\s*tool\s*\.\s*\"?wheelfix\b", project.read_text("utf-8"), re.MULTILINE) is not None
+        text = project.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return False
+    return "wheelfix" in text and any(_header(line)[:2] == ("tool", "wheelfix") for line in text.splitlines())
 
 
 # --------------------------------------------------------------------------------------------------------- reading
@@ -137,9 +139,18 @@ def read_configuration(path: Path, options: Mapping[str, Option], commands: Sequ
     reader = _Reader(path, _Lines(text, () if own else ("tool", "wheelfix")), options, tuple(commands))
     reader.read(table)
     if reader.faults:
-        first, *others = reader.faults
-        raise UsageError(first[0], because=[message for message, _ in others], hint=first[1])
+        raise _error(path, reader.faults)
     return Configuration(path, tuple(reader.settings))
+
+
+def _error(path: Path, faults: Sequence[tuple[str, str]]) -> UsageError:
+    """One error for all faults of a file; each is on a line of its own, none is the reason of another."""
+    if len(faults) == 1:
+        return UsageError(faults[0][0], hint=faults[0][1])
+    lines = [f"{message}; {hint}" if hint else message for message, hint in faults[:_FAULTS_SHOWN]]
+    if len(faults) > _FAULTS_SHOWN:
+        lines.append(f"and {len(faults) - _FAULTS_SHOWN} more")
+    return UsageError(f"{path} has {len(faults)} errors", because=lines)
 
 
 @dataclass
@@ -223,6 +234,8 @@ class _Reader:
         return f"{self.path.name}:{line}" if line else self.path.name
 
     def _meant(self, key: str, command: str) -> str:
+        if len(self.faults) >= _FAULTS_SHOWN or len(key) > 100:
+            return ""
         import difflib  # costs a few milliseconds that only a slip should pay
 
         known = [name for name, option in self.options.items() if not command or command in option.commands]
@@ -295,31 +308,46 @@ def _check(option: Option, value: object) -> bool | int | str | tuple[str, ...] 
 # --------------------------------------------------------------------------------------------------- lines of keys
 
 
+_PART = re.compile(r"\s*(\"[^\"]*\"|'[^']*'|[\w-]+)\s*")
+
+
+def _header(line: str) -> tuple[str, ...]:
+    """Return the keys of a table's header, ``[tool.wheelfix]``; none for any other line."""
+    line = line.lstrip()
+    return _dotted(line.lstrip("["), "]") if line.startswith("[") else ()
+
+
+def _dotted(text: str, end: str) -> tuple[str, ...]:
+    """Return the parts of the dotted key that a text begins with; none unless ``end`` follows it.
+
+    Read part by part, and no character twice: the file may be of a stranger.
+    """
+    parts: list[str] = []
+    part = _PART.match(text)
+    while part:
+        parts.append(part[1].strip("\"'"))
+        if text.startswith(end, part.end()):
+            return tuple(parts)
+        part = _PART.match(text, part.end() + 1) if text.startswith(".", part.end()) else None
+    return ()
+
+
 class _Lines:
     """Where keys stand in a TOML text, which the TOML reader does not tell.
 
     Finds keys under table headers and dotted keys; a key inside an inline table is told by the line of the table.
     """
 
-    _HEADER = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]+\s*(#.*)?$")
-    _KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*=")
-
     def __init__(self, text: str, above: tuple[str, ...]) -> None:
         self._above = above
         self._numbers: dict[tuple[str, ...], int] = {}
         table: tuple[str, ...] = ()
         for number, line in enumerate(text.splitlines(), 1):
-            header = self._HEADER.match(line)
-            key = self._KEY.match(line)
-            if header:
-                table = self._split(header[1])
+            if header := _header(line):
+                table = header
                 self._numbers.setdefault(table, number)
-            elif key:
-                self._numbers.setdefault((*table, *self._split(key[1])), number)
-
-    @staticmethod
-    def _split(text: str) -> tuple[str, ...]:
-        return tuple(part.strip().strip("\"'") for part in re.findall(r"\"[^\"]*\"|'[^']*'|[^.\s]+", text))
+            elif key := _dotted(line, "="):
+                self._numbers.setdefault((*table, *key), number)
 
     def find(self, keys: tuple[str, ...]) -> int:
         """Return the line of a key, or of the nearest table around it; 0 when even that is not found."""

@@ -189,7 +189,7 @@ def steady(path: str) -> str:
     """
     path = fold(path.replace("\\", "/"))
     path = re.sub(r"(^|/)([a-z0-9_.]+)-[^/]+\.(dist-info|data)(/|$)", r"\1\2.\3\4", path)
-    path = re.sub(r"\.(cp|pp)\d+[a-z0-9_]*-[^/.]+\.pyd$", ".pyd", path)
+    path = re.sub(r"\.(cp|pp)\d[a-z0-9_]*-[^/.]+\.pyd$", ".pyd", path)
     return re.sub(r"-[0-9a-f]{32}(\.dll)$", r"\1", path)
 
 

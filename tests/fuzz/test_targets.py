@@ -15,8 +15,8 @@ from wheelfix.archive.record import ALGORITHMS
 from wheelfix.pe.forge import forge_dll
 
 corpus = functools.cache(seeds)
-SLOW = {"scan", "repair", "diagnose"}
-"""Whole commands; the others are readers."""
+SLOW = {"scan", "repair", "diagnose", "patterns"}
+"""Whole commands, and what is measured; the others are readers."""
 
 
 def few(count: int) -> settings:

@@ -40,7 +40,7 @@ _PORTION = 50_000
 """Lines, and characters of a line, up to which all can be had in memory at once."""
 _SIZE = re.compile(r"[0-9]{1,19}").fullmatch
 _UV_SIZE = re.compile(r"\+?[0-9]{1,40}").fullmatch
-_LINE = re.compile(r"(?:([^,\\\n]{1,1000}),sha256=([^,\n]{43}),([0-9]{1,19})|(.*))\n")
+_LINE = re.compile(r"(?:([^,\\\n]{1,1000}),sha256=([^,\n]{43}),([0-9]{1,19})|(.*))(?:\n|\Z)")
 """A line as nearly all are, or any other, in a RECORD without quotes."""
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
 _ODD_LINE_END = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")

@@ -18,7 +18,7 @@ _ARCH = re.compile(r"(?:sm|compute)?_?(?P<major>\d{1,2})\.?(?P<minor>\d)(?:[af]|
 _NOISE = re.compile(
     r"\b(?:nvidia|geforce|quadro|tesla|laptop gpu|mobile|max-q|design|graphics|generation|with)\b|\(tm\)|\(r\)"
 )
-_VARIANT = re.compile(r"-?\d+gb\b|-?(?:pcie|sxm\d*|hbm\d*|nvl)\b|\b(?:server|workstation|edition|super)\b")
+_VARIANT = re.compile(r"-?(?<!\d)\d{1,6}gb\b|-?(?:pcie|sxm\d*|hbm\d*|nvl)\b|\b(?:server|workstation|edition|super)\b")
 
 
 @dataclass(frozen=True, slots=True)

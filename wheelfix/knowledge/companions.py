@@ -246,4 +246,4 @@ def parents_of(name: str) -> tuple[str, ...]:
 
 def _readable(pattern: str) -> str:
     """Return a parent's pattern as a glob that a person can read."""
-    return re.sub(r"\(\?[P:][^()]*\)|\[[^]]*\]\+", "*", pattern).replace("\\", "")
+    return re.sub(r"\(\?[P:][^()]*\)|\[[^\[\]]*\]\+", "*", pattern).replace("\\", "")

@@ -75,7 +75,7 @@ KNOWN_TOO = {
     "ucrtbase.dll",
 }
 
-CONTRACT = re.compile(r"\b(?:api|ext)-[a-z0-9-]+-l\d+-\d+-\d+\b", re.IGNORECASE)
+CONTRACT = re.compile(r"(?<![a-z0-9-])(?:api|ext)-[a-z0-9-]{1,150}-l\d{1,4}-\d{1,4}-\d{1,4}\b", re.IGNORECASE)
 
 
 def main(argv: list[str]) -> int:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3)?(?:-[a-z0-9_]+)?\.pyd$", re.IGNORECASE)
 _PATTERN = re.compile(r"[*?\[]")
-_DEBUG = re.compile(r"_d(\.[^/]*)?\.pyd$", re.IGNORECASE)
 SOURCE_LIMIT = 1 << 20
 """Python files above this size are not parsed."""
 SEARCH_LIMIT = 16 << 20
@@ -115,7 +114,8 @@ def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:
 
 def extension_modules(view: FileView, profile: Profile) -> list[str]:
     """The ``.pyd`` files of the subject that the target's Python would import, sorted by path."""
-    modules = (path for path in view.image_paths if path.lower().endswith(".pyd") and not _DEBUG.search(path))
+    paths = ((path, base_name(path).lower()) for path in view.image_paths)
+    modules = (path for path, name in paths if name.endswith(".pyd") and "_d." not in name)
     return [path for path in modules if path.startswith(SITE_PACKAGES + "/") and _fits(path, profile)]
 
 

@@ -182,9 +182,9 @@ def _base_prefix(prefix: Path) -> Path | None:
         text = (prefix / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    match = re.search(r"^home\s*=\s*(.+?)\s*$", text, re.MULTILINE)
-    home = Path(match[1]) if match else None
-    return home if home and home.is_dir() else None
+    pairs = (line.partition("=") for line in text.splitlines())
+    home = next((value.strip() for key, equals, value in pairs if equals and key.rstrip() == "home"), "")
+    return Path(home) if home and Path(home).is_dir() else None
 
 
 def _prefix_files(prefix: Path, label: str) -> Iterator[ViewFile]:

@@ -10,9 +10,8 @@ from typing import TypeAlias
 
 from wheelfix.values import dataclass
 
-_INLINE = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[([^\]]+)\]\(([^)\s]+)\)|<(https?://[^>\s]+)>")
+_INLINE = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[([^\[\]]+)\]\(([^()\s]+)\)|<(https?://[^<>\s]+)>")
 _ITEM = re.compile(r"(\s*)([-*+]|\d+[.)])\s+(.*)")
-_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +101,8 @@ def _block(lines: list[str], position: int) -> tuple[Block, int]:
     line = lines[position]
     if line.lstrip().startswith("```"):
         return _code(lines, position)
-    heading = _HEADING.match(line)
-    if heading:
-        return Heading(len(heading[1]), parse_line(heading[2])), position + 1
+    if level := _heading_level(line):
+        return Heading(level, parse_line(line[level:].rstrip("#").strip())), position + 1
     if line.lstrip().startswith("|"):
         return _table(lines, position)
     if _ITEM.match(line):
@@ -124,7 +122,13 @@ def _words(lines: list[str], position: int) -> tuple[list[str], int]:
 
 
 def _begins_block(line: str) -> bool:
-    return bool(line.lstrip().startswith(("```", "|")) or _HEADING.match(line) or _ITEM.match(line))
+    return bool(line.lstrip().startswith(("```", "|")) or _heading_level(line) or _ITEM.match(line))
+
+
+def _heading_level(line: str) -> int:
+    """How many marks a heading begins with; 0 for any other line."""
+    level = len(line) - len(line.lstrip("#"))
+    return level if level <= 6 and line[level : level + 1].isspace() else 0
 
 
 def _code(lines: list[str], position: int) -> tuple[Code, int]:

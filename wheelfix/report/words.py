@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from typing import TYPE_CHECKING
 
 from wheelfix.model import (
@@ -73,9 +72,14 @@ def sentence(finding: Finding) -> str:
     base = posixpath.basename(subject)
     if not subject or subject in finding.message:
         return finding.message
-    if base and re.match(rf"{re.escape(base)}(?![\w.-])", finding.message):
+    if base and finding.message.startswith(base) and not _goes_on(finding.message[len(base) : len(base) + 1]):
         return subject + finding.message[len(base) :]
     return finding.message if base and base in finding.message else f"{subject}: {finding.message}"
+
+
+def _goes_on(char: str) -> bool:
+    """Whether a character after a name belongs to a longer name."""
+    return char.isalnum() or char in ("_", ".", "-")
 
 
 def label(report: ScanReport) -> str:

@@ -72,6 +72,14 @@ def _with_machines(folder: Path) -> list[Path]:
     return [*below, folder]
 
 
+NAMED_VERSIONS = (
+    r"x64-v(\d+(?:\.\d+)+)",
+    r"(?:x86_64|arm64)-(\d+(?:\.\d+)+)",
+    r"^v(\d+(?:\.\d+)*)$",
+    r"cudnn-v?(\d+(?:\.\d+)+)",
+)
+
+
 def _version(folder: Path) -> str:
     """Return the release, from the header (which has all three numbers), else from the folder's name."""
     include = tree.locate_folder(folder, "include")
@@ -82,15 +90,13 @@ def _version(folder: Path) -> str:
                 return version
     name = folder.name.lower()
     # ``cudnn-11.4-windows-x64-v8.2.4.15`` names CUDA first, so the places of the version are tried in this order.
-    for pattern in (
-        r"x64-v(\d+(?:\.\d+)+)",
-        r"(?:x86_64|arm64)-(\d+(?:\.\d+)+)",
-        r"^v(\d+(?:\.\d+)*)$",
-        r"cudnn-v?(\d+(?:\.\d+)+)",
-    ):
+    for pattern in NAMED_VERSIONS:
         if found := re.search(pattern, name):
             return found[1]
     return ""
+
+
+DEFINED = r"#define\s+CUDNN_{name}\s+(\d+)"
 
 
 def header_version(header: Path) -> str:
@@ -99,7 +105,7 @@ def header_version(header: Path) -> str:
         text = header.read_text("utf-8", errors="replace")
     except OSError:
         return ""
-    parts = [re.search(rf"#define\s+CUDNN_{name}\s+(\d+)", text) for name in ("MAJOR", "MINOR", "PATCHLEVEL")]
+    parts = [re.search(DEFINED.format(name=name), text) for name in ("MAJOR", "MINOR", "PATCHLEVEL")]
     return ".".join(part[1] for part in parts if part) if all(parts) else ""
 
 

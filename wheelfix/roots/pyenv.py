@@ -112,7 +112,7 @@ def owners(environment: Path) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     for site in site_folders(environment):
         base = tree.relative(site, environment)
-        for dist_info in tree.subfolders(site, r".+-.+\.dist-info"):
+        for dist_info in tree.subfolders(site, r"[^-]+-.+\.dist-info"):
             name, _, version = dist_info.name[: -len(".dist-info")].partition("-")
             for path in _recorded_dlls(dist_info):
                 found[fold(posixpath.normpath(posixpath.join(base, path)))] = (name.replace("_", "-"), version)

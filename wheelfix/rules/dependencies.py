@@ -126,9 +126,9 @@ def excuse_of(subject: Subject, need: Need) -> str:
 
 def _names_folder(sources: Iterable[str], paths: Iterable[str]) -> bool:
     """Whether code spells the name of the folder of one of these files."""
-    names = {re.escape(base(folder(path))) for path in paths}
-    pattern = re.compile(rf"""['"/\\](?:{"|".join(sorted(names))})['"/\\]""")
-    return any(pattern.search(source) for source in sources)
+    names = {base(folder(path)) for path in paths}
+    # Between the quotes and slashes of a source stand the parts of its paths; its first and last part are outside.
+    return any(not names.isdisjoint(re.split(r"""['"/\\]""", source)[1:-1]) for source in sources)
 
 
 def _is_qt_plugin(subject: Subject, path: str) -> bool:

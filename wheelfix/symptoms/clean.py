@@ -32,7 +32,7 @@ _PREFIXES = re.compile(
     )""",
     re.VERBOSE,
 )
-_BOX_END = re.compile(r"[ \t]*[\u2502\u2503\u2551][ \t]*$")
+_BOX = "\u2502\u2503\u2551"
 
 
 def strip_colours(text: str) -> str:
@@ -57,8 +57,9 @@ def clean_line(text: str) -> str:
         text = text[found.end() :]
         if text.startswith(" "):
             text = text[1:]
-    if "\u2502" in text or "\u2503" in text or "\u2551" in text:
-        text = _BOX_END.sub("", text)
+    ended = text.rstrip(" \t")
+    if ended and ended[-1] in _BOX:
+        text = ended[:-1].rstrip(" \t")
     if "&" in text and ("&quot;" in text or "&#" in text or "&gt;" in text):
         text = html.unescape(text)
     return text
@@ -68,7 +69,7 @@ def clean_line(text: str) -> str:
 
 _WIDTHS = frozenset({72, 76, 78, 79, 80, 90, 100, 110, 118, 119, 120, 130, 132, 140, 150, 160, 170, 180, 200})
 _LONGEST_PATH = 400
-_OPEN_PATH = re.compile(r"[\"'“„«]\s*(?:[A-Za-z]:|\\\\|%\w+%|\.)[\\/][^\"'”“»]*$")
+_OPEN_PATH = re.compile(r"[\"'“„«]\s*(?:[A-Za-z]:|\\\\|%\w+%|\.)[\\/][^\"'”“„«»]*$")
 # First words of folder names that contain a blank, where a word wrap may fall inside a path.
 _FIRST_WORDS = re.compile(
     r"[\\/](?:Program|NVIDIA|NVIDIA GPU|NVIDIA GPU Computing|Microsoft|Microsoft Visual|Windows)$"

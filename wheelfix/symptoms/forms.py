@@ -8,9 +8,13 @@ stretch that holds DLL names), ``module``, ``text`` (the system's sentence); ``d
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from wheelfix.symptoms.symptom import Confidence
 from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LOADER_CODES = (126, 127, 182, 193, 216, 225, 487, 577, 998, 1114, 1157, 1260, 1455, 1920, 4551, 14001)
 """Windows error codes that a failed load can end with; others, such as 2 or 5, speak of other troubles."""
@@ -46,8 +50,9 @@ class Form:
     confidence: Confidence = Confidence.SURE
     weak: bool = False
     """Dropped where a stronger form already covers the same place."""
-    before: re.Pattern[str] | None = None
-    """What to read from the text before the match; searched apart, so that no pattern has to try every start."""
+    before: Callable[[str], dict[str, str] | None] | None = None
+    """Reads more groups from the text before the match, backwards from its end, so that no pattern has to try every
+    start; None means that what has to stand there does not, and that the form does not match."""
     among: tuple[str, ...] = ()
     """Lower-case words, one of which has to be in the line as well, where the trigger alone says too little."""
 
@@ -58,15 +63,22 @@ class Form:
         return not self.among or any(word in lowered for word in self.among)
 
 
-_Q = r"""\\?["'“”„«»‘’`]"""
-_REST = r"(?:(?!\[WinError|Traceback \(|Error: )[^\r\n])"
+_MARKS = "\"'“”„«»‘’`"
+_Q = rf"\\?[{_MARKS}]"
+_REST = r"(?:(?!\[WinError|Traceback \(|Error: |Error loading)[^\r\n])"
+# What stands between quotes; an apostrophe may be one of its own, so each is a place where it could end.
+_QUOTED = r"[^\"'“”„«»‘’]{1,700}(?:['‘’][^\"'“”„«»‘’]{1,260}){0,4}?"
 _DLL = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,119}?\.(?:dll|pyd)(?![A-Za-z0-9_])"
+_TRIPLE = r"\d{1,9}[.,] ?\d{1,9}(?:[.,] ?\d{1,9})?"
+_PARTS = {"{Q}": _Q, "{REST}": _REST, "{DLL}": _DLL, "{TRIPLE}": _TRIPLE, "{MARKS}": _MARKS, "{QUOTED}": _QUOTED}
 _CODES = "|".join(map(str, LOADER_CODES))
 
 
 def _form(kind: str, triggers: str, pattern: str, code: int | None = None, **more: object) -> Form:
     words = tuple(word.strip() for word in triggers.split("|"))
-    compiled = re.compile(pattern.replace("{Q}", _Q).replace("{REST}", _REST).replace("{DLL}", _DLL), re.IGNORECASE)
+    for name, part in _PARTS.items():
+        pattern = pattern.replace(name, part)
+    compiled = re.compile(pattern, re.IGNORECASE)
     return Form(kind, words, compiled, code, **more)  # type: ignore[arg-type]  # fields of Form, given by keyword
 
 
@@ -76,13 +88,30 @@ def _statuses(statuses: tuple[int, ...]) -> str:
     return rf"(?<![\w.])(?P<status>{'|'.join(map(re.escape, numbers))})(?![\w])"
 
 
+_CARD_BACKWARDS = re.compile(r"\s([\w -]{1,60})")
+_SENTENCE_BACKWARDS = re.compile(r"[^\r\n(]+")
+
+
+def _card_before(text: str) -> dict[str, str]:
+    """Return the name of the card that a text ends with."""
+    found = _CARD_BACKWARDS.match(text[::-1])
+    card = found[1][::-1].lstrip(" -") if found else ""
+    return {"d_card": card} if len(card) > 1 else {}
+
+
+def _sentence_before(text: str) -> dict[str, str]:
+    """Return the sentence that a text ends with."""
+    found = _SENTENCE_BACKWARDS.match(text[::-1])
+    return {"text": found[0][::-1]} if found else {}
+
+
 FORMS: tuple[Form, ...] = (
     # torch/__init__.py; also the wording of builds that print the code in other brackets
     _form(
         "torch-load",
         "error loading|winerror",
         r"\[WinError\s*(?P<code>\d{1,5})\](?P<text>{REST}{0,400}?)Error loading"
-        r"\s*\\?[\"“„«'](?P<path>[^\"“”»]{3,700}?)\\?[\"”“»'](?=\s|$|[.),\\])",
+        r"\s*\\?[\"“„«'](?P<path>{QUOTED})\\?[\"”“»'](?=\s|$|[.),\\])",
     ),
     # onnxruntime, both generations
     _form(
@@ -90,61 +119,61 @@ FORMS: tuple[Form, ...] = (
         "error loading",
         r"Error loading\s*\\?[\"“](?P<path>[^\"“”]{3,700}?)\\?[\"”]"
         r"\s*which depends on\s*\\?[\"“](?P<dlls>[^\"”]{3,200}?)\\?[\"”]\s*which is missing"
-        r"(?:{REST}{0,40}?\(Error (?P<code>\d+)(?P<text>[^)\r\n]{0,300}))?",
+        r"(?:{REST}{0,40}?\(Error (?P<code>\d{1,10})(?P<text>[^)\r\n]{0,300}))?",
         126,
     ),
     _form(
         "onnxruntime-load",
         "error loading",
         r"Error loading\s*\\?[\"“](?P<path>[^\"“”]{3,700}?)\\?[\"”]{REST}{0,400}?"
-        r"\(Error (?P<code>\d+)(?P<text>[^)\r\n]{0,300})",
+        r"\(Error (?P<code>\d{1,10})(?P<text>[^)\r\n]{0,300})",
         confidence=Confidence.LIKELY,
         weak=True,
     ),
     _form(
         "onnxruntime-load",
         "loadlibrary failed",
-        r"LoadLibrary failed with error (?P<code>\d+)\s*(?:\\?\"(?P<text>[^\"]{0,300})\\?\")?"
-        r"\s*when trying to load\s*\\?[\"“](?P<path>[^\"”\r\n]{3,700}?)\\?(?:[\"”]|$)",
+        r"LoadLibrary failed with error (?P<code>\d{1,10})\s*(?:\\?\"(?P<text>[^\"]{0,300})\\?\"\s*)?"
+        r"when trying to load\s*\\?[\"“](?P<path>[^\"”\r\n]{3,700}?)\\?(?:[\"”]|$)",
     ),
     # CPython's dynload_win.c, with and without a module name, with and without a sentence
     _form(
         "dll-load-failed",
         "dll load failed|dll load while|importerror: dll",
-        r"DLL load fail(?:ed|ure)(?: with error code (?P<code>\d+))?(?: while importing (?P<module>[\w.]+))?"
+        r"DLL load fail(?:ed|ure)(?: with error code (?P<code>\d{1,10}))?(?: while importing (?P<module>[\w.]{1,300}))?"
         r"[ \t]*[:：]?[ \t]*(?P<text>[^\r\n]{0,300})",
     ),
     # ctypes turns 126 into this, always in English
     _form(
         "ctypes-not-found",
         "could not find module",
-        r"Could not find module\s*\\?(?P<q>[\"'“‘])(?P<path>.{1,700}?)\\?[\"'”’]"
+        r"Could not find module\s*\\?[\"'“‘](?P<path>{QUOTED})\\?[\"'”’]"
         r"\s*(?:\(or one of its dependencies\)|\. Try using)",
         126,
     ),
     _form(
         "named-file-missing",
         "cuda binary at",
-        r"CUDA binary at\s*(?:WindowsPath\()?{Q}?(?P<path>[^\"'\r\n)]{3,700}?\.dll)",
+        r"CUDA binary at\s*(?!\s)(?:WindowsPath\()?{Q}?(?P<path>[^\"'\r\n)]{3,300}?\.dll)",
         126,
     ),
     # torch/_ops.py on top of what ctypes said
     _form(
         "could-not-load-this",
         "could not load this library",
-        r"Could not load this library:\s*(?P<path>[^\r\n]{3,700}?\.(?:dll|pyd))",
+        r"Could not load this library:\s*(?!\s)(?P<path>(?:[A-Za-z]:)?[^:\r\n]{1,700}?\.(?:dll|pyd))",
     ),
     # cuDNN's own loader
     _form("could-not-locate", "could not locate", r"Could not locate (?P<dlls>{DLL})", 126),
     _form(
         "could-not-locate",
         "could not load library",
-        r"Could not load library\s*{Q}?(?P<dlls>[\w.+-]{1,120}?\.dll){Q}?[.,:]?\s*Error code:?\s*(?P<code>\d+)",
+        r"Could not load library\s*{Q}?(?P<dlls>[\w.+-]{1,120}?\.dll){Q}?[.,:]?\s*Error code:?\s*(?P<code>\d{1,10})",
     ),
     _form(
         "cudnn-sublibrary",
         "load symbol",
-        r"(?:Could not|Cannot) load symbol (?P<d_symbol>\w+)[.,]?(?:\s*Error code:?\s*(?P<code>\d+))?",
+        r"(?:Could not|Cannot) load symbol (?P<d_symbol>\w{1,300})[.,]?(?:\s*Error code:?\s*(?P<code>\d{1,10}))?",
         confidence=Confidence.LIKELY,
         weak=True,
     ),
@@ -156,13 +185,14 @@ FORMS: tuple[Form, ...] = (
     _form(
         "cudnn-version",
         "cudnn version incompatibility|loaded runtime cudnn library",
-        r"(?:compiled\s+(?:against|with):?)\s*\(?(?P<d_built>\d+[.,]\s*\d+[.,]?\s*\d*)\)?"
-        r"[^\r\n]{0,80}?found runtime version\s*\(?(?P<d_running>\d+[.,]\s*\d+[.,]?\s*\d*)",
+        r"compiled\s+(?:against|with):?\s*\(?(?P<d_built>{TRIPLE})(?!\d)\)?"
+        r"[^\r\n]{0,80}?found runtime version\s*\(?(?P<d_running>{TRIPLE})",
     ),
     _form(
         "cudnn-version",
         "loaded runtime cudnn library",
-        r"Loaded runtime CuDNN library:\s*(?P<d_running>[\d.]+)\s*but source was compiled with:\s*(?P<d_built>[\d.]+)",
+        r"Loaded runtime CuDNN library:\s*(?P<d_running>[\d.]{1,60})\s*"
+        r"but source was compiled with:\s*(?P<d_built>[\d.]{1,60})",
     ),
     # Intel MKL
     _form("mkl-cannot-load", "mkl fatal error|mkl error", r"MKL (?:FATAL )?ERROR\s*:(?P<dlls>[^\r\n]{0,300})", 126),
@@ -170,7 +200,7 @@ FORMS: tuple[Form, ...] = (
     _form(
         "nvrtc-builtins",
         "nvrtc-builtins",
-        r"(?:failed to open|make sure that|could not (?:open|find|load))\s*(?P<dlls>nvrtc-builtins[\w.-]*?\.dll)",
+        r"(?:failed to open|make sure that|could not (?:open|find|load))\s*(?P<dlls>nvrtc-builtins[\w.-]{0,60}?\.dll)",
         126,
     ),
     # Intel's and LLVM's OpenMP; a Japanese runtime prints the same number
@@ -183,13 +213,13 @@ FORMS: tuple[Form, ...] = (
     _form(
         "no-kernel-image",
         "with cuda capability",
-        r"with CUDA capability (?P<d_capability>sm_\d+[a-z]?) is not compatible",
-        before=re.compile(r"(?P<d_card>\w[\w -]{1,59})\s$"),
+        r"with CUDA capability (?P<d_capability>sm_\d{1,4}[a-z]?) is not compatible",
+        before=_card_before,
     ),
     _form(
         "no-kernel-image",
         "supports cuda capabilities",
-        r"supports CUDA capabilities (?P<d_supported>(?:(?:sm|compute)_\d+[a-z]?[\s.,]*)+)",
+        r"supports CUDA capabilities (?P<d_supported>(?:(?:sm|compute)_\d{1,4}[a-z]?[\s.,]*){1,60})",
     ),
     _form(
         "no-kernel-image",
@@ -204,29 +234,30 @@ FORMS: tuple[Form, ...] = (
     _form(
         "driver-too-old",
         "driver on your system is too old",
-        r"driver on your system is too old \(found version (?P<d_running>\d+)\)",
+        r"driver on your system is too old \(found version (?P<d_running>\d{1,10})\)",
     ),
     # Python's and NumPy's own ABI checks
     _form(
         "python-dll-conflict",
         "conflicts with this version of python",
-        r"Module use of (?P<dlls>python\w+\.dll) conflicts with this version of Python",
+        r"Module use of (?P<dlls>python\w{1,40}\.dll) conflicts with this version of Python",
     ),
     _form(
         "numpy-abi",
         "compiled using numpy",
-        r"compiled using NumPy (?P<d_built>[\w.]+) cannot be run in\s+NumPy (?P<d_running>\d+(?:\.\d+)*)",
+        r"compiled using NumPy (?P<d_built>[\w.]{1,60}) cannot be run in\s+NumPy "
+        r"(?P<d_running>\d{1,9}(?:\.\d{1,9}){0,5})",
     ),
     _form(
         "numpy-abi",
         "module compiled against",
-        r"module compiled against (?:API|ABI) version (?P<d_built>0x[0-9a-f]+)"
-        r" but this version of numpy is (?P<d_running>0x[0-9a-f]+)",
+        r"module compiled against (?:API|ABI) version (?P<d_built>0x[0-9a-f]{1,16})"
+        r" but this version of numpy is (?P<d_running>0x[0-9a-f]{1,16})",
     ),
     _form(
         "numpy-abi",
         "size changed, may indicate binary",
-        r"(?P<d_type>numpy\.\w+) size changed, may indicate binary incompatibility",
+        r"(?P<d_type>numpy\.\w{1,100}) size changed, may indicate binary incompatibility",
     ),
     _form(
         "numpy-abi",
@@ -258,24 +289,24 @@ FORMS: tuple[Form, ...] = (
     _form(
         "load-library",
         "cannot load library",
-        r"cannot load library\s*{Q}(?P<path>[^\"'\r\n]{1,700}?){Q}:\s*error 0x(?P<hresult>[0-9a-f]{1,8})",
+        r"cannot load library\s*{Q}(?P<path>[^{MARKS}\r\n]{1,700}?){Q}:\s*error 0x(?P<hresult>[0-9a-f]{1,8})",
     ),
     # .NET, Java, Julia, node
     _form(
         "load-library",
         "unable to load dll",
-        r"Unable to load DLL\s*{Q}(?P<path>[^\"'\r\n]{1,700}?){Q}"
+        r"Unable to load DLL\s*{Q}(?P<path>[^{MARKS}\r\n]{1,700}?){Q}"
         r"(?P<text>[^\r\n]{0,300}?)0x8007(?P<hresult>[0-9a-f]{4})",
     ),
     _form(
         "load-library",
         "unsatisfiedlinkerror",
-        r"UnsatisfiedLinkError:\s*(?P<path>[^\r\n]{1,700}?\.dll):\s*(?P<text>[^\r\n]{0,300})",
+        r"UnsatisfiedLinkError:\s*(?!\s)(?P<path>(?:[A-Za-z]:)?[^:\r\n]{1,700}?\.dll):\s*(?P<text>[^\r\n]{0,300})",
     ),
     _form(
         "load-library",
         "could not load library|error loading library",
-        r"(?:could not load|error loading) library\s*{Q}(?P<path>[^\"'\r\n]{3,700}?\.dll){Q}:?"
+        r"(?:could not load|error loading) library\s*{Q}(?P<path>[^{MARKS}\r\n]{3,700}?\.dll){Q}:?"
         r"\s*(?P<text>[^\r\n]{0,300})",
     ),
     # the words of dialog boxes are in phrases.toml; what they have in common is the status
@@ -291,7 +322,7 @@ FORMS: tuple[Form, ...] = (
     _form(
         "winerror",
         "winerror",
-        rf"\[?WinError\s*:?\s*(?P<code>{_CODES})\b\]?(?P<text>{{REST}}{{0,300}})",
+        rf"\[?WinError\s*(?::\s*)?(?P<code>{_CODES})\b\]?(?P<text>{{REST}}{{0,300}})",
         weak=True,
     ),
     _form(
@@ -299,7 +330,7 @@ FORMS: tuple[Form, ...] = (
         "os error",
         rf"\(os error (?P<code>{_CODES})\)",
         weak=True,
-        before=re.compile(r"(?P<text>[^\r\n(]+)$"),
+        before=_sentence_before,
     ),
     _form(
         "winerror",

@@ -6,7 +6,7 @@ Memory does not grow with the log: lines come in blocks, symptoms are merged as 
 from __future__ import annotations
 
 import re
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from wheelfix.values import replace
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FRAME = re.compile(r"File [\"“]([^\"”]{1,500})[\"”], line \d+|at ([A-Za-z]:\\[^\r\n]{1,300}?\.py):\d+")
+_FRAME = re.compile(r"File [\"“]([^\"“”]{1,500})[\"”], line \d|at ([A-Za-z]:\\[^:\r\n]{1,300}?\.py):\d")
 _FRAME_REACH = 40
 _OWN_FRAMES = frozenset({"ctypes", "importlib", "_distutils_hack", "pip", "pytest", "_pytest", "pluggy", "IPython"})
 _MEMORY = 4096
@@ -73,6 +73,7 @@ class _Notes:
         self._found: dict[tuple[object, ...], Symptom] = {}
         self._seen: OrderedDict[str, tuple[tuple[object, ...], ...]] = OrderedDict()
         self._frames: deque[tuple[int, str]] = deque(maxlen=24)
+        self._again: Counter[tuple[object, ...]] = Counter()
         self._work = 0
         self.full = ""
 
@@ -110,9 +111,7 @@ class _Notes:
         keys = self._seen.get(text)
         if keys is None:
             return False
-        for key in keys:
-            if key in self._found:
-                self._found[key] = replace(self._found[key], count=self._found[key].count + 1)
+        self._again.update(keys)
         return True
 
     def _add(self, symptom: Symptom, number: int) -> tuple[object, ...]:
@@ -154,7 +153,8 @@ class _Notes:
 
     def result(self) -> tuple[Symptom, ...]:
         """Return the symptoms in order of appearance, without those that only repeat another one."""
-        found = sorted(self._found.values(), key=lambda symptom: symptom.line)
+        counted = (replace(known, count=known.count + self._again[key]) for key, known in self._found.items())
+        found = sorted(counted, key=lambda symptom: symptom.line)
         return _gather(found)
 
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 WINDOW = 6
 """Lines that may belong to one broken line: a path of 260 characters on a console of 80 columns, and one to spare."""
 
-_DLL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,119}?\.(?:dll|pyd)(?![A-Za-z0-9_])", re.IGNORECASE)
+_NAME_RUN = re.compile(r"[A-Za-z0-9_.+-]+")
+_NAME_END = re.compile(r"\.(?:dll|pyd)(?![A-Za-z0-9_])", re.IGNORECASE)
+_LONGEST_NAME = 124
 _OPENMP = re.compile(r"\b(?:lib)?[gi]?omp\w*(?:\.\w+)*|\bvcomp\w+(?:\.dll)?", re.IGNORECASE)
 _NEW_THOUGHT = re.compile(
     r"\s*(?:Traceback \(|File \"|During handling of|The above exception|\S*(?:Error|Exception): )"
@@ -32,7 +34,7 @@ _SITE_PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]([A-Za-z_][\w.-]*)
 _EXCERPT = 400
 _NARROWEST = 72
 _HITS = 20
-_BEFORE = 120
+_BEFORE = 300
 _WORKFUL = 512
 
 
@@ -96,17 +98,17 @@ def recognise(lines: Sequence[str]) -> Reading:
 
 def _apply(form: Form, text: _Wrapped) -> tuple[list[Found], bool]:
     """Return the form's matches that begin in the first line, and whether that line sufficed."""
-    hits = [_found(form, match) for match in islice(form.pattern.finditer(text.first), _HITS)]
+    matches = islice(form.pattern.finditer(text.first), _HITS)
+    hits = [hit for match in matches if (hit := _found(form, match)) is not None]
     if hits and not any(_torn(hit, text.first) for hit in hits):
         return hits, True
     if text.following and form.pattern.search(text.following):
         return hits, False  # the next line is a message of its own, not the rest of this one
     for joined in text.readings():
         match = form.pattern.search(joined)
-        if match and match.start() < len(text.first):
-            hit = _found(form, match)
-            if not _torn(hit, joined):
-                return [hit], False
+        hit = _found(form, match) if match else None
+        if hit is not None and hit.start < len(text.first) and not _torn(hit, joined):
+            return [hit], False
     return hits, False
 
 
@@ -185,12 +187,16 @@ def _bare_sentence(text: _Wrapped) -> Iterator[Found]:
     yield Found(symptom, 0, len(text.first), weak=True)
 
 
-def _found(form: Form, match: re.Match[str]) -> Found:
-    """Turn a match into a symptom."""
+def _found(form: Form, match: re.Match[str]) -> Found | None:
+    """Turn a match into a symptom; None if the text before it is not what the form has there."""
     groups = {name: value for name, value in match.groupdict().items() if value is not None}
+    start = match.start()
     if form.before is not None:
-        ahead = form.before.search(match.string[max(match.start() - _BEFORE, 0) : match.start()])
-        groups.update(ahead.groupdict() if ahead else {})
+        ahead = form.before(match.string[max(start - _BEFORE, 0) : start])
+        if ahead is None:
+            return None
+        groups.update(ahead)
+        start = min((match.string.rfind(value, 0, start) for value in ahead.values()), default=start)
     code = _code(form, groups)
     text = groups.get("text", "")
     known = read_sentence(text) if text.strip() else None
@@ -210,11 +216,11 @@ def _found(form: Form, match: re.Match[str]) -> Found:
         module=groups.get("module", ""),
         package=package_of(path or ""),
         language=known.language if known else language_of(text),
-        excerpt=_shorten(match.string if len(match.string) <= _EXCERPT else match.string[match.start() :]),
+        excerpt=_shorten(match.string if len(match.string) <= _EXCERPT else match.string[start:]),
         confidence=confidence,
         details=details,
     )
-    return Found(symptom, match.start(), match.end(), form.weak)
+    return Found(symptom, start, match.end(), form.weak)
 
 
 def _code(form: Form, groups: dict[str, str]) -> int | None:
@@ -239,12 +245,19 @@ def _dlls(kind: str, text: str) -> tuple[str, ...]:
 def _names(text: str) -> tuple[str, ...]:
     """The DLL names in a text, each once, as first spelled."""
     seen: dict[str, str] = {}
-    for found in _DLL_NAME.finditer(text):
-        seen.setdefault(found.group().lower(), found.group())
+    for run in _NAME_RUN.finditer(text):
+        start = 0
+        for end in _NAME_END.finditer(run[0]):
+            name = run[0][start : end.end()].lstrip(".+-")
+            start = end.end()
+            if 4 < len(name) <= _LONGEST_NAME:
+                seen.setdefault(name.lower(), name)
     return tuple(seen.values())
 
 
-_QUOTED = re.compile(r"""\\?["'“‘](?P<path>(?:[A-Za-z]:|\\\\|\.)[\\/][^"”]{1,700}?)\\?["'”’](?=\s|$|[.),:])""")
+_QUOTED = re.compile(
+    r"""\\?["'“‘](?P<path>(?:[A-Za-z]:|\\\\|\.)[\\/][^"'“”‘’:]{1,700}(?:['‘’][^"'“”‘’:]{1,260}){0,4}?)\\?["'”’](?=\s|$|[.),:])"""
+)
 _BARE = re.compile(r"(?P<path>[A-Za-z]:[\\/][^\"'*?<>|:\r\n]{1,400}?\.(?:dll|pyd|exe|node))(?![\w.])", re.IGNORECASE)
 
 

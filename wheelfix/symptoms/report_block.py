@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from wheelfix.model import FileVersion
 
 _SHOWN = 40
+ASSIGNMENT = r"^{name}\s*(?::[^=\n]*)?=\s*(?:['\"]([^'\"\n]+)['\"]|(True|False))"
+TOOLS = {
+    "python": (("python", "--version"), r"Python ([\w.+]+)"),
+    "cl": (("cl",), r"(?<!\d)(\d{1,6}\.\d{1,6}\.\d{1,6}(?:\.\d{1,6})?)"),
+    "nvcc": (("nvcc", "--version"), r"\bV(\d+\.\d+\.\d+)"),
+}
+"""How a tool is asked for its version, and where the answer has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +145,7 @@ def _torch(machine: Machine) -> list[tuple[str, str]]:
 
 def _value(text: str, name: str) -> str:
     """The value of an assignment in a version file; empty for None and for what is not there."""
-    found = re.search(rf"^{name}\s*(?::[^=\n]*)?=\s*(?:['\"]([^'\"\n]+)['\"]|(True|False))", text, re.MULTILINE)
+    found = re.search(ASSIGNMENT.format(name=name), text, re.MULTILINE)
     return (found[1] or found[2]) if found else ""
 
 
@@ -148,12 +155,7 @@ def _value(text: str, name: str) -> str:
 def _tools(machine: Machine) -> list[tuple[str, str]]:
     """Where python, cl and nvcc come from, and their versions."""
     rows = []
-    asked = {
-        "python": (("python", "--version"), r"Python ([\w.+]+)"),
-        "cl": (("cl",), r"(\d+\.\d+\.\d+(?:\.\d+)?)"),
-        "nvcc": (("nvcc", "--version"), r"\bV(\d+\.\d+\.\d+)"),
-    }
-    for name, (command, pattern) in asked.items():
+    for name, (command, pattern) in TOOLS.items():
         where = machine.which(name)
         if where is None:
             rows.append((name, "not on PATH"))

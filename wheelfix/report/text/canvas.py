@@ -50,7 +50,7 @@ def cells(text: str) -> int:
 def wrapped(text: str, room: int) -> list[tuple[int, int]]:
     """Return where each line of a text begins and ends, broken at blanks; a word longer than a line is cut."""
     starts, used = [0], 0
-    for word in re.finditer(r"\s*\S+\s*", text):
+    for word in re.finditer(r"(?:^\s*)?\S+\s*", text):
         length = cells(word[0].rstrip())
         if used + length <= room:
             used += cells(word[0])

@@ -1,0 +1,55 @@
+"""No pattern of the package takes longer than in proportion to what it reads, whatever that is."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+from fuzz.backtrack import attacks, slow_attack
+from fuzz.patterns import Site, _calls, sites
+
+
+def test_patterns_of_every_kind_are_found():
+    found = {(site.pattern, site.mode) for site in sites()}
+    assert (r"[-_.]+", "sub") in found  # passed to re where it stands
+    assert any(site.where == "wheelfix.archive.record._LINE" and site.mode == "findall" for site in sites())
+    assert ("uv\\.dll", "fullmatch") in found  # of a table
+    assert any(site.where == "form torch-load" for site in sites())
+    assert any("dynamischer" in str(site.pattern) or "nicht" in str(site.pattern) for site in sites())  # of a sentence
+    assert (r"v\d+(\.\d+)*", "fullmatch") in found  # passed on to another function
+    assert len(sites()) > 400
+
+
+def test_a_pattern_that_is_made_late_has_to_be_listed():
+    import ast
+
+    with pytest.raises(AssertionError, match="MADE_LATE"):
+        list(_calls("model.py", ast.parse("def f(name):\n    return re.search(name + 'x*', '')")))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "mode"),
+    [
+        (r"^\s*\[+\s*tool\s*\.\s*\"?wheelfix\b", "search"),
+        (r"[ \t]*[|][ \t]*$", "sub"),
+        (r".+-.+\.dist-info", "fullmatch"),
+        (r"nvrtc\S*64_\d+\S*\.dll", "fullmatch"),
+    ],
+)
+def test_the_measure_finds_what_it_is_for(pattern, mode):
+    site = Site(pattern, re.MULTILINE, mode, "here")
+    assert slow_attack(site, attacks(site), 1000)
+
+
+def test_patterns_are_linear_in_a_sample():
+    slow = [slow_attack(site, itertools.islice(attacks(site), 0, 400, 23), 1000) for site in sites()]
+    assert not list(filter(None, slow))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+def test_patterns_are_linear(part):
+    slow = [slow_attack(site, attacks(site)) for site in sites()[part::8]]
+    assert not list(filter(None, slow))
