@@ -34,6 +34,7 @@ MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
     ("knowledge/tables.py", "pattern"): (),  # Checker: the patterns of Rule, found as objects
     ("symptoms/forms.py", "_form"): (),  # Form: found as objects
     ("symptoms/phrases.py", "compile_phrase"): (),  # Form as well
+    ("loader/codenames.py", "_holds"): (r"(?<![\w.-])a\.dll(?![\w.-])",),
     ("roots/tree.py", "subfolders"): (),  # found where it is called
     ("roots/tree.py", "dll_names"): (),
     ("symptoms/mask.py", "mask_users"): (r"(?i)(?<=[\\/])ann\ lee(?=[\\/\s\"']|$)",),
