@@ -147,7 +147,9 @@ def _plain_rows(text: str, faults: list[RecordFault]) -> list[Row] | None:
     if not text.endswith("\n") or '"' in text or "\r" in text or "\0" in text or text.count("\n") > _PORTION:
         return None
     make, rows, odd = tuple.__new__, list[Row](), list[RecordFault]()
-    for line, (path, digest, size, other) in enumerate(_LINE.findall(text), start=1):
+    found = _LINE.findall(text)
+    found.pop()  # the empty rest after the last line end
+    for line, (path, digest, size, other) in enumerate(found, start=1):
         if path:
             rows.append(make(Row, (path, "sha256", digest, int(size))))
         elif len(other) > _PORTION or len(odd) > _MAX_FAULTS:
