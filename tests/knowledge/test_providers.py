@@ -75,7 +75,11 @@ def test_what_cannot_be_had_says_why(name: str, part: str) -> None:
 @pytest.mark.parametrize(
     ("name", "cuda", "expected"),
     [
-        ("curand64_10.dll", "12.1", ("nvidia-curand-cu12",)),
+        ("curand64_10.dll", "12.1", ("nvidia-curand-cu12==10.3.2.106",)),
+        ("curand64_10.dll", "11.7", ("nvidia-curand-cu11==10.2.10.91",)),
+        ("curand64_10.dll", "12", ("nvidia-curand-cu12",)),
+        ("cufft64_10.dll", "11.7", ()),  # PyPI has only that of 11.8, which is not taken for 11.7
+        ("cublas64_12.dll", None, ("nvidia-cublas-cu12",)),
         ("cudnn64_8.dll", "11.7", ("nvidia-cudnn-cu11==8.*",)),
         ("nvrtc-builtins64_117.dll", None, ("nvidia-cuda-nvrtc-cu11==11.7.*",)),
         ("mkl_core.1.dll", None, ("mkl==2021.*",)),

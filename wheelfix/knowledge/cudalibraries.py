@@ -42,6 +42,8 @@ class CudaLibraries:
     rules: Mapping[str, CudaLibraryRule]
     versions: Mapping[str, Mapping[str, LibraryVersion]]
     """Family to toolkit with update (``11.7.1``) to the version of the library."""
+    pypi: frozenset[tuple[str, str]] = frozenset()
+    """Families with toolkits whose version is on PyPI for Windows."""
 
 
 def parse_cuda_libraries(table: str, text: str) -> CudaLibraries:
@@ -61,7 +63,7 @@ def parse_cuda_libraries(table: str, text: str) -> CudaLibraries:
         )
         for row in rows
     }
-    toolkits = check.rows(tree, "toolkit", ["cuda", "libraries"])
+    toolkits = check.rows(tree, "toolkit", ["cuda", "libraries"], ["pypi"])
     check.unique("toolkit", (row["cuda"] for row in toolkits))
     versions: dict[str, dict[str, LibraryVersion]] = {}
     for row in toolkits:
@@ -71,8 +73,11 @@ def parse_cuda_libraries(table: str, text: str) -> CudaLibraries:
             if family not in rules:
                 check.faults.append(f"{row['cuda']}: no rule for {family!r}")
             versions.setdefault(family, {})[row["cuda"]] = _numbers(version)
+        unknown = [name for name in row.get("pypi", ()) if name not in row["libraries"]]
+        check.faults += [f"{row['cuda']}: no version of {name!r}" for name in unknown]
     check.finish()
-    return CudaLibraries(rules, versions)
+    pypi = frozenset((name, row["cuda"]) for row in toolkits for name in row.get("pypi", ()))
+    return CudaLibraries(rules, versions, pypi)
 
 
 def _numbers(text: str) -> LibraryVersion:
@@ -133,6 +138,20 @@ def toolkits_of(name: str, version: LibraryVersion) -> frozenset[str]:
         return frozenset({f"{version[0]}.{version[1]}"})
     known = cuda_libraries().versions.get(rule.id, {})
     return frozenset("{}.{}".format(*release(cuda)) for cuda, number in known.items() if number == version[:4])
+
+
+def version_on_pypi(name: str, cuda: str) -> str | None:
+    """Return the version of a library that PyPI has for a toolkit, of its newest update.
+
+    Empty when PyPI has none for that release; None when the table does not know the library in that release.
+    """
+    member = family_of(name)
+    known = cuda_libraries().versions.get(member.family.id, {}) if member else {}
+    updates = [update for update in known if release(update) == release(cuda)]
+    if member is None or not updates:
+        return None
+    found = [update for update in updates if (member.family.id, update) in cuda_libraries().pypi]
+    return ".".join(map(str, known[max(found, key=_numbers)])) if found else ""
 
 
 def toolkits_of_file(name: str, version: FileVersion | None) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_for, release
+from wheelfix.knowledge.cudalibraries import version_on_pypi
 from wheelfix.knowledge.distributions import Owner, owners_of
 from wheelfix.knowledge.families import demangle, families, family_of
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
@@ -91,7 +92,8 @@ def pip_packages(name: str, *, cuda: str | None = None) -> tuple[str, ...]:
         named = cuda_majors_for(name)
         own = [owner for owner in fitting if not named or owner.cuda in named]
         own.sort(key=lambda owner: -owner.cuda)
-    return tuple(dict.fromkeys(_requirement(owner, name, _exact(cuda)) for owner in own or fitting))
+    requirements = (_requirement(owner, name, _exact(cuda)) for owner in own or fitting)
+    return tuple(dict.fromkeys(requirement for requirement in requirements if requirement))
 
 
 def _exact(cuda: str | None) -> str | None:
@@ -100,10 +102,15 @@ def _exact(cuda: str | None) -> str | None:
 
 
 def _requirement(owner: Owner, name: str, cuda: str | None) -> str:
-    """Return the distribution with the versions that have the very file, as far as its name or the toolkit tells."""
+    """Return the distribution with the versions that have the very file, as far as its name or the toolkit tells.
+
+    Nothing when the toolkit's version of the library is not on PyPI: another release would not be taken.
+    """
     member = family_of(name)
     if member and (wanted := owner.versions.get(member.version)):
         return owner.distribution + wanted
+    if cuda and owner.cuda == release(cuda)[0] and (version := version_on_pypi(name, cuda)) is not None:
+        return f"{owner.distribution}=={version}" if version else ""
     toolkits = sorted(cuda_versions_for(name), key=release) if owner.tracks_cuda else []
     own = "{}.{}".format(*release(cuda)) if cuda and owner.tracks_cuda and owner.cuda == release(cuda)[0] else ""
     if own and (own in toolkits or not toolkits):
