@@ -24,6 +24,7 @@ from tests.oracle.wine import Wine, loader_program, windows_path
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import WheelfixError
+from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.places import view_of_wheel
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Image, dll_key
@@ -119,7 +120,7 @@ def repaired(broken: Broken, layout: str, target: Path) -> Path | str:
         wheel_dir=target,
         layout=layout,
         compression="store",
-        with_vcredist=any("msvcp140" in name for name in broken.removed),
+        with_vcredist=any(runtime_file(name.rpartition("/")[2]) for name in broken.removed),
         scan=ScanOptions(roots=roots, jobs=2),
     )
     try:
@@ -226,7 +227,9 @@ def play(
             prepare(wine, place, python)
         before, after = Installed.unpack(source, sound), Installed.unpack(made, new)
         fine, failed = 0, []
-        for module in _sample(before.modules, most, source.name):
+        # A package of DLLs alone: each of those that were left in it.
+        modules = before.modules or [f"{SITE_PACKAGES}/{name}" for name in dlls_of(source) if name not in removed]
+        for module in _sample(modules, most, source.name):
             code = after.load(wine, module)
             if code == 0:
                 fine += 1

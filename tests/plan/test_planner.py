@@ -119,3 +119,12 @@ def test_namesakes_go_to_those_who_need_them(tmp_path: Path) -> None:
     digests = {entry.target: entry.sha256 for entry in plan.additions}
     wanted = {"one/zip.dll": old, "two/zip.dll": new}
     assert digests == {name: hashlib.sha256(data).hexdigest() for name, data in wanted.items()}
+
+
+def test_a_dll_that_is_installed_beside_python_gets_its_own_beside_it(tmp_path: Path) -> None:
+    """The plan named a member with an empty folder in it, which nobody would write."""
+    needer = dll("runtime", "go", imports={"part.dll": ["x"]})
+    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg-1.0.data/data/runtime.dll": needer}
+    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    made = contents(repair(wheel, write(tmp_path / "root", {"part.dll": dll("part", "x")})))
+    assert "pkg-1.0.data/data/part.dll" in made

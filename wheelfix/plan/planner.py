@@ -226,7 +226,7 @@ class Planner:
         )
         because, serves = _because(self.view, lack), tuple(map(self.view.origin, lack.importers))
         for folder in folders:
-            path = f"{folder}/{base_name(origin)}"
+            path = _inside(folder, base_name(origin))
             self._add(replace(first, path=path, kind=str(lack.kind), because=because, serves=serves))
             if added is None:
                 self._add_own_family(origin, folder)
@@ -242,7 +242,7 @@ class Planner:
         for path in self._loaded_by(base_name(origin), siblings):
             wanted = self.view.find(folder, base_name(path)) is None and path not in self.chosen
             if wanted and not matches_any(base_name(path), self.options.exclude):
-                target, reason = f"{folder}/{base_name(path)}", f"lies beside {base_name(origin)}"
+                target, reason = _inside(folder, base_name(path)), f"lies beside {base_name(origin)}"
                 self._add(Chosen(target, None, path, "family", because, (base_name(origin),), reason))
 
     def _can_serve(self, lack: Lack, path: str) -> bool:
@@ -285,7 +285,7 @@ class Planner:
         serves = tuple(map(self.view.origin, lack.importers))
         rejected = tuple(Rejected(c.file.location, c.reason) for c in outcome.considered if c.verdict != "chosen")
         for folder in folders:
-            path = f"{folder}/{outcome.winner.name}"
+            path = _inside(folder, outcome.winner.name)
             self._add(
                 Chosen(path, outcome.winner, "", kind, because, serves, outcome.reason, rejected, outcome.warnings)
             )
@@ -327,7 +327,7 @@ class Planner:
         because = f"part of {member.family.title}, which comes whole from one folder"
         for part in self._parts(file):
             if self.view.find(folder, part.name) is None and not matches_any(part.name, self.options.exclude):
-                path = f"{folder}/{part.name}"
+                path = _inside(folder, part.name)
                 self._add(Chosen(path, part, "", "family", because, (file.name,), f"lies beside {file.name}"))
 
     def _parts(self, file: RootFile) -> list[RootFile]:
@@ -438,6 +438,11 @@ def _in_site_packages(folder: str) -> str:
     if not inside or any(part in ("", ".", "..") for part in inside.split("/")) or ":" in inside:
         raise UsageError(f"--dest {folder}", because="it is no folder inside the wheel", hint="for example torch/lib")
     return f"{SITE_PACKAGES}/{inside}"
+
+
+def _inside(folder: str, name: str) -> str:
+    """The path of a file in a folder of the view; the prefix itself is the empty string."""
+    return f"{folder}/{name}" if folder else name
 
 
 def _is_name(pattern: str, name: str) -> bool:

@@ -1,0 +1,122 @@
+"""Small packages made from a seed: modules in several folders, chains of DLLs, code that adds folders and names DLLs.
+
+``python -m tests.oracle.builtwheels 60`` repairs that many of them with each layout and loads every module alone.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.oracle.takenapart import LAYOUTS, Broken, Installed, Result, prepare, repaired
+from tests.support.wheels import build_wheel
+from wheelfix.model import Machine
+from wheelfix.pe.forge import forge_dll
+
+if TYPE_CHECKING:
+    from tests.oracle.wine import Wine
+
+PLATFORMS = {Machine.AMD64: "win_amd64", Machine.ARM64: "win_arm64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A package and the folders that hold what it needs."""
+
+    files: dict[str, bytes | str]
+    roots: dict[str, dict[str, bytes]]
+
+
+def build(seed: int, machine: Machine) -> Built:
+    """Return the package of a seed."""
+    chance = random.Random(seed)
+    count = chance.randint(2, 6)
+    needs = {number: chance.sample(range(number), min(number, chance.randint(0, 2))) for number in range(count)}
+    libraries = {
+        f"part{number}.dll": forge_dll(
+            f"part{number}.dll",
+            imports={f"part{other}.dll": [f"call{other}"] for other in others},
+            exports=[f"call{number}"],
+            machine=machine,
+        )
+        for number, others in needs.items()
+    }
+    files: dict[str, bytes | str] = {"pkg/__init__.py": _code(chance, count)}
+    folders = ["pkg", *chance.sample(["pkg/x", "pkg/y", "pkg/y/z"], chance.randint(0, 3))]
+    for folder in folders:
+        files.setdefault(f"{folder}/__init__.py", "")
+        for index in range(chance.randint(1, 2)):
+            wanted = chance.sample(range(count), chance.randint(1, min(2, count)))
+            imports: dict[str, list[str | int]] = {f"part{number}.dll": [f"call{number}"] for number in wanted}
+            name = f"{folder}/_m{index}.cp311-{PLATFORMS[machine]}.pyd"
+            files[name] = forge_dll("m.pyd", imports=imports, exports=["PyInit_m"], machine=machine)
+    if chance.random() < 0.2:
+        number = chance.randrange(count)
+        program = forge_dll("tool.exe", imports={f"part{number}.dll": [f"call{number}"]}, machine=machine)
+        files[f"{chance.choice(folders)}/tool.exe"] = program
+    roots: dict[str, dict[str, bytes]] = {"one": {}, "two": {}}
+    for name, data in libraries.items():
+        if chance.random() < 0.25:
+            files[f"{chance.choice([*folders, 'pkg/dlls'])}/{name}"] = data
+        else:
+            roots[chance.choice(["one", "two"])][name] = data
+    return Built(files, {name: held for name, held in roots.items() if held})
+
+
+def _code(chance: random.Random, count: int) -> str:
+    lines = ["import os"]
+    if chance.random() < 0.3:
+        lines.append("os.add_dll_directory(os.path.join(os.path.dirname(__file__), 'dlls'))")
+    if chance.random() < 0.2:
+        lines += ["import ctypes", f"NAMES = ['part{chance.randrange(count)}.dll']"]
+    return "\n".join([*lines, ""])
+
+
+def play(wine: Wine, seed: int, layout: str) -> Result:
+    """Repair the package of a seed, and load each of its modules in a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="built-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        built = build(seed, wine.machine)
+        tag = f"cp311-cp311-{PLATFORMS[wine.machine]}"
+        wheel = build_wheel(folder / "dist", "pkg", "1.0", tag, built.files)
+        roots = []
+        for root, files in built.roots.items():
+            (folder / "roots" / root).mkdir(parents=True)
+            roots.append(folder / "roots" / root)
+            for file, data in files.items():
+                (folder / "roots" / root / file).write_bytes(data)
+        made = repaired(Broken(wheel, tuple(roots), ()), layout, folder / "out")
+        if isinstance(made, str):
+            return Result(f"seed {seed}", layout, "built", refused=made.replace(str(folder), ""))
+        new = folder / "new"
+        prepare(wine, new, None)
+        after = Installed.unpack(made, new)
+        modules = sorted(f"Lib/site-packages/{path}" for path in built.files if path.endswith(".pyd"))
+        codes = {module: after.load(wine, module) for module in modules}
+        failed = tuple(f"{module}: {code}" for module, code in codes.items() if code)
+        return Result(f"seed {seed}", layout, "built", loaded=len(codes) - len(failed), failed=failed)
+
+
+def main() -> int:
+    """Play some packages with all layouts, and print a line for each repair."""
+    from tests.oracle.wine import native_wine
+
+    wine = native_wine()
+    words: Counter[str] = Counter()
+    for seed in range(int(sys.argv[1]) if len(sys.argv) > 1 else 60):
+        for layout in LAYOUTS:
+            result = play(wine, seed, layout)
+            words[result.word] += 1
+            told = result.refused or "; ".join(result.failed) or f"{result.loaded} modules"
+            print(f"{result.word:8}{layout:7}seed {seed:<5}{told[:600]}", flush=True)
+    print(dict(words), file=sys.stderr)
+    return 1 if words["FAILED"] else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
