@@ -20,10 +20,11 @@ from wheelfix.plan.layout import processed_by
 from wheelfix.plan.model import Drop, Refusal, Rejected
 from wheelfix.plan.needs import Lack, destinations, lacks, needers
 from wheelfix.plan.objections import objections
+from wheelfix.plan.releases import needs_by_group, wanted_release
 from wheelfix.roots.choose import choose
 from wheelfix.roots.family import family_files
 from wheelfix.roots.onerelease import choose_release
-from wheelfix.roots.outcome import Choice, Conflict, Need, OneRelease, Terms, Wanted
+from wheelfix.roots.outcome import Choice, Conflict, Need, OneRelease, Terms
 from wheelfix.roots.release import group_of
 from wheelfix.rules.allowed import matches_any
 from wheelfix.rules.policy import list_test_artifacts
@@ -294,30 +295,11 @@ class Planner:
 
     def _settle_releases(self, found: list[Lack]) -> None:
         """Choose the release of each toolkit once, when the first of its DLLs is needed."""
-        needs: dict[str, list[Need]] = {}
-        for lack in found:
-            group = group_of(lack.name)
-            excluded = matches_any(lack.name, self.options.exclude)
-            if group and group not in self.releases and not excluded and not self._may_be_found(lack):
-                wanted = (needers(self.view, lack, name) for name in lack.names)
-                machine, cuda = self.before.subject.machine, self.before.subject.cuda.text
-                pairs = zip(lack.names, wanted, strict=True)
-                needs.setdefault(group, []).extend(Need(name, machine, asking, cuda) for name, asking in pairs)
-        for group, wanting in needs.items():
-            wanted_release = self._wanted_release(group)
-            self.releases[group] = choose_release(group, wanting, self.index, wanted_release, self._terms(()))
-
-    def _wanted_release(self, group: str) -> Wanted:
-        """What the wheel was built with: its CUDA, or the release of the same libraries that it has already."""
-        subject = self.before.subject
-        if group == "cuda":
-            return subject.cuda
-        for path in subject.images:
-            version = subject.version(path) if group_of(base_name(path)) == group else None
-            if version is not None and any(version.file):
-                release = f"{version.file[0]}.{version.file[1]}"
-                return Wanted(frozenset({release}), f"{base_name(path)} in it is of {release}")
-        return Wanted()
+        asked = [x for x in found if not matches_any(x.name, self.options.exclude) and not self._may_be_found(x)]
+        for group, needs in needs_by_group(asked, self.view, self.before.subject).items():
+            if group not in self.releases:
+                wanted = wanted_release(group, self.before.subject)
+                self.releases[group] = choose_release(group, needs, self.index, wanted, self._terms(()))
 
     def _add_family(self, file: RootFile, folder: str) -> None:
         """The parts of its family that a DLL loads at run time come along, and from its own folder."""
