@@ -29,7 +29,7 @@ GROUPS = {"cuda": "CUDA", "mkl": "oneMKL", "tbb": "oneTBB"}
 """Groups of families that come from one release, with the name to show."""
 
 SEPARATE = frozenset({"nvtx"})
-"""Families of such a group that are installed by themselves and fit every release: NVTX has one ABI since CUDA 5."""
+"""Families of such a group that are installed by themselves and have one name in every release: NVTX up to 12.8."""
 
 _NEIGHBOURS = re.compile(r"nvrtc-builtins64_\d+\.dll|cupti64_[\d.]+\.dll|cudart64_\d+\.dll")
 """DLLs that tell the release of the folder they lie in."""
