@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of
@@ -45,7 +46,7 @@ def _sentence(way: str, items: Sequence[MissingDll], *, everything: bool) -> str
     names = [item.name for item in items]
     what = "them" if everything else ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     found = all(item.candidates for item in items)
-    place = "" if found else " --root PATH"
+    place = _named_roots(items) if found else " --root PATH"
     source = "where they were found, if they fit" if found else FOLDER
     if way == "include":
         asked = " ".join(f"--include {name}" for name in names)
@@ -55,3 +56,13 @@ def _sentence(way: str, items: Sequence[MissingDll], *, everything: bool) -> str
     if way == "never":
         return f"{', '.join(names)}: no wheel may carry them"
     return f"'wheelfix repair WHEEL{place}' vendors {what} from {source}"
+
+
+def _named_roots(items: Sequence[MissingDll]) -> str:
+    """The options with which the user named the roots in which DLLs were found; the repair has to hear them again."""
+    named: dict[str, None] = {}
+    for item in items:
+        option = re.search(r"--[a-z]+$", item.candidates[0].reason)
+        if option:
+            named[f' {option[0]} "{item.candidates[0].root}"'] = None
+    return "".join(named)

@@ -342,7 +342,7 @@ def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
         f"{'imports' if len(own[0].importers) == 1 else 'import'} what only the Visual C++ redistributable installs",
         hint=(
             f"tell users to install the {_redistributable(names[0], subject)}, or add the DLLs with "
-            "'wheelfix repair --with-vcredist'; check the bare machine with 'wheelfix scan --no-assume vcredist'"
+            "'wheelfix repair --with-vcredist'; check the bare machine with 'wheelfix scan WHEEL --no-assume vcredist'"
         ),
         evidence={
             "names": [*names],

@@ -36,7 +36,7 @@ def where_from(name: str, subject: Subject) -> str:
     if wheels := pip_packages(name, cuda=cuda):
         platform = _PLATFORMS.get(subject.machine, "win_amd64")
         download = f"pip download --no-deps --platform {platform} {_quoted(wheels[0])}"
-        steps.append(f"or '{download}' and 'wheelfix repair --root' with that wheel")
+        steps.append(f"or '{download}' and 'wheelfix repair --root FILE' with that wheel")
     return "; ".join(steps)
 
 

@@ -11,6 +11,7 @@ from wheelfix.loader.predict import explain
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import LoadEvent, LoadOutcome, Severity, canonical, dll_key
+from wheelfix.options import ScanOptions
 from wheelfix.rules.gpufit import in_order
 from wheelfix.rules.registry import run
 from wheelfix.rules.wording import listing
@@ -59,6 +60,8 @@ class Case:
     wheel: str = ""
     known: Mapping[str, str] = field(default_factory=dict)
     """What is known about the environment, see :func:`situation`."""
+    options: ScanOptions = field(default_factory=ScanOptions)
+    """What the user said about the target machine and about roots; a repair needs to hear it again."""
 
     @property
     def resolution(self) -> Resolution:

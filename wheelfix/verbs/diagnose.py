@@ -197,7 +197,7 @@ def _examine(question: Question, desk: _Desk, stack: ExitStack) -> None:
     for wheel in _wheel_files(question.wheels):
         archive = stack.enter_context(Archive.open(wheel, options.limits))
         exam = examine_wheel(archive, options, index)
-        desk.cases.append(Case(exam, "", str(wheel)))
+        desk.cases.append(Case(exam, "", str(wheel), options=options))
         identity = exam.identity
         desk.evidence.append(Evidence("wheel", str(wheel), f"{identity.name} {identity.version}"))
     if question.environment is not None:
@@ -208,7 +208,7 @@ def _examine(question: Question, desk: _Desk, stack: ExitStack) -> None:
             desk.log = replace(desk.log, symptoms=tuple(_situated(one, environment) for one in desk.symptoms))
         for distribution in chosen:
             exam = examine_installed(environment, distribution, options, index)
-            desk.cases.append(Case(exam, str(question.environment), known=situation(environment)))
+            desk.cases.append(Case(exam, str(question.environment), known=situation(environment), options=options))
         told = desk.how + ", ".join(f"{one.name} {one.version}" for one in chosen[:_SHOWN]) or "no package with DLLs"
         more = f" and {len(chosen) - _SHOWN} more" if len(chosen) > _SHOWN else ""
         desk.evidence.append(Evidence("environment", str(question.environment), told + more))

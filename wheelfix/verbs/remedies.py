@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wheelfix.model import MissingDll
+    from wheelfix.options import ScanOptions
     from wheelfix.verbs.confirm import Case
     from wheelfix.verbs.diagnosis import Explained
 
@@ -76,10 +77,26 @@ def _with_candidates(explained: Explained, case: Case) -> list[MissingDll]:
     return [item for item in _items(explained, case) if item.candidates]
 
 
-def _root_options(items: list[MissingDll]) -> str:
-    """The roots that the user named for us have to be named for the repair as well."""
-    roots = dict.fromkeys(item.candidates[0].root for item in items if item.candidates[0].reason.endswith("--root"))
-    return "".join(f' --root "{root}"' for root in roots)
+def carried(options: ScanOptions, *, discover: bool = False) -> str:
+    """What the user said about the target and about roots, as the options with which ``wheelfix repair`` hears it.
+
+    With ``discover`` roots are looked for even if the user named all of them: something new was installed.
+    """
+    roots = options.roots
+    named = (
+        *(("--root", path) for path in roots.roots),
+        *(("--cuda", path) for path in roots.cuda),
+        *(("--cudnn", path) for path in roots.cudnn),
+        *(("--oneapi", path) for path in roots.oneapi),
+        *(("--conda", path) for path in roots.conda),
+        *((("--python", options.python),) if options.python else ()),
+        *((("--trusted-roots", roots.trusted_roots),) if roots.trusted_roots else ()),
+    )
+    words = [f"--assume {word}" for word in options.assume] + [f"--no-assume {word}" for word in options.no_assume]
+    words += [f'{option} "{path}"' for option, path in named]
+    words += ["--no-discover"] if not roots.discover and not discover else []
+    words += ["--search-path"] if roots.search_path else []
+    return "".join(f" {word}" for word in words)
 
 
 def _repairs(explained: Explained, case: Case) -> Iterator[Remedy]:
@@ -90,7 +107,7 @@ def _repairs(explained: Explained, case: Case) -> Iterator[Remedy]:
     found = [f"{item.candidates[0].path} ({item.candidates[0].version or 'version unknown'})" for item in items]
     yield Remedy(
         f"Repair the {'wheel' if case.wheel else 'installed package'} with what is on this machine",
-        f"wheelfix repair {target(case)}{_root_options(items)}",
+        f"wheelfix repair {target(case)}{carried(case.options)}",
         f"found: {'; '.join(found)}",
     )
 
@@ -117,9 +134,10 @@ def _vendor_packages(explained: Explained, case: Case) -> Iterator[Remedy]:
             f"it puts {_names(direct)} into Library\\bin, which torch searches",
         )
     if detour:
+        again = carried(case.options, discover=True)
         yield Remedy(
             "Install the vendor's package and take the DLL from there",
-            f"python -m pip install {' '.join(detour)} && wheelfix repair {target(case)}",
+            f"python -m pip install {' '.join(detour)} && wheelfix repair {target(case)}{again}",
             f"the package has {_names(detour)} in a folder that is not searched; repair puts it beside who needs it",
         )
     if conda and not direct and not case.wheel:
@@ -147,9 +165,8 @@ def _quoted(requirement: str) -> str:
 def _test_artefacts(explained: Explained, case: Case) -> Iterator[Remedy]:
     found = [one for one in case.exam.report.findings if one.code == "WF603"]
     if found:
-        roots = _root_options(_with_candidates(explained, case))
         yield Remedy(
             "Drop the test artefacts that were packed by accident",
-            f"wheelfix repair --drop-test-artifacts {target(case)}{roots}",
+            f"wheelfix repair --drop-test-artifacts {target(case)}{carried(case.options)}",
             found[0].message,
         )
