@@ -48,9 +48,8 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def _function(name: str, thing: Any) -> str:
-    parameters = ", ".join(map(str, inspect.signature(thing).parameters.values())).replace("'", "")
-    returns = inspect.signature(thing).return_annotation
-    line = f"{name}({parameters}) -> {returns}"
+    # Annotations are texts already and come quoted; defaults keep their quotes.
+    line = name + re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))
     if len(line) > 100:
         line = line.replace("(", "(\n    ", 1).replace(", ", ",\n    ").replace(") ->", ",\n) ->")
     return f"### {name}\n\n{fence(line, 'python')}{_prose(thing)}\n\n"

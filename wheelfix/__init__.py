@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from wheelfix.errors import WheelfixError
     from wheelfix.model import Finding, ScanReport
     from wheelfix.options import RepairOptions, RootOptions, ScanOptions
     from wheelfix.verbs.diagnose import diagnose
@@ -26,6 +27,7 @@ __all__ = [
     "RootOptions",
     "ScanOptions",
     "ScanReport",
+    "WheelfixError",
     "__version__",
     "diagnose",
     "repair",
@@ -38,6 +40,7 @@ _HOMES = {
     "Diagnosis": "wheelfix.verbs.diagnosis",
     "Finding": "wheelfix.model",
     "ScanReport": "wheelfix.model",
+    "WheelfixError": "wheelfix.errors",
     "RepairOptions": "wheelfix.options",
     "RootOptions": "wheelfix.options",
     "ScanOptions": "wheelfix.options",

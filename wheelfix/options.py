@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Limits
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
 
 
 def all_cores() -> int:
     """How many threads work side by side when nobody says otherwise."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def as_paths(given: str | Path | Iterable[str | Path]) -> tuple[Path, ...]:
+    """Return paths: callers from Python may give one or several, and strings too."""
+    several = (given,) if isinstance(given, (str, Path)) else given
+    return tuple(Path(one) for one in several)
 
 
 @dataclass(frozen=True, slots=True)

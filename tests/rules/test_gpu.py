@@ -42,6 +42,16 @@ def test_new_cards_need_a_new_toolkit() -> None:
     assert found[0].hint == "take cuBLAS of CUDA 12.8 or later, which has code for sm_120"
 
 
+def test_a_wheel_without_any_gpu_code_is_not_passed() -> None:
+    """Story: ``scan --gpu sm_86`` on a CPU build of torch said OK."""
+    path = LIB + "torch_cpu.dll"
+    found = run(subject({path: dll()}, events=[loads(path)], gpu="sm_86", torch=torch("")))
+    assert [f"{item.code}:{item.severity}" for item in found] == ["WF507:warning"]
+    assert "CPU build" in found[0].hint
+    assert codes(subject({SITE + "x/_y.pyd": dll()}, gpu="sm_86")) == ["WF507:info"]
+    assert codes(subject({SITE + "x/_y.pyd": dll()})) == []
+
+
 NEW, OLD = LIB + "libkernels_cuda128.dll", LIB + "libkernels_cuda118.dll"
 
 

@@ -99,6 +99,11 @@ def _what_instead(head: bytes, size: int) -> tuple[str, str]:
         return "it has no end record, so it was cut short", "fetch or build the file again"
     if head.lstrip()[:1] == b"<":
         return "it looks like a web page", "fetch the file again; the server may have answered with an error page"
+    if head.startswith((b"\x1f\x8b", b"BZh")):
+        return (
+            "it is a compressed tar archive, such as a source distribution",
+            "build a wheel from it first: python -m build --wheel, or pip wheel",
+        )
     return "it has no end record", "check that this is a wheel"
 
 

@@ -70,7 +70,7 @@ def execute(args: argparse.Namespace) -> int:
     from wheelfix.rules.registry import check_patterns
 
     output = Output.from_args(args)
-    inputs = expand_inputs(args.paths, folders=False)
+    inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     groups = []
     for own, paths in group_inputs(args, inputs.paths):
         for option in ("in_place", "dry_run", "lock", "locked", "env", "package", "undo"):

@@ -145,7 +145,10 @@ class Output:
         say_error(failure.error.what, *failure.error.reasons, hint=failure.error.hint)
 
     def fail_inputs(self, inputs: Inputs) -> None:
-        """Take what was typed and stands for nothing."""
+        """Take what was typed and stands for nothing, and the wheels that are not looked at."""
+        for path in inputs.skipped:
+            say(f"wheelfix: skipped: {path.name} is not a Windows wheel")
+        self.context = replace(self.context, skipped=tuple(map(str, inputs.skipped)))
         for word, error in zip(inputs.words, inputs.failures, strict=True):
             self.fail(Failure(word, error))
 
@@ -154,10 +157,13 @@ class Output:
         if self.kind != "text":
             write_result(self._render(self.kind), self.file)
         else:
-            if not self.quiet and len(self.reports) > 1:
+            skipped = len(self.context.skipped)
+            if not self.quiet and (len(self.reports) > 1 or (skipped and self.reports)):
                 from wheelfix.report.text import render_summary
 
-                self._tell("\n" + render_summary(self.reports, len(self.failures), self.look))
+                self._tell("\n" + render_summary(self.reports, len(self.failures), self.look, skipped))
+            if not self.reports and not self.failures:
+                say("wheelfix: nothing was scanned: no distribution there has a DLL or an extension module")
             if self.file is not None:
                 write_result("".join(self._told), self.file)
         if self.kind == "github":

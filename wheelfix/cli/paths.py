@@ -24,12 +24,15 @@ class Inputs:
     """What was typed and stands for nothing, or cannot be reached; the others are still worth a look."""
     words: tuple[str, ...]
     """What was typed for each failure."""
+    skipped: tuple[Path, ...] = ()
+    """Wheels for other systems, where the command is about Windows wheels."""
 
 
-def expand_inputs(words: Iterable[str], *, folders: bool = True) -> Inputs:
+def expand_inputs(words: Iterable[str], *, folders: bool = True, windows_only: bool = False) -> Inputs:
     """Expand patterns (cmd.exe and PowerShell pass them through) and folders of wheels.
 
-    ``folders`` says whether a folder without wheels makes sense to the command, as an environment or a package.
+    ``folders`` says whether a folder without wheels makes sense to the command, as an environment or a package;
+    ``windows_only`` leaves wheels for other systems out, and refuses a run in which nothing else is left.
     """
     paths: dict[str, Path] = {}
     failures: list[WheelfixError] = []
@@ -46,7 +49,25 @@ def expand_inputs(words: Iterable[str], *, folders: bool = True) -> Inputs:
             failed.append(word)
     if not paths and not failures:
         raise UsageError("nothing to look at", hint="name a wheel, a folder, or a pattern such as dist/*.whl")
-    return Inputs(tuple(paths.values()), tuple(failures), tuple(failed))
+    skipped = tuple(path for path in paths.values() if windows_only and other_system(path.name))
+    kept = tuple(path for path in paths.values() if path not in skipped)
+    if skipped and not kept and not failures:
+        raise UsageError(
+            f"no Windows wheel among the inputs: {', '.join(path.name for path in skipped[:3])}"
+            + (f" and {len(skipped) - 3} more" if len(skipped) > 3 else ""),
+            hint="wheels for Windows have a platform tag such as win_amd64",
+        )
+    return Inputs(kept, tuple(failures), tuple(failed), skipped)
+
+
+def other_system(name: str) -> str:
+    """Return the platform tags of a wheel that is for other systems alone, as its file name says; else nothing."""
+    stem = name[:-4] if name.lower().endswith(".whl") else ""
+    parts = stem.split("-")
+    if len(parts) < 5:
+        return ""
+    platforms = parts[-1].lower().split(".")
+    return "" if any(tag == "any" or tag.startswith("win") for tag in platforms) else parts[-1]
 
 
 def _expand(word: str, *, folders: bool) -> list[Path]:
@@ -77,7 +98,7 @@ def _open_folder(folder: Path, *, folders: bool) -> list[Path]:
     wheels = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".whl" and path.is_file())
     if wheels:
         return wheels
-    if folders:
+    if folders and any(folder.iterdir()):
         return [folder]
     raise InputError(f"the folder {folder} holds no wheel", hint="name the wheel itself, or the folder that holds it")
 

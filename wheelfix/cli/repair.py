@@ -23,7 +23,7 @@ from wheelfix.cli.common import (
 )
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
-from wheelfix.cli.say import say_error
+from wheelfix.cli.say import say, say_error
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, UsageError, WheelfixError
 from wheelfix.failures import failure_of
@@ -246,7 +246,9 @@ def execute(args: argparse.Namespace) -> int:
 
                 teller.add(replay(plan, options, str(args.locked)))
         return teller.finish()
-    inputs = expand_inputs(args.paths, folders=False)
+    inputs = expand_inputs(args.paths, folders=False, windows_only=True)
+    for path in inputs.skipped:
+        say(f"wheelfix: skipped: {path.name} is not a Windows wheel")
     for error in inputs.failures:
         teller.fail(error.what, error)
     done = list(_repair_all(inputs.paths, args, teller))

@@ -113,7 +113,7 @@ def execute(args: argparse.Namespace) -> int:
     from wheelfix.verbs.scan import ScanFailure, scan_all
 
     output = Output.from_args(args)
-    inputs = expand_inputs(args.paths)
+    inputs = expand_inputs(args.paths, windows_only=True)
     groups = [(scan_options(own), own.fail_on, paths) for own, paths in group_inputs(args, inputs.paths)]
     output.fail_inputs(inputs)
     with output.progress(len(inputs.paths)) as progress:

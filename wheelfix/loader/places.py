@@ -146,8 +146,8 @@ def open_environment(path: Path) -> Environment:
     if site is None:
         raise InputError(
             str(path),
-            because="neither an environment nor a site-packages folder",
-            hint="give the folder that has python.exe",
+            because="it has no wheel, and is neither an environment, a site-packages folder nor a package",
+            hint="give a wheel, a folder of wheels, or the folder that has python.exe",
         )
     prefix = _prefix_of(site)
     files = list(_walk(site, SITE_PACKAGES))

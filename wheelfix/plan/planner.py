@@ -115,7 +115,20 @@ class Planner:
             self._settle_releases(found)
             answers = [self._answer(lack, resolution.search_dirs) for lack in found]
             if not any(answers):
-                return
+                break
+        if self.options.with_vcredist:
+            self._require_runtime(found)
+
+    def _require_runtime(self, left: list[Lack]) -> None:
+        """Refuse ``--with-vcredist`` where the runtime is needed and no root has it."""
+        machine = self.before.subject.machine
+        absent = [lack.name for lack in left if lack.reached and classify(lack.name, machine).kind == "vcredist"]
+        if absent:
+            raise UsageError(
+                "--with-vcredist",
+                because=f"no root has {', '.join(absent[:4])}",
+                hint="name the redist folder of Visual Studio with --root, or the wheel msvc-runtime from PyPI",
+            )
 
     def _drop(self) -> None:
         patterns = self.options.drop
@@ -147,7 +160,12 @@ class Planner:
             where = self._folder_for_included()
             if self.view.find(where, name) is None:
                 lack = Lack((name,), (), (), True)
-                self._take(lack, name, (where,), "include", f"asked for with --include {name}")
+                if not self._take(lack, name, (where,), "include", f"asked for with --include {name}"):
+                    raise UsageError(
+                        f"--include {name}",
+                        because=self.unanswered.get(dll_key(name), "no root has a file of that name"),
+                        hint="name the folder or wheel that has it with --root; wheelfix roots lists what is searched",
+                    )
 
     def _folder_for_included(self) -> str:
         subject = self.before.subject

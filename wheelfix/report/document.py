@@ -41,6 +41,8 @@ class Context:
     """Whether a finding is in the baseline."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """Where vendored members came from, by their names in the wheel."""
+    skipped: tuple[str, ...] = ()
+    """Wheels for other systems, which were not looked at."""
 
     def fails(self, report: ScanReport, finding: Finding) -> bool:
         """Whether the finding makes the build fail."""

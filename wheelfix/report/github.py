@@ -30,6 +30,7 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (),
             ]
     # A line that begins with two colons is a command, whoever wrote it: ours begin with a word.
     lines += [f"wheelfix: {report.verdict}: {_one_line(label(report))}" for report in reports]
+    lines += [f"wheelfix: skipped, not a Windows wheel: {_one_line(path)}" for path in context.skipped]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -40,6 +40,8 @@ def render_scan(reports: Iterable[ScanReport], failures: Sequence[Failure] = (),
         "tool": tool(),
         "wheels": [scan_value(report, context) for report in reports],
     }
+    if context.skipped:
+        document["skipped"] = [*context.skipped]
     if failures:
         document["failures"] = [failure_value(failure) for failure in failures]
     return dump(document)

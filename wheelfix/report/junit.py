@@ -28,6 +28,10 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (),
         case = ET.SubElement(suite, "testcase", classname=_clean(failure.path), name="can be read", time="0")
         error = ET.SubElement(case, "error", message=_clean(failure.error.what), type=type(failure.error).__name__)
         error.text = "\n".join(_clean(part) for part in (failure.error.because, failure.error.hint) if part)
+    for path in context.skipped:
+        suite = ET.SubElement(root, "testsuite", name=_clean(path), tests="1", failures="0", errors="0", skipped="1")
+        case = ET.SubElement(suite, "testcase", classname=_clean(path), name="is a Windows wheel", time="0")
+        ET.SubElement(case, "skipped", message="not a Windows wheel")
     for total in ("tests", "failures", "errors"):
         root.set(total, str(sum(int(suite.get(total, "0")) for suite in root)))
     ET.indent(root)

@@ -19,12 +19,13 @@ SHOWN = 20
 def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
     """Return a table over all wheels, and a section for each that has something to say."""
     lines = ["## wheelfix", ""]
-    if reports or failures:
+    if reports or failures or context.skipped:
         lines += ["| wheel | verdict | errors | warnings | notes |", "| --- | --- | ---: | ---: | ---: |"]
     for report in reports:
         numbers = " | ".join(str(_number(report, severity)) for severity in Severity)
         lines.append(f"| {escape(label(report))} | {MARKS[report.verdict]} | {numbers} |")
     lines += [f"| {escape(failure.path)} | ❌ not readable | | | |" for failure in failures]
+    lines += [f"| {escape(path)} | skipped: not a Windows wheel | | | |" for path in context.skipped]
     for report in reports:
         if report.findings or report.first_failure is not None:
             lines += ["", *_section(report, context)]

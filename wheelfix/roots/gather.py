@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Candidate
+from wheelfix.options import as_paths
 from wheelfix.roots.discover import discover, search_path_roots
 from wheelfix.roots.host import this_machine
 from wheelfix.roots.index import RootIndex
@@ -24,9 +25,10 @@ def open_index(options: RootOptions, host: Host | None = None) -> RootIndex:
 
 def gather_roots(options: RootOptions, host: Host) -> tuple[Root, ...]:
     """Named roots first, then discovered ones, then PATH if asked for."""
-    named = [root for path in options.roots for root in named_roots(path, host)]
+    named = [root for path in as_paths(options.roots) for root in named_roots(path, host)]
     for kind in ("cuda", "cudnn", "oneapi", "conda"):
-        named += [named_root(path, host, kind=kind, option=f"--{kind}") for path in getattr(options, kind)]
+        folders = as_paths(getattr(options, kind))
+        named += [named_root(path, host, kind=kind, option=f"--{kind}") for path in folders]
     discovered = discover(host) if options.discover else ()
     path = search_path_roots(host) if options.search_path else ()
     return (*named, *discovered, *path)

@@ -6,6 +6,8 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING
 
+from wheelfix.options import as_paths
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -52,8 +54,8 @@ class LateIndex:
 def late_index(options: RootOptions) -> Iterator[LateIndex]:
     """The index of what may be vendored: late, unless a root that was named is not there, which is said at once."""
     index = LateIndex(options)
-    named = (*options.roots, *options.cuda, *options.cudnn, *options.oneapi, *options.conda)
-    if not all(path.exists() for path in named):
+    named = (options.roots, options.cuda, options.cudnn, options.oneapi, options.conda)
+    if not all(path.exists() for given in named for path in as_paths(given)):
         index.open()
     try:
         yield index

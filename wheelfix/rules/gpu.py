@@ -69,6 +69,32 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
             )
 
 
+@rule(
+    "WF507",
+    "gpu-code-absent",
+    Severity.WARNING,
+    Repairable.NEVER,
+    "A card was asked about, and nothing in the wheel has GPU code.",
+)
+def gpu_code_absent(subject: Subject) -> Iterator[Finding]:
+    """Say that there is no GPU code at all, instead of passing a wheel that was asked about a card."""
+    card = subject.card
+    if card is None or not subject.images:
+        return
+    if any((code := subject.code_of(path)) and code.archs for path in subject.images):
+        return
+    torch = subject.torch is not None
+    name = subject.wheel.name if subject.wheel is not None else "the package"
+    message = f"no DLL of the wheel has GPU code, so nothing of it runs on {card}"
+    hint = (
+        "PyPI's torch for Windows is a CPU build; the builds for CUDA are on https://download.pytorch.org/whl"
+        if torch
+        else "fine for a package that leaves the GPU to others, or compiles for it at run time"
+    )
+    severity = Severity.WARNING if torch else Severity.INFO
+    yield finding("WF507", name, message, hint=hint, evidence={"gpu": card}, severity=severity)
+
+
 def _none(paths: list[str], codes: list[GpuCode], card: str) -> str:
     """Return what is there, that none of it runs, and how that will show."""
     has, their = ("has", "its") if len(paths) == 1 else ("have", "their")

@@ -15,7 +15,7 @@ from wheelfix.rules.allowed import with_allowed
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cudastory import cuda_story
 from wheelfix.rules.failures import visible_failure
-from wheelfix.rules.registry import run
+from wheelfix.rules.registry import check_patterns, run
 from wheelfix.values import replace
 from wheelfix.verbs.details import Details, archs_of_all, scanned_images
 from wheelfix.verbs.examination import ArchiveFacts, Examination, Identity
@@ -72,6 +72,8 @@ def examine_view(
         judges_signatures=options.signatures,
     )
     images = tuple(scanned_images(subject, options))
+    check_patterns(options.select, "select")
+    check_patterns(options.ignore, "ignore")
     findings = with_allowed(run(subject, options.select, options.ignore), options.allow_missing)
     failure = visible_failure(subject, findings)
     report = ScanReport(
@@ -79,7 +81,8 @@ def examine_view(
         name=identity.name,
         version=identity.version,
         tags=identity.tags,
-        machine=machine,
+        # Pure Python is for no processor in particular; the profile still needs one to load with.
+        machine=machine if images or machine_of_tags(identity.tags) else Machine.UNKNOWN,
         images=images,
         resolution=resolution,
         missing=list_missing(subject, index),
@@ -136,12 +139,17 @@ def nobody_asked(path: str) -> None:
     return
 
 
+def machine_of_tags(tags: tuple[str, ...]) -> Machine | None:
+    """The processor that a platform tag for Windows names, or None."""
+    platforms = (tag.rpartition("-")[2] for tag in tags)
+    return next((_PLATFORMS[platform] for platform in platforms if platform in _PLATFORMS), None)
+
+
 def machine_of(tags: tuple[str, ...], view: FileView) -> Machine:
     """The processor a wheel is for: from its platform tag, else the one most of its images are for."""
-    for tag in tags:
-        platform = tag.rpartition("-")[2]
-        if platform in _PLATFORMS:
-            return _PLATFORMS[platform]
+    named = machine_of_tags(tags)
+    if named is not None:
+        return named
     counted = Counter(facts.machine for facts in view.images().values() if isinstance(facts, Image))
     counted.pop(Machine.UNKNOWN, None)
     return counted.most_common(1)[0][0] if counted else Machine.AMD64

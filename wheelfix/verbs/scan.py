@@ -114,7 +114,14 @@ def _scan_one(
         from wheelfix.loader.places import open_environment
 
         environment = open_environment(path)
-        for distribution in chosen_distributions(environment, options.packages):
+        chosen = chosen_distributions(environment, options.packages)
+        if not chosen and next(environment.site.rglob("*.so"), None) is not None:
+            raise InputError(
+                str(path),
+                because="it is an environment of Linux or macOS: its extension modules are .so files",
+                hint="give a Windows environment, or a copy of one: the folder that has python.exe",
+            )
+        for distribution in chosen:
             try:
                 report = examine_installed(environment, distribution, options, index, progress).report
             except Exception as error:

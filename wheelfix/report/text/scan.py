@@ -59,7 +59,7 @@ def render_scan(
     return canvas.text()
 
 
-def render_summary(reports: Sequence[ScanReport], failures: int, look: Look) -> str:
+def render_summary(reports: Sequence[ScanReport], failures: int, look: Look, skipped: int = 0) -> str:
     """Return one table over many wheels, worst first among equals in the order scanned, and the totals."""
     canvas = Canvas(look)
     rows: list[list[Span]] = [
@@ -76,7 +76,9 @@ def render_summary(reports: Sequence[ScanReport], failures: int, look: Look) -> 
     parts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
     if failures:
         parts.append(f"{failures} not readable")
-    canvas.line(f"{count(len(reports) + failures, 'input')}: {', '.join(parts)}")
+    if skipped:
+        parts.append(f"{skipped} skipped, not for Windows")
+    canvas.line(f"{count(len(reports) + failures + skipped, 'input')}: {', '.join(parts)}")
     return canvas.text()
 
 
