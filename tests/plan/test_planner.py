@@ -128,3 +128,18 @@ def test_a_dll_that_is_installed_beside_python_gets_its_own_beside_it(tmp_path: 
     wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
     made = contents(repair(wheel, write(tmp_path / "root", {"part.dll": dll("part", "x")})))
     assert "pkg-1.0.data/data/part.dll" in made
+
+
+def test_a_dll_for_one_of_several_backends_is_copied_to_it(tmp_path: Path) -> None:
+    """A warning that is no doubt about the place kept the copy away, and the module from loading."""
+    part = dll("part", "x")
+    files: dict[str, bytes | str] = {
+        "pkg/__init__.py": "",
+        "pkg/part.dll": part,
+        "pkg/y/__init__.py": "",
+        "pkg/y/_m0.cp311-win_amd64.pyd": module(part=["x"]),
+        "pkg/y/_m1.cp311-win_amd64.pyd": module(other=["y"]),
+    }
+    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    made = contents(repair(wheel, write(tmp_path / "root", {"other.dll": dll("other", "y")})))
+    assert made["pkg/y/part.dll"] == part

@@ -224,6 +224,8 @@ class Planner:
 
         A second copy of a DLL that is found after all would be loaded beside the first.
         """
+        if not self.before.subject.unread_code:
+            return False
         places = {self.view.origin(path) for path in lack.present_at}
         told = [f for f in self.before.report.findings if f.code == "WF305" and f.subject in places]
         return any(finding.severity is not Severity.ERROR for finding in told)
