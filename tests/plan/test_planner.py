@@ -12,6 +12,7 @@ from tests.support.wheels import build_wheel
 from wheelfix.model import Machine, Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.pe.forge import forge_dll
+from wheelfix.values import replace
 from wheelfix.verbs.repair import repair_wheel
 from wheelfix.verbs.scan import scan
 
@@ -143,3 +144,33 @@ def test_a_dll_for_one_of_several_backends_is_copied_to_it(tmp_path: Path) -> No
     wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
     made = contents(repair(wheel, write(tmp_path / "root", {"other.dll": dll("other", "y")})))
     assert made["pkg/y/part.dll"] == part
+
+
+def test_a_need_that_becomes_real_in_a_later_round_is_met(tmp_path: Path) -> None:
+    """The part of cuDNN was first asked for by a DLL that nothing loads; the answer "no" stood for bar.dll as well."""
+    part = "cudnn_ops_infer64_8"
+    files: dict[str, bytes | str] = {
+        "torch/__init__.py": "import os\n# userbase\n",
+        "torch/lib/torch_cpu.dll": dll("torch_cpu", imports={"bar.dll": ["f"]}),
+        "torch/bin/cudnn64_8.dll": dll("cudnn64_8", "f"),
+        "torch/bar.dll": dll("bar", "f", imports={f"{part}.dll": ["f"]}),
+        f"torch/{part}.dll": dll(part, "f"),
+    }
+    wheel = build_wheel(tmp_path, "torch", "1.0", files=files)
+    result = repair_wheel(wheel, replace(options(wheel), allow_missing=("cudnn*",)))
+    assert {addition.target for addition in result.plan.additions} == {"torch/lib/bar.dll", f"torch/lib/{part}.dll"}
+
+
+def test_a_dll_goes_to_every_module_that_cannot_load_without_it(tmp_path: Path) -> None:
+    """bar.dll was put beside y/_b only, and ``import pkg.x`` raised 126: each module has to load on its own."""
+    files: dict[str, bytes | str] = {
+        "pkg/__init__.py": "",
+        "pkg/x/__init__.py": "",
+        "pkg/x/_a.cp311-win_amd64.pyd": module(foo=["f"]),
+        "pkg/x/foo.dll": dll("foo", "f", imports={"bar.dll": ["f"]}),
+        "pkg/y/__init__.py": "",
+        "pkg/y/_b.cp311-win_amd64.pyd": module(bar=["f"]),
+    }
+    root = write(tmp_path / "root", {"bar.dll": dll("bar", "f")})
+    result = repair(build_wheel(tmp_path, "pkg", "1.0", files=files), root)
+    assert {addition.target for addition in result.plan.additions} == {"pkg/x/bar.dll", "pkg/y/bar.dll"}

@@ -79,7 +79,8 @@ class Planner:
     unanswered: dict[str, str] = field(default_factory=dict)
     releases: dict[str, OneRelease] = field(default_factory=dict)
     """The one release of each vendor's toolkit that is vendored from, by group."""
-    tried: set[tuple[str, str]] = field(default_factory=set)
+    tried: set[tuple[str, str, bool]] = field(default_factory=set)
+    """Names and folders that were looked at, and whether the DLL was for something that is really loaded."""
 
     @property
     def cuda(self) -> str | None:
@@ -187,10 +188,10 @@ class Planner:
         folders = destinations(self.view, lack, torch.lib if torch else None, added_dirs or self._emptied())
         if self.options.dest is not None:
             folders = (_in_site_packages(self.options.dest),)
-        folders = tuple(folder for folder in folders if (dll_key(lack.name), folder) not in self.tried)
+        folders = tuple(folder for folder in folders if (dll_key(lack.name), folder, lack.reached) not in self.tried)
         if not folders:
             return False
-        self.tried.update((dll_key(lack.name), folder) for folder in folders)
+        self.tried.update((dll_key(lack.name), folder, lack.reached) for folder in folders)
         if self._may_be_found(lack):
             return False
         if lack.present_at and self._copy_own(lack, folders):
