@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import WRITTEN, blocks, fits, split, steps
+from tests.real.listing import named
 from tests.support.tiers import wheel
 from wheelfix import example
 from wheelfix.cli.main import main
@@ -133,9 +134,11 @@ def test_wheels_as_roots(place):
     page = next(page for page in WRITTEN if page.stem == "wheel-roots")
     shown = (line for block in blocks(page) for line in block.text.splitlines())
     line = next(line for line in shown if line.startswith("wheelfix repair"))
-    words = [
-        str(wheel(word.rpartition("\\")[2], optional=True)) if word.startswith("roots\\") else word.replace("\\", "/")
-        for word in line.split()[1:]
-    ]
+    downloaded = Path("downloaded")
+    downloaded.mkdir()
+    for project, version in (("nvidia_cuda_cupti_cu11", "11.7.101"), ("mkl", "2023.2.0"), ("intel_openmp", "2023.2.0")):
+        file = named(project, version).file
+        shutil.copyfile(wheel(file, optional=True), downloaded / file)
+    words = ["downloaded" if word == "roots" else word.replace("\\", "/") for word in line.split()[1:]]
     assert main([*words, "-q"]) == 0
     assert main(["scan", "wheelhouse", "-q"]) == 0
