@@ -49,5 +49,5 @@ def test_no_forgery_is_trusted(files: list[tuple[str, bytes]]) -> None:
     tally = forge(seeds, FORGED, seed=1)
     assert tally.accepted == tally.disagreed == []
     assert set(tally.tried) == set(FORGERIES)
-    assert sum(tally.tried.values()) > FORGED * 0.8
+    assert tally.tried.total() == FORGED
     assert tally.statuses["trusted"] == sum(tally.harmless.values()) > 0  # such as another checksum

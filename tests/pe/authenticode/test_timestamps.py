@@ -95,6 +95,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "another-signature": (lambda s: stamp()(b"x" + s), "for another signature"),
     "counter-another-signature": (lambda s: counter()(b"x" + s), "statement was changed"),
     "md5-imprint": (stamp(digest="md5"), "for another signature"),
+    "digest-in-the-list": (stamp(listed_digest="sha512"), "do not agree"),
     "statement": (stamp(spoil=True), "statement was changed"),
     "no-attributes": (stamp(attributes=lambda found: []), "no signed attributes"),
     "no-time": (counter(attributes=lambda found: found[:2]), "has no time"),

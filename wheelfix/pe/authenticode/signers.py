@@ -104,6 +104,8 @@ def _token_time(
     message = Message.read(node)
     if message.content_type != TIME_INFO:
         raise DerError("the timestamp is of another kind")
+    if message.signer.digest.oid not in {one.oid for one in message.digests}:
+        raise Forged("the digest algorithms of the timestamp do not agree")
     content = message.content.expect(OCTETS).content
     parts = parse(content).expect(SEQUENCE).children()
     if len(parts) < 5:
