@@ -39,6 +39,8 @@ class RootOptions:
     """Also search the folders on PATH."""
     trusted_roots: Path | None = None
     """A file of PEM certificates that are trusted as roots of signatures, besides Microsoft's list."""
+    limits: Limits = field(default_factory=Limits)
+    """How much a wheel or conda package that is a root may ask of us."""
 
 
 @dataclass(frozen=True, slots=True)

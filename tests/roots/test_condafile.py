@@ -7,12 +7,16 @@ import importlib
 import io
 import json
 import tarfile
+import tracemalloc
 import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.roots.trees import dll
+from tests.support.wheels import build_wheel
+from wheelfix.archive.reader import Limits
+from wheelfix.cli.main import main
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.roots import condafile
 from wheelfix.roots.host import Host
@@ -157,20 +161,122 @@ def test_a_name_twice_is_the_later_file(tmp_path: Path) -> None:
     }
 
 
-def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(condafile, "MAX_UNPACKED", 1000)
-    path = old_package(tmp_path, {"a.dll": b"x" * 600, "b.dll": b"x" * 600})
-    with pytest.raises(InputError, match="asks for too much"):
-        condafile.open_package(path)
+# ------------------------------------------------------------------------------------ made to exhaust the machine
 
 
-def test_a_header_that_would_fill_the_memory(tmp_path: Path) -> None:
-    huge = tarfile.TarInfo("././@LongLink")
-    huge.type, huge.size = tarfile.GNUTYPE_LONGNAME, 3 << 30
+def header(name: str, kind: bytes = tarfile.REGTYPE, size: int = 0) -> bytes:
+    """One block of tar."""
+    made = tarfile.TarInfo(name)
+    made.type, made.size = kind, size
+    return made.tobuf(tarfile.GNU_FORMAT)[:512]
+
+
+def zeros(size: int) -> bytes:
+    """A .tar.bz2 with one DLL of so many zeros, packed block by block."""
+    packer = bz2.BZ2Compressor()
+    pieces = [packer.compress(header("Library/bin/zeros.dll", size=size))]
+    pieces += [packer.compress(bytes(1 << 20)) for _ in range(size >> 20)]
+    return b"".join([*pieces, packer.compress(bytes(1024)), packer.flush()])
+
+
+def sparse_map() -> bytes:
+    """A sparse file of the old kind whose map goes on in block after block."""
+    first = bytearray(header("Library/bin/sparse.dll", tarfile.GNUTYPE_SPARSE))
+    first[482] = 1  # the map goes on
+    first[148:156] = b"%06o\0 " % (sum(first[:148]) + 256 + sum(first[156:]))
+    more = (b"0" * 12 * 2) * 21 + b"\1" + bytes(7)
+    return bytes(first) + more * 4_000
+
+
+def sparse_list() -> bytes:
+    """A sparse file of the new kind: its data begin with a list of ten million numbers."""
+    attributes = (
+        b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n25 GNU.sparse.name=x.dll\n30 GNU.sparse.realsize=512000\n"
+    )
+    numbers = b"10000000\n" + b"1\n" * 300_000
+    pax = header("PaxHeaders/x", tarfile.XHDTYPE, len(attributes)) + attributes.ljust(512, b"\0")
+    return pax + header("x.dll", size=len(numbers)) + numbers.ljust(-(-len(numbers) // 512) * 512, b"\0")
+
+
+HOSTILE: dict[str, Callable[[], bytes]] = {
+    "zeros": lambda: zeros(70 << 20),
+    "announced": lambda: bz2.compress(header("Library/bin/a.dll", size=20 << 30) + bytes(5000)),
+    "announced-elsewhere": lambda: bz2.compress(header("notes.txt", size=7 << 30) + bytes(5000)),
+    "chained-attributes": lambda: bz2.compress(
+        (header("PaxHeaders/x", tarfile.XHDTYPE, 14) + b"14 comment=ab\n".ljust(512, b"\0")) * 4_000
+    ),
+    "chained-names": lambda: bz2.compress((header("././@LongLink", b"L", 3) + b"abc".ljust(512, b"\0")) * 4_000),
+    "long-name": lambda: bz2.compress(header("././@LongLink", b"L", 3 << 30) + bytes(4 << 20)),
+    "sparse-map": lambda: bz2.compress(sparse_map()),
+    "sparse-list": lambda: bz2.compress(sparse_list()),
+}
+
+
+@pytest.mark.parametrize("key", HOSTILE)
+def test_packages_made_to_exhaust_the_machine(tmp_path: Path, key: str) -> None:
     path = tmp_path / "x-1-0.tar.bz2"
-    path.write_bytes(bz2.compress(huge.tobuf(tarfile.GNU_FORMAT) + bytes(1 << 20)))
-    with pytest.raises(InputError, match="asks for too much"):
+    path.write_bytes(HOSTILE[key]())
+    tracemalloc.start()
+    with pytest.raises(InputError, match="asks for too much") as caught:
         condafile.open_package(path)
+    memory = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert memory < 64 << 20
+    assert ("--max-ratio" if key in {"zeros", "announced", "announced-elsewhere"} else "--root") in caught.value.hint
+
+
+def test_a_small_package_does_not_fill_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """128 KB used to become 4 GB there before anybody noticed."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    path = tmp_path / "x-1-0.tar.bz2"
+    path.write_bytes(zeros(70 << 20))
+    assert path.stat().st_size < 1000
+    with pytest.raises(InputError, match="unpack to more than"):
+        condafile.open_package(path)
+    assert not list(tmp_path.rglob("*.dll"))
+
+
+@pytest.mark.parametrize(
+    ("limits", "option"),
+    [
+        (Limits(max_members=2), "--max-members"),
+        (Limits(max_member_size=500), "--max-size"),
+        (Limits(max_total=1500), "--max-total"),
+    ],
+)
+def test_limits_name_their_option(tmp_path: Path, limits: Limits, option: str) -> None:
+    path = old_package(tmp_path, {"a.dll": b"x" * 600, "b.dll": b"x" * 600, "c.dll": b"x" * 600})
+    with pytest.raises(InputError, match="asks for too much") as caught:
+        condafile.open_package(path, limits)
+    assert option in caught.value.hint
+
+
+def test_a_limit_can_be_raised(tmp_path: Path) -> None:
+    path = tmp_path / "x-1-0.tar.bz2"
+    path.write_bytes(zeros(65 << 20))
+    with pytest.raises(InputError):
+        condafile.open_package(path)
+    package = condafile.open_package(path, Limits(max_ratio=1e6))
+    assert package.dlls["Library/bin/zeros.dll"].size == 65 << 20
+
+
+def test_the_command_line_raises_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", {"pkg/__init__.py": b""})
+    path = old_package(tmp_path, {f"{number}.dll": b"MZ" for number in range(9)})
+    repair = ["repair", str(wheel), "-w", str(tmp_path / "out"), "--no-discover", "--root", str(path)]
+    assert main([*repair, "--max-members", "5"]) == 3
+    assert "--max-members" in capsys.readouterr().err
+    assert main(repair) == 0
+
+
+def test_many_members_cost_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "x-1-0.tar.bz2"
+    path.write_bytes(bz2.compress(header("a/b.txt") * 5_000 + bytes(1024)))
+    tracemalloc.start()
+    assert condafile.open_package(path).dlls == {}
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
 
 
 def test_the_files_vanish_when_nobody_needs_them(tmp_path: Path) -> None:

@@ -184,6 +184,7 @@ def limits(args: argparse.Namespace) -> Limits:
 
 def root_options(args: argparse.Namespace) -> RootOptions:
     """Return where DLLs may come from, as the command line says."""
+    from wheelfix.archive.reader import Limits
     from wheelfix.options import RootOptions
 
     if args.trusted_roots is not None:
@@ -199,6 +200,7 @@ def root_options(args: argparse.Namespace) -> RootOptions:
         discover=not args.no_discover,
         search_path=args.search_path,
         trusted_roots=args.trusted_roots,
+        limits=limits(args) if hasattr(args, "max_ratio") else Limits(),
     )
 
 

@@ -13,9 +13,10 @@ import importlib
 import io
 import re
 import tarfile
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
-from wheelfix.archive.reader import Archive
+from wheelfix.archive.members import too_much
+from wheelfix.archive.reader import Archive, Limits
 from wheelfix.archive.workfolder import WorkFolder
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import fold
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
     from wheelfix.model import ByteSource
 
 SUFFIXES = (".conda", ".tar.bz2")
-MAX_UNPACKED = 16 << 30
-"""Bytes that the DLLs of one package may have."""
-MAX_PASSED = 64 << 30
-"""Bytes of tar that are looked through for them."""
-MAX_HEADER = 1 << 20
-"""Bytes that a name or an extended header may have."""
+RATIO_FROM = 64 << 20
+"""Bytes up to which a package may unpack to whatever it likes; beyond that, so many times its size."""
+MAX_HEADER = 128 << 10
+"""Bytes that the headers before one member may have together: names, attributes, maps of sparse files."""
+MAX_INDEX = 1 << 20
+"""Bytes of an index.json that is read."""
 _CHUNK = 1 << 20
 
 
@@ -62,19 +63,32 @@ class CondaPackage:
     """Kept, because the files vanish with it."""
 
 
-def open_package(path: Path) -> CondaPackage:
-    """Return a package with its DLLs unpacked; a second call for the unchanged file costs nothing."""
+def open_package(path: Path, limits: Limits | None = None) -> CondaPackage:
+    """Return a package with its DLLs unpacked; a second call for the unchanged file costs nothing.
+
+    InputError if it is damaged or asks for more than the limits allow.
+    """
     try:
         status = path.stat()
     except OSError as exc:
         raise EnvironmentFailure(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
-    return _unpack(path, status.st_size, status.st_mtime_ns)
+    key = (path, status.st_size, status.st_mtime_ns)
+    package = _OPENED.get(key)
+    if package is None:
+        package = _unpack(path, status.st_size, limits or Limits())
+        while len(_OPENED) >= _MOST_OPENED:
+            del _OPENED[next(iter(_OPENED))]
+        _OPENED[key] = package
+    return package
 
 
-@functools.lru_cache(maxsize=64)
-def _unpack(path: Path, _size: int, _changed: int) -> CondaPackage:
+_OPENED: dict[tuple[Path, int, int], CondaPackage] = {}
+_MOST_OPENED = 64
+
+
+def _unpack(path: Path, size: int, limits: Limits) -> CondaPackage:
     folder = WorkFolder()
-    unpacker = _Unpacker(path, folder.path)
+    unpacker = _Unpacker(path, folder.path, size, limits)
     try:
         unpacker.run()
     except BaseException:
@@ -84,41 +98,57 @@ def _unpack(path: Path, _size: int, _changed: int) -> CondaPackage:
     return CondaPackage(name, version, str(unpacker.index.get("subdir", "")), unpacker.dlls, folder)
 
 
-class _Header(tarfile.TarInfo):
-    """A tar header that refuses the long names and attributes which nobody needs and which would fill the memory."""
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
-        header = super().frombuf(buf, encoding, errors)
-        if header.type not in tarfile.REGULAR_TYPES and header.size > MAX_HEADER:
-            raise _TooMuch(f"a header of {header.size} bytes")
-        return header
-
-
 class _TooMuch(Exception):
-    """The package asks for more than we give."""
+    """The package asks for more than a limit allows; ``limit`` is a field of Limits, empty if no option raises it."""
+
+    def __init__(self, because: str, limit: str = "") -> None:
+        super().__init__(because)
+        self.limit = limit
+
+
+class _Bounded:
+    """An unpacked stream that stops whoever reads more than the package may unpack to, or more than was announced.
+
+    Between two members tarfile reads headers of its own accord: chains of attributes and maps of sparse files without
+    end are stopped here.
+    """
+
+    def __init__(self, stream: IO[bytes], package: _Unpacker) -> None:
+        self._stream, self._package = stream, package
+        self.announced = 0
+
+    def read(self, length: int) -> bytes:
+        """Return the next bytes."""
+        data = self._stream.read(length)
+        self._package.count(len(data))
+        self.announced -= len(data)
+        if self.announced < -(MAX_HEADER + tarfile.RECORDSIZE):
+            raise _TooMuch(f"the headers before one member have more than {MAX_HEADER} bytes")
+        return data
 
 
 class _Unpacker:
     """One pass over a package."""
 
-    def __init__(self, path: Path, target: Path) -> None:
+    def __init__(self, path: Path, target: Path, size: int, limits: Limits) -> None:
         self.path = path
         self.target = target
         self.dlls: dict[str, PackedDll] = {}
         self.index: Mapping[str, object] = {}
-        self._passed = 0
-        self._unpacked = 0
+        self._size, self._limits = size, limits
+        self._most = int(max(RATIO_FROM, size * limits.max_ratio))
+        self._passed = self._members = 0
 
     def run(self) -> None:
         """Read the package from end to end; InputError when it is damaged."""
         damage: tuple[type[Exception], ...] = (tarfile.TarError, EOFError, ValueError, *_zstd_errors())
         try:
             for stream in self._tars():
-                self._read_tar(stream)
+                self._read_tar(_Bounded(stream, self))
         except _TooMuch as exc:
-            hint = "this looks like an attack; if it is none, unpack the package and name its folder"
-            raise InputError(f"{self.path} asks for too much", because=str(exc), hint=hint) from exc
+            raise self._refusal(exc) from exc
+        except RecursionError as exc:
+            raise self._refusal(_TooMuch("a member has headers of headers without end")) from exc
         except damage as exc:
             because = str(exc) or type(exc).__name__
             raise InputError(f"{self.path} is a damaged conda package", because=because, hint="fetch it again") from exc
@@ -128,6 +158,26 @@ class _Unpacker:
                 hint = "fetch it again"
                 raise InputError(f"{self.path} is a damaged conda package", because=because, hint=hint) from exc
             raise EnvironmentFailure(f"cannot unpack {self.path}", because=exc.strerror or str(exc)) from exc
+
+    def _refusal(self, what: _TooMuch) -> InputError:
+        if what.limit:
+            return too_much(self.path, str(what), what.limit)
+        hint = "this looks like an attack; if it is not, unpack the package and name its folder with --root"
+        return InputError(f"{self.path} asks for too much", because=str(what), hint=hint)
+
+    def count(self, length: int) -> None:
+        """Count unpacked bytes; _TooMuch when there are more than the package may have."""
+        self._passed += length
+        self._check(self._passed)
+
+    def _check(self, total: int) -> None:
+        if total > self._most:
+            ratio = f"{self._limits.max_ratio:g}"
+            raise _TooMuch(
+                f"its {self._size} bytes unpack to more than {self._most}, {ratio} times as much", "max_ratio"
+            )
+        if total > self._limits.max_total:
+            raise _TooMuch(f"it unpacks to more than {self._limits.max_total} bytes", "max_total")
 
     def identity(self) -> tuple[str, str]:
         """Return name and version, from the package itself, else from the file's name."""
@@ -143,7 +193,7 @@ class _Unpacker:
                 yield cast("IO[bytes]", stream)
             return
         decompress = _zstd_reader(self.path)
-        with Archive.open(self.path) as archive:
+        with Archive.open(self.path, self._limits) as archive:
             members = [m for m in archive.members if re.fullmatch(r"(info|pkg)-.+\.tar\.zst", m.name)]
             if not any(member.name.startswith("pkg-") for member in members):
                 raise InputError(f"{self.path} is no conda package", because="there is no pkg-*.tar.zst in it")
@@ -151,19 +201,29 @@ class _Unpacker:
                 with decompress(io.BufferedReader(_SourceFile(archive.source(member)), _CHUNK)) as stream:
                     yield stream
 
-    def _read_tar(self, stream: IO[bytes]) -> None:
-        with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as tar:
+    def _read_tar(self, stream: _Bounded) -> None:
+        with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|") as tar:
             for header in tar:
-                self._passed += max(header.size, 512)
-                if self._passed > MAX_PASSED:
-                    raise _TooMuch(f"more than {MAX_PASSED} bytes")
-                if not header.isreg() or header.issparse():
-                    continue
-                name = header.name.removeprefix("./")
-                if name == "info/index.json" and header.size <= MAX_HEADER:
-                    self._read_index(tar, header)
-                elif fold(name).endswith(".dll") and _is_plain(name):
-                    self._take(tar, header, name)
+                cast("Any", tar).members = []  # else it keeps every header
+                # Its data may be read or passed over, and then the headers of the next member.
+                stream.announced = max(0, tar.offset - tar.fileobj.tell()) if tar.fileobj is not None else 0
+                self._look_at(tar, header)
+
+    def _look_at(self, tar: tarfile.TarFile, header: tarfile.TarInfo) -> None:
+        """Take a member's DLL or index; _TooMuch, before anything of it is unpacked, if it is too large."""
+        self._members += 1
+        if self._members > self._limits.max_members:
+            raise _TooMuch(f"it has more than {self._limits.max_members} members", "max_members")
+        if header.size > self._limits.max_member_size:
+            raise _TooMuch(f"{header.name[:200]!r} has {header.size} bytes", "max_member_size")
+        self._check(self._passed + header.size)
+        if not header.isreg() or header.issparse():
+            return
+        name = header.name.removeprefix("./")
+        if name == "info/index.json" and header.size <= MAX_INDEX:
+            self._read_index(tar, header)
+        elif fold(name).endswith(".dll") and _is_plain(name):
+            self._take(tar, header, name)
 
     def _read_index(self, tar: tarfile.TarFile, header: tarfile.TarInfo) -> None:
         file = tar.extractfile(header)
@@ -172,9 +232,6 @@ class _Unpacker:
             self.index = facts if isinstance(facts, dict) else {}
 
     def _take(self, tar: tarfile.TarFile, header: tarfile.TarInfo, name: str) -> None:
-        self._unpacked += header.size
-        if self._unpacked > MAX_UNPACKED:
-            raise _TooMuch(f"DLLs of more than {MAX_UNPACKED} bytes")
         file = tar.extractfile(header)
         if file is None:
             return

@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
 def open_index(options: RootOptions, host: Host | None = None) -> RootIndex:
     """The index of everything that may be vendored; nothing is read before somebody asks for a name."""
-    return RootIndex(gather_roots(options, host or this_machine()), options.trusted_roots)
+    return RootIndex(gather_roots(options, host or this_machine()), options.trusted_roots, options.limits)
 
 
 def gather_roots(options: RootOptions, host: Host) -> tuple[Root, ...]:
     """Named roots first, then discovered ones, then PATH if asked for."""
-    named = [root for path in as_paths(options.roots) for root in named_roots(path, host)]
+    limits = options.limits
+    named = [root for path in as_paths(options.roots) for root in named_roots(path, host, limits=limits)]
     for kind in ("cuda", "cudnn", "oneapi", "conda"):
         folders = as_paths(getattr(options, kind))
-        named += [named_root(path, host, kind=kind, option=f"--{kind}") for path in folders]
+        named += [named_root(path, host, kind=kind, option=f"--{kind}", limits=limits) for path in folders]
     discovered = discover(host) if options.discover else ()
     path = search_path_roots(host) if options.search_path else ()
     return (*named, *discovered, *path)

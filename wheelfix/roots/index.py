@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from wheelfix.archive.reader import Limits
     from wheelfix.model import ByteSource, FileVersion, ImageFacts
     from wheelfix.roots.root import Root, RootFolder
 
@@ -93,9 +94,10 @@ class Candidates(Protocol):
 class RootIndex:
     """All DLLs of the given roots, in the order of the roots and of their folders."""
 
-    def __init__(self, roots: Iterable[Root], trusted_roots: Path | None = None) -> None:
+    def __init__(self, roots: Iterable[Root], trusted_roots: Path | None = None, limits: Limits | None = None) -> None:
         self.roots = tuple(roots)
         self._trusted_roots = trusted_roots
+        self._limits = limits
         self._by_key: dict[str, list[RootFile]] | None = None
         self._by_folder: dict[tuple[Path, str], dict[str, RootFile]] = {}
         self._skipped: list[Skipped] = []
@@ -285,7 +287,7 @@ class RootIndex:
 
     def _disk(self, file: RootFile) -> Path:
         if file.root.kind == "conda-package":
-            return condafile.open_package(file.root.path).dlls[file.path].disk
+            return condafile.open_package(file.root.path, self._limits).dlls[file.path].disk
         path = file.root.path / file.path
         # Looked at again: between listing and opening somebody may have put a link in its place.
         if not tree.inside(path, file.root.path):
@@ -301,7 +303,7 @@ class RootIndex:
 
     def _archive(self, root: Root) -> Archive:
         if root.path not in self._archives:
-            self._archives[root.path] = Archive.open(root.path)
+            self._archives[root.path] = Archive.open(root.path, self._limits)
         return self._archives[root.path]
 
     # -------------------------------------------------------------------------------------------------- listing
@@ -360,7 +362,7 @@ class RootIndex:
 
     def _package_members(self, root: Root) -> Iterator[tuple[str, int]]:
         if root.kind == "conda-package":
-            for dll in condafile.open_package(root.path).dlls.values():
+            for dll in condafile.open_package(root.path, self._limits).dlls.values():
                 yield dll.member, dll.size
             return
         archive = self._archive(root)

@@ -21,6 +21,7 @@ from wheelfix.values import replace
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from wheelfix.archive.reader import Limits
     from wheelfix.roots.host import Host
     from wheelfix.roots.root import Kind
 
@@ -28,7 +29,14 @@ PLAIN_FOLDERS = (".", "bin/x64", "bin", "lib/x64", "lib", "Library/bin")
 """Where a plain folder is searched; it is not walked, so that nothing gets in from where nobody looked."""
 
 
-def named_root(path: str | Path, host: Host, *, kind: Kind | None = None, option: str = "--root") -> Root:
+def named_root(
+    path: str | Path,
+    host: Host,
+    *,
+    kind: Kind | None = None,
+    option: str = "--root",
+    limits: Limits | None = None,
+) -> Root:
     """Return the root at a path that the user gave; UsageError when it is not there or not of the wanted kind."""
     text = os.fspath(path).strip().strip('"')
     where = _absolute(text)
@@ -38,22 +46,24 @@ def named_root(path: str | Path, host: Host, *, kind: Kind | None = None, option
         raise EnvironmentFailure(f"{option} {text}: cannot be looked at", because=exc.strerror or str(exc)) from exc
     if where is None or not text or not found:
         raise UsageError(f"{option} {text}: there is no such file or folder", hint="check the path for a misspelling")
-    root = _folder_root(where, option, kind) if where.is_dir() else _file_root(where, option, kind)
+    root = _folder_root(where, option, kind) if where.is_dir() else _file_root(where, option, kind, limits)
     return with_warnings(replace(root, learned=option, explicit=True), host)
 
 
-def named_roots(path: str | Path, host: Host, *, option: str = "--root") -> tuple[Root, ...]:
+def named_roots(
+    path: str | Path, host: Host, *, option: str = "--root", limits: Limits | None = None
+) -> tuple[Root, ...]:
     """Return the roots that a path means: one, each wheel or package of a folder, or all that a pattern matches."""
     text = os.fspath(path).strip().strip('"')
     where = _absolute(text)
     if where is not None and any(sign in text for sign in "*?[") and not os.path.lexists(where):
-        return tuple(named_root(found, host, option=option) for found in _matches(where, text, option))
+        return tuple(named_root(found, host, option=option, limits=limits) for found in _matches(where, text, option))
     if where is None or not tree.is_folder(where):
-        return (named_root(path, host, option=option),)
+        return (named_root(path, host, option=option, limits=limits),)
     packages = [where / name for name in tree.names(where) if fold(name).endswith((".whl", *condafile.SUFFIXES))]
     if packages and not _has_dlls(where):
-        return tuple(named_root(package, host, option=option) for package in packages)
-    return (named_root(path, host, option=option),)
+        return tuple(named_root(package, host, option=option, limits=limits) for package in packages)
+    return (named_root(path, host, option=option, limits=limits),)
 
 
 def _matches(pattern: Path, text: str, option: str) -> list[Path]:
@@ -142,7 +152,7 @@ def _where_dlls_are(folder: Path, limit: int = 2000) -> str:
     return "name the folder in which the DLLs lie"
 
 
-def _file_root(path: Path, option: str, kind: Kind | None) -> Root:
+def _file_root(path: Path, option: str, kind: Kind | None, limits: Limits | None) -> Root:
     name = fold(path.name)
     if kind == "conda" and name.endswith(condafile.SUFFIXES):
         kind = None
@@ -154,9 +164,9 @@ def _file_root(path: Path, option: str, kind: Kind | None) -> Root:
             hint="--root takes wheels and conda packages",
         )
     if name.endswith(".whl"):
-        return _wheel_root(path)
+        return _wheel_root(path, limits)
     if name.endswith(condafile.SUFFIXES):
-        return _conda_package_root(path)
+        return _conda_package_root(path, limits)
     if name.endswith(".dll"):
         hint = f"name its folder: --root {path.parent}"
     else:
@@ -164,8 +174,8 @@ def _file_root(path: Path, option: str, kind: Kind | None) -> Root:
     raise UsageError(f"{option} {path}: not a root", because="it is neither a folder nor a package", hint=hint)
 
 
-def _wheel_root(path: Path) -> Root:
-    with Archive.open(path) as archive:
+def _wheel_root(path: Path, limits: Limits | None) -> Root:
+    with Archive.open(path, limits) as archive:
         members = [member.name for member in archive.members if not member.is_dir]
     package, version = wheel_identity(path.name, members)
     cuda = cuda_of_package(package, version)
@@ -174,8 +184,8 @@ def _wheel_root(path: Path) -> Root:
     return Root("wheel", path, version, folders=folders, notes=notes)
 
 
-def _conda_package_root(path: Path) -> Root:
-    package = condafile.open_package(path)
+def _conda_package_root(path: Path, limits: Limits | None) -> Root:
+    package = condafile.open_package(path, limits)
     cuda = cuda_of_package(package.name, package.version)
     folders = _member_folders(package.dlls, package.version, package.name, cuda)
     notes = [] if folders else ["there are no DLLs in it"]
