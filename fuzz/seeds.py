@@ -57,6 +57,7 @@ def seeds(target: str) -> list[bytes]:
         "repair": lambda: wheels.seeds(*dict.fromkeys(_archives())),
         "diagnose": _texts,
         "patterns": _attacks,
+        "installers": lambda: [b"one", b"two", b"three"],
     }[target]()
 
 

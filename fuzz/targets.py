@@ -9,15 +9,19 @@ from __future__ import annotations
 import bz2
 import contextlib
 import functools
+import itertools
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fuzz.backtrack import slow_attack
 from fuzz.commands import LIMITS, diagnose, lock, repair, scan
-from fuzz.oracles import Disagreement, ask_csv, ask_lief_and_pefile, ask_zipfile
+from fuzz.oracles import COMPARED, Disagreement, ask_csv, ask_lief_and_pefile, ask_zipfile
 from fuzz.patterns import sites
 from fuzz.signatures import signatures
 from fuzz.wheels import scratch
+from tests.archive.drafts import draft
+from tests.support.agreement import CLIENTS, disagreements
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, check_record, render
@@ -132,6 +136,20 @@ def patterns(data: bytes) -> None:
         raise AssertionError(fault)
 
 
+def installers(data: bytes) -> None:
+    """A wheel made at random: verify agrees with pip, uv and installer, which are run on it."""
+    folder = scratch() / f"installers-{next(_NUMBERS)}"
+    try:
+        for text in disagreements(draft(data).write(folder), folder / "prefix"):
+            raise Disagreement(text)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for client in CLIENTS:
+        COMPARED[client] += 1
+
+
+_NUMBERS = itertools.count()
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "archive": archive,
     "record": record,
@@ -145,4 +163,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "repair": repair,
     "diagnose": diagnose,
     "patterns": patterns,
+    "installers": installers,
 }

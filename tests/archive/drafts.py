@@ -80,11 +80,11 @@ def _field(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
 
 
-def draft(seed: int) -> Draft:
-    """Return the wheel of that number: the same each time."""
+def draft(seed: int | bytes) -> Draft:
+    """Return the wheel of that number, or of these bytes: the same each time."""
     from tests.archive.metavariations import VARIATIONS
 
-    dice = random.Random(f"wheel {seed}")
+    dice = random.Random(seed if isinstance(seed, bytes) else f"wheel {seed}")
     made = Draft()
     made.files = [
         Entry("pkg/__init__.py", b"answer = 42\n" * dice.randint(1, 30), dice.choice((0, 8))),

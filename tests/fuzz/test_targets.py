@@ -15,7 +15,7 @@ from wheelfix.archive.record import ALGORITHMS
 from wheelfix.pe.forge import forge_dll
 
 corpus = functools.cache(seeds)
-SLOW = {"scan", "repair", "diagnose", "patterns"}
+SLOW = {"scan", "repair", "diagnose", "patterns", "installers"}
 """Whole commands, and what is measured; the others are readers."""
 
 

@@ -43,8 +43,9 @@ class Verdict:
 
     @property
     def unsure(self) -> bool:
-        """Whether another fault decides how far an installer comes: damaged members, odd line ends, a second RECORD."""
-        return any(mark in self.text for mark in ("WF115", "end a line", "WF126"))
+        """Whether another fault decides how far an installer comes: damaged members, odd line ends, a second
+        RECORD, headers that contradict the directory."""
+        return any(mark in self.text for mark in ("WF115", "end a line", "WF126", "in the header"))
 
     @property
     def clean(self) -> bool:

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 METADATA_KINDS: dict[str, str] = {
     "metadata-invalid": "METADATA or WHEEL holds something that an installer refuses",
+    "metadata-line": "a line of METADATA is not a field",
     "requires-python": "METADATA has a Requires-Python that is not valid",
     "entry-points-invalid": "entry_points.txt holds something that an installer refuses",
 }
 """Every kind of fault that is found here, with its meaning."""
 
+_FIELD = re.compile(r"([!-9;-~]*):")
 SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
 _PLAIN_REQUIREMENT = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])? ?\(?(?:(?:[<>=!~]=|[<>]) ?\d+(?:\.\d+)*,? ?)*\)?")
 _PLAIN_PYTHON = re.compile(r"(?:(?:[<>=!~]=|[<>]) ?\d+(?:\.\d+)*,? ?)*")
@@ -36,6 +38,23 @@ def undecodable(data: bytes, name: str, rejected_by: tuple[str, ...]) -> Iterato
     except UnicodeDecodeError as exc:
         message = f"the file is not UTF-8 ({exc.reason} at byte {exc.start})"
         yield ArchiveFault("metadata-invalid", name, message, rejected_by)
+
+
+def line_faults(text: str, name: str) -> Iterator[ArchiveFault]:
+    """Give the first line of METADATA that is not a field: Python's parser takes it for the end of all fields."""
+    before: set[str] = set()
+    for number, line in enumerate(re.split("\r\n|\r|\n", text), start=1):
+        if not line:
+            return
+        if line[0] in " \t":
+            continue
+        field = _FIELD.match(line)
+        if field is None:
+            lost = not {"name", "version"} <= before
+            message = f"line {number} is not a field, and pip reads nothing from there on"
+            yield ArchiveFault("metadata-line", name, message, (PIP,) if lost else ())
+            return
+        before.add(field[1].lower())
 
 
 def requirement_faults(headers: Mapping[str, tuple[str, ...]], name: str) -> Iterator[ArchiveFault]:

@@ -71,7 +71,8 @@ def _data_faults(moved: Iterable[str], data_folder: str, named_data: str) -> Ite
         elif not rest or scheme not in SCHEMES:
             known = ", ".join(SCHEMES)
             message = f"it lies in no folder of a scheme ({known}) below {data_folder!r}"
-            yield ArchiveFault("data-scheme", name, message, (PIP, UV, INSTALLER) if below else (PIP, INSTALLER))
+            by = (PIP, UV) if below else (PIP,)
+            yield ArchiveFault("data-scheme", name, message, (*by, INSTALLER) if folder == named_data else by)
         elif scheme == "scripts" and "/" in rest:
             yield ArchiveFault("data-scheme", name, "it lies in a folder among the scripts", (UV,))
         elif data_folder != named_data:

@@ -11,6 +11,7 @@ from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault
 from wheelfix.archive.metadatacheck import (
     METADATA_KINDS,
     entry_point_faults,
+    line_faults,
     requirement_faults,
     script_names,
     undecodable,
@@ -144,6 +145,7 @@ class WheelInfo:
         faults += _check_folder(file_name, dist_info)
         if metadata_text is not None:
             faults += undecodable(metadata_text, where + "METADATA", (PIP,))
+            faults += line_faults(_decode(metadata_text), where + "METADATA")
             faults += _check_metadata(file_name, dist_info, metadata)
             faults += requirement_faults(metadata_headers, where + "METADATA")
         if wheel_text is not None:

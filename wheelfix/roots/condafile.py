@@ -172,10 +172,8 @@ class _Unpacker:
 
     def _check(self, total: int) -> None:
         if total > self._most:
-            ratio = f"{self._limits.max_ratio:g}"
-            raise _TooMuch(
-                f"its {self._size} bytes unpack to more than {self._most}, {ratio} times as much", "max_ratio"
-            )
+            limit = f"{self._limits.max_ratio:g} times as much, or {RATIO_FROM} bytes"
+            raise _TooMuch(f"its {self._size} bytes unpack to {total} or more; the limit is {limit}", "max_ratio")
         if total > self._limits.max_total:
             raise _TooMuch(f"it unpacks to more than {self._limits.max_total} bytes", "max_total")
 

@@ -51,6 +51,7 @@ _ARCHIVE_CODES = {
     "metadata-invalid": "WF127",
     "entry-points-invalid": "WF127",
     "requires-python": "WF127",
+    "metadata-line": "WF127",
     "pycache": "WF128",
 }
 """Kind of fault to code; every other kind is WF121."""
@@ -114,7 +115,7 @@ _INFO_KINDS = frozenset(
 )
 """Irregular, but nobody is known to stumble; unless someone refuses it, see ``rejected_by``."""
 
-_WARNING_KINDS = frozenset({"dist-info-spelling", "requires-python"})
+_WARNING_KINDS = frozenset({"dist-info-spelling", "requires-python", "metadata-line"})
 """No installer stumbles, other tools do."""
 
 _SINGLY = 10
