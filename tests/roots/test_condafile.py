@@ -232,7 +232,7 @@ def test_a_small_package_does_not_fill_the_temporary_folder(tmp_path: Path, monk
     path = tmp_path / "x-1-0.tar.bz2"
     path.write_bytes(zeros(70 << 20))
     assert path.stat().st_size < 1000
-    with pytest.raises(InputError, match="unpack to 734.* or more"):
+    with pytest.raises(InputError, match=r"unpack to 734\d+ or more"):
         condafile.open_package(path)
     assert not list(tmp_path.rglob("*.dll"))
 
