@@ -11,7 +11,7 @@ from tests.report.golden import check_golden
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
 from wheelfix.model import Finding, Severity
-from wheelfix.report import github, junit, markdown
+from wheelfix.report import github, junit, markdown, safe
 from wheelfix.report.document import Context, Failure
 
 FAILURE = Failure(
@@ -76,7 +76,7 @@ class TestMarkdown:
         assert r"\<img src=x\> \| \[a\](b) \`c\` \# d" in text
 
     def test_the_fence_is_longer_than_any_inside(self):
-        assert list(markdown.fence("a ```` b")) == ["`````text", "a ```` b", "`````"]
+        assert list(safe.markdown_block("a ```` b")) == ["`````text", "a ```` b", "`````"]
 
     def test_what_the_baseline_knows_is_counted_only(self):
         text = markdown.render_scan([broken_torch()], (), KNOWN)

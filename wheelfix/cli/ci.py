@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from wheelfix.cli.common import (
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.repair import add_policy_options, add_writing_options, repair_options
+from wheelfix.cli.say import say
 from wheelfix.cli.settings import group_inputs
 from wheelfix.failures import failure_of
 from wheelfix.report.document import Failure
@@ -109,7 +109,7 @@ def _take(
         looked_at = result.output or path
         sources = _sources(result.plan)
         allowed += allowed_names(result.plan)
-        print(f"{result.outcome}: {looked_at}", file=sys.stderr)
+        say(f"{result.outcome}: {looked_at}")
     except Exception as error:  # whatever it is, it costs this wheel only
         failure = failure_of(error, path)
         output.fail(Failure(str(path), failure))

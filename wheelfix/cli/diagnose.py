@@ -20,6 +20,7 @@ from wheelfix.cli.common import (
 )
 from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.report.look import Look, look_of
+from wheelfix.report.safe import legible, without_commands
 
 if TYPE_CHECKING:
     import argparse
@@ -158,7 +159,7 @@ def _rendered(args: argparse.Namespace, diagnosis: Diagnosis, block: Block | Non
 
         return render_json(diagnosis, block)
     if block is not None:
-        return str(block)
+        return without_commands("".join(f"{legible(line)}\n" for line in block.lines()))
     from wheelfix.report.text.diagnosis import render_diagnosis
 
     look = look_of(sys.stdout) if args.output is None else Look(unicode=True)

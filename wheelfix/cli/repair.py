@@ -29,6 +29,7 @@ from wheelfix.errors import Exit, UsageError, WheelfixError
 from wheelfix.failures import failure_of
 from wheelfix.report.look import Look, look_of
 from wheelfix.report.progress import Progress
+from wheelfix.report.safe import legible
 
 if TYPE_CHECKING:
     import argparse
@@ -295,7 +296,7 @@ def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
         undone = undo(args.env, args.package)
         lines = [f"removed {path}" for path in undone.removed] + [f"restored {path}" for path in undone.restored]
         lines += [f"left alone, because it was changed since: {path}" for path in undone.kept]
-        write_result("".join(f"{line}\n" for line in [*lines, "RECORD is as it was"]), args.output)
+        write_result("".join(f"{legible(line)}\n" for line in [*lines, "RECORD is as it was"]), args.output)
         return Exit.OK
     with open_index(options.scan.roots) as index:
         result = repair_installed(args.env, args.package, options, index, dry_run=args.dry_run)

@@ -8,17 +8,17 @@ import sys
 
 def say_error(what: str, *reasons: str, hint: str = "") -> None:
     """Print one error in layers: what happened, because of what, each reason on a line of its own, what to try."""
-    from wheelfix.report.words import legible
-
-    say(f"wheelfix: error: {legible(what)}")
+    say(f"wheelfix: error: {what}")
     for number, reason in enumerate(reasons):
-        say(f"  {'because:' if number == 0 else '        '} {legible(reason)}")
+        say(f"  {'because:' if number == 0 else '        '} {reason}")
     if hint:
-        say(f"  hint: {legible(hint)}")
+        say(f"  hint: {hint}")
 
 
 def say(line: str) -> None:
-    """Print a line on stderr, if there is one."""
+    """Print a line on stderr, if there is one; names in it may be of strangers."""
     if sys.stderr is not None:
+        from wheelfix.report.safe import legible, without_commands
+
         with contextlib.suppress(OSError, ValueError):
-            print(line, file=sys.stderr, flush=True)
+            print(without_commands(legible(line)), file=sys.stderr, flush=True)

@@ -14,6 +14,7 @@ from wheelfix.cli.parser import CommaList, Parser, is_only_typed
 from wheelfix.config import Configuration, Option, Setting, find_file, read_configuration
 from wheelfix.errors import UsageError
 from wheelfix.ownership import distrust
+from wheelfix.report.safe import legible, without_commands
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -284,7 +285,7 @@ def describe(settings: Settings) -> str:
     for pattern, items in wheels.items():
         lines += ["", f"wheels called {pattern}:"]
         lines += _columns([(item.key, _shown(item.value), item.where) for item in items])
-    return "\n".join(lines) + "\n"
+    return without_commands("".join(f"{legible(line)}\n" for line in lines))
 
 
 def _columns(rows: list[tuple[str, str, str]]) -> list[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.report.json_ import dump, tool
-from wheelfix.report.markdown import code, escape
+from wheelfix.report.safe import markdown as escape
+from wheelfix.report.safe import markdown_code as code
+from wheelfix.report.safe import without_commands
 from wheelfix.report.words import count, human_change, human_size
 
 if TYPE_CHECKING:
@@ -75,26 +77,30 @@ def render_markdown(comparison: Comparison) -> str:
             lines += ["", f"{title}: {', '.join(code(build.path) for build in builds)}"]
     if comparison.unread:
         lines += ["", f"Not compared, because a wheel cannot be read: {', '.join(map(code, comparison.unread))}"]
-    return "\n".join(lines) + "\n"
+    return without_commands("\n".join(lines) + "\n")
 
 
 def _section(difference: Difference) -> list[str]:
     old, new = difference.old, difference.new
     sizes = f"{human_size(old.size)} → {human_size(new.size)} ({human_change(new.size - old.size)})"
     lines = [f"### {escape(new.name)} {escape(old.version)} → {escape(new.version)}", ""]
-    lines.append(f"{old.verdict} → **{new.verdict}**, DLLs {sizes}")
+    lines.append(f"{escape(old.verdict)} → **{escape(new.verdict)}**, DLLs {sizes}")
     if difference.is_empty:
         return [*lines, "", "Nothing changed."]
     rows = [("❌ lost", code(file.path), _needed(difference, file)) for file in difference.lost]
     rows += [("new", code(file.path), human_size(file.size)) for file in difference.appeared]
-    rows += [(pair.how, code(pair.old.path), escape(pair_words(pair))) for pair in difference.pairs]
+    rows += [(escape(pair.how), code(pair.old.path), escape(pair_words(pair))) for pair in difference.pairs]
     if rows:
         lines += ["", "| | DLL | |", "| --- | --- | --- |", *(f"| {' | '.join(row)} |" for row in rows)]
     for title, problems in (("New findings", difference.arisen), ("Cured findings", difference.cured)):
         if problems:
             lines += ["", f"{title}:", ""]
-            lines += [f"- {item.code} {item.name} ({item.severity}): {escape(item.message)}" for item in problems]
+            lines += [_told(problem) for problem in problems]
     return lines
+
+
+def _told(problem: Problem) -> str:
+    return f"- {escape(f'{problem.code} {problem.name}')} ({problem.severity}): {escape(problem.message)}"
 
 
 def _needed(difference: Difference, file: File) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.model import Finding, ScanReport, Severity
 from wheelfix.report.document import DEFAULT, Context, Failure
-from wheelfix.report.words import count, label, legible, sentence
+from wheelfix.report.safe import legible, workflow_data, workflow_property
+from wheelfix.report.words import count, label, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +30,8 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (),
                 _command("error", failure.path, "cannot be read", legible(str(failure.error))) for failure in failures
             ]
     # A line that begins with two colons is a command, whoever wrote it: ours begin with a word.
-    lines += [f"wheelfix: {report.verdict}: {_one_line(label(report))}" for report in reports]
-    lines += [f"wheelfix: skipped, not a Windows wheel: {_one_line(path)}" for path in context.skipped]
+    lines += [f"wheelfix: {report.verdict}: {legible(label(report))}" for report in reports]
+    lines += [f"wheelfix: skipped, not a Windows wheel: {legible(path)}" for path in context.skipped]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -53,16 +54,4 @@ def _annotations(report: ScanReport, severity: Severity, context: Context) -> li
 
 
 def _command(name: str, file: str, title: str, message: str) -> str:
-    return f"::{name} file={_property(file)},title={_property(title)}::{_data(message)}"
-
-
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(legible(text)).replace(":", "%3A").replace(",", "%2C")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(legible(text).split())
+    return f"::{name} file={workflow_property(file)},title={workflow_property(title)}::{workflow_data(message)}"

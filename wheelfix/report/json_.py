@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.model import Candidate, Finding, Malformed, MissingDll, Prediction, ScannedImage, ScanReport, Signature
+from wheelfix.report import safe
 from wheelfix.report.document import DEFAULT, Context
 
 if TYPE_CHECKING:
@@ -21,8 +22,14 @@ RULES_SCHEMA = "wheelfix.rules/1"
 
 
 def dump(value: Json) -> str:
-    """Return JSON text: indented, in ASCII, so that no console or pipe between us and the reader can spoil it."""
-    return json.dumps(value, indent=2, ensure_ascii=True) + "\n"
+    """Return JSON text: indented, in ASCII, so that no console or pipe between us and the reader can spoil it.
+
+    Nothing in it is a command for a CI system: ``#`` is doubled only in texts, where the second one can be escaped.
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=True)
+    if "\\ud" in text:
+        text = json.dumps(safe.json(value), indent=2, ensure_ascii=True)
+    return text.replace("##", "#\\u0023") + "\n"
 
 
 def tool() -> dict[str, Json]:

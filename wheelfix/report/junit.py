@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 from wheelfix.report.document import DEFAULT, Context, Failure
-from wheelfix.report.words import label, legible, sentence
+from wheelfix.report.safe import without_commands, xml
+from wheelfix.report.words import label, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wheelfix.model import Finding, ScanReport
-
-_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot hold."""
 
 
 def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
@@ -24,22 +21,23 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (),
     for report in reports:
         _suite(root, report, context)
     for failure in failures:
-        suite = ET.SubElement(root, "testsuite", name=_clean(failure.path), tests="1", failures="0", errors="1")
-        case = ET.SubElement(suite, "testcase", classname=_clean(failure.path), name="can be read", time="0")
-        error = ET.SubElement(case, "error", message=_clean(failure.error.what), type=type(failure.error).__name__)
-        error.text = "\n".join(_clean(part) for part in (failure.error.because, failure.error.hint) if part)
+        suite = ET.SubElement(root, "testsuite", name=xml(failure.path), tests="1", failures="0", errors="1")
+        case = ET.SubElement(suite, "testcase", classname=xml(failure.path), name="can be read", time="0")
+        error = ET.SubElement(case, "error", message=xml(failure.error.what), type=type(failure.error).__name__)
+        error.text = "\n".join(xml(part) for part in (failure.error.because, failure.error.hint) if part)
     for path in context.skipped:
-        suite = ET.SubElement(root, "testsuite", name=_clean(path), tests="1", failures="0", errors="0", skipped="1")
-        case = ET.SubElement(suite, "testcase", classname=_clean(path), name="is a Windows wheel", time="0")
+        suite = ET.SubElement(root, "testsuite", name=xml(path), tests="1", failures="0", errors="0", skipped="1")
+        case = ET.SubElement(suite, "testcase", classname=xml(path), name="is a Windows wheel", time="0")
         ET.SubElement(case, "skipped", message="not a Windows wheel")
     for total in ("tests", "failures", "errors"):
         root.set(total, str(sum(int(suite.get(total, "0")) for suite in root)))
     ET.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+    text = ET.tostring(root, encoding="unicode")
+    return without_commands(f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n')
 
 
 def _suite(root: ET.Element, report: ScanReport, context: Context) -> None:
-    name = _clean(label(report))
+    name = xml(label(report))
     suite = ET.SubElement(root, "testsuite", name=name)
     failed = 0
     for finding in report.findings:
@@ -47,12 +45,12 @@ def _suite(root: ET.Element, report: ScanReport, context: Context) -> None:
             suite,
             "testcase",
             classname=name,
-            name=_clean(f"{finding.code} {finding.name}: {finding.subject}"),
+            name=xml(f"{finding.code} {finding.name}: {finding.subject}"),
             time="0",
         )
         if context.fails(report, finding):
             failed += 1
-            failure = ET.SubElement(case, "failure", message=_clean(finding.message), type=finding.severity.value)
+            failure = ET.SubElement(case, "failure", message=xml(finding.message), type=finding.severity.value)
             failure.text = _text(finding, report)
         else:
             ET.SubElement(case, "system-out").text = f"{finding.severity}: {_text(finding, report)}"
@@ -69,8 +67,4 @@ def _text(finding: Finding, report: ScanReport) -> str:
         parts.append(f"hint: {finding.hint}")
     if report.first_failure is not None and finding.severity == "error":
         parts.append(f"the import will raise: {report.first_failure.message}")
-    return "\n".join(map(_clean, parts))
-
-
-def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("\ufffd", legible(text))
+    return "\n".join(map(xml, parts))

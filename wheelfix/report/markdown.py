@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Finding, ScanReport, Severity, Verdict
 from wheelfix.report.document import DEFAULT, Context, Failure
-from wheelfix.report.words import count, import_statement, label, legible, sentence, short_path
+from wheelfix.report.safe import markdown as escape
+from wheelfix.report.safe import markdown_block as block
+from wheelfix.report.safe import markdown_code as code
+from wheelfix.report.safe import without_commands
+from wheelfix.report.words import count, import_statement, label, sentence, short_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 MARKS = {Verdict.OK: "✅ ok", Verdict.RISKY: "⚠️ risky", Verdict.BROKEN: "❌ broken"}
 SHOWN = 20
@@ -32,7 +35,7 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (),
     for failure in failures:
         lines += ["", f"### {escape(failure.path)}", "", escape(str(failure.error))]
         lines += ["", f"Hint: {escape(failure.error.hint)}"] if failure.error.hint else []
-    return "\n".join(lines) + "\n"
+    return without_commands("\n".join(lines) + "\n")
 
 
 def _number(report: ScanReport, severity: Severity) -> int:
@@ -43,7 +46,7 @@ def _section(report: ScanReport, context: Context) -> list[str]:
     lines = [f"### {escape(label(report))}"]
     failure = report.first_failure
     if failure is not None:
-        lines += ["", f"`{import_statement(report)}` will raise:", "", *fence(failure.message)]
+        lines += ["", f"{code(import_statement(report))} will raise:", "", *block(failure.message)]
         if len(failure.chain) > 1:
             lines += ["", "because " + " → ".join(code(name) for name in failure.chain)]
         if failure.explanation:
@@ -62,7 +65,7 @@ def _section(report: ScanReport, context: Context) -> list[str]:
     if new:
         lines += ["", "| code | severity | what |", "| --- | --- | --- |"]
     for finding in new[:SHOWN]:
-        lines.append(f"| {finding.code} {finding.name} | {finding.severity} | {_what(finding)} |")
+        lines.append(f"| {escape(f'{finding.code} {finding.name}')} | {finding.severity} | {_what(finding)} |")
     lines += _rest(len(new))
     if len(new) < len(report.findings):
         lines += ["", f"{count(len(report.findings) - len(new), 'known finding')} in the baseline."]
@@ -81,23 +84,3 @@ def _some(names: Sequence[str], most: int = 3) -> str:
 def _what(finding: Finding) -> str:
     text = escape(sentence(finding))
     return f"{text}<br>Hint: {escape(finding.hint)}" if finding.hint else text
-
-
-def escape(text: str) -> str:
-    """Return text that Markdown shows as it stands, on one line, also inside a table."""
-    line = legible(" ".join(text.split()))
-    return re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", line)
-
-
-def code(text: str) -> str:
-    """Return text as inline code, also inside a table."""
-    line = legible(" ".join(text.split())).replace("|", "\\|")
-    return f"`` {line} ``" if "`" in line else f"`{line}`"
-
-
-def fence(text: str) -> Iterable[str]:
-    """Return text as a code block, with a fence that it does not contain."""
-    text = "\n".join(map(legible, text.split("\n")))
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    mark = "`" * max(3, longest + 1)
-    return (f"{mark}text", text, mark)

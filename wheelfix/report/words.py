@@ -18,6 +18,7 @@ from wheelfix.model import (
     System,
     VcRedist,
 )
+from wheelfix.report.safe import legible as legible  # for all who take their phrases from here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,21 +29,6 @@ SITE_PACKAGES = "Lib/site-packages/"
 def count(number: int, word: str) -> str:
     """Return ``1 error``, ``3 errors``."""
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
-
-
-def legible(text: str) -> str:
-    """Return text on one line, with control characters made visible.
-
-    Names come from whoever made a wheel. One with an escape sequence would move the cursor of a terminal, one with a
-    line end could begin a line with ``::``, which CI systems take for a command.
-    """
-    return text if text.isprintable() else "".join(char if char.isprintable() else _escape(char) for char in text)
-
-
-def _escape(char: str) -> str:
-    if char in "\t\u00a0":
-        return " "
-    return "?" if 0xD800 <= ord(char) <= 0xDFFF else char.encode("unicode_escape").decode("ascii")
 
 
 def human_size(size: int) -> str:

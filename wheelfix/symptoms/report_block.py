@@ -90,13 +90,17 @@ class Block:
     rows: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
+        return "\n".join(self.lines()) + "\n"
+
+    def lines(self) -> list[str]:
+        """Return a line for each row."""
         width = max((len(label) for label, _ in self.rows), default=0)
         lines = []
         before = ""
         for label, text in self.rows:
             lines.append(f"{'' if label == before else label:<{width}}  {text}".rstrip())
             before = label
-        return "\n".join(lines) + "\n"
+        return lines
 
 
 def collect(machine: Machine, names: Iterable[str] = (), told: Iterable[tuple[str, str]] = ()) -> Block:

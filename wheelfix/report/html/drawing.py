@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from wheelfix.report import safe
 from wheelfix.report.graph import NODE_HEIGHT, NODE_WIDTH
-from wheelfix.report.html.element import Html, clean, el, join
+from wheelfix.report.html.element import Html, el, join
 from wheelfix.report.words import human_size, short_path
 
 if TYPE_CHECKING:
@@ -112,17 +113,17 @@ def _data(graph: Graph, sources: Mapping[str, str]) -> Html:
     """Return what the script needs, in a form that cannot end the script element."""
     nodes: Json = [
         {
-            "name": clean(node.name),
-            "path": clean(short_path(node.path)),
+            "name": safe.html(node.name),
+            "path": safe.html(short_path(node.path)),
             "kind": SPOKEN[node.kind],
             "size": human_size(node.size) if node.in_wheel else "",
-            "facts": {key: clean(value) for key, value in _facts(node, sources).items()},
-            "outside": {who: [clean(name) for name in names] for who, names in node.outside.items()},
+            "facts": {key: safe.html(value) for key, value in _facts(node, sources).items()},
+            "outside": {who: [safe.html(name) for name in names] for who, names in node.outside.items()},
         }
         for node in graph.nodes
     ]
     links: Json = [
-        [link.source, link.target, link.kind, link.required, [clean(symbol) for symbol in link.lacks]]
+        [link.source, link.target, link.kind, link.required, [safe.html(symbol) for symbol in link.lacks]]
         for link in graph.links
     ]
     text = json.dumps({"nodes": nodes, "links": links}, ensure_ascii=True, separators=(",", ":"))

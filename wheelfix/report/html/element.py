@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
+from wheelfix.report import safe
 from wheelfix.report.blocks import Block, Code, Heading, Line, Listing, Paragraph, Piece, Table, parse_markdown
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def el(tag: str, /, *children: str | None, **attributes: str | int | bool | None
         if value is None or value is False:
             continue
         name = key.rstrip("_").replace("_", "-")
-        parts.append(f" {name}" if value is True else f' {name}="{html.escape(clean(str(value)))}"')
+        parts.append(f" {name}" if value is True else f' {name}="{html.escape(safe.html(str(value)))}"')
     start = f"<{tag}{''.join(parts)}>"
     if tag in VOID and not children:
         return Html(start)
@@ -37,18 +38,11 @@ def join(children: Iterable[str | None]) -> Html:
     """Return children one after the other; plain text is escaped."""
     return Html(
         "".join(
-            child if isinstance(child, Html) else html.escape(clean(child), quote=False)
+            child if isinstance(child, Html) else html.escape(safe.html(child), quote=False)
             for child in children
             if child is not None
         )
     )
-
-
-def clean(text: str) -> str:
-    """Return text without characters that HTML cannot hold."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
 
 
 def from_markdown(text: str, top: int = 3) -> Html:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.report.words import legible
+from wheelfix.report.safe import legible, without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -85,7 +85,7 @@ class Canvas:
 
     def text(self) -> str:
         """Return what was written, without blanks at line ends."""
-        return "".join(f"{line.rstrip()}\n" for line in self._lines)
+        return without_commands("".join(f"{line.rstrip()}\n" for line in self._lines))
 
     def blank(self) -> None:
         """Write an empty line."""

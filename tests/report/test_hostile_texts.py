@@ -1,0 +1,167 @@
+"""Every text of every value that is printed may be of a stranger: no output obeys any of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import typing
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import pytest
+from markdown_it import MarkdownIt
+
+from tests.support.hostile_values import HOSTILE, Maker
+from wheelfix.diff import Comparison
+from wheelfix.errors import InputError
+from wheelfix.model import Finding, ScanReport, Severity
+from wheelfix.plan.model import Plan
+from wheelfix.report import diagnosis as diagnosis_json
+from wheelfix.report import diff as diff_documents
+from wheelfix.report import safe
+from wheelfix.report.document import Context, Failure
+from wheelfix.report.formats import SCAN_KINDS, render
+from wheelfix.report.look import Look
+from wheelfix.report.text.diagnosis import render_diagnosis
+from wheelfix.report.text.diff import render_diff
+from wheelfix.report.text.plan import render_plan
+from wheelfix.report.text.scan import render_scan, render_summary
+from wheelfix.symptoms.report_block import Block
+from wheelfix.verbs.diagnosis import Diagnosis
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOOKS = [Look(), Look(unicode=True), Look(width=40), Look(unicode=True, colour=True)]
+COMMAND = "::error::owned ::error::owned"
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def document(kind: str, text: str) -> str:
+    """A document in which every text is this one."""
+    failures = [Failure(text, InputError(text, because=text, hint=text))]
+    return render(kind, [Maker(text).make(ScanReport)], failures, Context(), lambda failure: None)
+
+
+def must_be_mute(text: str, *, ours: tuple[str, ...] = ()) -> None:
+    """No character that a terminal obeys or hides, no line that a CI system obeys, and it can be encoded."""
+    text.encode("utf-8")
+    odd = {char for char in text if not char.isprintable() and char not in "\n\t"}
+    assert not odd, odd
+    for line in text.splitlines():
+        if line.lstrip().startswith("::"):
+            assert line.startswith(ours), line
+    assert not re.search(r"##[a-z]*\[", text)
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=["ascii", "unicode", "narrow", "colour"])
+@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("chosen", [HOSTILE, COMMAND], ids=["all", "command"])
+def test_texts_for_people(look: Look, verbose: bool, chosen: str) -> None:
+    written = [
+        render_scan(Maker(chosen, status="invalid").make(ScanReport), look, verbose=verbose),
+        render_summary([Maker(chosen).make(ScanReport)], 1, look),
+        render_diagnosis(Maker(chosen).make(Diagnosis), look, verbose=verbose),
+        render_plan(Maker(chosen).make(Plan), "repaired", chosen, look, verbose=verbose),
+        render_diff(Maker(chosen, verdict="broken").make(Comparison), look, verbose=verbose),
+    ]
+    for text in written:
+        must_be_mute(COLOURS.sub("", text) if look.colour else text)
+
+
+@pytest.mark.parametrize("kind", SCAN_KINDS)
+@pytest.mark.parametrize("chosen", [HOSTILE, COMMAND], ids=["all", "command"])
+def test_documents(kind: str, chosen: str) -> None:
+    text = document(kind, chosen)
+    page = re.sub(r"<(style|script)\b.*?</\1>", "", text, flags=re.DOTALL) if kind == "html" else text
+    must_be_mute(page, ours=("::error file=", "::warning file=", "::notice file=") if kind == "github" else ())
+    check = {"json": check_json, "sarif": check_json, "junit": ET.fromstring, "html": check_html}.get(kind)
+    if check is not None:
+        check(text)
+
+
+def check_json(text: str) -> None:
+    """It is JSON of whole characters."""
+
+    def walk(value: object) -> Iterator[str]:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                yield key
+                yield from walk(item)
+        elif isinstance(value, list):
+            for item in value:
+                yield from walk(item)
+
+    for found in walk(json.loads(text)):
+        found.encode("utf-8")
+
+
+def check_html(text: str) -> None:
+    """The page has no element, attribute or script that the same page over harmless names has not."""
+    harmless = document("html", "harmless")
+
+    class Tags(HTMLParser):
+        def __init__(self) -> None:
+            super().__init__()
+            self.found: set[tuple[str, ...]] = set()
+
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            self.found.add((tag, *sorted(name for name, _ in attrs)))
+
+    hostile, plain = Tags(), Tags()
+    hostile.feed(text)
+    plain.feed(harmless)
+    assert {tag[0] for tag in hostile.found} <= {tag[0] for tag in plain.found}
+    assert text.count("<script") <= harmless.count("<script")
+    assert not [tag for tag in hostile.found if any(name.startswith("on") for name in tag[1:])]
+
+
+def structure(markdown: str) -> list[str]:
+    """What Markdown makes of a text: the kinds of its blocks, and of what is in them, without the words."""
+    kinds: list[str] = []
+    for token in MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(markdown):
+        kinds.append(f"{token.type} {token.tag}")
+        kinds += [child.type for child in token.children or () if child.type not in ("text", "text_special")]
+    return kinds
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda text: document("markdown", text),
+        lambda text: diff_documents.render_markdown(Maker(text, verdict="ok").make(Comparison)),
+    ],
+    ids=["scan", "diff"],
+)
+def test_markdown_keeps_its_structure(draw) -> None:
+    assert structure(draw(HOSTILE)) == structure(draw("harmless"))
+
+
+@pytest.mark.parametrize(
+    "text", ["`", "``", "a`b``c```d", "`a`", "|", "a|b", "\\", "\\|", "a\\", " ` ", "- x", "1. x", ""]
+)
+def test_code_spans(text: str) -> None:
+    table = f"| a | b |\n| --- | --- |\n| {safe.markdown_code(text)} | {safe.markdown(text)} |\n"
+    assert structure(table).count("td_open td") == 2
+    if text.strip():
+        cells = [t for t in MarkdownIt("commonmark").enable("table").parse(table) if t.type == "inline"]
+        code = [child.content for cell in cells for child in cell.children or () if child.type == "code_inline"]
+        assert [" ".join(part.split()) for part in code] == [text.strip()]
+        assert "".join(child.content for child in cells[3].children or ()) == text.strip()
+
+
+def test_other_documents() -> None:
+    comparison = Maker(verdict="broken").make(Comparison)
+    must_be_mute(diff_documents.render_markdown(comparison))
+    check_json(diff_documents.render_json(comparison))
+    block = Block(((HOSTILE, HOSTILE),))
+    check_json(diagnosis_json.render_json(Maker().make(Diagnosis), block))
+
+
+def test_annotations_are_one_line_each() -> None:
+    finding = Finding("WF301", HOSTILE, Severity.ERROR, HOSTILE, HOSTILE, hint=HOSTILE)
+    report = Maker(findings=(finding,)).make(ScanReport)
+    text = render("github", [report], (), Context(), lambda failure: None)
+    assert [line.partition(" ")[0] for line in text.splitlines()] == ["::error", "wheelfix:"]
