@@ -40,7 +40,8 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 def document(kind: str, text: str) -> str:
     """A document in which every text is this one."""
     failures = [Failure(text, InputError(text, because=text, hint=text))]
-    return render(kind, [Maker(text).make(ScanReport)], failures, Context(), lambda failure: None)
+    context = Context(skipped=(text,), sources={text: text})
+    return render(kind, [Maker(text).make(ScanReport)], failures, context, lambda failure: None)
 
 
 def must_be_mute(text: str, *, ours: tuple[str, ...] = ()) -> None:
