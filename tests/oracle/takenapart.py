@@ -29,6 +29,7 @@ from wheelfix.loader.places import view_of_wheel
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Image, dll_key
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.roots.choose import never_vendored
 from wheelfix.verbs.repair import repair_wheel
 from wheelfix.verbs.scan import scan
 
@@ -74,7 +75,13 @@ def dlls_of(path: Path) -> list[str]:
         view = view_of_wheel(archive, WheelInfo.from_archive(archive))
         images = {view.origin(file): image for file, image in view.images().items() if isinstance(image, Image)}
     wanted = {dll_key(need.dll) for image in images.values() for need in (*image.imports, *image.delay_imports)}
-    return [name for name in images if name.lower().endswith(".dll") and dll_key(name.rpartition("/")[2]) in wanted]
+    dlls = {name: name.rpartition("/")[2] for name in images if name.lower().endswith(".dll")}
+    # What Windows has is never vendored, also where a package brings a newer one on purpose.
+    return [
+        name
+        for name, own in dlls.items()
+        if dll_key(own) in wanted and not never_vendored(own, images[name].machine, runtime=True)
+    ]
 
 
 def take_out(source: Path, removed: Iterable[str], folder: Path) -> Broken:

@@ -1,20 +1,53 @@
-"""What ``repair --clean`` removes, moves and replaces: DLLs in the wrong place, or that cannot be loaded there."""
+"""What a repair leaves out of a wheel: what was asked for, and with ``--clean`` what is in the wrong place.
+
+A DLL that cannot be loaded where it is goes before the needs are answered, so that a better one is found for it; what
+nothing loads goes after that.
+"""
 
 from __future__ import annotations
 
+import fnmatch
 from typing import TYPE_CHECKING
 
+from wheelfix.errors import UsageError
 from wheelfix.loader.search import runs_on
 from wheelfix.loader.view import Layer, base_name
-from wheelfix.model import EdgeKind, Image, InView, Malformed
+from wheelfix.model import EdgeKind, Image, InView, Malformed, fold
 from wheelfix.plan.model import Drop
+from wheelfix.rules.policy import list_test_artifacts
 from wheelfix.rules.strays import misplaced, used_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.plan.planner import Chosen
+    from wheelfix.options import RepairOptions
+    from wheelfix.plan.chosen import Chosen
     from wheelfix.rules.context import Subject
+    from wheelfix.verbs.examination import Examination
+
+
+def drops_asked_for(before: Examination, options: RepairOptions) -> tuple[Drop, ...]:
+    """What ``--drop`` and ``--drop-test-artifacts`` mean; UsageError for a pattern that means nothing."""
+    patterns = options.drop
+    artifacts = frozenset(list_test_artifacts(before.subject) if options.drop_test_artifacts else ())
+    drops = []
+    for file in before.subject.view.files if patterns or artifacts else ():
+        if any(_means(pattern, file.origin) or _is_name(pattern, base_name(file.path)) for pattern in patterns):
+            drops.append(Drop(file.origin, "asked for with --drop"))
+        elif file.path in artifacts:
+            drops.append(Drop(file.origin, "a test artefact of BUILD_TEST=1"))
+    unmatched = [pattern for pattern in patterns if not any(_means(pattern, drop.path) for drop in drops)]
+    if unmatched:
+        raise UsageError(f"--drop {unmatched[0]}", because=f"no member of {before.identity.path} matches it")
+    return tuple(drops)
+
+
+def _is_name(pattern: str, name: str) -> bool:
+    return "/" not in pattern and fnmatch.fnmatchcase(fold(name), fold(pattern))
+
+
+def _means(pattern: str, path: str) -> bool:
+    return fnmatch.fnmatchcase(fold(path), fold(pattern)) or _is_name(pattern, base_name(path))
 
 
 def unusable(subject: Subject) -> Iterator[tuple[str, str]]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from wheelfix.loader.codenames import CodeNames
     from wheelfix.loader.view import FileView
     from wheelfix.model import Resolution
-    from wheelfix.plan.planner import Chosen, Planner
+    from wheelfix.plan.chosen import Chosen
+    from wheelfix.plan.planner import Planner
     from wheelfix.verbs.examination import Examination
 
 

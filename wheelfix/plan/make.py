@@ -15,7 +15,7 @@ from wheelfix.model import EdgeKind, Repairable, Severity, dll_key
 from wheelfix.plan.layout import choose_layout, left_to_others, one_of_each
 from wheelfix.plan.model import Addition, Mend, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.objections import in_words
-from wheelfix.plan.planner import Chosen, Planner
+from wheelfix.plan.planner import Planner
 from wheelfix.plan.sources import sha256_of
 from wheelfix.roots.release import GROUPS, shown_version
 from wheelfix.rules.allowed import matches_any, missing_names
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import Finding, MissingDll
     from wheelfix.options import RepairOptions
+    from wheelfix.plan.chosen import Chosen
     from wheelfix.roots.index import RootFile, RootIndex
     from wheelfix.streams.pool import Task
     from wheelfix.verbs.examination import ArchiveFacts, Examination

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from wheelfix.errors import UsageError
-from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packages import declared_folders
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, Layer, ViewFile, base_name, parent
-from wheelfix.model import EdgeKind, Image, Severity, dll_key, fold
-from wheelfix.plan.clean import leftovers, unusable
+from wheelfix.model import EdgeKind, Image, Severity, dll_key
+from wheelfix.plan.chosen import Chosen, in_site_packages, inside
+from wheelfix.plan.clean import drops_asked_for, leftovers, unusable
 from wheelfix.plan.layout import processed_by
 from wheelfix.plan.model import Drop, Refusal, Rejected
 from wheelfix.plan.needs import Lack, destinations, lacks, needers
 from wheelfix.plan.objections import objections
+from wheelfix.plan.parts import family_companions, loaded_by
 from wheelfix.plan.releases import needs_by_group, wanted_release
 from wheelfix.roots.choose import choose
 from wheelfix.roots.family import family_files
@@ -27,7 +28,6 @@ from wheelfix.roots.onerelease import choose_release
 from wheelfix.roots.outcome import Choice, Conflict, Need, OneRelease, Terms
 from wheelfix.roots.release import group_of
 from wheelfix.rules.allowed import matches_any
-from wheelfix.rules.policy import list_test_artifacts
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -39,28 +39,8 @@ if TYPE_CHECKING:
     from wheelfix.roots.index import RootFile, RootIndex
     from wheelfix.verbs.examination import Examination
 
-T = TypeVar("T")
-
 ROUNDS = 64
 """More rounds than the longest chain of dependencies; a bound, not a policy."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """A file that will be added, and everything the plan says about it."""
-
-    path: str
-    """Where it goes, in the view."""
-    file: RootFile | None
-    """The file of a root, or None for a copy of another member of the same wheel."""
-    own: str
-    """For such a copy: the member's path in the view."""
-    kind: str
-    because: str
-    serves: tuple[str, ...]
-    reason: str
-    rejected: tuple[Rejected, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -91,7 +71,7 @@ class Planner:
 
     def run(self) -> None:
         """Drop, include, then answer needs until nothing changes; clean up behind them."""
-        self._drop()
+        self._drop_files(drops_asked_for(self.before, self.options))
         if self.options.clean:
             self._drop_files(Drop(self.view.origin(path), why) for path, why in unusable(self.before.subject))
         asked = [Lack((name,), (), (), True) for name in self.options.include]
@@ -131,23 +111,6 @@ class Planner:
                 hint="name the redist folder of Visual Studio with --root, or the wheel msvc-runtime from PyPI",
             )
 
-    def _drop(self) -> None:
-        patterns = self.options.drop
-        if not patterns and not self.options.drop_test_artifacts:
-            return
-        artifacts = frozenset(list_test_artifacts(self.before.subject) if self.options.drop_test_artifacts else ())
-        for file in self.view.files:
-            name = base_name(file.path)
-            if any(fnmatch.fnmatchcase(fold(file.origin), fold(p)) or _is_name(p, name) for p in patterns):
-                self.drops.append(Drop(file.origin, "asked for with --drop"))
-            elif file.path in artifacts:
-                self.drops.append(Drop(file.origin, "a test artefact of BUILD_TEST=1"))
-        unmatched = [p for p in patterns if not any(_means(p, drop.path) for drop in self.drops)]
-        if unmatched:
-            raise UsageError(f"--drop {unmatched[0]}", because=f"no member of {self.before.identity.path} matches it")
-        gone = {drop.path for drop in self.drops}
-        self.view = self.view.changed(dropped=[file.path for file in self.view.files if file.origin in gone])
-
     def _drop_files(self, drops: Iterable[Drop]) -> None:
         """Leave files out, those not already left out."""
         known = {drop.path for drop in self.drops}
@@ -171,7 +134,7 @@ class Planner:
     def _folder_for_included(self) -> str:
         subject = self.before.subject
         if self.options.dest is not None:
-            return _in_site_packages(self.options.dest)
+            return in_site_packages(self.options.dest)
         if subject.torch is not None:
             return subject.torch.lib
         reached = sorted(subject.resolution.reached) or sorted(subject.images)
@@ -187,7 +150,7 @@ class Planner:
         torch = self.before.subject.torch
         folders = destinations(self.view, lack, torch.lib if torch else None, added_dirs or self._emptied())
         if self.options.dest is not None:
-            folders = (_in_site_packages(self.options.dest),)
+            folders = (in_site_packages(self.options.dest),)
         folders = tuple(folder for folder in folders if (dll_key(lack.name), folder, lack.reached) not in self.tried)
         if not folders:
             return False
@@ -248,7 +211,7 @@ class Planner:
         )
         because, serves = _because(self.view, lack), tuple(map(self.view.origin, lack.importers))
         for folder in folders:
-            path = _inside(folder, base_name(origin))
+            path = inside(folder, base_name(origin))
             self._add(replace(first, path=path, kind=str(lack.kind), because=because, serves=serves))
             if added is None:
                 self._add_own_family(origin, folder)
@@ -261,10 +224,10 @@ class Planner:
             return
         because = f"part of {member.family.title}, which comes whole from one folder"
         siblings = {path: base_name(path) for path in self.view.in_folder(parent(origin)) if path != origin}
-        for path in self._loaded_by(base_name(origin), siblings):
+        for path in loaded_by(base_name(origin), siblings, self.cuda):
             wanted = self.view.find(folder, base_name(path)) is None and path not in self.chosen
             if wanted and not matches_any(base_name(path), self.options.exclude):
-                target, reason = _inside(folder, base_name(path)), f"lies beside {base_name(origin)}"
+                target, reason = inside(folder, base_name(path)), f"lies beside {base_name(origin)}"
                 self._add(Chosen(target, None, path, "family", because, (base_name(origin),), reason))
 
     def _can_serve(self, lack: Lack, path: str) -> bool:
@@ -293,7 +256,7 @@ class Planner:
             needers=needers(self.view, lack, name),
             cuda=self.before.subject.cuda.text,
             release=self._release(lack, name),
-            companions=_family_companions(name, self.cuda),
+            companions=family_companions(name, self.cuda),
             beside=self._beside(lack, name),
             one_release=self.releases.get(group_of(name)),
         )
@@ -307,7 +270,7 @@ class Planner:
         serves = tuple(map(self.view.origin, lack.importers))
         rejected = tuple(Rejected(c.file.location, c.reason) for c in outcome.considered if c.verdict != "chosen")
         for folder in folders:
-            path = _inside(folder, outcome.winner.name)
+            path = inside(folder, outcome.winner.name)
             self._add(
                 Chosen(path, outcome.winner, "", kind, because, serves, outcome.reason, rejected, outcome.warnings)
             )
@@ -330,25 +293,13 @@ class Planner:
         because = f"part of {member.family.title}, which comes whole from one folder"
         for part in self._parts(file):
             if self.view.find(folder, part.name) is None and not matches_any(part.name, self.options.exclude):
-                path = _inside(folder, part.name)
+                path = inside(folder, part.name)
                 self._add(Chosen(path, part, "", "family", because, (file.name,), f"lies beside {file.name}"))
 
     def _parts(self, file: RootFile) -> list[RootFile]:
         """What a DLL, and what it loads, loads by name from its own family: MKL's kernels, but not its MPI layer."""
         siblings = {sibling: sibling.name for sibling in family_files(self.index, file)}
-        return sorted(self._loaded_by(file.name, siblings), key=lambda part: part.key)
-
-    def _loaded_by(self, name: str, siblings: dict[T, str]) -> list[T]:
-        """Which of some files a DLL, and what it loads, loads by name."""
-        found: dict[T, None] = {}
-        asking = [name]
-        while asking:
-            needs = [need for need in companions_of(asking.pop(), cuda=self.cuda) if need.vendored_by_default]
-            for sibling, own in siblings.items():
-                if sibling not in found and any(need.matches(own) for need in needs):
-                    found[sibling] = None
-                    asking.append(own)
-        return list(found)
+        return sorted(loaded_by(file.name, siblings, self.cuda), key=lambda part: part.key)
 
     def _add(self, chosen: Chosen) -> None:
         self.chosen[chosen.path] = chosen
@@ -422,35 +373,3 @@ def _because(view: FileView, lack: Lack) -> str:
     who += f" and {more} more" if more > 0 else ""
     words = {"import": "imported by", "delay": "delay-loaded by", "companion": "loaded at run time by"}
     return f"{words.get(str(lack.kind), 'a forwarder target of')} {who}"
-
-
-def _family_companions(name: str, cuda: str | None) -> tuple[str, ...]:
-    member = family_of(name)
-    if member is None:
-        return ()
-    found = []
-    for need in companions_of(name, cuda=cuda):
-        other = family_of(need.names[0]) if need.names and need.required else None
-        if other and other.family.id == member.family.id:
-            found.append(need.names[0])
-    return tuple(found)
-
-
-def _in_site_packages(folder: str) -> str:
-    inside = folder.replace("\\", "/").strip("/")
-    if not inside or any(part in ("", ".", "..") for part in inside.split("/")) or ":" in inside:
-        raise UsageError(f"--dest {folder}", because="it is no folder inside the wheel", hint="for example torch/lib")
-    return f"{SITE_PACKAGES}/{inside}"
-
-
-def _inside(folder: str, name: str) -> str:
-    """The path of a file in a folder of the view; the prefix itself is the empty string."""
-    return f"{folder}/{name}" if folder else name
-
-
-def _is_name(pattern: str, name: str) -> bool:
-    return "/" not in pattern and fnmatch.fnmatchcase(fold(name), fold(pattern))
-
-
-def _means(pattern: str, path: str) -> bool:
-    return fnmatch.fnmatchcase(fold(path), fold(pattern)) or _is_name(pattern, base_name(path))

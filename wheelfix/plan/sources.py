@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from wheelfix.archive.members import Member
     from wheelfix.archive.reader import Archive
     from wheelfix.model import ByteSource
+    from wheelfix.plan.chosen import Chosen
     from wheelfix.plan.model import Plan
-    from wheelfix.plan.planner import Chosen
     from wheelfix.roots.index import RootIndex
 
 
