@@ -54,7 +54,7 @@ def repair_with_libs(
         with Archive.open(second, options.scan.limits) as made:
             after = examine_wheel(made, options.scan)
             _refuse_if_broken(after, archive.path)
-            named = replace(plan, additions=tuple(_as_named(plan, made)))
+            named = replace(plan, additions=tuple(_as_named(plan, made, options.scan.roots.trusted_roots)))
             written = rewrite(made, WheelInfo.from_archive(made), named, (), set(), target, options)
     return named, after.report, written.size
 
@@ -93,12 +93,15 @@ def _refuse_if_broken(after: Examination, path: Path) -> None:
         )
 
 
-def _as_named(plan: Plan, made: Archive) -> Iterator[Addition]:
-    """The additions with the names that delvewheel gave them."""
-    names = {dll_key(demangle(member.name.rpartition("/")[2])): member.name for member in made.members}
+def _as_named(plan: Plan, made: Archive, trusted_roots: Path | None) -> Iterator[Addition]:
+    """The additions with the names that delvewheel gave them, and with what it left of their signatures."""
+    from wheelfix.pe.signature import read_signature
+
+    renamed = {dll_key(demangle(member.name.rpartition("/")[2])): member for member in made.members}
     for addition in plan.additions:
-        yield (
-            replace(addition, target=names.get(dll_key(addition.name), addition.target))
-            if addition.mangle
-            else addition
-        )
+        member = renamed.get(dll_key(addition.name)) if addition.mangle else None
+        if member is None:
+            yield addition
+            continue
+        answer = read_signature(made.source(member), trusted_roots)
+        yield replace(addition, target=member.name, signer=answer.trusted_signer, signature=str(answer))

@@ -6,6 +6,7 @@ This module is imported only once there is a signature to check, and nothing els
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -104,17 +105,26 @@ class Certificate:
         return self.subject == self.issuer
 
     def issued_by(self, issuer: Certificate) -> bool:
-        """Whether the issuer's key made the signature on this certificate; Unusable if that is not checked.
-
-        Not ``verify_directly_issued_by`` of the library: that takes no SHA-1, which signatures before 2016 rest on.
-        """
-        curve = isinstance(issuer.parsed.public_key(), ec.EllipticCurvePublicKey)
-        if self.issuer != issuer.subject or self.algorithm.oid in (RSA_WITH if curve else EC_WITH):
-            return False
-        signed, signature = self.parsed.tbs_certificate_bytes, self.parsed.signature
-        return signature_fits(issuer, self.algorithm, self.digest, signed, signature)
+        """Whether the issuer's key made the signature on this certificate; Unusable if that is not checked."""
+        return self.issuer == issuer.subject and _issued(self.der, issuer.der)
 
 
+@functools.lru_cache(maxsize=1024)
+def _issued(below: bytes, above: bytes) -> bool:
+    """Check one certificate against another; once, because the DLLs of a wheel mostly have the same.
+
+    Not with ``verify_directly_issued_by`` of the library: that takes no SHA-1, which signatures before 2016 rest on.
+    """
+    one, issuer = load_certificate(below), load_certificate(above)
+    if one is None or issuer is None:
+        return False
+    curve = isinstance(issuer.parsed.public_key(), ec.EllipticCurvePublicKey)
+    if one.algorithm.oid in (RSA_WITH if curve else EC_WITH):
+        return False
+    return signature_fits(issuer, one.algorithm, one.digest, one.parsed.tbs_certificate_bytes, one.parsed.signature)
+
+
+@functools.lru_cache(maxsize=512)
 def load_certificate(der: bytes) -> Certificate | None:
     """Return a certificate, or None for bytes that the library does not take for one."""
     try:

@@ -52,7 +52,7 @@ class Timestamp:
 
 def certificates_of(message: Message) -> list[Certificate]:
     """Return the certificates of a message that can be read."""
-    return [one for der in message.certificates if (one := load_certificate(der)) is not None]
+    return [one for der in dict.fromkeys(message.certificates) if (one := load_certificate(der)) is not None]
 
 
 def check_signer(signer: Signer, content_type: str, content: bytes, pool: Sequence[Certificate]) -> Certificate:
