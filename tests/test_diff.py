@@ -10,7 +10,10 @@ from tests.report.samples import broken_torch, clean_wheel
 from wheelfix.diff import Build, File, Problem, compare, compare_all, read_document, steady
 from wheelfix.errors import InputError
 from wheelfix.model import Severity
+from wheelfix.report.diff import render_markdown
 from wheelfix.report.json_ import render_scan
+from wheelfix.report.look import Look
+from wheelfix.report.text.diff import render_diff
 
 
 def build(*files: File, problems: tuple[Problem, ...] = (), **settings) -> Build:
@@ -113,3 +116,11 @@ def test_several_wheels_are_paired_by_name():
 def test_one_wheel_on_each_side_is_a_pair():
     found = compare_all([Build.from_report(broken_torch())], [Build.from_report(clean_wheel())])
     assert len(found.differences) == 1
+
+
+@pytest.mark.parametrize(("name", "said"), [("scipy", True), ("NUM_py", False), ("", False)])
+def test_builds_of_different_projects_are_said_to_be(name, said):
+    found = compare_all([build(name="num-py")], [build(name=name)])
+    told = "is compared with"
+    assert (told in render_markdown(found)) is said
+    assert (told in render_diff(found, Look())) is said

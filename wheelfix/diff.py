@@ -153,6 +153,11 @@ class Difference:
         return self.new.missing.get(fold(file.name), ())
 
     @property
+    def other_project(self) -> bool:
+        """Whether the builds are of different projects, as far as their names are known."""
+        return bool(self.old.name and self.new.name) and canonical(self.old.name) != canonical(self.new.name)
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing changed."""
         return not (self.lost or self.appeared or self.pairs or self.arisen or self.cured)

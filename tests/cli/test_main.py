@@ -20,8 +20,9 @@ def run(*argv: str, **settings) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([sys.executable, "-m", "wheelfix", *argv], capture_output=True, check=False, **settings)
 
 
-def test_version(capsys):
-    assert door.main(["--version"]) == 0
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version(option, capsys):
+    assert door.main([option]) == 0
     assert capsys.readouterr().out == f"wheelfix {wheelfix.__version__}\n"
 
 

@@ -11,7 +11,7 @@ from tests.report.golden import check_golden
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
 from wheelfix.model import Finding, Severity
-from wheelfix.report import github, junit, markdown, safe
+from wheelfix.report import concise, github, junit, markdown, safe
 from wheelfix.report.document import Context, Failure
 
 FAILURE = Failure(
@@ -32,6 +32,21 @@ def with_finding(**settings) -> object:
         **({"code": "WF999", "name": "odd", "severity": Severity.ERROR, "subject": "", "message": "x"} | settings)
     )
     return dataclasses.replace(clean_wheel(), findings=(finding,))
+
+
+class TestConcise:
+    def test_one_line_for_each_finding(self):
+        lines = concise.render_scan(ALL, [FAILURE]).splitlines()
+        assert len(lines) == sum(len(report.findings) for report in ALL) + 1
+        first = ALL[0].findings[0]
+        assert lines[0].startswith(f"{ALL[0].path}: {first.code} {first.severity} ")
+        assert lines[-1].startswith("dist/x.whl: error: cannot be checked: dist/x.whl is no wheel")
+
+    def test_known_findings_are_left_out(self):
+        assert "WF301" not in concise.render_scan(ALL, (), KNOWN)
+
+    def test_nothing_to_say(self):
+        assert concise.render_scan([dataclasses.replace(clean_wheel(), findings=())]) == ""
 
 
 class TestGithub:

@@ -82,7 +82,7 @@ def root_parser() -> Parser:
         description=f"{DESCRIPTION}\ncommands:\n{listing}\n\n'wheelfix COMMAND --help' tells more about one of them.",
         epilog=f"{EXAMPLES}\n{EXIT_CODES}",
     )
-    parser.add_argument("--version", action="version", version=f"wheelfix {wheelfix.__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"wheelfix {wheelfix.__version__}")
     return parser
 
 

@@ -84,6 +84,8 @@ def _section(difference: Difference) -> list[str]:
     old, new = difference.old, difference.new
     sizes = f"{human_size(old.size)} → {human_size(new.size)} ({human_change(new.size - old.size)})"
     lines = [f"### {escape(new.name)} {escape(old.version)} → {escape(new.version)}", ""]
+    if difference.other_project:
+        lines += [f"Different projects: {escape(old.name)} is compared with {escape(new.name)}.", ""]
     lines.append(f"{escape(old.verdict)} → **{escape(new.verdict)}**, DLLs {sizes}")
     if difference.is_empty:
         return [*lines, "", "Nothing changed."]

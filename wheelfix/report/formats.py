@@ -22,6 +22,7 @@ class Renderer(Protocol):
 
 
 MACHINE_KINDS = {
+    "concise": "wheelfix.report.concise",
     "json": "wheelfix.report.json_",
     "sarif": "wheelfix.report.sarif",
     "github": "wheelfix.report.github",

@@ -39,6 +39,8 @@ def _difference(canvas: Canvas, difference: Difference, *, verbose: bool, quiet:
     numbers = f"{len(difference.lost)} lost, {len(difference.appeared)} new, {len(difference.pairs)} changed"
     versions = old.version if old.version == new.version else f"{old.version} → {new.version}"
     canvas.line((f"{new.name} {versions}".strip(), "name"), f": {numbers}")
+    if difference.other_project:
+        canvas.line(("different projects", "warn"), f": {old.name} is compared with {new.name}")
     if quiet:
         return
     verdict: list[Span] = [
