@@ -139,7 +139,7 @@ def test_a_release_of_another_major_is_never_chosen(tmp_path: Path) -> None:
     roots = bins(tmp_path, "12.1", "11.8")
     one, found = take(roots, NAMES, CU117)
     assert found == dict.fromkeys(NAMES, "11.8")
-    assert one.because.startswith("no root has 11.7, which the wheel was built for")
+    assert one.because.startswith("11.7, which the wheel was built for (its version 2.0.1+cu117), is in no root")
     nothing, found = take(roots[:1], NAMES, CU117)
     assert (nothing.release, found) == ("", {})
 
@@ -154,7 +154,13 @@ def test_a_dll_of_another_release_in_a_toolkit_is_recognised_by_its_own_version(
 def test_a_named_toolkit_comes_before_a_discovered_one_that_fits_better(tmp_path: Path) -> None:
     named = named_root(grow(tmp_path / "v11.8", toolkit_files("11.8")), HOST)
     found = dataclasses.replace(named_root(grow(tmp_path / "v11.7", toolkit_files("11.7")), HOST), explicit=False)
-    assert take([found, named], NAMES, CU117)[1] == dict.fromkeys(NAMES, "11.8")
+    one, taken = take([found, named], NAMES, CU117)
+    assert taken == dict.fromkeys(NAMES, "11.8")
+    assert one.because == (
+        "11.7, which the wheel was built for (its version 2.0.1+cu117), is not in the roots that come first; "
+        "this is newer, of the same major"
+    )
+    assert one.refused == ("CUDA 11.7: only in roots that come later: named ones come first, caches and PATH last",)
 
 
 def test_of_two_roots_with_one_release_the_one_that_has_more_gives_everything_it_has(tmp_path: Path) -> None:

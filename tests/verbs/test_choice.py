@@ -72,6 +72,26 @@ def test_a_release_that_has_not_everything_is_completed_from_no_other(tmp_path: 
     assert "v11.8" in sources(asked)["curand64_10.dll"]
 
 
+def test_cupti_of_the_release_that_is_imported_goes_with_libraries_of_a_newer_one(tmp_path: Path) -> None:
+    """No root has CUDA 11.7 but for CUPTI, whose name tells its release: 11.8 serves a wheel for 11.7."""
+    toolkit = grow(tmp_path / "v11.8", toolkit_files("11.8"))
+    cupti = build_wheel(
+        tmp_path,
+        "nvidia-cuda-cupti-cu11",
+        "11.7.101",
+        "py3-none-win_amd64",
+        {f"x/{CUPTI['11.7']}": dll(CUPTI["11.7"], "f")},
+    )
+    plan = plan_of(torch_wheel(tmp_path), toolkit, cupti)
+    taken = sources(plan)
+    assert taken.pop(CUPTI["11.7"]) == str(cupti)
+    assert all("v11.8" in path for path in taken.values())
+    assert plan.releases[0].because.startswith(
+        "11.7, which the wheel was built for (torch/version.py says 11.7), is in no"
+    )
+    assert not [item for item in plan.remaining if item.required]
+
+
 def test_a_package_without_a_label_takes_one_release(tmp_path: Path) -> None:
     """An ordinary extension module of CUDA 12 by its imports: 11.8 does not even come into question."""
     module = forge_dll(

@@ -61,6 +61,11 @@ def choose_release(
                 refused.setdefault(offer.release, []).append(f"another major than the wheel needs ({wanted.because})")
         if fitting:
             best = min(fitting, key=lambda offer: _rank(offer, wanted))
+            later = [file for _, file in files if standing(file) > rank]
+            if _fit(best.release, wanted) and any(possible_releases(file, index) == wanted.releases for file in later):
+                refused.setdefault(wanted.text, []).append(
+                    "only in roots that come later: named ones come first, caches and PATH last"
+                )
             return _chosen(group, best, fitting, needs, wanted, refused)
     return OneRelease(group, "", "", None, _told(group, refused))
 
@@ -101,18 +106,18 @@ def _chosen(
         only = sorted(need.name for need in needs if dll_key(need.name) in offer.names - best.names)
         extra = f", although only it has {', '.join(only)}" if only else ""
         refused.setdefault(offer.release, []).append(f"releases are not mixed{extra}")
-    return OneRelease(group, best.release, _why(best, others, wanted), _main_root(best), _told(group, refused))
+    why = _why(best, others, wanted, known=wanted.text in refused)
+    return OneRelease(group, best.release, why, _main_root(best), _told(group, refused))
 
 
-def _why(best: _Offer, others: list[_Offer], wanted: Wanted) -> str:
+def _why(best: _Offer, others: list[_Offer], wanted: Wanted, *, known: bool) -> str:
     if wanted.releases and len(wanted.releases) == 1:
         if best.release in wanted.releases:
             return f"the wheel was built for it ({wanted.because})"
         asked = next(iter(wanted.releases))
         side = "newer" if _fit(best.release, wanted) == 1 else "older"
-        return (
-            f"no root has {asked}, which the wheel was built for ({wanted.because}); this is {side}, of the same major"
-        )
+        where = "is not in the roots that come first" if known else "is in no root"
+        return f"{asked}, which the wheel was built for ({wanted.because}), {where}; this is {side}, of the same major"
     if not others:
         return "the only release that has what is needed"
     if any(len(other.names) < len(best.names) for other in others) and not any(

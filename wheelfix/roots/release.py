@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 GROUPS = {"cuda": "CUDA", "mkl": "oneMKL", "tbb": "oneTBB"}
 """Groups of families that come from one release, with the name to show."""
 
-SEPARATE = frozenset({"nvtx"})
-"""Families of such a group that are installed by themselves and have one name in every release: NVTX up to 12.8."""
+SEPARATE = frozenset({"nvtx", "cupti"})
+"""Families of such a group that do not have to be of its release.
+
+NVTX is installed by itself and has one name up to 12.8; CUPTI's name tells its very release, so that a file of that
+name is the right one wherever it lies.
+"""
 
 _NEIGHBOURS = re.compile(r"nvrtc-builtins64_\d+\.dll|cupti64_[\d.]+\.dll|cudart64_\d+\.dll")
 """DLLs that tell the release of the folder they lie in."""
@@ -45,7 +49,8 @@ def group_of(name: str) -> str:
 
 def possible_releases(file: RootFile, facts: Facts) -> frozenset[str]:
     """Return the releases of its group that a candidate may be of, as ``11.7``; empty when nothing tells."""
-    if group_of(file.name) != "cuda":
+    member = family_of(file.name)
+    if member is None or member.family.group != "cuda":
         return _own_release(file, facts)
     found = cuda_versions_for(file.name)
     for evidence in _cuda_evidence(file, facts):
