@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(wheelfix.__file__).parent
 ORDER: tuple[str, ...] = (
     "errors values toml parsing streams",
-    "failures programs model",
+    "failures ownership programs model",
     "archive pe",  # inflating is in one, sources of bytes in the other, until both are in streams
     "options knowledge schemas",
     "loader",
@@ -35,7 +35,7 @@ ORDER: tuple[str, ...] = (
 """Rooms and modules of the package; one may import what stands in its own line or above it."""
 CIRCLES_OF_TYPES = (
     {"rules.context", "rules.wantedcuda"},
-    {"plan.layout", "plan.planner"},
+    {"plan.clean", "plan.layout", "plan.planner"},
     {"roots.fit", "roots.index", "roots.outcome", "roots.release"},
 )
 

@@ -36,6 +36,33 @@ def test_every_permanent_code_is_registered() -> None:
     assert [rule.code for rule in registry.all_rules()] == [f"WF{number}" for number in CODES]
 
 
+def test_a_new_file_in_the_package_is_found(tmp_path: Path) -> None:
+    """Nothing else has to list it."""
+    (tmp_path / "brandnew.py").write_text(
+        "from wheelfix.model import Repairable, Severity\n"
+        "from wheelfix.rules.registry import rule\n"
+        "@rule('WF699', 'brand-new', Severity.INFO, Repairable.NEVER, 'A rule in a file of its own.')\n"
+        "def brand_new(subject):\n    return ()\n"
+    )
+    code = (
+        "import sys, wheelfix.rules\n"
+        "wheelfix.rules.__path__.append(sys.argv[1])\n"
+        "from wheelfix.rules.registry import Group, find_rule\n"
+        "assert find_rule('WF699').group is Group.POLICY\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+
+
+def test_codes_are_not_compared_as_text() -> None:
+    """A rule has a group for that: ``code < "WF2"`` and ``code.startswith("WF3")`` say it in a riddle."""
+    found = []
+    for path in sorted(Path(wheelfix.__file__).parent.rglob("*.py")):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if re.search(r"""[<>]=? ?["']WF\d|startswith\(\(?["']WF\d""", line):
+                found.append(f"{path.name}:{number}: {line.strip()}")
+    assert found == []
+
+
 def test_names_are_kebab_case_and_unique() -> None:
     names = [rule.name for rule in registry.all_rules()]
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+|unsigned", name) for name in names)

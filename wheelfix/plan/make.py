@@ -19,6 +19,7 @@ from wheelfix.plan.planner import Planner
 from wheelfix.plan.sources import sha256_of
 from wheelfix.roots.release import GROUPS, shown_version
 from wheelfix.rules.allowed import matches_any, missing_names
+from wheelfix.rules.registry import Group, group_of
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, replace
 
@@ -188,7 +189,9 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:
 
 def _mends(before: Examination, options: RepairOptions, writing: bool) -> tuple[Mend, ...]:
     """What writing the wheel anew puts right by itself; for what harms nobody alone it is not written anew."""
-    findings = [f for f in before.report.findings if f.code < "WF2" and f.repairable is not Repairable.NEVER]
+    findings = [
+        f for f in before.report.findings if group_of(f) is Group.ARCHIVE and f.repairable is not Repairable.NEVER
+    ]
     findings = [f for f in findings if f.code != STORED or options.recompress]
     asked = any(finding.code == STORED for finding in findings)
     if not writing and not asked and all(finding.severity is Severity.INFO for finding in findings):

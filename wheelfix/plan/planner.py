@@ -28,6 +28,7 @@ from wheelfix.roots.onerelease import choose_release
 from wheelfix.roots.outcome import Choice, Conflict, Need, OneRelease, Terms
 from wheelfix.roots.release import group_of
 from wheelfix.rules.allowed import matches_any
+from wheelfix.rules.dependencies import says_out_of_reach
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ class Planner:
         if not self.before.subject.unread_code:
             return False
         places = {self.view.origin(path) for path in lack.present_at}
-        told = [f for f in self.before.report.findings if f.code == "WF305" and f.subject in places]
+        told = [f for f in self.before.report.findings if says_out_of_reach(f) and f.subject in places]
         return any(finding.severity is not Severity.ERROR for finding in told)
 
     def _copy_own(self, lack: Lack, folders: tuple[str, ...]) -> bool:

@@ -407,3 +407,8 @@ def _consequence(subject: Subject, need: Need) -> str:
     chain: Sequence[str] = subject.chain(need.first.importer, need.name)
     way = f" ({arrow(chain)})" if len(chain) > 2 else ""
     return f"loading {chain[0]} fails with error 126{way}"
+
+
+def says_out_of_reach(item: Finding) -> bool:
+    """Whether a finding says that a DLL of the wheel lies where the loader does not look."""
+    return item.code == "WF305"

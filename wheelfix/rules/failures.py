@@ -14,7 +14,8 @@ from wheelfix.rules.wording import arrow
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_EXPLAINING = ("WF201", "WF202", "WF203", "WF204", "WF205", "WF301", "WF305", "WF307", "WF310", "WF311")
+_NO_IMAGE = ("WF201", "WF202", "WF203", "WF204")
+_EXPLAINING = (*_NO_IMAGE, "WF205", "WF301", "WF305", "WF307", "WF310", "WF311")
 """Findings about what makes a load fail."""
 
 
@@ -106,7 +107,7 @@ def _code(item: Finding) -> int:
         return (
             INVALID_ORDINAL if isinstance(symbols, list) and symbols and isinstance(symbols[0], int) else PROC_NOT_FOUND
         )
-    return BAD_EXE_FORMAT if item.code < "WF205" else MOD_NOT_FOUND
+    return BAD_EXE_FORMAT if item.code in _NO_IMAGE else MOD_NOT_FOUND
 
 
 def _name(item: Finding) -> str:

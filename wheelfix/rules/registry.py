@@ -1,14 +1,16 @@
 """The list of everything wheelfix can find: codes, names, severities, pages and the functions behind them.
 
 A rule is a function ``Subject -> Iterable[Finding]`` under one or several :func:`rule` decorators, one for each
-code it can emit. The modules with the functions are imported when the list is first asked for, so that nothing
-but the commands that need rules pays for them.
+code it can emit, in any module of this package: all of them are imported when the list is first asked for, so that
+nothing but the commands that need rules pays for them.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import pkgutil
+from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.errors import UsageError
@@ -22,29 +24,19 @@ if TYPE_CHECKING:
 
 Check: TypeAlias = "Callable[[Subject], Iterable[Finding]]"
 
-_MODULES = (
-    "archive",
-    "pe",
-    "code",
-    "dependencies",
-    "symbols",
-    "loadorder",
-    "placement",
-    "failures",
-    "abi",
-    "numpyabi",
-    "cuda",
-    "coherence",
-    "versions",
-    "vcruntime",
-    "gpu",
-    "gpucommon",
-    "policy",
-    "signing",
-    "strays",
-)
-"""The modules of this package that hold rule functions."""
 
+class Group(Enum):
+    """What a rule is about; the first digit of its code stands for it."""
+
+    ARCHIVE = "Archive and RECORD"
+    IMAGES = "DLLs as files"
+    DEPENDENCIES = "Dependencies"
+    COHERENCE = "Coherence"
+    GPU = "GPU code"
+    POLICY = "Policy"
+
+
+_GROUPS = dict(zip("123456", Group, strict=True))
 _SEVERITIES = tuple(Severity)
 
 
@@ -63,6 +55,11 @@ class Rule:
     summary: str
     """One sentence."""
 
+    @property
+    def group(self) -> Group:
+        """What it is about."""
+        return _GROUPS[self.code[2]]
+
 
 _rules: dict[str, Rule] = {}
 _checks: dict[Check, tuple[str, ...]] = {}
@@ -72,6 +69,8 @@ def rule(code: str, name: str, severity: Severity, repairable: Repairable, summa
     """Register a rule and the function that emits it; stack several for a function with several codes."""
     if code in _rules or any(known.name == name for known in _rules.values()):
         raise ValueError(f"rule {code} {name} is registered twice")
+    if code[2] not in _GROUPS:
+        raise ValueError(f"rule {code} {name} belongs to no group")
     _rules[code] = Rule(code, name, severity, repairable, summary)
 
     def register(check: Check) -> Check:
@@ -83,8 +82,9 @@ def rule(code: str, name: str, severity: Severity, repairable: Repairable, summa
 
 @functools.cache
 def _load() -> None:
-    for module in _MODULES:
-        importlib.import_module(f"wheelfix.rules.{module}")
+    package = importlib.import_module(__name__.rpartition(".")[0])
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
 
 
 def all_rules() -> tuple[Rule, ...]:
@@ -144,6 +144,11 @@ def finding(
         evidence=dict(evidence or {}),
         repairable=repairable or known.repairable,
     )
+
+
+def group_of(item: Finding) -> Group:
+    """Return what a finding is about."""
+    return _rules[item.code].group
 
 
 def rule_severity(code: str) -> Severity:

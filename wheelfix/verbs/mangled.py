@@ -14,6 +14,7 @@ from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.knowledge.families import demangle
 from wheelfix.model import Severity, dll_key
 from wheelfix.plan.sources import bytes_of
+from wheelfix.rules.registry import Group, group_of
 from wheelfix.values import replace
 from wheelfix.verbs.delve import run_delvewheel
 from wheelfix.verbs.rewrite import keep, rewrite
@@ -84,7 +85,9 @@ def _without_mangled(
 
 
 def _refuse_if_broken(after: Examination, path: Path) -> None:
-    faults = [f.message for f in after.report.findings if f.severity is Severity.ERROR and f.code.startswith("WF3")]
+    faults = [
+        f.message for f in after.report.findings if f.severity is Severity.ERROR and group_of(f) is Group.DEPENDENCIES
+    ]
     if faults:
         raise CannotRepair(
             f"{path} cannot be repaired with renamed DLLs",

@@ -9,6 +9,7 @@ from wheelfix.errors import CannotRepair
 from wheelfix.model import Repairable, Severity
 from wheelfix.options import RepairOptions
 from wheelfix.roots.late import LateIndex, late_index
+from wheelfix.rules.registry import Group, group_of
 from wheelfix.values import dataclass, replace
 from wheelfix.verbs.outcome import Outcome, Repaired, target_of
 from wheelfix.verbs.wheel import RecordIsWrong, looking_at
@@ -96,7 +97,7 @@ def _lasting_faults(planned: Planned, before: ScanReport) -> tuple[str, ...]:
 
     faults = still_broken(planned)
     for finding in before.findings:
-        lasting = finding.code < "WF2" and finding.repairable is Repairable.NEVER
+        lasting = group_of(finding) is Group.ARCHIVE and finding.repairable is Repairable.NEVER
         if lasting and finding.severity is Severity.ERROR:
             faults += (f"{finding.code} {finding.subject}: {finding.message}",)
     return faults

@@ -13,7 +13,7 @@ from wheelfix.loader.view import FileView
 from wheelfix.model import Machine, Resolution, ScanReport
 from wheelfix.options import ScanOptions
 from wheelfix.rules.context import Subject
-from wheelfix.rules.registry import run
+from wheelfix.rules.registry import Group, group_of, run
 from wheelfix.verbs.scan import ScanFailure, archive_facts
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ def verify(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
             archive_faults=facts.faults,
             record_faults=facts.record_faults,
         )
-        findings = [finding for finding in run(subject, options.select, options.ignore) if finding.code < "WF2"]
+        findings = [
+            finding for finding in run(subject, options.select, options.ignore) if group_of(finding) is Group.ARCHIVE
+        ]
         return ScanReport(
             path=str(path),
             name=info.name,

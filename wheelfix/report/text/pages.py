@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from wheelfix.report.text.canvas import Canvas, Span
@@ -11,18 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from wheelfix.report.look import Look
-    from wheelfix.rules.registry import Rule
+    from wheelfix.rules.registry import Group, Rule
 
 SEVERITY_STYLES = {"error": "bad", "warning": "warn", "info": "note"}
-
-GROUPS = {
-    "WF1": "Archive and RECORD",
-    "WF2": "DLLs as files",
-    "WF3": "Dependencies",
-    "WF4": "Coherence",
-    "WF5": "GPU code",
-    "WF6": "Policy",
-}
 
 
 def render_page(markdown: str, look: Look) -> str:
@@ -35,13 +27,13 @@ def render_page(markdown: str, look: Look) -> str:
 def render_rules(rules: Iterable[Rule], look: Look) -> str:
     """Return the list of findings, by group, one line each."""
     canvas = Canvas(look)
-    groups: dict[str, list[Rule]] = {}
-    for rule in rules:
-        groups.setdefault(rule.code[:3], []).append(rule)
-    for number, (prefix, members) in enumerate(sorted(groups.items())):
+    groups: dict[Group, list[Rule]] = {}
+    for rule in sorted(rules, key=attrgetter("code")):
+        groups.setdefault(rule.group, []).append(rule)
+    for number, (group, members) in enumerate(groups.items()):
         if number:
             canvas.blank()
-        canvas.line((GROUPS.get(prefix, prefix), "head"))
+        canvas.line((group.value, "head"))
         rows: list[list[Span]] = [
             [(rule.code, "code"), (str(rule.severity), SEVERITY_STYLES[rule.severity.value]), (rule.name, "name")]
             for rule in members
