@@ -329,7 +329,7 @@ class Resolution:
     reached: frozenset[str] = frozenset()
     """Files that some event loads, directly or through imports and companions; not those of guarded loads that fail."""
     search_dirs: tuple[str, ...] = ()
-    """Folders added to the DLL search by the package, in order."""
+    """Folders that the package adds to the DLL search before each of its extension modules is loaded, in order."""
 
     @property
     def first_failure(self) -> LoadOutcome | None:

@@ -207,3 +207,15 @@ def test_imports_without_end_are_not_followed_to_the_end():
     chain = {f"pkg/m{at}.py": f"from pkg import m{at + 1}\n" for at in range(MAX_FILES + 50)}
     _, resolution = outcomes({**TWO_FOLDERS, **chain, "pkg/__init__.py": "from pkg import m0\n"})
     assert [outcome.alone.sure for outcome in resolution.outcomes if outcome.alone] == [False]
+
+
+def test_only_a_folder_that_every_module_searches_is_a_place_for_new_dlls():
+    files = {
+        "pkg/__init__.py": ADDS.format("'libs'"),
+        "pkg/libs/keep.dll": library(),
+        "pkg/x/_a.pyd": module(),
+        "pkg/y/__init__.py": ADDS.format("'own'"),
+        "pkg/y/own/keep.dll": library(),
+        "pkg/y/_b.pyd": module(),
+    }
+    assert outcomes(files)[1].search_dirs == (f"{SITE}pkg/libs",)

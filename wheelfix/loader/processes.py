@@ -69,6 +69,12 @@ class FreshProcesses:
         """Every process that was started for something certain."""
         return [*(process for process, _ in self._prepared.values()), *self.processes.values()]
 
+    @property
+    def common_dirs(self) -> tuple[str, ...]:
+        """The folders that are searched for every extension module, in the order in which they are added."""
+        every = [process.user_dirs for process in self.processes.values()]
+        return tuple(folder for folder in self.loads.added if all(folder in dirs for dirs in every))
+
     def all(self) -> list[Loaded]:
         """Every load of the package, those of its code first."""
         found = [*self._loads_of_code(), *(self._extension(event) for event in self.loads.extensions)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.knowledge.companions import companions_of, depends_on_version, needs_in_practice
 from wheelfix.loader import torch
@@ -57,7 +57,7 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     facts = torch.torch_facts(view)
     provisions = Provisions(profile, requires, facts, view)
     blank = Loader(view, Target(profile, provisions), profile.machine)
-    found, processes = _import_torch(blank, facts, profile) if facts else _import_package(blank, profile)
+    found, processes, dirs = _import_torch(blank, facts, profile) if facts else _import_package(blank, profile)
     whole = _all_together(blank, found, processes)
     reached = _touched(found)
     _survey(whole, view, reached)
@@ -67,7 +67,7 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
         edges=tuple(sorted(edges, key=lambda edge: (edge.importer, edge.kind.value, dll_key(edge.name)))),
         outcomes=tuple(map(_outcome, found)),
         reached=reached,
-        search_dirs=tuple(whole.user_dirs),
+        search_dirs=dirs,
     )
 
 
@@ -92,8 +92,11 @@ def _touched(found: list[Loaded]) -> frozenset[str]:
 
 # --------------------------------------------------------------------------------------------------- the import
 
+_Imported: TypeAlias = "tuple[list[Loaded], list[Loader], tuple[str, ...]]"
+"""Every load, every process, and the folders that all extension modules search."""
 
-def _import_torch(loader: Loader, facts: torch.TorchFacts, profile: Profile) -> tuple[list[Loaded], list[Loader]]:
+
+def _import_torch(loader: Loader, facts: torch.TorchFacts, profile: Profile) -> _Imported:
     """torch's own loop over ``torch/lib`` in one process, then each extension module in one that begins like it."""
     loader.user_dirs = list(torch.search_dirs(facts, loader.view))
     torch.preload(loader, facts)
@@ -106,13 +109,15 @@ def _import_torch(loader: Loader, facts: torch.TorchFacts, profile: Profile) -> 
     for path in extension_modules(loader.view, profile):
         processes.append(loader.fork())
         found.append(load_in(processes[-1], LoadEvent(path, "extension", module_name(path))))
-    return found, processes
+    return found, processes, tuple(loader.user_dirs)
 
 
-def _import_package(blank: Loader, profile: Profile) -> tuple[list[Loaded], list[Loader]]:
+def _import_package(blank: Loader, profile: Profile) -> _Imported:
     """Every load that an ordinary package performs, each in a fresh process."""
-    fresh = FreshProcesses(blank, package_loads(blank.view, profile))
-    return fresh.all(), fresh.started
+    loads = package_loads(blank.view, profile)
+    fresh = FreshProcesses(blank, loads)
+    found = fresh.all()
+    return found, fresh.started, fresh.common_dirs if loads.extensions else loads.added
 
 
 def _outcome(loaded: Loaded) -> LoadOutcome:

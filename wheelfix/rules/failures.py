@@ -74,10 +74,17 @@ def _other_cause(subject: Subject, outcome: LoadOutcome, errors: list[Finding]) 
     found = []
     for item in errors:
         for origin in _importers(item):
-            if origin in through:
-                chain = through[origin] if item.code == "WF311" else (*through[origin], _name(item))
+            way = through.get(origin) or _part_of(outcome.chain, origin)
+            if way:
+                chain = way if item.code == "WF311" else (*way, _name(item))
                 found.append(LoadOutcome(outcome.event, _code(item), chain, item.message))
     return min(found, key=lambda other: other.code in (127, 182), default=None)
+
+
+def _part_of(chain: tuple[str, ...], origin: str) -> tuple[str, ...]:
+    """The beginning of a chain up to a file, or nothing: one process may get further than another."""
+    keys, key = [dll_key(name) for name in chain], dll_key(_last(origin))
+    return chain[: keys.index(key) + 1] if key in keys else ()
 
 
 def _ways(subject: Subject, start: str) -> dict[str, tuple[str, ...]]:
@@ -111,7 +118,12 @@ def _code(item: Finding) -> int:
 
 
 def _name(item: Finding) -> str:
-    return re.split(r"[\\/]", item.subject)[-1]
+    return _last(item.subject)
+
+
+def _last(path: str) -> str:
+    """The last part of a path, whichever way its folders are separated."""
+    return re.split(r"[\\/]", path)[-1]
 
 
 def _causes(outcome: LoadOutcome) -> frozenset[str]:
