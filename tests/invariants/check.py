@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import random
 import re
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from wheelfix.cli.main import main
 from wheelfix.errors import CannotRepair
 from wheelfix.model import Severity, Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
@@ -148,3 +151,57 @@ def check_formats(made: Made, folder: Path) -> None:
         text = render_scan(report, Look(), **options)
         assert verdict.upper() in text.splitlines()[0]
         assert options == {"quiet": True} or f"Verdict: {verdict} (" in text
+
+
+def _main(*words: object) -> int:
+    """The exit code of a command, with its output swallowed."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        return main([*map(str, words), "--no-config"])
+
+
+def check_commands(made: Made, folder: Path) -> None:
+    """Exit codes depend on what is found and on nothing else; several wheels give the worst of their codes."""
+    wheel, good = made.wheel(folder), type(made)({"good/__init__.py": ""}, "good").wheel(folder / "good")
+    for level in ("error", "warning"):
+        scanning = ("scan", "--no-discover", "--fail-on", level)
+        code = _main(*scanning, wheel)
+        for loud in ("-v", "-q", "-j1", "-j3", "--format=json", "--format=junit"):
+            assert _main(*scanning, wheel, loud) == code, loud
+        assert _main(*scanning, wheel, good) == _main(*scanning, good, wheel) == code
+    assert _main("scan", "--no-discover", wheel) == (scan(wheel, PLAIN).verdict is Verdict.BROKEN)
+    out = folder / "out"
+    code = _main("ci", "--no-discover", "--layout", "beside", wheel, "-w", out)
+    assert code == (not (out / wheel.name).exists())
+    if code == 0:
+        assert _main("scan", "--no-discover", out / wheel.name) == 0
+
+
+def check_lock(made: Made, folder: Path) -> None:
+    """A plan that was written down gives the same wheel, byte for byte."""
+    wheel, root, lock = made.wheel(folder), made.root(folder / "root"), folder / "plan.json"
+    words = ("repair", "--no-discover", "--layout", "beside", *(("--root", root) if made.roots else ()))
+    if _main(*words, wheel, "-w", folder / "one", "--lock", lock) == 0:
+        assert _main("repair", "--locked", lock, "-w", folder / "two") == 0
+        assert (folder / "two" / wheel.name).read_bytes() == (folder / "one" / wheel.name).read_bytes()
+
+
+def check_installed(made: Made, folder: Path) -> None:
+    """A repair in an environment leaves it unbroken, or touches nothing; taking it back leaves what was there."""
+    prefix, root = made.environment(folder), made.root(folder / "root")
+    before = _tree(prefix)
+    words = ("repair", "--env", prefix, "--package", made.name, "--no-discover")
+    words = (*words, *(("--root", root) if made.roots else ()))
+    code = _main(*words)
+    if code:
+        assert _tree(prefix) == before
+        return
+    after = scan(prefix, PLAIN)
+    agrees_with_itself(after)
+    assert after.verdict is not Verdict.BROKEN, after.first_failure
+    if _tree(prefix) != before:
+        assert _main("repair", "--env", prefix, "--package", made.name, "--undo") == 0
+        assert _tree(prefix) == before
+
+
+def _tree(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

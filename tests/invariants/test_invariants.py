@@ -49,6 +49,16 @@ def test_every_kind_of_report_tells_the_same_verdict(tmp_path, start) -> None:
     _each(start, FEW, tmp_path, check.check_formats)
 
 
+@pytest.mark.parametrize("start", range(0, 2 * FEW, FEW))
+def test_exit_codes_depend_on_what_is_found_alone(tmp_path, start) -> None:
+    _each(start, FEW // 2, tmp_path, check.check_commands)
+
+
+@pytest.mark.parametrize("start", range(0, 3 * FEW, FEW))
+def test_plans_that_were_written_down_and_repairs_of_environments(tmp_path, start) -> None:
+    _each(start, FEW, tmp_path, check.check_lock, check.check_installed)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(1000, 1000 + 20 * MANY, MANY))
 def test_all_of_it_over_two_thousand_packages(tmp_path, start) -> None:
@@ -61,4 +71,6 @@ def test_all_of_it_over_two_thousand_packages(tmp_path, start) -> None:
         check.check_loudness,
         check.check_repair,
         check.check_formats,
+        check.check_lock,
+        check.check_installed,
     )
