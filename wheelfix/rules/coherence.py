@@ -39,7 +39,7 @@ def several_openmp(subject: Subject) -> Iterator[Finding]:
         if len(found) < 2 or frozenset(found) in told:
             continue
         told.add(frozenset(found))
-        llvm = [runtime for runtime, (family, _) in found.items() if family in _LLVM]
+        llvm = sorted(runtime for runtime, (family, _) in found.items() if family in _LLVM)
         clash = len(llvm) > 1
         shown = llvm if clash else sorted(found)
         # All that torch loads is one process; naming the first file of its folder would blame it for the others.
