@@ -24,6 +24,7 @@ PLACEMENT_KINDS: dict[str, str] = {
     "data-scheme": "a file of the .data folder belongs to no scheme that installers know",
     "data-folder": "a .data folder that only some installers take for the wheel's own",
     "pycache": "compiled Python code, which some installers leave out",
+    "pycache-other": "a file among compiled Python code, which some installers leave out",
 }
 """Every kind of fault that is found here, with its meaning."""
 
@@ -56,7 +57,7 @@ def placement_faults(
     for name in members:
         if "__pycache__/" in name and "__pycache__" in name.split("/")[:-1] and name[-1:] != "/":
             message = "installer leaves out what lies in __pycache__; pip and uv install it"
-            yield ArchiveFault("pycache", name, message)
+            yield ArchiveFault("pycache" if name.endswith(".pyc") else "pycache-other", name, message)
 
 
 def _data_faults(moved: Iterable[str], data_folder: str, named_data: str) -> Iterator[ArchiveFault]:

@@ -53,6 +53,7 @@ _ARCHIVE_CODES = {
     "requires-python": "WF127",
     "metadata-line": "WF127",
     "pycache": "WF128",
+    "pycache-other": "WF128",
 }
 """Kind of fault to code; every other kind is WF121."""
 
@@ -111,7 +112,7 @@ _LASTING_HINTS = {
 """Kinds that rewriting the wheel does not put right, although it does for others with the same code."""
 
 _INFO_KINDS = frozenset(
-    {"size-missing", "self-hash", "row-backslash", "utf8-flag-missing", "archive-comment", "comment"}
+    {"size-missing", "self-hash", "row-backslash", "utf8-flag-missing", "archive-comment", "comment", "pycache"}
 )
 """Irregular, but nobody is known to stumble; unless someone refuses it, see ``rejected_by``."""
 
