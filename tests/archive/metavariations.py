@@ -29,6 +29,24 @@ def names_in_step(dice: random.Random, made: Draft) -> None:
 
 
 @vary
+def odd_names_in_step(dice: random.Random, made: Draft) -> None:
+    """Names and versions that not everybody takes, the same everywhere."""
+    name = dice.choice(
+        ("my__pkg", "pkg!", "pkg@x", "_pkg", "pkg_", "p\u00e4kg", "pkg.", ".pkg", "pkg+", "PKG.x", "pkg..x")
+    )
+    version = dice.choice(
+        ("abc", "1.0-", "1_0", "1.0.x", "v1.0", "1.0+", "1.0+a_b", "01.00", "1.0.", "\u0661.0", "1.0")
+    )
+    if dice.random() < 0.5:
+        name = "pkg"
+    else:
+        version = "1.0"
+    made.name, made.version = name, version
+    made.dist_info, made.data = f"{name}-{version}.dist-info", f"{name}-{version}.data"
+    made.metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode()
+
+
+@vary
 def file_name(dice: random.Random, made: Draft) -> None:
     change = dice.choice(
         (

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.archive.byhand import Entry, write_wheel_by_hand
-from tests.archive.drafts import draft
+from tests.archive.drafts import Draft, draft
 from tests.support.agreement import CLIENTS, PROGRAMS, disagreements, verdict_of
 from tests.support.clients import find
 from tests.support.installers import install_with, pip_here, pip_program, wheel_unpack
@@ -190,6 +190,47 @@ def test_several_dist_info_folders_are_not_repaired(tmp_path: Path, folder: str)
         repair_wheel(
             path, RepairOptions(wheel_dir=tmp_path / "out", scan=ScanOptions(roots=RootOptions(discover=False)))
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "refused"),
+    [
+        ("pkg", "1.0", set()),
+        ("pkg", "v1.0", set()),
+        ("pkg", "1.0+a_b", set()),
+        ("pkg", "abc", {"pip", "uv"}),
+        ("pkg", "1_0", {"pip", "uv"}),
+        ("pkg", "\u0661.0", {"pip", "uv"}),
+        ("my__pkg", "1.0", {"pip"}),
+        ("_pkg", "1.0", {"uv"}),
+        ("pkg!", "1.0", {"pip", "uv"}),
+    ],
+)
+def test_names_and_versions_that_installers_refuse(tmp_path: Path, name: str, version: str, refused: set[str]) -> None:
+    """The same everywhere in the wheel, so that nothing contradicts it."""
+    stem = f"{name}-{version}"
+    text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode()
+    made = Draft(name, version, dist_info=f"{stem}.dist-info", data=f"{stem}.data", metadata=text)
+    assert verdict_of(made.write(tmp_path)).refused_by == refused
+
+
+@pytest.mark.parametrize(
+    ("metadata", "refused"),
+    [
+        (b"\xef\xbb\xbfMetadata-Version: 2.1\nName: pkg\nVersion: 1.0\n", {"pip"}),
+        (b"Metadata-Version: 2.1\nName: pkg\nVersion: 1.0\nSummary: gr\xfc\xdfe\n", {"pip"}),
+        (b"Metadata-Version: 2.1\nName: pkg\nVersion: 1.0\nRequires-Dist: x>>1\n", {"pip"}),
+        (b"Metadata-Version: 2.1\nName: pkg\nVersion: 1.0\nRequires-Python: x\n", {"uv"}),
+        (b"", {"pip", "uv"}),
+    ],
+)
+def test_metadata_that_installers_refuse(tmp_path: Path, metadata: bytes, refused: set[str]) -> None:
+    assert verdict_of(Draft(metadata=metadata).write(tmp_path)).refused_by == refused
+
+
+@pytest.mark.parametrize("character", ["\u202e", "\ufeff", "\u200b", "\x85", "\u2028", "\ue000"])
+def test_characters_that_cannot_be_seen(tmp_path: Path, character: str) -> None:
+    assert codes(tmp_path, Entry(f"pkg/{character}.dll", ROOT)) >= {"WF113"}
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ _FILE_NAME = re.compile(
     r"-(?P<python>[^-\s]+)-(?P<abi>[^-\s]+)-(?P<platform>[^-\s]+)\.whl",
     re.IGNORECASE,
 )
+_PLAIN_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)*(?:(?:a|b|rc|\.post|\.dev)[0-9]+)?(?:\+[a-z0-9]+(?:\.[a-z0-9]+)*)?")
 _HEADER_LIMIT = 4 << 20
 MAX_TAGS = 1000
 """Tags that a wheel may have; a few letters, cleverly put, stand for billions."""
@@ -51,6 +52,7 @@ WHEEL_KINDS: dict[str, str] = {
     "wheel-version": "the wheel's format version is one that installers do not know",
     "license-file-missing": "METADATA names a license file that is not there",
     "dist-info-spelling": "the dist-info folder is spelled otherwise than the file name",
+    "name-invalid": "the file name's project is not one that installers take",
     "version-invalid": "the version is not one that PEP 440 allows",
     **METADATA_KINDS,
     **PLACEMENT_KINDS,
@@ -142,6 +144,10 @@ class WheelInfo:
         metadata_headers = parse_headers(_decode(metadata_text))
         wheel_headers = parse_headers(_decode(wheel_text))
         metadata = _metadata(metadata_headers)
+        if not archive.path.name.endswith(".whl"):
+            message = "the file name does not end in '.whl' in small letters"
+            faults.append(ArchiveFault("name-invalid", file_name.name, message, (PIP, UV, INSTALLER)))
+        faults += _check_file_name(file_name)
         faults += _check_folder(file_name, dist_info)
         if metadata_text is not None:
             faults += undecodable(metadata_text, where + "METADATA", (PIP,))
@@ -303,6 +309,33 @@ def _same_version(one: str, other: str) -> bool:
         )
     except ValueError:  # InvalidVersion, or a number with more digits than Python reads
         return False
+
+
+def _check_file_name(file_name: FileName) -> Iterator[ArchiveFault]:
+    """Give what installers refuse in a file name before they open the file."""
+    name, by = file_name.name, list[str]()
+    if "__" in name or re.fullmatch(r"[\w.]*", name) is None:
+        by.append(PIP)
+    if re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9._]*[A-Za-z0-9])?", name) is None:
+        by.append(UV)
+    if by:
+        message = f"{name!r} in the file name is not a name of a project"
+        yield ArchiveFault("name-invalid", name, message, tuple(by))
+    if not _is_version(file_name.version):
+        message = f"{file_name.version!r} in the file name is not a version as PEP 440 defines them"
+        yield ArchiveFault("version-invalid", name, message, (PIP, UV, PYPI))
+
+
+def _is_version(text: str) -> bool:
+    if _PLAIN_VERSION.fullmatch(text) is not None:
+        return True
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
 
 
 def _check_folder(file_name: FileName, dist_info: str) -> Iterator[ArchiveFault]:

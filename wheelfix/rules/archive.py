@@ -43,6 +43,7 @@ _ARCHIVE_CODES = {
     "tag-mismatch": "WF123",
     "name-mismatch": "WF124",
     "version-invalid": "WF124",
+    "name-invalid": "WF124",
     "dist-info-spelling": "WF124",
     "metadata-missing": "WF125",
     "wheel-file-missing": "WF125",
