@@ -235,7 +235,7 @@ def play(
         before, after = Installed.unpack(source, sound), Installed.unpack(made, new)
         fine, failed = 0, []
         # A package of DLLs alone: each of those that were left in it.
-        modules = before.modules or [f"{SITE_PACKAGES}/{name}" for name in dlls_of(source) if name not in removed]
+        modules = before.modules or _left_dlls(source, removed)
         for module in _sample(modules, most, source.name):
             code = after.load(wine, module)
             if code == 0:
@@ -243,6 +243,12 @@ def play(
             elif before.load(wine, module) == 0:
                 failed.append(f"{module}: {code}")
         return Result(source.name, layout, way, loaded=fine, failed=tuple(failed))
+
+
+def _left_dlls(source: Path, removed: Sequence[str]) -> list[str]:
+    with zipfile.ZipFile(source) as archive:
+        names = [name for name in archive.namelist() if name.lower().endswith(".dll") and name not in removed]
+    return [place for name in names if (place := _installed_name(name))]
 
 
 def _sample(modules: Sequence[str], most: int, seed: str) -> list[str]:

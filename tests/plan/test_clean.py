@@ -106,6 +106,21 @@ def test_all_of_mkl_at_the_root_is_moved(sound: dict[str, bytes], tmp_path: Path
     assert sorted(drops) == sorted(name.rpartition("/")[2] for name in mkl)
 
 
+def test_mkl_at_the_root_is_copied_from_members_that_exist(sound: dict[str, bytes], tmp_path: Path) -> None:
+    """The dry run planned copies from members that did not exist, and the repair never ended."""
+    mkl = [name for name in sound if name.startswith("torch/lib/mkl")]
+    files = {name.rpartition("/")[2] if name in mkl else name: data for name, data in sound.items()}
+    wheel = torch_wheel(tmp_path, files)
+    options = RepairOptions(wheel_dir=tmp_path / "out", sbom=False, scan=hermetic())
+    planned = repair_wheel(wheel, options, dry_run=True).plan
+    assert {addition.source.member for addition in planned.additions} <= set(files)
+    made = repair_wheel(wheel, options)
+    assert made.output is not None
+    assert [addition.target for addition in made.plan.additions] == [addition.target for addition in planned.additions]
+    with zipfile.ZipFile(made.output) as archive:
+        assert set(mkl) <= set(archive.namelist())
+
+
 def test_without_clean_nothing_is_removed(sound: dict[str, bytes], tmp_path: Path) -> None:
     wheel = torch_wheel(tmp_path, {**sound, PACKAGE: sound[LIB], "stray.dll": forge_dll("stray.dll")})
     result = repair_wheel(wheel, RepairOptions(wheel_dir=tmp_path / "out", scan=hermetic()))

@@ -6,6 +6,7 @@ that nothing loads, files that no distribution owns, files beside python.exe tha
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import classify
@@ -18,6 +19,8 @@ from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from wheelfix.loader.codenames import CodeNames
 
 _OF_PYTHON = frozenset({"python", "vcredist", "ucrt", "api-set", "system"})
 """What may lie beside python.exe without anybody having put it there by hand."""
@@ -114,8 +117,6 @@ class _Places:
         self.wanted = {dll_key(edge.name) for edge in subject.resolution.edges}
         self.names = {dll_key(base(path)) for path in own if path.lower().endswith(".dll")}
         self.root_modules = any(folder(path) == SITE_PACKAGES and path.lower().endswith(".pyd") for path in own)
-        # What torch's code loads is modelled; that of other packages may load a file whose name it knows.
-        self.code = names_in_code(self.view) if subject.torch is None else None
 
     def judge(self, path: str) -> Misplaced | None:
         """Return what is wrong with the place of a DLL, if anything is."""
@@ -123,9 +124,18 @@ class _Places:
             return self._unowned(path) if path in self.subject.unowned else None
         if folder(path) == "":
             return self._beside_python(path)
-        if path in self.used or (self.code is not None and self.code.mentions(base(path))):
+        if path in self.used:
             return None
-        return self._copy(path) or self._at_root(path)
+        found = self._copy(path) or self._at_root(path)
+        return None if found is None or self._may_be_loaded(path) else found
+
+    def _may_be_loaded(self, path: str) -> bool:
+        """Whether code knows the name of a file, and may load it; what torch's code loads is modelled."""
+        return self.subject.torch is None and self._code.mentions(base(path))
+
+    @functools.cached_property
+    def _code(self) -> CodeNames:
+        return names_in_code(self.view)
 
     def _winner(self, path: str) -> str:
         """The copy of the same name that is loaded."""
