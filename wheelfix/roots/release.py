@@ -86,12 +86,14 @@ def _cuda_evidence(file: RootFile, facts: Facts) -> Iterator[frozenset[str]]:
 def _is_packaged_library(file: RootFile) -> bool:
     """Whether the package that a file came in is NVIDIA's for this library, so that its version is the library's."""
     member = family_of(file.name)
-    if not file.package or member is None or member.family.group not in ("cuda", "cudnn"):
-        return False
-    package = canonical(file.package)
-    return package == conda_package(file.name) or package in {
-        owner.distribution for owner in owners_of(file.name) if not owner.only
-    }
+    return member is not None and member.family.group in ("cuda", "cudnn") and _is_own_package(file)
+
+
+def _is_own_package(file: RootFile) -> bool:
+    """Whether a file came in the vendor's package for it, and not in one that merely carries a copy, such as torch."""
+    package = canonical(file.package) if file.package else ""
+    owners = {owner.distribution for owner in owners_of(file.name) if not owner.only}
+    return bool(package) and (package == conda_package(file.name) or package in owners)
 
 
 def _of_neighbours(file: RootFile, facts: Facts) -> frozenset[str]:
@@ -116,7 +118,8 @@ def _of_text(text: str) -> frozenset[str]:
 
 def _own_release(file: RootFile, facts: Facts) -> frozenset[str]:
     """Return major and minor of the library itself, for groups whose DLLs are numbered like their release."""
-    parts = tree.numbers(file.version_hint) if file.package or file.root.kind == "oneapi" else ()
+    told = _is_own_package(file) or (file.root.kind == "oneapi" and not file.package)
+    parts = tree.numbers(file.version_hint) if told else ()
     if len(parts) < 2:
         parts = library_version(file.name, facts.version(file))
     return frozenset({f"{parts[0]}.{parts[1]}"}) if len(parts) > 1 else frozenset()
