@@ -1,0 +1,52 @@
+"""No command takes more than 20 s of processor time or 1 GB for any input of a corpus of hostile ones.
+
+``python -m pytest tests/faults/test_budget.py`` runs them all; with ``-s`` the slowest and the largest are printed.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if sys.platform == "win32":
+    pytest.skip("time and memory are measured with POSIX' means", allow_module_level=True)
+
+from tests.faults.confined import Helper, Watched
+from tests.faults.corpus import corpus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+SECONDS = 20
+MEGABYTES = 1024
+CORPUS = corpus()
+SEEN: dict[str, Watched] = {}
+
+
+@pytest.fixture(scope="module")
+def helper() -> Iterator[Helper]:
+    with Helper() as started:
+        yield started
+    slow = sorted(SEEN.items(), key=lambda item: -item[1].seconds)[:8]
+    large = sorted(SEEN.items(), key=lambda item: -item[1].megabytes)[:4]
+    print(f"\n{len(SEEN)} inputs, {sum(run.seconds for run in SEEN.values()):.0f} s")
+    for name, run in (*slow, *large):
+        print(f"{run.seconds:6.1f} s {run.megabytes:6.0f} MB  exit {run.code}  {name}")
+
+
+def test_the_corpus_is_large_enough() -> None:
+    assert len(CORPUS) >= 300
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_an_input_within_the_budget(name: str, helper: Helper, tmp_path: Path) -> None:
+    words = CORPUS[name](tmp_path)
+    run = SEEN[name] = helper.run(*words, cwd=tmp_path)
+    assert run.seconds < SECONDS
+    assert run.megabytes < MEGABYTES
+    assert run.code in range(6)
+    assert "should not have happened" not in run.err + run.out, run.err[-2000:]
