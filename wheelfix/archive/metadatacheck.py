@@ -57,9 +57,19 @@ def line_faults(text: str, name: str) -> Iterator[ArchiveFault]:
         before.add(field[1].lower())
 
 
+MAX_ODD = 2000
+"""Requirements that are read with packaging, which takes its time; no package has a tenth of that."""
+
+
 def requirement_faults(headers: Mapping[str, tuple[str, ...]], name: str) -> Iterator[ArchiveFault]:
     """Give the requirements in METADATA that cannot be read."""
+    odd = 0
     for line in headers.get("requires-dist", ()):
+        odd += _PLAIN_REQUIREMENT.fullmatch(line) is None
+        if odd > MAX_ODD:
+            message = f"more than {MAX_ODD} requirements are not plain; the others were not read"
+            yield ArchiveFault("metadata-invalid", name, message, (PIP,))
+            break
         if (_PLAIN_REQUIREMENT.fullmatch(line) is None or "," in line[-2:]) and (reason := _why_no_requirement(line)):
             message = f"the requirement {line[:200]!r} cannot be read ({reason})"
             yield ArchiveFault("metadata-invalid", name, message, (PIP,))
@@ -72,21 +82,23 @@ def requirement_faults(headers: Mapping[str, tuple[str, ...]], name: str) -> Ite
 
 
 def _why_no_requirement(line: str) -> str:
-    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.requirements import Requirement
 
     try:
         Requirement(line)
-    except InvalidRequirement as exc:
+    except RecursionError:
+        return "it is nested too deeply"
+    except ValueError as exc:  # InvalidRequirement, or a number with more digits than Python reads
         return str(exc).partition("\n")[0]
     return ""
 
 
 def _is_specifier(line: str) -> bool:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.specifiers import SpecifierSet
 
     try:
         SpecifierSet(line)
-    except InvalidSpecifier:
+    except ValueError:  # InvalidSpecifier, or a number with more digits than Python reads
         return False
     return True
 

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import demangle
-from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
+from wheelfix.knowledge.tables import Checker, NamePattern, PatternIndex, parse_toml, read_text
 from wheelfix.model import canonical, dll_key
 from wheelfix.values import dataclass, field
 
@@ -96,11 +96,16 @@ def distributions() -> tuple[Owner, ...]:
     return parse_distributions("distributions.toml", read_text("distributions.toml"))
 
 
-@functools.lru_cache(maxsize=2048)
+@functools.cache
+def _owners() -> PatternIndex[Owner]:
+    return PatternIndex((pattern, owner) for owner in distributions() for pattern in owner.patterns)
+
+
+@functools.lru_cache(maxsize=16384)
 def owners_of(name: str) -> tuple[Owner, ...]:
     """Return the distributions that bring a DLL of that name, in the order of the table."""
-    plain = demangle(dll_key(name))
-    return tuple(owner for owner in distributions() if owner.brings(plain))
+    found = {id(owner): owner for owner in _owners().matching(demangle(dll_key(name)))}
+    return tuple(found.values())
 
 
 def folders_of(distribution: str) -> tuple[str, ...]:

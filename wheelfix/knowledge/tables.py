@@ -6,7 +6,7 @@ import itertools
 import pkgutil
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from wheelfix import toml
 from wheelfix.errors import EnvironmentFailure
@@ -14,6 +14,7 @@ from wheelfix.errors import EnvironmentFailure
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_Value = TypeVar("_Value")
 Row = Mapping[str, Any]
 """One entry as TOML has it."""
 
@@ -100,6 +101,11 @@ class NamePattern:
         """The names of its groups."""
         return re.findall(r"\(\?P<(\w+)>", self.pattern)
 
+    @property
+    def start(self) -> str:
+        """The characters with which every name that matches begins."""
+        return self._start
+
     def fullmatch(self, name: str) -> re.Match[str] | None:
         """Match a whole name."""
         if not name.startswith(self._start):
@@ -172,3 +178,25 @@ class Checker:
         """Raise if anything was noted."""
         if self.faults:
             raise TableFault(self.table, self.faults)
+
+
+class PatternIndex(Generic[_Value]):
+    """Patterns with what they stand for, by their first letters: a name is tried with few of hundreds."""
+
+    _LETTERS = 3
+
+    def __init__(self, entries: Iterable[tuple[NamePattern, _Value]]) -> None:
+        self._by_start: dict[str, list[tuple[int, NamePattern, _Value]]] = {}
+        self._others: list[tuple[int, NamePattern, _Value]] = []
+        for number, (pattern, value) in enumerate(entries):
+            entry = (number, pattern, value)
+            if len(pattern.start) < self._LETTERS:
+                self._others.append(entry)
+            else:
+                self._by_start.setdefault(pattern.start[: self._LETTERS], []).append(entry)
+
+    def matching(self, name: str) -> list[_Value]:
+        """The values whose pattern matches a folded name, in the order of the table."""
+        likely = [*self._by_start.get(name[: self._LETTERS], ()), *self._others]
+        found = [(number, value) for number, pattern, value in likely if pattern.fullmatch(name)]
+        return [value for _, value in sorted(found, key=lambda entry: entry[0])]

@@ -148,6 +148,14 @@ class Subject:
         return Backends(self.images)
 
     @functools.cached_property
+    def failed_chains(self) -> dict[str, tuple[str, ...]]:
+        """The chain of the first failed load that ends at a DLL, by the folded name of the DLL."""
+        found: dict[str, tuple[str, ...]] = {}
+        for outcome in self.failures:
+            found.setdefault(dll_key(outcome.chain[-1]), outcome.chain)
+        return found
+
+    @functools.cached_property
     def _failed_for(self) -> dict[str, tuple[str, ...]]:
         """The chain of the first failed load for want of a DLL, by the folded name of the DLL."""
         found: dict[str, tuple[str, ...]] = {}

@@ -42,11 +42,7 @@ def _gather(subject: Subject, edges: list[Edge], index: Candidates | None) -> Mi
 
 def _chain(subject: Subject, edge: Edge) -> tuple[str, ...]:
     """The way to the missing DLL: from a load that fails because of it, else from whoever needs it."""
-    key = dll_key(edge.name)
-    for outcome in subject.resolution.outcomes:
-        if outcome.code and dll_key(outcome.chain[-1]) == key:
-            return outcome.chain
-    return base_name(edge.importer), edge.name
+    return subject.failed_chains.get(dll_key(edge.name)) or (base_name(edge.importer), edge.name)
 
 
 def _candidates(name: str, index: Candidates | None) -> tuple[Candidate, ...]:

@@ -134,8 +134,12 @@ def _missing(canvas: Canvas, missing: Sequence[MissingDll], machine: Machine, *,
         return
     canvas.blank()
     canvas.line((f"Missing ({len(missing)})", "head"))
-    told = [item for item in missing if item.required or verbose or item.candidates]
-    untold = [item.name for item in missing if item not in told]
+    told, untold = list[MissingDll](), list[str]()
+    for item in missing:
+        if item.required or verbose or item.candidates:
+            told.append(item)
+        else:
+            untold.append(item.name)
     for item in told:
         need = "required" if item.required else "optional"
         canvas.line(
