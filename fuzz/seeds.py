@@ -13,6 +13,7 @@ from pathlib import Path
 from fuzz import wheels
 from fuzz.backtrack import attacks
 from fuzz.commands import planned
+from fuzz.packagecode import package_code_seeds
 from fuzz.patterns import sites
 from fuzz.signatures import signature_seeds
 from tests.archive.byhand import Entry, build_zip, wheel_entries
@@ -58,6 +59,7 @@ def seeds(target: str) -> list[bytes]:
         "diagnose": _texts,
         "patterns": _attacks,
         "installers": lambda: [b"one", b"two", b"three"],
+        "package-code": package_code_seeds,
     }[target]()
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from fuzz.backtrack import slow_attack
 from fuzz.commands import LIMITS, diagnose, lock, repair, scan
 from fuzz.oracles import COMPARED, Disagreement, ask_csv, ask_lief_and_pefile, ask_zipfile
+from fuzz.packagecode import package_code
 from fuzz.patterns import sites
 from fuzz.signatures import signatures
 from fuzz.wheels import scratch
@@ -164,4 +165,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "diagnose": diagnose,
     "patterns": patterns,
     "installers": installers,
+    "package-code": package_code,
 }

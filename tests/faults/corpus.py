@@ -287,7 +287,7 @@ def _documents() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
 
 
 def _logs() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
-    line = 'OSError: [WinError 126] The specified module could not be found. Error loading "C:\\a\\torch\\lib\\fbgemm.dll"\n'
+    line = 'OSError: [WinError 126] The module could not be found. Error loading "C:\\a\\torch\\lib\\fbgemm.dll"\n'
     texts = {
         "code": f"LoadLibrary failed with error {LONG}",
         "code square": "LoadLibrary failed with error ²",

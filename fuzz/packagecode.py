@@ -1,0 +1,51 @@
+"""Python code of packages: read within its budget, or unread with the reason; never half, and never another error."""
+
+from __future__ import annotations
+
+import time
+
+from tests.support.hostilecode import ATTACKS
+from wheelfix.loader.codebudget import CodeBudget
+from wheelfix.loader.importcode import read_imports
+from wheelfix.loader.pathcode import PathCode, read_path_code
+
+INIT = "Lib/site-packages/pkg/__init__.py"
+SECONDS = 10
+ORDINARY = b"""\
+import os
+from pathlib import Path
+try:
+    from . import _core
+except ImportError:
+    _core = None
+here = Path(__file__).parent
+libs = [here / "lib", here.parents[0] / "pkg.libs", os.path.join(os.path.dirname(__file__), "bin")]
+for folder in libs:
+    if os.name == "nt":
+        os.add_dll_directory(str(folder))
+import ctypes
+name = f"{here}/core.dll"
+ctypes.CDLL(name if os.path.exists(name) else "core" + ".dll")
+"""
+
+
+def package_code(data: bytes) -> None:
+    """Read a file as the code of a package, twice with the same answer."""
+    source = data.decode("utf-8", "replace")
+    started = time.process_time()
+    first, second = (read_path_code(source, INIT, CodeBudget()) for _ in range(2))
+    imports = read_imports(source, INIT, budget := CodeBudget())
+    if first != second:
+        raise AssertionError("two answers for one file")
+    if first.unread and first != PathCode(unread=first.unread):
+        raise AssertionError("half of a file was taken")
+    if INIT in budget.unread and imports:
+        raise AssertionError("half of the imports were taken")
+    if (seconds := time.process_time() - started) > SECONDS:
+        raise AssertionError(f"{len(data)} bytes took {seconds:.1f} s")
+
+
+def package_code_seeds() -> list[bytes]:
+    """Return ordinary code, and the attacks that are small enough to be damaged."""
+    small = [text.encode("utf-8", "replace") for text in ATTACKS.values() if len(text) < 5000]
+    return [ORDINARY, *(text + b"\nimport os\nos.add_dll_directory(a)\n" for text in small)]
