@@ -143,3 +143,15 @@ def test_what_checks_signatures_is_not_imported_in_vain(tmp_path: Path, options:
     command = [sys.executable, "-c", IMPORTED, "scan", str(wheel(tmp_path, helper=data)), "--no-discover", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_a_runtime_that_is_not_trusted_is_not_called_absent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--with-vcredist`` said that no root has the DLL, although it was only refused for its signature."""
+    module = forge_dll("ext.pyd", imports={"vcomp140.dll": ["f"]}, exports=["PyInit_ext"])
+    files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
+    path = build_wheel(tmp_path, "pkg", "1.0", files=files)
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "vcomp140.dll").write_bytes(forge_dll("vcomp140.dll", exports=["f"]))
+    options = ["--no-discover", "--no-config", "--with-vcredist", "--require-signed", "-w", str(tmp_path / "out")]
+    assert main(["repair", str(path), "--root", str(tmp_path / "root"), *options]) != Exit.OK
+    assert "it is not signed, and --require-signed was given" in " ".join(capsys.readouterr().err.split())

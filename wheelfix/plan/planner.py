@@ -108,7 +108,7 @@ class Planner:
         if absent:
             raise UsageError(
                 "--with-vcredist",
-                because=f"no root has {', '.join(absent[:4])}",
+                because=[self.unanswered.get(dll_key(name)) or f"no root has {name}" for name in absent[:4]],
                 hint="name the redist folder of Visual Studio with --root, or the wheel msvc-runtime from PyPI",
             )
 
