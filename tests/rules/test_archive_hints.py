@@ -42,6 +42,7 @@ RECORDS: dict[str, Callable[[Rows], Rows]] = {
     "hash-missing": _changed(0, 1, ""),
     "hash-weak": _changed(0, 1, "md5=rL0Y20zC-Fzt72VPzMSk2A"),
     "hash-garbage": _changed(0, 1, "nothing"),
+    "hash-padded": lambda rows: [[rows[0][0], rows[0][1] + "=", rows[0][2]], *rows[1:]],
     "size-stale": _changed(0, 2, "7"),
     "size-missing": _changed(0, 2, ""),
     "size-garbage": _changed(0, 2, "seven"),

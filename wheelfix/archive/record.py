@@ -185,6 +185,8 @@ def _parse_row(elements: list[str], line: int, faults: list[RecordFault]) -> Row
         if not equals or not _is_digest(algorithm, digest):
             malformed(f"{hashed[:100]!r} is not a hash; installer refuses it where the file exists")
             algorithm = digest = ""
+        elif digest.endswith("="):
+            malformed("the hash ends in '='; installer refuses it where the file exists")
     if size:
         if _SIZE(size):
             count = int(size)
