@@ -62,3 +62,30 @@ def test_misuse(build, capsys):
     code, _, err = scan(capsys)
     assert code == 2
     assert "there is no baseline known.json\n  hint: --write-baseline makes it" in err
+
+
+def test_what_is_known_is_not_listed_as_missing(build, capsys):
+    build("gone.dll")
+    scan(capsys, "--write-baseline")
+    assert "Missing (" not in scan(capsys)[1]
+    build("gone.dll", "lost.dll")
+    out = scan(capsys)[1]
+    assert "Missing (1)" in out
+    assert out.count("gone.dll") == out.count("gone.dll", 0, out.index("Missing"))  # in the prediction only
+
+
+def test_statistics(build, capsys):
+    build("gone.dll", "lost.dll")
+    assert main(["scan", "dist", "--no-discover", "--statistics"]) == 1
+    assert "Findings by rule\n  2  WF301  " in capsys.readouterr().out
+    assert main(["scan", "dist", "--no-discover", "--statistics", "--format", "concise"]) == 1
+    said = capsys.readouterr()
+    assert [line.split()[1] for line in said.out.splitlines()] == ["WF301", "WF301"]
+    assert "2 findings of 1 rule" in said.err
+
+
+@pytest.mark.parametrize(("choice", "coloured"), [("always", True), ("never", False), ("auto", False)])
+def test_colour_is_a_choice(build, capsys, choice, coloured):
+    build("gone.dll")
+    assert main(["scan", "dist", "--no-discover", "--color", choice]) == 1
+    assert ("\x1b[" in capsys.readouterr().out) is coloured

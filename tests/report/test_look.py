@@ -55,3 +55,17 @@ def test_a_closed_stream_is_a_pipe():
     stream = io.StringIO()
     stream.close()
     assert look_of(stream, {}) == Look()
+
+
+@pytest.mark.parametrize(
+    ("choice", "terminal", "environ", "colour"),
+    [
+        ("always", False, {}, True),
+        ("always", False, {"NO_COLOR": "1"}, True),
+        ("never", True, {}, False),
+        ("never", True, {"FORCE_COLOR": "1"}, False),
+        ("auto", True, {"NO_COLOR": "1"}, False),
+    ],
+)
+def test_an_option_decides_before_the_environment(choice, terminal, environ, colour):
+    assert look_of(Stream("utf-8", terminal), environ, choice).colour is colour

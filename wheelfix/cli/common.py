@@ -12,6 +12,7 @@ from wheelfix.cli.parser import CommaList as CommaList  # the commands find it h
 from wheelfix.cli.parser import only_typed
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
 from wheelfix.parsing import whole_number
+from wheelfix.report.look import COLOURS
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -123,6 +124,10 @@ def add_output_options(parser: Parser, formats: tuple[str, ...]) -> argparse._Ar
         help=f"{', '.join(formats)} (default {formats[0]})",
     )
     group.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the result to this file, as UTF-8")
+    group.add_argument(
+        "--color", metavar="WHEN", choices=COLOURS, default=COLOURS[0],
+        help="auto, always, never (default auto: on terminals, as NO_COLOR and FORCE_COLOR say)",
+    )  # fmt: skip
     loudness = group.add_mutually_exclusive_group()
     loudness.add_argument("-v", "--verbose", action="store_true", help="show everything, with every resolved edge")
     loudness.add_argument("-q", "--quiet", action="store_true", help="print the verdict only")

@@ -162,7 +162,7 @@ def _rendered(args: argparse.Namespace, diagnosis: Diagnosis, block: Block | Non
         return without_commands("".join(f"{legible(line)}\n" for line in block.lines()))
     from wheelfix.report.text.diagnosis import render_diagnosis
 
-    look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
+    look = look_of(sys.stdout, colour=args.color) if args.output is None else Look(unicode=True)
     return render_diagnosis(diagnosis, look, verbose=args.verbose, quiet=args.quiet)
 
 

@@ -76,7 +76,7 @@ def execute(args: argparse.Namespace) -> int:
     else:
         from wheelfix.report.text.diff import render_diff
 
-        look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
+        look = look_of(sys.stdout, colour=args.color) if args.output is None else Look(unicode=True)
         write_result(render_diff(comparison, look, verbose=args.verbose, quiet=args.quiet), args.output)
     return exit_code(_failed(comparison, args), failures)
 

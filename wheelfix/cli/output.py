@@ -40,11 +40,12 @@ def report_request(text: str) -> tuple[str, Path]:
 
 
 def add_report_option(group: argparse._ArgumentGroup) -> None:
-    """Add ``--report KIND=FILE`` to the options of output."""
+    """Add ``--report KIND=FILE`` and ``--statistics`` to the options of output."""
     group.add_argument(
         "--report", metavar="KIND=FILE", action="append", default=[], type=report_request,
         help=f"also write this kind of report to a file; repeatable: {', '.join(SCAN_KINDS)}",
     )  # fmt: skip
+    group.add_argument("--statistics", action="store_true", help="say at the end how often each rule was broken")
 
 
 def add_baseline_options(group: argparse._ArgumentGroup) -> None:
@@ -69,6 +70,7 @@ class Output:
     look: Look = field(default_factory=Look)
     context: Context = DEFAULT
     baseline: Baseline | None = None
+    statistics: bool = False
     write_baseline: Path | None = None
     """Where to write what is found, as known from now on."""
     reports: list[ScanReport] = field(default_factory=list)
@@ -83,10 +85,11 @@ class Output:
         for file in (args.output, *(file for _, file in args.report)):
             if file is not None and str(file) != "-":
                 check_output(file)
-        look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
+        look = look_of(sys.stdout, colour=args.color) if args.output is None else Look(unicode=True)
         output = cls(
             args.format, args.output, tuple(args.report), args.verbose, args.quiet, look, Context(args.fail_on)
         )
+        output.statistics = args.statistics
         output._take_baseline(getattr(args, "baseline", None), getattr(args, "write_baseline", False))
         return output
 
@@ -164,13 +167,23 @@ class Output:
                 self._tell("\n" + render_summary(self.reports, len(self.failures), self.look, skipped))
             if not self.reports and not self.failures:
                 say("wheelfix: nothing was scanned: no distribution there has a DLL or an extension module")
+            if self.statistics:
+                self._tell("\n" + self._statistics())
             if self.file is not None:
                 write_result("".join(self._told), self.file)
+        if self.statistics and self.kind != "text":
+            for line in self._statistics().splitlines():
+                say(line)
         if self.kind == "github":
             self._summarise()
         self._finish_baseline()
         for kind, file in self.requests:
             write_result(self._render(kind), file)
+
+    def _statistics(self) -> str:
+        from wheelfix.report.text.scan import render_statistics
+
+        return render_statistics(self.reports, self.context, self.look)
 
     def _render(self, kind: str) -> str:
         return render(kind, self.reports, self.failures, self.context, self.fail)

@@ -291,7 +291,7 @@ def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
     from wheelfix.roots.gather import open_index
     from wheelfix.verbs.installed import repair_installed, undo
 
-    look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
+    look = look_of(sys.stdout, colour=args.color) if args.output is None else Look(unicode=True)
     if args.undo:
         undone = undo(args.env, args.package)
         lines = [f"removed {path}" for path in undone.removed] + [f"restored {path}" for path in undone.restored]
@@ -323,7 +323,7 @@ class _Teller:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args
-        self.look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
+        self.look = look_of(sys.stdout, colour=args.color) if args.output is None else Look(unicode=True)
         self.errors: list[WheelfixError] = []
         self.texts: list[str] = []
         self.entries: list[Json] = []

@@ -65,7 +65,7 @@ def execute(args: argparse.Namespace) -> int:
 
         found = tuple((file.location, _version(file, index), file.origin) for file in matches)
         report = RootsReport(describe.rows(index), remarks, index.skipped, tuple(args.names), found)
-        look = look_of(sys.stdout) if args.output is None else Look(unicode=True)
+        look = look_of(sys.stdout, colour=args.color) if args.output is None else Look(unicode=True)
         write_result(render_roots(report, look, verbose=args.verbose, quiet=args.quiet), args.output)
     return Exit.OK
 

@@ -22,13 +22,13 @@ class Renderer(Protocol):
 
 
 MACHINE_KINDS = {
-    "concise": "wheelfix.report.concise",
     "json": "wheelfix.report.json_",
     "sarif": "wheelfix.report.sarif",
     "github": "wheelfix.report.github",
     "junit": "wheelfix.report.junit",
     "markdown": "wheelfix.report.markdown",
     "html": "wheelfix.report.html",
+    "concise": "wheelfix.report.concise",
 }
 """Kinds that are one document over all inputs; ``text`` is written as the scan goes."""
 

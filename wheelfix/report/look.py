@@ -27,21 +27,25 @@ class Look:
     unicode: bool = False
 
 
-def look_of(stream: TextIO, environ: Mapping[str, str] | None = None) -> Look:
+COLOURS = ("auto", "always", "never")
+
+
+def look_of(stream: TextIO, environ: Mapping[str, str] | None = None, colour: str = "auto") -> Look:
     """Return how to write on a stream: a terminal gets colour and its own width, a pipe gets plain ASCII.
 
-    ``NO_COLOR`` and ``FORCE_COLOR`` (any non-empty value) override, ``NO_COLOR`` first, as no-color.org asks.
+    ``NO_COLOR`` and ``FORCE_COLOR`` (any non-empty value) override, ``NO_COLOR`` first, as no-color.org asks; a
+    ``colour`` that was asked for with an option overrides both.
     """
     environ = os.environ if environ is None else environ
     terminal = is_terminal(stream)
-    forced = bool(environ.get("FORCE_COLOR"))
-    colour = (terminal and environ.get("TERM") != "dumb" and _takes_escapes(stream)) or forced
-    if environ.get("NO_COLOR"):
-        colour = False
+    forced = colour == "always" or bool(environ.get("FORCE_COLOR"))
+    coloured = (terminal and environ.get("TERM") != "dumb" and _takes_escapes(stream)) or forced
+    if colour == "never" or (colour == "auto" and environ.get("NO_COLOR")):
+        coloured = False
     width = PIPE_WIDTH
     if terminal:
         width = max(40, min(MAX_WIDTH, terminal_width()))
-    return Look(width=width, colour=colour, unicode=(terminal or forced) and can_draw(stream))
+    return Look(width=width, colour=coloured, unicode=(terminal or forced) and can_draw(stream))
 
 
 def terminal_width() -> int:

@@ -43,7 +43,9 @@ def render_scan(
     canvas.ends((label(report), "name"), verdict)
     canvas.paragraph((_facts(report), "dim"))
     _prediction(canvas, report)
-    _missing(canvas, report.missing, report.machine, verbose=verbose)
+    fresh = {finding.subject for finding in new}
+    known = {finding.subject for finding in report.findings} - fresh
+    _missing(canvas, [item for item in report.missing if item.name not in known], report.machine, verbose=verbose)
     told = frozenset() if verbose else frozenset(item.name for item in report.missing if item.required)
     _findings(canvas, new, told, verbose=verbose)
     draw_gpu(canvas, report)
@@ -79,6 +81,21 @@ def render_summary(reports: Sequence[ScanReport], failures: int, look: Look, ski
     if skipped:
         parts.append(f"{skipped} skipped, not for Windows")
     canvas.line(f"{count(len(reports) + failures + skipped, 'input')}: {', '.join(parts)}")
+    return canvas.text()
+
+
+def render_statistics(reports: Sequence[ScanReport], context: Context, look: Look) -> str:
+    """Return how often each rule was broken, the most frequent first; known findings are left out."""
+    numbers: dict[tuple[str, str], int] = {}
+    for report in reports:
+        for finding in report.findings:
+            if not context.known(report, finding):
+                numbers[finding.code, finding.name] = numbers.get((finding.code, finding.name), 0) + 1
+    canvas = Canvas(look)
+    order = sorted(numbers.items(), key=lambda entry: (-entry[1], entry[0]))
+    canvas.line(("Findings by rule", "head"))
+    canvas.table([[str(number), code, name] for (code, name), number in order], indent=2)
+    canvas.line(f"{count(sum(numbers.values()), 'finding')} of {count(len(numbers), 'rule')}")
     return canvas.text()
 
 
