@@ -15,7 +15,7 @@ from tests.support.signing import PLAIN, Recipe, file_digest, headers, message, 
 from wheelfix.model import Signature
 from wheelfix.pe.forge import forge_dll
 from wheelfix.pe.signature import read_signature
-from wheelfix.pe.stream import MemorySource
+from wheelfix.pe.stream import MemorySource, PassingSource
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -180,3 +180,30 @@ def test_another_digest_takes_another_pass(roots: Path) -> None:
     for digest in ("sha384", "sha512"):
         found = read(signed(recipe=Recipe(digest=digest)), roots)
         assert (found.status, found.algorithm) == ("trusted", digest), found
+
+
+class Shifty:
+    """A file that somebody changes while it is read: what was read once is another thing the second time."""
+
+    def __init__(self, first: bytes, then: bytes) -> None:
+        self._first, self._then, self._seen = first, then, 0
+
+    @property
+    def size(self) -> int:
+        return len(self._first)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        end = offset + length
+        new = max(offset, min(self._seen, end))
+        self._seen = max(self._seen, end)
+        return self._then[offset:new] + self._first[new:end]
+
+
+def test_a_file_that_changes_while_it_is_read(roots: Path) -> None:
+    """The headers are read before they are hashed; the hash in a plan is that of the first reading."""
+    forged = patched(FILE, 0x50, "<B", FILE[0x50] ^ 1)
+    passed: list[bytes] = []
+    source = PassingSource(Shifty(forged, FILE), passed.append)
+    assert read_signature(source, roots).status == "invalid"
+    source.finish()
+    assert b"".join(passed) == forged

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["TRUSTED", "Signature", "authenticode_digest", "check_trusted_roots", "read_signature", "table_fault"]
 
 REVISION, PKCS7 = 0x0200, 2
+HEAD = 64 << 10
+"""Bytes at the beginning that hold the headers of every real image."""
 MAX_TABLE = 16 << 20
 """Vendors' tables have 10 to 20 KB; one with the digest of every page has 1 % of the file."""
 
@@ -35,6 +37,7 @@ def read_signature(source: ByteSource, trusted_roots: Path | None = None) -> Sig
     ``trusted_roots`` is a file of PEM certificates that are trusted besides Microsoft's list.
     """
     try:
+        source = _SameHead(source)
         headers = read_headers(source)
         if isinstance(headers, Malformed):
             return Signature("not-checked", reason=headers.reason)
@@ -74,6 +77,28 @@ def check_trusted_roots(path: Path) -> None:
             f"{path} cannot be used as --trusted-roots", because=f"cryptography is missing ({exc})", hint=INSTALL
         ) from exc
     user_roots(path)
+
+
+class _SameHead:
+    """A source whose beginning is read once.
+
+    The headers are looked at before they are hashed. If somebody changed the file in between, other bytes would be
+    signed than those that the caller, who hashes what it reads for the first time, takes for the file.
+    """
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self._head = source.read_at(0, HEAD)
+
+    @property
+    def size(self) -> int:
+        return self._source.size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        known = self._head[offset : offset + length] if offset >= 0 else b""
+        if len(known) >= length:
+            return known
+        return known + self._source.read_at(offset + len(known), length - len(known))
 
 
 def table_fault(headers: Headers, file_size: int) -> str:
