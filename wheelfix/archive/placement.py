@@ -89,7 +89,8 @@ def _same_places(members: Sequence[str], data_folder: str, scripts: Sequence[str
         own = f"the program of the entry point {script!r}", True
         first = owners.setdefault(names.windows_key(f"Scripts/{script}.exe"), own)
         if first is not own:
-            yield _same_place("entry_points.txt", f"Scripts/{script}.exe", first[0])
+            message = f"{own[0]} and {first[0]} are both installed as 'Scripts/{script}.exe'"
+            yield ArchiveFault("same-place", "entry_points.txt", message)
         for name in (script, f"{script}-script.py", f"{script}.pya"):
             owners.setdefault(names.windows_key(f"Scripts/{name}"), own)
     for name in members:
@@ -103,7 +104,7 @@ def _same_places(members: Sequence[str], data_folder: str, scripts: Sequence[str
 
 
 def _same_place(subject: str, place: str, other: str) -> ArchiveFault:
-    message = f"it is installed as {place!r}, and so is {other}; which of them stays depends on the installer"
+    message = f"{subject!r} and {other} are both installed as {place!r}; which one stays depends on the installer"
     return ArchiveFault("same-place", subject, message)
 
 
@@ -113,7 +114,7 @@ def _files_as_folders(members: Sequence[str], data_folder: str) -> Iterator[Arch
     for file, folder in names.files_as_folders(files):
         below = next(name for place, name in files.items() if place.startswith(folder))
         if in_data(files[file], data_folder) or in_data(below, data_folder):
-            message = f"it is installed as a file where {below!r} needs a folder"
+            message = f"{files[file]!r} is installed as a file where {below!r} needs a folder"
             yield ArchiveFault("same-place", files[file], message)
 
 
