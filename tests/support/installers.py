@@ -191,7 +191,7 @@ def uv_from_index(path: Path, prefix: Path) -> str:
 
 def _uv(prefix: Path, *arguments: str) -> str:
     # The cache has what uv knows about this Python, which takes half a second; a wheel's path must be a new one.
-    cache = str(served()[0].with_name(served()[0].name + "-cache"))
+    cache = str(served()[0] / "cache")
     options = ["--quiet", "--no-deps", "--no-index", "--no-config", "--cache-dir", cache, "--link-mode=copy"]
     command = [find("uv") or "uv", "pip", "install", *options, "--python", sys.executable]
     return _run([*command, "--prefix", str(prefix), *arguments])
