@@ -11,6 +11,8 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
+from wheelfix.parsing import whole_number
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -50,8 +52,9 @@ def _own_users() -> frozenset[int]:
     """Return whose files count as our own: ours, root's, and under sudo those of the user who called it."""
     own = {os.geteuid(), 0} if hasattr(os, "geteuid") else {0}
     caller = os.environ.get("SUDO_UID", "")
-    if 0 in own and hasattr(os, "geteuid") and os.geteuid() == 0 and re.fullmatch("[0-9]{1,9}", caller):
-        own.add(int(caller))
+    number = whole_number(caller, digits=10)
+    if number is not None and hasattr(os, "geteuid") and os.geteuid() == 0:
+        own.add(number)
     return frozenset(own)
 
 

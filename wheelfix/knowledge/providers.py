@@ -11,6 +11,7 @@ from wheelfix.knowledge.families import demangle, families, family_of
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
 from wheelfix.model import Machine, dll_key
+from wheelfix.parsing import whole_number
 from wheelfix.values import dataclass
 
 _REDIST_ARCH = {Machine.X86: "x86", Machine.ARM64: "arm64", Machine.ARM64EC: "arm64"}
@@ -85,7 +86,7 @@ def pip_packages(name: str, *, cuda: str | None = None) -> tuple[str, ...]:
     ``cuda`` is the toolkit that the wheel is for, ``11.7``, or its major alone. Without it the name's own major counts,
     and where that leaves several the newest comes first.
     """
-    major = int(cuda.partition(".")[0]) if cuda else 0
+    major = whole_number(cuda.partition(".")[0]) or 0 if cuda else 0
     fitting = [owner for owner in owners_of(name) if not owner.only]
     own = [owner for owner in fitting if not owner.cuda or owner.cuda == major]
     if not own:

@@ -5,10 +5,10 @@ Nobody watched a process for them. Dependencies says what it did not find; dumpb
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.parsing import parse_json
 from wheelfix.symptoms.recordings.model import MAX_LOADS, RecordedLoad, Recording, base_name, distinct
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ class DumpbinReader:
 def read_json(text: str) -> Recording | None:
     """Return what a JSON document of Dependencies says; None when the text is something else."""
     try:
-        tree = json.loads(text)
-    except (ValueError, RecursionError):
+        tree = parse_json(text)
+    except ValueError:
         return None
     loaded, failed = [], []
     for parent, item in _items(tree):
