@@ -47,7 +47,7 @@ def read_signature(source: ByteSource, trusted_roots: Path | None = None) -> Sig
         fault = table_fault(headers, source.size)
         if fault:
             return Signature("invalid", reason=fault)
-        # The algorithm is told at the end of the file. Nearly always it is SHA-256, so that is computed on the way
+        # The algorithm stands at the end of the file. Nearly always it is SHA-256, so that is computed on the way
         # there: a deflated member is then inflated once.
         digests = {"sha256": authenticode_digest(source, headers)}
 
