@@ -27,7 +27,7 @@ _FIELD = re.compile(r"([!-9;-~]*):")
 SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
 _PLAIN_REQUIREMENT = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])? ?\(?(?:(?:[<>=!~]=|[<>]) ?\d+(?:\.\d+)*,? ?)*\)?")
 _PLAIN_PYTHON = re.compile(r"(?:(?:[<>=!~]=|[<>]) ?\d+(?:\.\d+)*,? ?)*")
-_OBJECT = re.compile(r"[\w.]+\s*:\s*[\w.]+\s*(?:\[.*\])?\s*")
+_OBJECT = re.compile(r"[\w.]+\s*:\s*[\w.]+(?:\s*\[.*\])?\s*")
 _OBJECT_FOR_PIP = re.compile(r"\w+(?:\.\w+)*:\w+")
 
 
