@@ -100,7 +100,6 @@ def _stamp(year: int, month: int, day: int, hour: int = 0, minute: int = 0, seco
     ("epoch", "expected"),
     [
         ("0", _stamp(1980, 1, 1)),
-        ("-5", _stamp(1980, 1, 1)),
         ("315532800", _stamp(1980, 1, 1)),
         ("1700000001", _stamp(2023, 11, 14, 22, 13, 21)),
         ("9999999999", _stamp(2107, 12, 31, 23, 59, 58)),
@@ -111,7 +110,7 @@ def test_source_date_epoch(monkeypatch: pytest.MonkeyPatch, archive: Archive, ep
     assert new_stamp(archive.members) == expected
 
 
-@pytest.mark.parametrize("epoch", ["soon", "1.5", "9" * 40])
+@pytest.mark.parametrize("epoch", ["soon", "1.5", "-5", "9" * 40])
 def test_source_date_epoch_that_is_no_time(monkeypatch: pytest.MonkeyPatch, epoch: str) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
     with pytest.raises(UsageError, match="SOURCE_DATE_EPOCH"):
