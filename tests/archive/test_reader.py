@@ -68,7 +68,7 @@ def test_facts_of_a_member(tmp_path: Path) -> None:
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 1\n", "it is a git-lfs pointer"),
         (b"<!DOCTYPE html><html>404</html>", "it looks like a web page"),
         (b"PK\x03\x04" + bytes(100), "it has no end record, so it was cut short"),
-        (b"\x1f\x8b" + bytes(100), "it has no end record"),
+        (b"\x1f\x8b" + bytes(100), "it is a compressed tar archive, such as a source distribution"),
         (b"PK\x05\x06", "it has no end record"),
     ],
     ids=["empty", "lfs", "html", "cut", "gzip", "end-cut"],

@@ -61,7 +61,11 @@ def test_no_command_shows_help_and_is_usage(capsys):
         (["zzzzzz"], "there is no command 'zzzzzz'", "'wheelfix --help' lists the commands"),
         (["--verison"], "wheelfix does not know '--verison'", "did you mean '--version'?"),
         (["explain", "--fromat=json"], "wheelfix explain does not know '--fromat'", "did you mean '--format'?"),
-        (["explain", "--form", "json"], "wheelfix explain does not know '--form'", "did you mean '--format'?"),
+        (
+            ["explain", "--form", "json"],
+            "wheelfix explain does not know '--form'",
+            "did you mean '--format' or '--color'?",
+        ),
     ],
 )
 def test_slips(argv, what, hint, capsys):

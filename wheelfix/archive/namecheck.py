@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault
 from wheelfix.model import canonical
@@ -11,12 +11,20 @@ from wheelfix.model import canonical
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.archive.wheelinfo import FileName, Metadata
-
 _PLAIN_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)*(?:(?:a|b|rc|\.post|\.dev)[0-9]+)?(?:\+[a-z0-9]+(?:\.[a-z0-9]+)*)?")
 
 
-def check_file_name(file_name: FileName) -> Iterator[ArchiveFault]:
+class Named(Protocol):
+    """What has a project's name and version: a file name, or METADATA."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+
+def check_file_name(file_name: Named) -> Iterator[ArchiveFault]:
     """Give what installers refuse in a file name before they open the file."""
     name, by = file_name.name, list[str]()
     if "__" in name or re.fullmatch(r"[\w.]*", name) is None:
@@ -31,7 +39,7 @@ def check_file_name(file_name: FileName) -> Iterator[ArchiveFault]:
         yield ArchiveFault("version-invalid", name, message, (PIP, UV, PYPI))
 
 
-def check_folder(file_name: FileName, dist_info: str) -> Iterator[ArchiveFault]:
+def check_folder(file_name: Named, dist_info: str) -> Iterator[ArchiveFault]:
     """Give what the name of the dist-info folder says otherwise than the file name."""
     name, dash, version = dist_info.removesuffix(".dist-info").partition("-")
     wanted = canonical(file_name.name)
@@ -49,7 +57,7 @@ def check_folder(file_name: FileName, dist_info: str) -> Iterator[ArchiveFault]:
         yield ArchiveFault("dist-info-spelling", dist_info, message)
 
 
-def check_metadata(file_name: FileName, dist_info: str, metadata: Metadata) -> Iterator[ArchiveFault]:
+def check_metadata(file_name: Named, dist_info: str, metadata: Named) -> Iterator[ArchiveFault]:
     """Give what METADATA says otherwise than the file name."""
     if canonical(metadata.name) != canonical(file_name.name):
         message = f"the file name says {file_name.name!r}, METADATA says {metadata.name!r}"

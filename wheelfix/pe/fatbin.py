@@ -66,7 +66,7 @@ def read_archs(source: ByteSource) -> tuple[str, ...] | None:
     return code.archs if code else None
 
 
-def read_gpu_code(source: ByteSource, most: int = MAX_ENTRIES) -> GpuCode | None:
+def read_gpu_code(source: ByteSource, most: int | None = None) -> GpuCode | None:
     """Return what GPU code a DLL has, or None if it has no place for any (or is no PE image).
 
     After ``most`` entries the rest is not read; what is found then is a part of what there is.
@@ -83,8 +83,8 @@ def read_gpu_code(source: ByteSource, most: int = MAX_ENTRIES) -> GpuCode | None
 class _Walk:
     """Goes from header to header, and counts."""
 
-    def __init__(self, source: ByteSource, headers: Headers, most: int = MAX_ENTRIES) -> None:
-        self.most = most
+    def __init__(self, source: ByteSource, headers: Headers, most: int | None = None) -> None:
+        self.most = MAX_ENTRIES if most is None else most
         self.source = source
         self.headers = headers
         self.found: Counter[tuple[str, int, bool]] = Counter()
