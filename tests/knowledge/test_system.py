@@ -23,6 +23,7 @@ AMD64, X86, ARM64 = Machine.AMD64, Machine.X86, Machine.ARM64
             ("system", name)
             for name in ("DXCORE.dll", "icu.dll", "icuuc.dll", "dbghelp.dll", "WINTRUST.dll", "opengl32.dll")
         ],
+        *[("system", name) for name in ("bthprops.cpl", "JOY.cpl", "mmsys.cpl")],
         *[("api-set", name) for name in ("api-ms-win-crt-heap-l1-1-0.dll", "ext-ms-win-ntuser-window-l1-1-4.dll")],
         *[("driver", name) for name in ("nvcuda.dll", "nvml.dll", "nvapi64.dll", "nvldumdx.dll", "nvEncodeAPI64.dll")],
         *[("driver", name) for name in ("OpenCL.dll", "vulkan-1.dll", "ze_loader.dll", "nvoptix.dll", "nvcuvid.dll")],
@@ -52,6 +53,7 @@ def test_kind(kind: str, name: str) -> None:
         pytest.param(True, "API-MS-WIN-CORE-PATH-L1-1-9", id="last digit does not count"),
         pytest.param(False, "api-ms-win-core-path-l9-1-0.dll", id="another level is another contract"),
         pytest.param(False, "api-ms-win-made-up-l1-1-0.dll", id="made up"),
+        pytest.param(True, "ext-ms-win-made-up-l1-1-0.dll", id="extensions are optional by design"),
     ],
 )
 def test_api_sets_are_known_by_contract(expected: bool, name: str) -> None:

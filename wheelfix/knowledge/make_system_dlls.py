@@ -28,6 +28,10 @@ HERE = Path(__file__).parent
 
 ADDED = {
     "all": [
+        # Items of the control panel that programs import from, such as bthprops.cpl for BluetoothSelectDevices:
+        # https://learn.microsoft.com/windows/win32/shell/controlpanel-canonical-names
+        *"appwiz.cpl bthprops.cpl desk.cpl firewall.cpl hdwwiz.cpl inetcpl.cpl intl.cpl irprops.cpl joy.cpl "
+        "main.cpl mmsys.cpl ncpa.cpl powercfg.cpl sysdm.cpl telephon.cpl timedate.cpl wscui.cpl".split(),
         # https://learn.microsoft.com/windows/win32/intl/international-components-for-unicode--icu-: icuuc and icuin
         # since Windows 10 1703, the combined icu.dll since 1903.
         "icu.dll",

@@ -265,6 +265,10 @@ def classify(name: str, machine: Machine = Machine.AMD64) -> DllClass:
 
 
 def _classify_api_set(key: str) -> DllClass:
+    if key.startswith("ext-"):
+        # https://learn.microsoft.com/windows/win32/apiindex/windows-apisets: extension sets may be absent by design,
+        # and code asks with IsApiSetImplemented before it calls them.
+        return DllClass("api-set", key, "an extension API set, which Windows may leave out by design")
     known = contract(key) in _names("api_sets.txt")
     detail = "an API set of Windows" if known else "an API set that no table of ours names"
     return DllClass("api-set", key, detail, known=known)
