@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.support.patience import patience
 from wheelfix.cli.main import main
 
 FILES = {
@@ -40,5 +41,5 @@ def test_no_file_stops_a_command(kind, name, tmp_path, monkeypatch, capsys):
     for command in COMMANDS if kind == "blank lines" else COMMANDS[:1]:
         start = time.process_time()
         assert main(list(command)) in (0, 1, 2, 3, 5)
-        assert time.process_time() - start < 5, command
+        assert time.process_time() - start < patience(5), command
         assert len(capsys.readouterr().err) < 250_000

@@ -146,7 +146,9 @@ def test_a_named_root_comes_first_where_it_has_the_release(files: list[RootFile]
         rivals = [
             file
             for file in index.candidates(name)
-            if file.root.explicit and file.path.startswith("amd64-f-") and one.release in possible_releases(file, index)
+            if file.root.explicit
+            and file.path.startswith("amd64-f-")
+            and possible_releases(file, index) == {one.release}
         ]
         assert rivals == []
 

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.support.patience import patience
 from wheelfix.cli.main import main
 from wheelfix.symptoms.reader import read_log
 
@@ -60,4 +61,4 @@ def test_a_log_of_fifty_megabytes(kind, tmp_path, capsys):
     log.write_text(LOGS[kind](50_000_000), "utf-8")
     start = time.process_time()
     assert main(["diagnose", str(log)]) in (0, 1, 5)
-    assert time.process_time() - start < 60
+    assert time.process_time() - start < patience(60)
