@@ -5,6 +5,7 @@ python dev.py test        install the test tools and run what needs nothing else
 python dev.py lint        ruff and mypy
 python dev.py fuzz        damaged wheels, DLLs, texts and locks for a minute
 python dev.py slow        the tests that need nothing else and take longer
+python dev.py long        the parts of slow tests that every change can do without
 python dev.py wine        hold the loader model against Wine of this machine's type
 python dev.py wine-x64    load real vendor DLLs and run torch's own loader under an x86_64 Wine
 python dev.py fetch       download the wheels that the real tier wants (add --all for every one)
@@ -48,7 +49,8 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
         ],
     ),
     "fuzz": ("test", [["-m", "fuzz"]]),
-    "slow": ("test", [[*PARALLEL, "-m", f"{TIERS} and slow"]]),
+    "slow": ("test", [[*PARALLEL, "-m", f"{TIERS} and slow and not long"]]),
+    "long": ("test", [[*PARALLEL, "-m", f"{TIERS} and long"]]),
     "wine": ("test", [[*PYTEST, "-m", "wine"]]),
     "wine-x64": ("test", [[*PYTEST, "-m", "wine_x64"]]),
     "browser": ("test", [[*PYTEST, "-m", "browser"]]),

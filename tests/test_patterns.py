@@ -9,6 +9,7 @@ import pytest
 
 from fuzz.backtrack import attacks, slow_attack
 from fuzz.patterns import Site, _calls, sites
+from tests.support.parts import parts
 
 
 def test_patterns_of_every_kind_are_found():
@@ -49,7 +50,7 @@ def test_patterns_are_linear_in_a_sample():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", parts(0, 8))
 def test_patterns_are_linear(part):
     slow = [slow_attack(site, attacks(site)) for site in sites()[part::8]]
     assert not list(filter(None, slow))

@@ -19,6 +19,7 @@ from tests.archive.drafts import Draft, draft
 from tests.support.agreement import CLIENTS, PROGRAMS, disagreements, verdict_of
 from tests.support.clients import find
 from tests.support.installers import install_with, pip_here, pip_program, wheel_unpack
+from tests.support.parts import parts
 from tests.support.tiers import absent
 from wheelfix.errors import WheelfixError
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
@@ -87,14 +88,14 @@ def test_verify_agrees_with_the_installers(tmp_path: Path, part: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("part", parts(0, 20))
 def test_verify_agrees_with_the_installers_on_many_wheels(tmp_path: Path, part: int) -> None:
     needs_clients()
     assert list(compare(range(part * 250, part * 250 + 250), tmp_path)) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("part", parts(0, 10))
 def test_what_repair_writes_is_taken_by_everybody(tmp_path: Path, part: int) -> None:
     needs_clients()
     assert list(repaired(range(part * 250, part * 250 + 250), tmp_path)) == []

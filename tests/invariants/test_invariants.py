@@ -6,6 +6,7 @@ import pytest
 
 from tests.invariants import check
 from tests.invariants.generate import make
+from tests.support.parts import parts
 
 FEW = 12
 """Packages of one plain test."""
@@ -60,7 +61,7 @@ def test_plans_that_were_written_down_and_repairs_of_environments(tmp_path, star
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(1000, 1000 + 20 * MANY, MANY))
+@pytest.mark.parametrize("start", parts(1000, 20, MANY))
 def test_all_of_it_over_two_thousand_packages(tmp_path, start) -> None:
     _each(
         start,

@@ -99,12 +99,14 @@ def pip_here(path: Path, prefix: Path) -> str:
     from pip._internal.models.scheme import Scheme
     from pip._internal.models.wheel import Wheel
     from pip._internal.operations.install.wheel import install_wheel
+    from pip._vendor.packaging.requirements import Requirement
     from pip._vendor.packaging.utils import canonicalize_name
     from pip._vendor.packaging.version import Version
 
     try:
         with _quietly():
             wheel = Wheel(path.name)
+            Requirement(f"{wheel.name}=={wheel.version}")  # what pip makes of a file that it is given
             name = canonicalize_name(wheel.name)
             dist = get_wheel_distribution(FilesystemWheel(str(path)), name)
             if name != dist.canonical_name:
