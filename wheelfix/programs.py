@@ -126,7 +126,8 @@ def run_program(
     if not Path(program).is_absolute():
         raise EnvironmentFailure(f"{program} is not started", because="its path is not absolute")
     try:
-        with tempfile.TemporaryDirectory(prefix="wheelfix-run-", ignore_cleanup_errors=True) as folder:
+        # A name by which the next run knows an empty folder that a killed one left behind (archive/workfolder.py).
+        with tempfile.TemporaryDirectory(prefix="wheelfix-", ignore_cleanup_errors=True) as folder:
             return _run(list(command), folder, timeout, dict(os.environ if environ is None else environ), max_output)
     except subprocess.TimeoutExpired as error:
         raise EnvironmentFailure(f"{program} was stopped", because=f"it took more than {timeout:g} s") from error
