@@ -116,10 +116,16 @@ def _can_be_run(path: str) -> bool:
 
 
 def run_program(
-    command: Sequence[str], *, timeout: float, environ: Mapping[str, str] | None = None, max_output: int = MAX_OUTPUT
+    command: Sequence[str],
+    *,
+    timeout: float,
+    environ: Mapping[str, str] | None = None,
+    max_output: int = MAX_OUTPUT,
+    within: Path | None = None,
 ) -> Finished:
     """Run a program, given by its absolute path, in an empty folder and wait for it.
 
+    The folder is made ``within`` another one: in a work folder no parallel run takes it for a leftover.
     EnvironmentFailure if it cannot be started or takes too long; its exit code is for the caller to judge.
     """
     program = command[0]
@@ -127,7 +133,7 @@ def run_program(
         raise EnvironmentFailure(f"{program} is not started", because="its path is not absolute")
     try:
         # A name by which the next run knows an empty folder that a killed one left behind (archive/workfolder.py).
-        with tempfile.TemporaryDirectory(prefix="wheelfix-", ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(prefix="wheelfix-", dir=within, ignore_cleanup_errors=True) as folder:
             return _run(list(command), folder, timeout, dict(os.environ if environ is None else environ), max_output)
     except subprocess.TimeoutExpired as error:
         raise EnvironmentFailure(f"{program} was stopped", because=f"it took more than {timeout:g} s") from error

@@ -29,7 +29,7 @@ def run_delvewheel(wheel: Path, dlls: Path, excluded: Iterable[str], target: Pat
     """
     command = python_command("delvewheel", _arguments(wheel, dlls, sorted(set(excluded)), target))
     environment = {**os.environ, "PATH": str(dlls), "SOURCE_DATE_EPOCH": _seconds(stamp)}
-    done = run_program(command, timeout=TIMEOUT, environ=environment)
+    done = run_program(command, timeout=TIMEOUT, environ=environment, within=dlls.parent)
     if "No module named 'delvewheel'" in done.err or "No module named delvewheel" in done.err:
         raise EnvironmentFailure(
             "delvewheel cannot be run",
