@@ -321,6 +321,30 @@ class LoadOutcome:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeFolder:
+    """A folder that Python code gives to ``os.add_dll_directory``, whether or not anything is in it."""
+
+    folder: str
+    """Relative to the prefix, as paths of a view are: ``Library/bin``, ``Lib/site-packages/vtk.libs``."""
+    file: str
+    """The Python file, as a path of the view."""
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadCall:
+    """A call in Python code that loads a DLL or adds a folder, but which one could not be read."""
+
+    file: str
+    """The Python file, as a path of the view."""
+    line: int
+    function: str
+    """``add_dll_directory``, ``CDLL``, ``dlopen``, …"""
+    argument: str
+    """As the code spells it, shortened."""
+
+
+@dataclass(frozen=True, slots=True)
 class Resolution:
     """Everything the loader model found out about one view."""
 
@@ -330,6 +354,10 @@ class Resolution:
     """Files that some event loads, directly or through imports and companions; not those of guarded loads that fail."""
     search_dirs: tuple[str, ...] = ()
     """Folders that the package adds to the DLL search before each of its extension modules is loaded, in order."""
+    code_folders: tuple[CodeFolder, ...] = ()
+    """Every folder that the package's Python code names, also those in which this view has no file."""
+    unread_calls: tuple[UnreadCall, ...] = ()
+    """Loads and folders in the package's Python code that could not be read."""
 
     @property
     def first_failure(self) -> LoadOutcome | None:

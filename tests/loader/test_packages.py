@@ -9,7 +9,18 @@ from wheelfix.loader.packages import extension_modules, module_name, package_loa
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
-from wheelfix.model import Driver, LoadEvent, Machine, Missing, OwnedBy, PythonRuntime, System, VcRedist
+from wheelfix.model import (
+    CodeFolder,
+    Driver,
+    LoadEvent,
+    Machine,
+    Missing,
+    OwnedBy,
+    PythonRuntime,
+    System,
+    UnreadCall,
+    VcRedist,
+)
 from wheelfix.pe.forge import forge_dll
 
 SITE = "Lib/site-packages/"
@@ -50,6 +61,20 @@ def test_a_folder_that_code_adds_is_searched():
     assert resolution.search_dirs == (f"{SITE}pkg.libs",)
     without = {**files, f"{SITE}pkg/__init__.py": ""}
     assert resolve(make_view(without), Profile()).first_failure.code == 126
+
+
+def test_folders_of_other_distributions_and_unread_calls_are_kept_with_their_place():
+    """A set of distributions needs them: Library/bin is filled by mkl, vtk.libs by vtk."""
+    code = (
+        "import os, sys\nos.add_dll_directory(os.path.join(sys.prefix, 'Library', 'bin'))\n"
+        "os.add_dll_directory(os.path.join(os.path.dirname(__file__), '..', 'vtk.libs'))\n"
+        "os.add_dll_directory(os.environ['SOMEWHERE'])\n"
+    )
+    resolution = resolve(make_view({f"{SITE}pkg/__init__.py": code}), Profile())
+    here = f"{SITE}pkg/__init__.py"
+    assert resolution.code_folders == (CodeFolder("Library/bin", here, 2), CodeFolder(f"{SITE}vtk.libs", here, 3))
+    assert resolution.unread_calls == (UnreadCall(here, 4, "add_dll_directory", "os.environ['SOMEWHERE']"),)
+    assert resolution.search_dirs == ()
 
 
 def test_dlls_named_in_code_are_loaded_and_predicted_as_ctypes_tells_it():

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
+    from wheelfix.model import CodeFolder, UnreadCall
 
 _ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3)?(?:-[a-z0-9_]+)?\.pyd$", re.IGNORECASE)
 _PATTERN = re.compile(r"[*?\[]")
@@ -40,15 +41,19 @@ class FileLoads:
     """The DLLs of the view that it loads."""
     names: tuple[str, ...] = ()
     """DLLs that it loads by bare name."""
+    folders: tuple[CodeFolder, ...] = ()
+    """Every folder that it gives to ``os.add_dll_directory``, also those that are not in the view."""
+    unread_calls: tuple[UnreadCall, ...] = ()
+    """Its loads and folders that could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackageLoads:
     """The loads and DLL folders of a package."""
 
-    files: tuple[FileLoads, ...]
+    files: tuple[FileLoads, ...] = ()
     """The Python files that load DLLs or add folders, sorted by path."""
-    extensions: tuple[LoadEvent, ...]
+    extensions: tuple[LoadEvent, ...] = ()
 
     @property
     def events(self) -> tuple[LoadEvent, ...]:
@@ -63,6 +68,16 @@ class PackageLoads:
     def added(self) -> tuple[str, ...]:
         """Folders of the view that some file gives to ``os.add_dll_directory``."""
         return tuple(dict.fromkeys(folder for file in self.files for folder in file.added))
+
+    @property
+    def folders(self) -> tuple[CodeFolder, ...]:
+        """Every folder that some file gives to ``os.add_dll_directory``, also those that are not in the view."""
+        return tuple(folder for file in self.files for folder in file.folders)
+
+    @property
+    def unread_calls(self) -> tuple[UnreadCall, ...]:
+        """Loads and folders that could not be read."""
+        return tuple(call for file in self.files for call in file.unread_calls)
 
 
 def package_loads(view: FileView, profile: Profile) -> PackageLoads:
@@ -85,7 +100,7 @@ def _file_loads(view: FileView, profile: Profile, path: str, source: str) -> Fil
         if not found and "/" not in target and "*" not in target and "." in target:
             named[target] = None
     added = tuple(dict.fromkeys(folder for folder in code.added if view.in_folder(folder)))
-    return FileLoads(path, added, tuple(loaded.values()), tuple(named))
+    return FileLoads(path, added, tuple(loaded.values()), tuple(named), code.folders, code.unread_calls)
 
 
 def declared_folders(view: FileView) -> tuple[str, ...]:

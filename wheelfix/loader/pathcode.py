@@ -13,32 +13,44 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.codebudget import CodeBudget, OutOfBudget
 from wheelfix.loader.importcode import goes_on, suppresses
 from wheelfix.loader.pathvalue import Values, as_list, called
+from wheelfix.model import CodeFolder, UnreadCall
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from wheelfix.loader.pathvalue import Value
 
 WORDS = (b"add_dll_directory", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_library", b"dlopen")
 _LOADERS = frozenset(
     {"CDLL", "WinDLL", "OleDLL", "PyDLL", "LoadLibrary", "load_library", "LoadLibraryExW", "LoadLibraryW", "dlopen"}
 )
 """Of ctypes, NumPy, pywin32 and cffi."""
+_SHOWN_NODES = 60
+_SHOWN_TEXT = 80
 
 
 @dataclass(frozen=True, slots=True)
 class PathCode:
     """What one Python file does to the DLL search."""
 
-    added: tuple[str, ...] = ()
-    """Folders of the view given to ``os.add_dll_directory``."""
+    folders: tuple[CodeFolder, ...] = ()
+    """What is given to ``os.add_dll_directory``, with the line; the same folder may be there twice."""
     loaded: tuple[str, ...] = ()
     """Files of the view, or bare names, that are loaded; may be glob patterns."""
     guarded: frozenset[str] = frozenset()
     """Those among the loaded whose failure the code catches, wherever it loads them, and goes on."""
     cffi: frozenset[str] = frozenset()
     """Those among the loaded that cffi loads, whose words for a failure are others than those of ctypes."""
+    unread_calls: tuple[UnreadCall, ...] = ()
+    """Loads and folders whose argument could not be read."""
     unread: str = ""
     """Why the file was not read; then nothing is known about it."""
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The folders, none twice."""
+        return tuple(dict.fromkeys(item.folder for item in self.folders))
 
 
 def read_path_code(source: str, path: str, budget: CodeBudget | None = None) -> PathCode:
@@ -69,11 +81,27 @@ def _read(source: str, path: str, budget: CodeBudget) -> PathCode:
     if path in budget.unread:
         return PathCode(unread=budget.unread[path])
     return PathCode(
-        added=tuple(dict.fromkeys(reader.added)),
+        folders=tuple(dict.fromkeys(reader.folders)),
         loaded=tuple(reader.loaded),
         guarded=frozenset(target for target, guarded in reader.loaded.items() if guarded),
         cffi=frozenset(reader.cffi),
+        unread_calls=tuple(dict.fromkeys(reader.unread_calls)),
     )
+
+
+def _is_none(node: ast.expr) -> bool:
+    """Whether it is ``None``: ``dlopen(None)`` opens the process itself."""
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def spelled(node: ast.expr, budget: CodeBudget) -> str:
+    """An expression as the code has it, shortened; one that takes too long to write out is ``…``."""
+    for count, _ in enumerate(ast.walk(node)):
+        budget.step()
+        if count > _SHOWN_NODES:
+            return "…"
+    text = ast.unparse(node)
+    return text if len(text) <= _SHOWN_TEXT else text[:_SHOWN_TEXT] + "…"
 
 
 def _tidy(path: str) -> str:
@@ -82,9 +110,11 @@ def _tidy(path: str) -> str:
 
 class _Reader(ast.NodeVisitor):
     def __init__(self, path: str, tree: ast.Module, budget: CodeBudget) -> None:
+        self.path = path
         self.budget = budget
         self.values = Values(path, tree, budget)
-        self.added: list[str] = []
+        self.folders: list[CodeFolder] = []
+        self.unread_calls: list[UnreadCall] = []
         self.loaded: dict[str, bool] = {}
         self.cffi: set[str] = set()
         self.guards = 0
@@ -160,17 +190,25 @@ class _Reader(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         name = called(node)
         if node.args and name == "add_dll_directory":
-            self.added += [_tidy(item) for item in as_list(self.values.value(node.args[0]))]
+            found = as_list(self._read_argument(name, node))
+            self.folders += [CodeFolder(_tidy(item), self.path, node.lineno) for item in found]
         elif node.args and name in ("append", "extend") and isinstance(node.func, ast.Attribute):
             if isinstance(node.func.value, ast.Name):
                 self.values.extend(node.func.value.id, node.args[0])
         elif node.args and name in _LOADERS:
-            for item in filter(None, as_list(self.values.value(node.args[0]))):
+            for item in filter(None, as_list(self._read_argument(name, node))):
                 target = _tidy(item)
                 self.loaded[target] = bool(self.guards) and self.loaded.get(target, True)
                 if name == "dlopen":
                     self.cffi.add(target)
         self.generic_visit(node)
+
+    def _read_argument(self, name: str, node: ast.Call) -> Value:
+        """What a call is given; a call of which that cannot be read is noted."""
+        value = self.values.value(node.args[0])
+        if value is None and not _is_none(node.args[0]):
+            self.unread_calls.append(UnreadCall(self.path, node.lineno, name, spelled(node.args[0], self.budget)))
+        return value
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         for alias in node.names:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from wheelfix.knowledge.companions import companions_of, depends_on_version, needs_in_practice
 from wheelfix.loader import torch
 from wheelfix.loader.others import Provisions
-from wheelfix.loader.packages import extension_modules, module_name, package_loads
+from wheelfix.loader.packages import PackageLoads, extension_modules, module_name, package_loads
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, Loader
 from wheelfix.loader.target import Target
@@ -57,7 +57,8 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     facts = torch.torch_facts(view)
     provisions = Provisions(profile, requires, facts, view)
     blank = Loader(view, Target(profile, provisions), profile.machine)
-    found, processes, dirs = _import_torch(blank, facts, profile) if facts else _import_package(blank, profile)
+    loads = package_loads(view, profile) if facts is None else PackageLoads()
+    found, processes, dirs = _import_torch(blank, facts, profile) if facts else _import_package(blank, loads)
     whole = _all_together(blank, found, processes)
     reached = _touched(found)
     _survey(whole, view, reached)
@@ -68,6 +69,8 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
         outcomes=tuple(map(_outcome, found)),
         reached=reached,
         search_dirs=dirs,
+        code_folders=loads.folders,
+        unread_calls=loads.unread_calls,
     )
 
 
@@ -112,9 +115,8 @@ def _import_torch(loader: Loader, facts: torch.TorchFacts, profile: Profile) -> 
     return found, processes, tuple(loader.user_dirs)
 
 
-def _import_package(blank: Loader, profile: Profile) -> _Imported:
+def _import_package(blank: Loader, loads: PackageLoads) -> _Imported:
     """Every load that an ordinary package performs, each in a fresh process."""
-    loads = package_loads(blank.view, profile)
     fresh = FreshProcesses(blank, loads)
     found = fresh.all()
     return found, fresh.started, fresh.common_dirs if loads.extensions else loads.added
