@@ -51,3 +51,20 @@ def test_companions_that_were_left_out_are_allowed_too(dist, capsys):
 def test_without_consent_nothing_is_written(dist, capsys):
     assert main(["ci", "dist", *OPTIONS, "--exclude", "cudnn*", "-q"]) == 1
     assert not (dist / "wheelhouse" / WHEEL).exists()
+
+
+def test_a_wheel_that_cannot_be_repaired_is_listed_once_as_what_it_is(dist, capsys):
+    """GitHub, JUnit, Markdown and HTML called it "not readable" and listed it a second time."""
+    kinds = ("github", "junit", "markdown", "html", "json", "sarif")
+    files = [f"--report={kind}=out.{kind}" for kind in kinds]
+    assert main(["ci", "dist", "--no-discover", "--format", "github", *files]) == 1
+    texts = {kind: (dist / f"out.{kind}").read_text(encoding="utf-8") for kind in kinds}
+    for kind, text in texts.items():
+        assert "not readable" not in text, kind
+        assert "cannot be read" not in text, kind
+    assert texts["github"].splitlines()[-1] == f"wheelfix: broken, not repaired: {WHEEL}"
+    assert texts["markdown"].count("### ") == 1
+    assert texts["junit"].count("<testsuite ") == 1
+    document = json.loads(texts["json"])
+    assert [failure["stage"] for failure in document["failures"]] == ["repair"]
+    assert (document["summary"]["inputs"], document["summary"]["not_repaired"]) == (1, 1)

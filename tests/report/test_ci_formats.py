@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import xml.etree.ElementTree as ET
 
 import pytest
 
 from tests.report.golden import check_golden
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
-from wheelfix.errors import InputError
+from wheelfix.errors import CannotRepair, InputError
 from wheelfix.model import Finding, Severity
 from wheelfix.report import concise, github, junit, markdown, safe
 from wheelfix.report.document import Context, Failure
+from wheelfix.report.formats import render
 
 FAILURE = Failure(
     "dist/x.whl", InputError("dist/x.whl is no wheel", because="it is no ZIP archive", hint="build again")
@@ -34,13 +36,85 @@ def with_finding(**settings) -> object:
     return dataclasses.replace(clean_wheel(), findings=(finding,))
 
 
+UNREPAIRED = Failure(
+    broken_torch().path,
+    CannotRepair("torch was not repaired", because="no root has libomp", hint="name a root"),
+    "repair",
+)
+
+
+class TestNotRepaired:
+    """A wheel that `ci` cannot repair was read and scanned: it is listed once, as what it is."""
+
+    @pytest.mark.parametrize("kind", ["github", "junit", "markdown", "html", "json", "sarif", "concise", "text"])
+    def test_nothing_calls_it_unreadable(self, kind):
+        text = render(kind, [broken_torch(), clean_wheel()], [UNREPAIRED])
+        assert "not readable" not in text
+        assert "be read" not in text
+        if kind != "json":
+            assert "not repaired" in text or "can be repaired" in text
+
+    def test_one_row_in_markdown(self):
+        text = markdown.render_scan([broken_torch()], [UNREPAIRED])
+        assert len([line for line in text.splitlines() if line.startswith(r"| torch-2.4.0")]) == 1
+        assert "❌ broken, not repaired | 1 | 1 | 7 |" in text
+        assert text.count("### ") == 1
+        assert "Not repaired: torch was not repaired: no root has libomp" in text
+
+    def test_one_suite_in_junit(self):
+        (suite,) = ET.fromstring(junit.render_scan([broken_torch()], [UNREPAIRED]))
+        assert suite.get("errors") == "1"
+        assert [case.get("name") for case in suite.iter("testcase") if case.find("error") is not None] == [
+            "can be repaired"
+        ]
+
+    def test_one_verdict_in_github(self):
+        lines = github.render_scan([broken_torch(), clean_wheel()], [UNREPAIRED]).splitlines()
+        name = "torch-2.4.0-cp311-cp311-win_amd64.whl"
+        assert [line for line in lines if line.startswith("wheelfix: broken")] == [
+            f"wheelfix: broken, not repaired: {name}"
+        ]
+        assert lines[-1] == "wheelfix: 2 inputs: 1 ok, 1 broken; 1 not repaired"
+
+    def test_the_stage_in_json(self):
+        document = json.loads(render("json", [broken_torch()], [UNREPAIRED]))
+        assert [failure["stage"] for failure in document["failures"]] == ["repair"]
+        assert document["summary"]["inputs"] == 1
+        assert document["summary"]["not_repaired"] == 1
+
+
+class TestTotals:
+    @pytest.mark.parametrize("kind", ["github", "markdown", "text"])
+    def test_inputs_and_rules_are_counted(self, kind):
+        text = render(kind, ALL, [FAILURE], Context(skipped=("y.whl",)))
+        assert "5 inputs: 1 ok, 1 risky, 1 broken, 1 not readable, 1 skipped, not for Windows" in text
+        assert "WF605" in text
+
+    @pytest.mark.parametrize("kind", ["json", "sarif"])
+    def test_machines_get_the_same_figures(self, kind):
+        document = json.loads(render(kind, ALL, [FAILURE], Context(skipped=("y.whl",))))
+        summary = document["summary"] if kind == "json" else document["runs"][0]["properties"]["summary"]
+        assert {key: summary[key] for key in ("inputs", "ok", "not_readable", "skipped")} == {
+            "inputs": 5, "ok": 1, "not_readable": 1, "skipped": 1,
+        }  # fmt: skip
+        assert summary["rules"][0] == {
+            "code": "WF301", "name": "missing-dependency", "severity": "error", "findings": 1, "inputs": 1,
+        }  # fmt: skip
+        assert summary["findings"] == {"error": 1, "warning": 2, "info": 7}
+
+    def test_known_findings_count_for_no_rule(self):
+        summary = json.loads(render("json", ALL, (), KNOWN))["summary"]
+        assert "WF301" not in [row["code"] for row in summary["rules"]]
+        assert summary["findings"]["error"] == 1
+
+
 class TestConcise:
     def test_one_line_for_each_finding(self):
         lines = concise.render_scan(ALL, [FAILURE]).splitlines()
         assert len(lines) == sum(len(report.findings) for report in ALL) + 1
         first = ALL[0].findings[0]
         assert lines[0].startswith(f"{ALL[0].path}: {first.code} {first.severity} ")
-        assert lines[-1].startswith("dist/x.whl: error: cannot be checked: dist/x.whl is no wheel")
+        assert lines[-1].startswith("dist/x.whl: error: not readable: dist/x.whl is no wheel")
 
     def test_known_findings_are_left_out(self):
         assert "WF301" not in concise.render_scan(ALL, (), KNOWN)
@@ -99,4 +173,4 @@ class TestMarkdown:
         assert "1 known finding in the baseline." in text
 
     def test_nothing_scanned(self):
-        assert markdown.render_scan([]) == "## wheelfix\n\n"
+        assert markdown.render_scan([]) == "## wheelfix\n\nno inputs\n"

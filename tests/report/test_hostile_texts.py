@@ -22,10 +22,10 @@ from wheelfix.report import safe
 from wheelfix.report.document import Context, Failure
 from wheelfix.report.formats import SCAN_KINDS, render
 from wheelfix.report.look import Look
+from wheelfix.report.text import render_scan, render_summary
 from wheelfix.report.text.diagnosis import render_diagnosis
 from wheelfix.report.text.diff import render_diff
 from wheelfix.report.text.plan import render_plan
-from wheelfix.report.text.scan import render_scan, render_summary
 from wheelfix.symptoms.report_block import Block
 from wheelfix.verbs.diagnosis import Diagnosis
 
@@ -61,7 +61,12 @@ def must_be_mute(text: str, *, ours: tuple[str, ...] = ()) -> None:
 def test_texts_for_people(look: Look, verbose: bool, chosen: str) -> None:
     written = [
         render_scan(Maker(chosen, status="invalid").make(ScanReport), look, verbose=verbose),
-        render_summary([Maker(chosen).make(ScanReport)], 1, look),
+        render_summary(
+            [Maker(chosen).make(ScanReport)],
+            [Failure(chosen, InputError(chosen, because=chosen, hint=chosen))],
+            look,
+            Context(skipped=(chosen,)),
+        ),
         render_diagnosis(Maker(chosen).make(Diagnosis), look, verbose=verbose),
         render_plan(Maker(chosen).make(Plan), "repaired", chosen, look, verbose=verbose),
         render_diff(Maker(chosen, verdict="broken").make(Comparison), look, verbose=verbose),

@@ -34,7 +34,7 @@ def test_no_wheel_at_all_fits_the_schema():
 def test_the_shape_of_one_wheel():
     document = json.loads(render_scan([broken_torch()]))
     wheel = document["wheels"][0]
-    assert list(document) == ["schema", "tool", "wheels"]
+    assert list(document) == ["schema", "tool", "wheels", "summary"]
     assert document["schema"] == "wheelfix.scan/1"
     assert wheel["verdict"] == "broken"
     assert wheel["images"][3] == {
@@ -103,7 +103,13 @@ def test_inputs_that_could_not_be_read_are_named():
     document = json.loads(render_scan([clean_wheel()], [Failure("x.whl", error)]))
     check(document)
     assert document["failures"] == [
-        {"path": "x.whl", "what": "x.whl is no wheel", "because": "it is no ZIP archive", "hint": "build it again"}
+        {
+            "path": "x.whl",
+            "stage": "read",
+            "what": "x.whl is no wheel",
+            "because": "it is no ZIP archive",
+            "hint": "build it again",
+        }
     ]
 
 

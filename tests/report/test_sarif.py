@@ -91,3 +91,14 @@ def test_a_finding_is_known_again_in_the_next_version():
 )
 def test_paths_as_uris(path, uri):
     assert file_uri(path) == uri
+
+
+def test_every_rule_has_an_address_of_its_help(monkeypatch):
+    from wheelfix.report import sarif
+
+    log = json.loads(render_scan([broken_torch()]))
+    assert all(rule["helpUri"].startswith("https://") for rule in log["runs"][0]["tool"]["driver"]["rules"])
+    monkeypatch.setattr(sarif, "_documentation", lambda: "https://docs.example.org/wheelfix")
+    log = json.loads(render_scan([broken_torch()]))
+    addresses = [rule["helpUri"] for rule in log["runs"][0]["tool"]["driver"]["rules"]]
+    assert addresses[0] == "https://docs.example.org/wheelfix/reference/rules/WF301.html"

@@ -15,7 +15,9 @@ from rich.text import Text
 
 from tests.report.golden import check_golden
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
+from wheelfix.errors import CannotRepair, InputError
 from wheelfix.model import Edge, EdgeKind, InView, LoadEvent, LoadOutcome, Resolution
+from wheelfix.report.document import Context, Failure
 from wheelfix.report.look import Look
 from wheelfix.report.text import render_scan, render_summary
 from wheelfix.report.text.canvas import STYLES, Canvas, wrapped
@@ -101,7 +103,12 @@ def test_a_tree_without_end_is_cut_and_says_so():
 
 
 def test_summary_of_many():
-    check_golden("summary.ascii.txt", render_summary([clean_wheel(), broken_torch()], 1, ASCII))
+    failures = [
+        Failure("dist/x.whl", InputError("dist/x.whl is not a wheel")),
+        Failure(broken_torch().path, CannotRepair("nothing was written"), "repair"),
+    ]
+    context = Context(skipped=("dist/y-1-py3-none-linux_x86_64.whl",))
+    check_golden("summary.ascii.txt", render_summary([clean_wheel(), broken_torch()], failures, ASCII, context))
 
 
 @given(st.text("ab c-/日é→", max_size=120), st.integers(20, 40))

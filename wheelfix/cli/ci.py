@@ -19,6 +19,7 @@ from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.repair import add_policy_options, add_writing_options, repair_options
 from wheelfix.cli.say import say
 from wheelfix.cli.settings import group_inputs
+from wheelfix.errors import InputError
 from wheelfix.failures import failure_of
 from wheelfix.report.document import Failure
 from wheelfix.report.formats import SCAN_KINDS
@@ -112,7 +113,7 @@ def _take(
         say(f"{result.outcome}: {looked_at}")
     except Exception as error:  # whatever it is, it costs this wheel only
         failure = failure_of(error, path)
-        output.fail(Failure(str(path), failure))
+        output.fail(Failure(str(path), failure, "read" if isinstance(failure, InputError) else "repair"))
         if failure.exit_code > 1:  # it could not be read, or the machine failed: a scan would say no more
             return
     output.context = replace(output.context, sources={**output.context.sources, **sources})

@@ -109,7 +109,7 @@ def add_allow_missing(group: argparse._ArgumentGroup) -> None:
         metavar="GLOB",
         action=CommaList,
         default=[],
-        help="this DLL may be missing: what is found about it becomes a note",
+        help="this DLL may be missing: what is found about it becomes info",
     )
 
 

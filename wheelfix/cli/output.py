@@ -135,7 +135,7 @@ class Output:
                 text = render_scan(report, self.look, verbose=self.verbose, quiet=self.quiet, context=self.context)
             except Exception as error:  # a report that cannot be drawn costs itself only
                 self.reports.pop()
-                self.fail(Failure(report.path, failure_of(error, report.path)))
+                self.fail(Failure(report.path, failure_of(error, report.path), "report"))
                 return
             self._tell(text if self.quiet or len(self.reports) == 1 else "\n" + text)
 
@@ -160,14 +160,15 @@ class Output:
         if self.kind != "text":
             write_result(self._render(self.kind), self.file)
         else:
-            skipped = len(self.context.skipped)
-            if not self.quiet and (len(self.reports) > 1 or (skipped and self.reports)):
+            alone = {failure.path for failure in self.failures} - {report.path for report in self.reports}
+            summarised = not self.quiet and len(self.reports) + len(alone) + len(self.context.skipped) > 1
+            if summarised and self.reports:
                 from wheelfix.report.text import render_summary
 
-                self._tell("\n" + render_summary(self.reports, len(self.failures), self.look, skipped))
+                self._tell("\n" + render_summary(self.reports, self.failures, self.look, self.context))
             if not self.reports and not self.failures:
                 say("wheelfix: nothing was scanned: no distribution there has a DLL or an extension module")
-            if self.statistics:
+            if self.statistics and not summarised:  # the summary has it
                 self._tell("\n" + self._statistics())
             if self.file is not None:
                 write_result("".join(self._told), self.file)
@@ -181,7 +182,7 @@ class Output:
             write_result(self._render(kind), file)
 
     def _statistics(self) -> str:
-        from wheelfix.report.text.scan import render_statistics
+        from wheelfix.report.text.summary import render_statistics
 
         return render_statistics(self.reports, self.context, self.look)
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
-    """Return the findings that are not in the baseline, in the order of the inputs, then the inputs not read."""
+    """Return the findings that are not in the baseline, in the order of the inputs, then the inputs that failed."""
     lines = [
         f"{report.path}: {finding.code} {finding.severity} {sentence(finding)}"
         for report in reports
         for finding in report.findings
         if not context.known(report, finding)
     ]
-    lines += [f"{failure.path}: error: cannot be checked: {failure.error}" for failure in failures]
+    lines += [f"{failure.path}: error: {failure.words}: {failure.error}" for failure in failures]
     return without_commands("".join(f"{legible(line)}\n" for line in lines))

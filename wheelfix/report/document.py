@@ -7,18 +7,38 @@ from typing import TYPE_CHECKING
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from wheelfix.errors import WheelfixError
     from wheelfix.model import Finding, ScanReport
 
 
+STAGES = {"read": "not readable", "repair": "not repaired", "report": "not reported"}
+"""What an input that failed at a stage is called in every format."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An input that could not be looked at, and why."""
+    """An input that could not be read, repaired or reported, and why; one that was not repaired may have a report."""
 
     path: str
     error: WheelfixError
+    stage: str = "read"
+    """Where it failed: a key of :data:`STAGES`."""
+
+    @property
+    def words(self) -> str:
+        """What the input is called."""
+        return STAGES[self.stage]
+
+
+def split_failures(
+    reports: Sequence[ScanReport], failures: Sequence[Failure]
+) -> tuple[dict[str, Failure], list[Failure]]:
+    """Return the failures of inputs that have a report, by its path, and those that stand alone."""
+    paths = {report.path for report in reports}
+    of_reports = {failure.path: failure for failure in failures if failure.path in paths}
+    return of_reports, [failure for failure in failures if failure.path not in paths]
 
 
 LEVELS = {"error": 3, "warning": 2, "info": 1, "never": 4}

@@ -48,7 +48,7 @@ def render(
 ) -> str:
     """Return the document of one kind over some reports; one that cannot be drawn becomes a failure in it."""
     if kind == "text":
-        return _render_text(reports, failures)
+        return _render_text(reports, failures, context)
     renderer: Renderer = importlib.import_module(MACHINE_KINDS[kind]).render_scan
     try:
         return renderer(reports, failures, context)
@@ -70,21 +70,21 @@ def _drawable(
         try:
             renderer([report], (), context)
         except Exception as error:
-            spoilt.append(Failure(report.path, failure_of(error, report.path)))
+            spoilt.append(Failure(report.path, failure_of(error, report.path), "report"))
         else:
             sound.append(report)
     return sound, spoilt
 
 
-def _render_text(reports: Sequence[ScanReport], failures: Sequence[Failure]) -> str:
+def _render_text(reports: Sequence[ScanReport], failures: Sequence[Failure], context: Context) -> str:
     """Return the report for people as a file keeps it: Unicode, without colour."""
     from wheelfix.report.look import Look
     from wheelfix.report.text import render_scan, render_summary
 
     look = Look(unicode=True)
-    parts = [render_scan(report, look) for report in reports]
-    if len(reports) + len(failures) > 1:
-        parts.append(render_summary(reports, len(failures), look))
+    parts = [render_scan(report, look, context=context) for report in reports]
+    if len(reports) + len(failures) + len(context.skipped) > 1:
+        parts.append(render_summary(reports, failures, look, context))
     return "\n".join(parts)
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Finding, ScanReport, Severity
-from wheelfix.report.document import DEFAULT, Context, Failure
+from wheelfix.report.document import DEFAULT, Context, Failure, split_failures
 from wheelfix.report.safe import legible, workflow_data, workflow_property
+from wheelfix.report.totals import totals
 from wheelfix.report.words import count, label, sentence
 
 if TYPE_CHECKING:
@@ -20,19 +21,30 @@ SHOWN = 5
 
 
 def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
-    """Return one annotation per wheel and code, worst first, and a plain line with each verdict."""
+    """Return one annotation per wheel and code, worst first, and a plain line with each verdict; the totals of many."""
+    of_reports, alone = split_failures(reports, failures)
     lines: list[str] = []
     for severity in Severity:
         for report in reports:
             lines += _annotations(report, severity, context)
         if severity is Severity.ERROR:
-            lines += [
-                _command("error", failure.path, "cannot be read", legible(str(failure.error))) for failure in failures
-            ]
+            lines += [_command("error", failure.path, failure.words, _reason(failure)) for failure in failures]
     # A line that begins with two colons is a command, whoever wrote it: ours begin with a word.
-    lines += [f"wheelfix: {report.verdict}: {legible(label(report))}" for report in reports]
+    for report in reports:
+        failed = f", {of_reports[report.path].words}" if report.path in of_reports else ""
+        lines.append(f"wheelfix: {report.verdict}{failed}: {legible(label(report))}")
+    lines += [f"wheelfix: {failure.words}: {legible(failure.path)}" for failure in alone]
     lines += [f"wheelfix: skipped, not a Windows wheel: {legible(path)}" for path in context.skipped]
+    figures = totals(reports, failures, context)
+    if figures.inputs > 1:
+        lines += [f"wheelfix: {legible(str(row))}" for row in figures.rules]
+        lines.append(f"wheelfix: {figures}")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _reason(failure: Failure) -> str:
+    hint = f"\nhint: {legible(failure.error.hint)}" if failure.error.hint else ""
+    return f"{legible(str(failure.error))}{hint}"
 
 
 def _annotations(report: ScanReport, severity: Severity, context: Context) -> list[str]:

@@ -9,6 +9,7 @@ import wheelfix
 from wheelfix.model import Candidate, Finding, Malformed, MissingDll, Prediction, ScannedImage, ScanReport, Signature
 from wheelfix.report import safe
 from wheelfix.report.document import DEFAULT, Context
+from wheelfix.report.totals import totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,7 +38,7 @@ def tool() -> dict[str, Json]:
     return {"name": "wheelfix", "version": wheelfix.__version__}
 
 
-def render_scan(reports: Iterable[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
+def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
     """Return the ``wheelfix.scan/1`` document of some reports.
 
     ``failures`` are the inputs that could not be scanned, with the reason; the key is there only when some are.
@@ -46,6 +47,7 @@ def render_scan(reports: Iterable[ScanReport], failures: Sequence[Failure] = (),
         "schema": SCAN_SCHEMA,
         "tool": tool(),
         "wheels": [scan_value(report, context) for report in reports],
+        "summary": totals(reports, failures, context).to_json(),
     }
     if context.skipped:
         document["skipped"] = [*context.skipped]
@@ -55,9 +57,15 @@ def render_scan(reports: Iterable[ScanReport], failures: Sequence[Failure] = (),
 
 
 def failure_value(failure: Failure) -> Json:
-    """Return an input that could not be scanned."""
+    """Return an input that could not be read, repaired or reported."""
     error = failure.error
-    return {"path": failure.path, "what": error.what, "because": error.because, "hint": error.hint}
+    return {
+        "path": failure.path,
+        "stage": failure.stage,
+        "what": error.what,
+        "because": error.because,
+        "hint": error.hint,
+    }
 
 
 def scan_value(report: ScanReport, context: Context = DEFAULT) -> dict[str, Json]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.model import Finding, ScanReport, Severity, Verdict
-from wheelfix.report.document import DEFAULT, Context, Failure
+from wheelfix.model import Finding, ScanReport, Verdict
+from wheelfix.report.document import DEFAULT, Context, Failure, split_failures
 from wheelfix.report.safe import markdown as escape
 from wheelfix.report.safe import markdown_block as block
 from wheelfix.report.safe import markdown_code as code
 from wheelfix.report.safe import without_commands
+from wheelfix.report.totals import severities, totals
 from wheelfix.report.words import count, import_statement, label, sentence, short_path
 
 if TYPE_CHECKING:
@@ -21,36 +22,47 @@ SHOWN = 20
 
 def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
     """Return a table over all wheels, and a section for each that has something to say."""
-    lines = ["## wheelfix", ""]
-    if reports or failures or context.skipped:
-        lines += ["| wheel | verdict | errors | warnings | notes |", "| --- | --- | ---: | ---: | ---: |"]
+    of_reports, alone = split_failures(reports, failures)
+    figures = totals(reports, failures, context)
+    lines = ["## wheelfix", "", escape(str(figures))]
+    if figures.inputs:
+        lines += ["", "| wheel | verdict | errors | warnings | info |", "| --- | --- | ---: | ---: | ---: |"]
     for report in reports:
-        numbers = " | ".join(str(_number(report, severity)) for severity in Severity)
-        lines.append(f"| {escape(label(report))} | {MARKS[report.verdict]} | {numbers} |")
-    lines += [f"| {escape(failure.path)} | ❌ not readable | | | |" for failure in failures]
+        numbers = " | ".join(str(number) for number in severities(report.findings).values())
+        failed = f", {of_reports[report.path].words}" if report.path in of_reports else ""
+        lines.append(f"| {escape(label(report))} | {MARKS[report.verdict]}{failed} | {numbers} |")
+    lines += [f"| {escape(failure.path)} | ❌ {failure.words} | | | |" for failure in alone]
     lines += [f"| {escape(path)} | skipped: not a Windows wheel | | | |" for path in context.skipped]
+    if len(reports) > 1 and figures.rules:
+        lines += ["", "| rule | severity | findings | wheels |", "| --- | --- | ---: | ---: |"]
+        lines += [
+            f"| {escape(f'{row.code} {row.name}')} | {row.severity} | {row.findings} | {row.inputs} |"
+            for row in figures.rules
+        ]
     for report in reports:
-        if report.findings or report.first_failure is not None:
-            lines += ["", *_section(report, context)]
-    for failure in failures:
-        lines += ["", f"### {escape(failure.path)}", "", escape(str(failure.error))]
-        lines += ["", f"Hint: {escape(failure.error.hint)}"] if failure.error.hint else []
+        if report.findings or report.first_failure is not None or report.path in of_reports:
+            lines += ["", *_section(report, of_reports.get(report.path), context)]
+    for failure in alone:
+        lines += ["", f"### {escape(failure.path)}", "", *_reason(failure)]
     return without_commands("\n".join(lines) + "\n")
 
 
-def _number(report: ScanReport, severity: Severity) -> int:
-    return sum(finding.severity is severity for finding in report.findings)
+def _reason(failure: Failure) -> list[str]:
+    lines = [escape(f"{failure.words.capitalize()}: {failure.error}")]
+    return [*lines, "", f"Hint: {escape(failure.error.hint)}"] if failure.error.hint else lines
 
 
-def _section(report: ScanReport, context: Context) -> list[str]:
+def _section(report: ScanReport, failure: Failure | None, context: Context) -> list[str]:
     lines = [f"### {escape(label(report))}"]
-    failure = report.first_failure
     if failure is not None:
-        lines += ["", f"{code(import_statement(report))} will raise:", "", *block(failure.message)]
-        if len(failure.chain) > 1:
-            lines += ["", "because " + " → ".join(code(name) for name in failure.chain)]
-        if failure.explanation:
-            lines += ["", escape(failure.explanation)]
+        lines += ["", *_reason(failure)]
+    prediction = report.first_failure
+    if prediction is not None:
+        lines += ["", f"{code(import_statement(report))} will raise:", "", *block(prediction.message)]
+        if len(prediction.chain) > 1:
+            lines += ["", "because " + " → ".join(code(name) for name in prediction.chain)]
+        if prediction.explanation:
+            lines += ["", escape(prediction.explanation)]
     if report.missing:
         lines += ["", "| missing | needed by | could come from |", "| --- | --- | --- |"]
     for item in report.missing[:SHOWN]:

@@ -13,6 +13,7 @@ import wheelfix
 from wheelfix.model import Finding, Json, ScanReport, Severity, canonical
 from wheelfix.report.document import DEFAULT, Context, Failure
 from wheelfix.report.json_ import dump
+from wheelfix.report.totals import totals
 from wheelfix.report.words import label, sentence
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from wheelfix.rules.registry import Rule
 
+PROJECT = "https://pypi.org/project/wheelfix/"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
@@ -31,6 +33,7 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (),
     used = {finding.code for report in reports for finding in report.findings}
     rules = [rule for rule in all_rules() if rule.code in used]
     places = {rule.code: number for number, rule in enumerate(rules)}
+    pages = _documentation()
     results: list[Json] = [
         _result(report, finding, places, context) for report in reports for finding in report.findings
     ]
@@ -40,18 +43,34 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (),
                 "name": "wheelfix",
                 "version": wheelfix.__version__,
                 "semanticVersion": wheelfix.__version__,
-                "rules": [_rule(rule) for rule in rules],
+                "informationUri": PROJECT,
+                "rules": [_rule(rule, pages) for rule in rules],
             }
         },
         "invocations": [_invocation(failures)],
         "columnKind": "utf16CodeUnits",
         "results": results,
-        "properties": {"predictions": [value for report in reports for value in _prediction(report)]},
+        "properties": {
+            "predictions": [value for report in reports for value in _prediction(report)],
+            "summary": totals(reports, failures, context).to_json(),
+        },
     }
     return dump({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _rule(rule: Rule) -> dict[str, Json]:
+def _documentation() -> str:
+    """Return where the documentation is published: as the installed release declares it, else nothing."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        declared = metadata("wheelfix").get_all("Project-URL") or []
+    except PackageNotFoundError:  # run from a folder or from the zipapp
+        return ""
+    links = {name.strip().lower(): address.strip() for name, _, address in (text.partition(",") for text in declared)}
+    return str(links.get("documentation", "")).rstrip("/")
+
+
+def _rule(rule: Rule, documentation: str = "") -> dict[str, Json]:
     from wheelfix.rules.registry import page
 
     text = page(rule.code)
@@ -61,6 +80,7 @@ def _rule(rule: Rule) -> dict[str, Json]:
         "shortDescription": {"text": rule.name.replace("-", " ").capitalize()},
         "fullDescription": {"text": rule.summary},
         "help": {"text": _without_marks(text), "markdown": text},
+        "helpUri": f"{documentation}/reference/rules/{rule.code}.html" if documentation else PROJECT,
         "defaultConfiguration": {"level": LEVELS[rule.severity]},
         "properties": {
             "tags": ["wheel", "windows"],
@@ -133,7 +153,12 @@ def _invocation(failures: Sequence[Failure]) -> dict[str, Json]:
     invocation: dict[str, Json] = {"executionSuccessful": not failures}
     if failures:
         invocation["toolExecutionNotifications"] = [
-            {"level": "error", "message": {"text": _escape_links(str(failure.error))}} for failure in failures
+            {
+                "level": "error",
+                "message": {"text": _escape_links(f"{failure.path}: {failure.words}: {failure.error}")},
+                "locations": [{"physicalLocation": {"artifactLocation": {"uri": file_uri(failure.path)}}}],
+            }
+            for failure in failures
         ]
     return invocation
 

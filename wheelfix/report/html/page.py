@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.model import EdgeKind, Finding, MissingDll, Prediction, ScanReport, Severity, Verdict
-from wheelfix.report.document import DEFAULT, Context, Failure
+from wheelfix.report.document import DEFAULT, Context, Failure, split_failures
 from wheelfix.report.graph import build_graph
 from wheelfix.report.html.drawing import draw_graph
 from wheelfix.report.html.element import Html, el, from_markdown, join
@@ -58,11 +58,12 @@ def _resource(name: str) -> str:
 def _overview(reports: Sequence[ScanReport], failures: Sequence[Failure]) -> Html:
     if len(reports) == 1 and not failures:
         return Html("")
+    of_reports, alone = split_failures(reports, failures)
     rows = [
         el(
             "tr",
             el("th", el("a", label(report), href=f"#w{number}"), scope="row"),
-            el("td", _badge(report.verdict)),
+            el("td", _badge(report.verdict), _failed(of_reports.get(report.path))),
             *(el("td", str(_number(report, severity)), class_="number") for severity in Severity),
             el("td", human_size(_size(report)), class_="number"),
         )
@@ -72,14 +73,20 @@ def _overview(reports: Sequence[ScanReport], failures: Sequence[Failure]) -> Htm
         el(
             "tr",
             el("th", failure.path, scope="row"),
-            el("td", el("span", "not readable", class_="badge broken"), " ", str(failure.error), colspan=5),
+            el("td", _failed(failure), colspan=5),
         )
-        for failure in failures
+        for failure in alone
     ]
-    names = ("wheel", "verdict", "errors", "warnings", "notes", "size of DLLs")
+    names = ("wheel", "verdict", "errors", "warnings", "info", "size of DLLs")
     head = el("tr", *(el("th", name, scope="col", class_="number" if name in names[2:] else None) for name in names))
     table = el("table", el("caption", "All inputs"), el("thead", head), el("tbody", *rows))
     return el("section", el("h2", "Overview", id="overview"), table, aria_labelledby="overview")
+
+
+def _failed(failure: Failure | None) -> Html | None:
+    if failure is None:
+        return None
+    return join([" ", el("span", failure.words, class_="badge broken"), " ", str(failure.error)])
 
 
 def _wheel(name: str, report: ScanReport, context: Context) -> Html:

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.model import EdgeKind, Finding, Machine, Malformed, MissingDll, ScanReport, Severity, Verdict
+from wheelfix.model import EdgeKind, Finding, Machine, Malformed, MissingDll, ScanReport, Severity
 from wheelfix.report.document import DEFAULT, Context
 from wheelfix.report.missinghint import missing_hints
 from wheelfix.report.text.abi import draw_abi
 from wheelfix.report.text.canvas import Canvas, Span
 from wheelfix.report.text.gpu import draw_gpu
 from wheelfix.report.text.signers import draw_signers
+from wheelfix.report.text.summary import VERDICT_STYLES
 from wheelfix.report.text.tree import draw_tree
+from wheelfix.report.totals import severity_phrase
 from wheelfix.report.words import count, import_statement, label, sentence, short_path
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from wheelfix.report.look import Look
 
-VERDICT_STYLES = {Verdict.OK: "good", Verdict.RISKY: "warn", Verdict.BROKEN: "bad"}
 HEADINGS = {
     Severity.ERROR: ("Errors", "bad"),
     Severity.WARNING: ("Warnings", "warn"),
-    Severity.INFO: ("Worth knowing", "note"),
+    Severity.INFO: ("Info", "note"),
 }
 SHOWN = 5
 """Findings of one code that are told in full without ``-v``."""
@@ -58,44 +59,6 @@ def render_scan(
         draw_tree(canvas, report)
     canvas.blank()
     _totals(canvas, report, new)
-    return canvas.text()
-
-
-def render_summary(reports: Sequence[ScanReport], failures: int, look: Look, skipped: int = 0) -> str:
-    """Return one table over many wheels, worst first among equals in the order scanned, and the totals."""
-    canvas = Canvas(look)
-    rows: list[list[Span]] = [
-        [
-            (report.verdict.value.upper(), VERDICT_STYLES[report.verdict]),
-            _numbers(report.findings),
-            label(report),
-        ]
-        for report in reports
-    ]
-    canvas.line(("Summary", "head"))
-    canvas.table(rows, indent=2)
-    verdicts = [report.verdict for report in reports]
-    parts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
-    if failures:
-        parts.append(f"{failures} not readable")
-    if skipped:
-        parts.append(f"{skipped} skipped, not for Windows")
-    canvas.line(f"{count(len(reports) + failures + skipped, 'input')}: {', '.join(parts)}")
-    return canvas.text()
-
-
-def render_statistics(reports: Sequence[ScanReport], context: Context, look: Look) -> str:
-    """Return how often each rule was broken, the most frequent first; known findings are left out."""
-    numbers: dict[tuple[str, str], int] = {}
-    for report in reports:
-        for finding in report.findings:
-            if not context.known(report, finding):
-                numbers[finding.code, finding.name] = numbers.get((finding.code, finding.name), 0) + 1
-    canvas = Canvas(look)
-    order = sorted(numbers.items(), key=lambda entry: (-entry[1], entry[0]))
-    canvas.line(("Findings by rule", "head"))
-    canvas.table([[str(number), code, name] for (code, name), number in order], indent=2)
-    canvas.line(f"{count(sum(numbers.values()), 'finding')} of {count(len(numbers), 'rule')}")
     return canvas.text()
 
 
@@ -228,16 +191,7 @@ def _known(canvas: Canvas, findings: Sequence[Finding]) -> None:
 def _totals(canvas: Canvas, report: ScanReport, new: Sequence[Finding]) -> None:
     verdict: Span = (report.verdict.value, VERDICT_STYLES[report.verdict])
     fresh = "" if len(new) == len(report.findings) else f"; {len(new) or 'nothing'} new"
-    canvas.line("Verdict: ", verdict, f" ({_numbers(report.findings)}{fresh})")
+    canvas.line("Verdict: ", verdict, f" ({severity_phrase(report.findings)}{fresh})")
     worst = next((finding for finding in new if finding.severity is not Severity.INFO), None)
     if worst is not None:
         canvas.line((f"'wheelfix explain {worst.code}' tells more.", "dim"))
-
-
-def _numbers(findings: Iterable[Finding]) -> str:
-    severities = [finding.severity for finding in findings]
-    return ", ".join(
-        count(severities.count(severity), word)
-        for severity, word in ((Severity.ERROR, "error"), (Severity.WARNING, "warning"), (Severity.INFO, "note"))
-        if severity is not Severity.INFO or severity in severities
-    )

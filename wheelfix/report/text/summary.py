@@ -1,0 +1,59 @@
+"""The end of a run over many inputs, for people: a line for each, the totals, and how often each rule was broken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.model import Verdict
+from wheelfix.report.document import DEFAULT, Context, Failure, split_failures
+from wheelfix.report.text.canvas import Canvas, Span
+from wheelfix.report.totals import severity_phrase, totals
+from wheelfix.report.words import count, label
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wheelfix.model import ScanReport
+    from wheelfix.report.look import Look
+    from wheelfix.report.totals import RuleTotal
+
+VERDICT_STYLES = {Verdict.OK: "good", Verdict.RISKY: "warn", Verdict.BROKEN: "bad"}
+
+
+def render_summary(
+    reports: Sequence[ScanReport], failures: Sequence[Failure], look: Look, context: Context = DEFAULT
+) -> str:
+    """Return one table over all inputs in their order, the totals, and how often each rule was broken."""
+    canvas = Canvas(look)
+    of_reports, alone = split_failures(reports, failures)
+    rows: list[list[Span]] = [
+        [
+            (report.verdict.value.upper(), VERDICT_STYLES[report.verdict]),
+            severity_phrase(report.findings),
+            label(report) + (f" ({of_reports[report.path].words})" if report.path in of_reports else ""),
+        ]
+        for report in reports
+    ]
+    rows += [[("FAILED", "bad"), failure.words, failure.path] for failure in alone]
+    rows += [[("SKIPPED", "dim"), "not for Windows", path] for path in context.skipped]
+    figures = totals(reports, failures, context)
+    canvas.line(("Summary", "head"))
+    canvas.table(rows, indent=2)
+    if figures.rules:
+        _draw_rules(canvas, figures.rules)
+    canvas.line(str(figures))
+    return canvas.text()
+
+
+def render_statistics(reports: Sequence[ScanReport], context: Context, look: Look) -> str:
+    """Return how often each rule was broken; known findings are left out."""
+    canvas = Canvas(look)
+    rules = totals(reports, (), context).rules
+    _draw_rules(canvas, rules)
+    canvas.line(f"{count(sum(row.findings for row in rules), 'finding')} of {count(len(rules), 'rule')}")
+    return canvas.text()
+
+
+def _draw_rules(canvas: Canvas, rules: Sequence[RuleTotal]) -> None:
+    canvas.line(("Findings by rule", "head"))
+    canvas.table([[str(row.findings), row.code, row.severity.value, row.name] for row in rules], indent=2)
