@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 HEADER = """\
 # Top-level modules and the distributions that have them, one module in a line.
-# source: the members of the wheels in tests/real/wheels.toml, 2026-11-15
-# made by `python -m tools.make_module_index FOLDER`; do not edit by hand
+# source: the members of wheels on PyPI, {date}
+# made by `python -m tools.make_provider_index`; do not edit by hand
 """
 
 

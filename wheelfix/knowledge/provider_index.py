@@ -1,0 +1,370 @@
+"""Which distribution on PyPI ships a DLL of a name, in which versions and in which folder: read from real wheels.
+
+Two tables, written by ``tools/make_provider_index.py`` and packed with gzip. Each has sorted lines with tabs between
+their fields, and is searched without being parsed: it is unpacked when the first question is asked.
+
+``provider_distributions.txt.gz``, one line for each distribution::
+
+    mkl  2021.4.0/py2.py3-none-win_amd64 2025.3.0/-  Library/bin  intel-openmp==2021.*@0 tbb==2022.*@1
+
+the versions that were looked at with the tags of the wheel, from old to new (``/-`` stands for the tags before it), the
+folders (``|`` between them), and the requirements on Windows. ``provider_dlls.txt.gz``, one line for each name::
+
+    mkl_core.1.dll  mkl:0@0
+
+the distribution, the number of the folder, and after ``@`` the numbers of the versions (``0-2,5``) unless all have it.
+The version of Python in a name is written ``{py}``: ``pywintypes{py}.dll`` is ``pywintypes311.dll`` in a wheel for
+cp311.
+
+A wheel is looked at for one version of Python, and for x64 where there is one. Names with delvewheel's hash are left
+out: only the wheel that ships such a DLL uses it. Extension modules are in the index if their names have no tag.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import pkgutil
+import re
+import zlib
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.tables import TableFault
+from wheelfix.model import Machine, canonical, dll_key
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+DISTRIBUTIONS = "provider_distributions.txt.gz"
+DLLS = "provider_dlls.txt.gz"
+
+_MANGLED = re.compile(r"-[0-9a-f]{32}(?=\.)")
+_PYTHON = re.compile(r"(?<![0-9])3[0-9]{1,2}(?![0-9])")
+_MACHINES = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
+
+
+class Ships(str, enum.Enum):
+    """Whether versions of a distribution ship a DLL."""
+
+    YES = "yes"
+    NO = "no"
+    SOME = "some"
+    """Some of the versions that fit do, others do not."""
+    UNKNOWN = "unknown"
+    """The distribution, or every version that fits, was not looked at."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedDll:
+    """A DLL of a distribution, in one folder."""
+
+    name: str
+    """Folded; with ``{py}`` where the name has the version of Python."""
+    distribution: str
+    """Its normalised name."""
+    folder: str
+    """Under the prefix: ``Library/bin``, ``Lib/site-packages/torch/lib``; empty for the prefix itself."""
+    versions: tuple[str, ...]
+    """The versions that have it, of those that were looked at, from old to new."""
+    looked_at: tuple[str, ...]
+    """Every version that was looked at, from old to new."""
+
+    @property
+    def since(self) -> str:
+        """The oldest version that has it, of those that were looked at."""
+        return self.versions[0]
+
+    @property
+    def until(self) -> str:
+        """The newest version that has it, of those that were looked at."""
+        return self.versions[-1]
+
+    @property
+    def in_newest(self) -> bool:
+        """Whether the newest version that was looked at has it."""
+        return self.versions[-1] == self.looked_at[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class LookedAt:
+    """A wheel whose members are in the index."""
+
+    distribution: str
+    version: str
+    tags: str
+    """As in the file name: ``cp311-cp311-win_amd64``."""
+
+    @property
+    def machine(self) -> Machine | None:
+        """The processor it is for; None for a wheel for any."""
+        return next((machine for tag, machine in _MACHINES.items() if self.tags.endswith(tag)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """A distribution that another one requires on Windows."""
+
+    name: str
+    """Normalised."""
+    specifier: str
+    """The versions that fit, as pip takes them; empty for any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Whether the versions of a distribution that fit a specifier ship a DLL, and how that is known."""
+
+    ships: Ships
+    having: tuple[str, ...] = ()
+    """The versions that fit, were looked at and have it, from old to new."""
+    without: tuple[str, ...] = ()
+    """The versions that fit, were looked at and do not have it, from old to new."""
+    between: tuple[str, ...] = ()
+    """Where no version that fits was looked at: the older and the newer neighbour, which agree with each other."""
+    newest: bool = False
+    """Whether the newest version that fits and was looked at, which pip would choose, has it."""
+    folders: tuple[str, ...] = ()
+    """Where it lies under the prefix, in the newest of the versions that have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A line of the table of distributions."""
+
+    distribution: str
+    wheels: tuple[LookedAt, ...]
+    folders: tuple[str, ...]
+    requirements: tuple[tuple[Required, frozenset[int]], ...]
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        return tuple(wheel.version for wheel in self.wheels)
+
+
+class ProviderIndex:
+    """The two tables, searched in place."""
+
+    def __init__(self, distributions: str, dlls: str) -> None:
+        """Take the texts of the tables, with or without their headings."""
+        self._distributions = _without_heading(distributions)
+        self._dlls = _without_heading(dlls)
+        self._entries: dict[str, _Entry | None] = {}
+        self._found: dict[str, tuple[ShippedDll, ...]] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The normalised names of all distributions."""
+        return tuple(line.partition("\t")[0] for line in self._distributions.splitlines())
+
+    def looked_at(self, distribution: str) -> tuple[LookedAt, ...]:
+        """Return the wheels that were looked at, from old to new; empty for a distribution that is not in the index."""
+        entry = self._entry(canonical(distribution))
+        return entry.wheels if entry else ()
+
+    def shipped(self, name: str) -> tuple[ShippedDll, ...]:
+        """Return the distributions whose wheels have a DLL of that very name, in the order of their names."""
+        key = dll_key(name)
+        if key not in self._found:
+            keys = [key, *(f"{key[: one.start()]}{{py}}{key[one.end() :]}" for one in _PYTHON.finditer(key))]
+            found = [dll for own in keys for dll in self._parse_dlls(own, find_line(self._dlls, own))]
+            self._found[key] = tuple(sorted(found, key=lambda dll: (dll.distribution, dll.folder)))
+        return self._found[key]
+
+    def shipped_by(self, distribution: str, version: str) -> tuple[ShippedDll, ...] | None:
+        """Return the DLLs of a version in the order of their names; None when that version was not looked at."""
+        own = canonical(distribution)
+        entry = self._entry(own)
+        wanted = _same_version(version, entry.versions) if entry else None
+        if wanted is None:
+            return None
+        found: list[ShippedDll] = []
+        for match in re.finditer(rf"^(?=[^\n]*\t{re.escape(own)}:)([^\t]+)\t([^\n]*)", self._dlls, re.MULTILINE):
+            found += self._parse_dlls(match[1], match[2].split("\t"))
+        return tuple(dll for dll in found if dll.distribution == own and wanted in dll.versions)
+
+    def ships(self, distribution: str, specifier: str, name: str, machine: Machine = Machine.AMD64) -> Answer:
+        """Say whether the versions of a distribution that fit a specifier, empty for any, ship a DLL of that name.
+
+        Unknown: a distribution or versions that were not looked at, a machine of which no wheel was looked at, and
+        names with delvewheel's hash, which differ from wheel to wheel. An invalid specifier is a ``ValueError``.
+        """
+        entry = self._entry(canonical(distribution))
+        key = dll_key(name)
+        if entry is None or _MANGLED.search(key):
+            return Answer(Ships.UNKNOWN)
+        mine = [dll for dll in self.shipped(key) if dll.distribution == entry.distribution]
+        having = {version for dll in mine for version in dll.versions}
+        versions = [wheel.version for wheel in entry.wheels if wheel.machine in (None, machine)]
+        fitting = _fitting(specifier, versions)
+        if not fitting:
+            return _from_neighbours(specifier, versions, mine)
+        with_it = tuple(version for version in fitting if version in having)
+        without = tuple(version for version in fitting if version not in having)
+        kind = Ships.SOME if with_it and without else Ships.YES if with_it else Ships.NO
+        return Answer(kind, with_it, without, newest=fitting[-1] in having, folders=_folders(mine, with_it[-1:]))
+
+    def requirements(self, distribution: str, version: str = "") -> tuple[Required, ...] | None:
+        """Return what a version requires on Windows, without extras; the newest that was looked at unless one is named.
+
+        None when the distribution or that version was not looked at.
+        """
+        entry = self._entry(canonical(distribution))
+        wanted = (_same_version(version, entry.versions) if version else entry.versions[-1]) if entry else None
+        if entry is None or wanted is None:
+            return None
+        number = entry.versions.index(wanted)
+        return tuple(required for required, numbers in entry.requirements if number in numbers)
+
+    def _entry(self, distribution: str) -> _Entry | None:
+        if distribution not in self._entries:
+            fields = find_line(self._distributions, distribution)
+            self._entries[distribution] = _parse_entry(distribution, fields) if fields else None
+        return self._entries[distribution]
+
+    def _parse_dlls(self, name: str, fields: Sequence[str]) -> Iterator[ShippedDll]:
+        for field in fields:
+            place, _, numbers = field.partition("@")
+            distribution, _, folder = place.partition(":")
+            entry = self._entry(distribution)
+            try:
+                if entry is None:
+                    raise ValueError(f"{distribution!r} is not in {DISTRIBUTIONS}")
+                chosen = sorted(_parse_numbers(numbers, len(entry.wheels)))
+                versions = tuple(entry.versions[number] for number in chosen)
+                yield ShippedDll(name, distribution, entry.folders[int(folder)], versions, entry.versions)
+            except (ValueError, IndexError) as exc:
+                raise TableFault(DLLS, [f"{name!r}: {exc}"]) from exc
+
+
+@functools.cache
+def provider_index() -> ProviderIndex:
+    """Return the index that comes with wheelfix; unpacked when first asked for."""
+    return ProviderIndex(_unpacked(DISTRIBUTIONS), _unpacked(DLLS))
+
+
+def _unpacked(table: str) -> str:
+    try:
+        data = pkgutil.get_data(__package__, table)
+        return zlib.decompress(data or b"", zlib.MAX_WBITS | 16).decode("utf-8")
+    except (OSError, ValueError, zlib.error) as exc:
+        raise TableFault(table, [str(exc)]) from exc
+
+
+def _without_heading(text: str) -> str:
+    while text.startswith("#"):
+        text = text.partition("\n")[2]
+    return text
+
+
+def find_line(text: str, key: str) -> list[str]:
+    """Return the fields after the first one of the line that begins with the key, in sorted lines; empty without one.
+
+    The lines are searched in halves: a name is found in 20 steps, without a value for each line.
+    """
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high) // 2
+        start = text.rfind("\n", 0, middle) + 1
+        end = text.find("\n", middle)
+        end = end if end >= 0 else len(text)
+        first, *rest = text[start:end].split("\t")
+        if first == key:
+            return rest
+        if first < key:
+            low = end + 1
+        else:
+            high = start
+    return []
+
+
+def _parse_entry(distribution: str, fields: Sequence[str]) -> _Entry:
+    try:
+        looked, folders, requirements = fields
+        wheels: list[LookedAt] = []
+        for wheel in looked.split(" "):
+            version, _, tags = wheel.partition("/")
+            wheels.append(LookedAt(distribution, version, wheels[-1].tags if tags == "-" else tags))
+        required = (text.partition("@") for text in requirements.split(" ") if text)
+        return _Entry(
+            distribution,
+            tuple(wheels),
+            tuple(folders.split("|")),
+            tuple((_parse_required(text), _parse_numbers(numbers, len(wheels))) for text, _, numbers in required),
+        )
+    except (ValueError, IndexError) as exc:
+        raise TableFault(DISTRIBUTIONS, [f"{distribution!r}: {exc}"]) from exc
+
+
+def _parse_required(text: str) -> Required:
+    name = re.match(r"[a-z0-9-]+", text)
+    if name is None:
+        raise ValueError(f"{text!r} has no name")
+    return Required(name[0], text[name.end() :])
+
+
+def _parse_numbers(text: str, count: int) -> frozenset[int]:
+    """Return the numbers of a list such as ``0-2,5``; an empty one means all below ``count``."""
+    if not text:
+        return frozenset(range(count))
+    found: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    if max(found) >= count:
+        raise ValueError(f"version {max(found)} of {count}")
+    return frozenset(found)
+
+
+def _folders(dlls: Sequence[ShippedDll], version: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dll.folder for dll in dlls if version and version[0] in dll.versions)
+
+
+def _fitting(specifier: str, versions: Sequence[str]) -> list[str]:
+    from packaging.specifiers import SpecifierSet  # takes longer to import than all our tables to read
+
+    wanted = SpecifierSet(specifier)
+    final = list(wanted.filter(versions))
+    return final or list(wanted.filter(versions, prereleases=True))
+
+
+def _from_neighbours(specifier: str, versions: Sequence[str], dlls: Sequence[ShippedDll]) -> Answer:
+    """Answer for versions that were not looked at: the nearest older and the nearest newer one have to agree."""
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
+
+    gaps = set()
+    for clause in SpecifierSet(specifier):
+        if clause.operator == "===":
+            return Answer(Ships.UNKNOWN)
+        bound = Version(clause.version.removesuffix(".*"))
+        if bound.local:  # a build of another index, such as torch 2.5.1+cu121
+            return Answer(Ships.UNKNOWN)
+        if clause.operator != "!=":
+            older = (Version(version) for version in versions)
+            gaps.add(sum(version < bound or (version == bound and clause.operator == ">") for version in older))
+    gap = gaps.pop() if len(gaps) == 1 else 0
+    if not 0 < gap < len(versions):
+        return Answer(Ships.UNKNOWN)
+    before, after = versions[gap - 1], versions[gap]
+    having = [any(version in dll.versions for dll in dlls) for version in (before, after)]
+    if having[0] != having[1]:
+        return Answer(Ships.UNKNOWN)
+    folders = _folders(dlls, [after]) if having[0] else ()
+    return Answer(Ships.YES if having[0] else Ships.NO, between=(before, after), folders=folders)
+
+
+def _same_version(version: str, versions: Sequence[str]) -> str | None:
+    """Return the version as the table spells it; None when it was not looked at."""
+    if version in versions:
+        return version
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        wanted = Version(version)
+    except InvalidVersion:
+        return None
+    return next((own for own in versions if Version(own) == wanted), None)
