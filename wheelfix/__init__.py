@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wheelfix.errors import WheelfixError
     from wheelfix.model import Finding, ScanReport
-    from wheelfix.options import RepairOptions, RootOptions, ScanOptions
+    from wheelfix.options import RepairOptions, RootOptions, ScanOptions, SignOptions
     from wheelfix.verbs.diagnose import diagnose
     from wheelfix.verbs.diagnosis import Diagnosis
     from wheelfix.verbs.repair import repair_wheel as repair
     from wheelfix.verbs.scan import scan, scan_all
+    from wheelfix.verbs.sign import Signed, sign
     from wheelfix.verbs.verify import verify
 
 __version__ = "0.1.0"
@@ -27,12 +28,15 @@ __all__ = [
     "RootOptions",
     "ScanOptions",
     "ScanReport",
+    "SignOptions",
+    "Signed",
     "WheelfixError",
     "__version__",
     "diagnose",
     "repair",
     "scan",
     "scan_all",
+    "sign",
     "verify",
 ]
 
@@ -44,10 +48,13 @@ _HOMES = {
     "RepairOptions": "wheelfix.options",
     "RootOptions": "wheelfix.options",
     "ScanOptions": "wheelfix.options",
+    "SignOptions": "wheelfix.options",
+    "Signed": "wheelfix.verbs.sign",
     "diagnose": "wheelfix.verbs.diagnose",
     "repair": "wheelfix.verbs.repair:repair_wheel",
     "scan": "wheelfix.verbs.scan",
     "scan_all": "wheelfix.verbs.scan",
+    "sign": "wheelfix.verbs.sign",
     "verify": "wheelfix.verbs.verify",
 }
 

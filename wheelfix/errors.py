@@ -62,3 +62,9 @@ class CannotRepair(WheelfixError):
     """A wheel cannot be made whole with what is at hand; nothing was written for it."""
 
     exit_code = Exit.FINDINGS
+
+
+class CannotSign(WheelfixError):
+    """A wheel cannot be signed as it is, or what was signed does not pass the checks; nothing was written for it."""
+
+    exit_code = Exit.FINDINGS

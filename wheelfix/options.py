@@ -112,3 +112,27 @@ class RepairOptions:
     seal: bool = False
     """Put the digest of the whole wheel into the plan, so that a lock holds for no other."""
     scan: ScanOptions = field(default_factory=ScanOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class SignOptions:
+    """How to sign the PE files of a wheel."""
+
+    command: str
+    """The command that signs, with ``{file}`` or ``{files}``; it is started without a shell."""
+    output_dir: Path | None = None
+    """Where the signed wheel goes; None means that it replaces the wheel."""
+    include: tuple[str, ...] = ()
+    """Globs of paths or names in the wheel; empty means every PE file."""
+    exclude: tuple[str, ...] = ()
+    """Globs of paths or names in the wheel that are left as they are."""
+    resign: bool = False
+    """Also sign what has a valid signature already, which replaces that signature."""
+    require_trusted: bool = False
+    """Refuse a signature that does not lead to a trusted root."""
+    trusted_roots: Path | None = None
+    """A file of PEM certificates that are trusted as roots of signatures, besides Microsoft's list."""
+    timeout: float = 600.0
+    """Seconds that one run of the command may take."""
+    jobs: int = field(default_factory=all_cores)
+    limits: Limits = field(default_factory=Limits)

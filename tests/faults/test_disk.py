@@ -222,3 +222,25 @@ def test_a_quota(bench: Bench, limit: int) -> None:
     assert "File too large" in done.stderr
     assert snapshot(bench.out) == {}
     assert leftovers(bench.folder) == []
+
+
+@pytest.mark.parametrize("fault", [f"write:{ENOSPC}:{nth}" for nth in (1, 3, 30)] + [f"rename:{EACCES}:1"])
+def test_signing_on_a_disk_that_fails(shim: str, tmp_path: Path, fault: str) -> None:
+    """Unpacking the files or writing the wheel fails: the wheel is what it was, and no temporary file stays."""
+    bench = small(tmp_path)
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    script = tmp_path / "sign.py"
+    script.write_text(
+        f"import pathlib, sys\nsys.path.insert(0, {str(REPOSITORY)!r})\nfrom tests.support.signing import signed\n"
+        "for name in sys.argv[1:]:\n    pathlib.Path(name).write_bytes(signed(pathlib.Path(name).read_bytes()))\n"
+    )
+    original = digest(bench.wheel)
+    variables = {"LD_PRELOAD": shim, "WHEELFIX_FAULT": fault, "WHEELFIX_FAULT_PATH": ".wheelfix-"}
+    command = f'"{sys.executable}" "{script}" {{files}}'
+    done = wheelfix("sign", str(bench.wheel), "--with", command, TMPDIR=str(temporary), **variables)
+    assert done.code == Exit.ENVIRONMENT, done.err
+    assert "wheelfix: error: cannot write" in done.err
+    assert digest(bench.wheel) == original
+    assert leftovers(bench.wheel.parent) == []
+    assert list(temporary.iterdir()) == []

@@ -43,6 +43,7 @@ COMMANDS = {
     "diagnose": Command("wheelfix.cli.diagnose", "say what is behind an error text, and what to do"),
     "verify": Command("wheelfix.cli.verify", "check RECORD and the archive against every byte"),
     "ci": Command("wheelfix.cli.ci", "the whole last stage of CI: scan, repair, verify, scan again, report"),
+    "sign": Command("wheelfix.cli.sign", "sign the DLLs of a wheel with a command, and rewrite RECORD"),
     "roots": Command("wheelfix.cli.roots", "list the places that DLLs could come from"),
     "diff": Command("wheelfix.cli.diff", "say what changed between two builds of a wheel"),
     "explain": Command("wheelfix.cli.explain", "show the page of a finding, or list all findings"),

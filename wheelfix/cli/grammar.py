@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
 
 ASSUMABLE = ("vcredist", "nvidia-driver", "conda", "cuda=")
-FOLDERS = frozenset({"wheel_dir", "python", "env", "cuda", "cudnn", "oneapi", "conda"})
+FOLDERS = frozenset({"wheel_dir", "output_dir", "python", "env", "cuda", "cudnn", "oneapi", "conda"})
 
 
 @dataclass(frozen=True, slots=True)

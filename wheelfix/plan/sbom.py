@@ -10,7 +10,7 @@ import datetime
 import hashlib
 import json
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wheelfix import __version__
 from wheelfix.archive.edition import source_date_epoch
@@ -18,7 +18,9 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.model import canonical
 
 if TYPE_CHECKING:
-    from wheelfix.model import Json
+    from collections.abc import Mapping
+
+    from wheelfix.model import Json, Signature
     from wheelfix.plan.model import Addition, Plan
 
 FILE_NAME = "wheelfix.cdx.json"
@@ -96,3 +98,40 @@ def _identity(plan: Plan) -> uuid.UUID:
     for addition in plan.additions:
         digest.update(f"{addition.target}\0{addition.sha256}\0".encode())
     return uuid.UUID(bytes=digest.digest()[:16], version=4)
+
+
+def with_signed(document: bytes, signed: Mapping[str, tuple[str, Signature]]) -> bytes | None:
+    """Return the document with new hashes for files that were signed; None if it names none of them.
+
+    ``signed`` has sha256 and signature by path. The hash of the file as the vendor made it stays, as a property.
+    """
+    try:
+        bom = json.loads(document)
+        renamed = {}
+        for component in bom["components"]:
+            path = _property(component, "wheelfix:path")
+            if path in signed:
+                old = component["bom-ref"]
+                _sign_component(component, *signed[path])
+                renamed[old] = component["bom-ref"] = f"file:{path}#{signed[path][0][:16]}"
+        for entry in bom["dependencies"]:
+            entry["ref"] = renamed.get(entry["ref"], entry["ref"])
+            entry["dependsOn"] = [renamed.get(ref, ref) for ref in entry["dependsOn"]]
+        bom["version"] += 1  # the same document, changed
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        return None  # not a document of ours: it is left as it is
+    return (json.dumps(bom, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode() if renamed else None
+
+
+def _property(component: dict[str, Any], name: str) -> str:
+    return next((item["value"] for item in component["properties"] if item["name"] == name), "")
+
+
+def _sign_component(component: dict[str, Any], sha256: str, signature: Signature) -> None:
+    """Give a component the hash and the signature of the signed file."""
+    properties = {item["name"]: item["value"] for item in component["properties"]}
+    properties.setdefault("wheelfix:sha256-before-signing", component["hashes"][0]["content"])
+    properties["wheelfix:signature"] = signature.trusted_signer
+    properties["wheelfix:signature-answer"] = str(signature)
+    component["hashes"] = [{"alg": "SHA-256", "content": sha256}]
+    component["properties"] = [{"name": name, "value": value} for name, value in properties.items() if value]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from wheelfix.model import Json
     from wheelfix.report.document import Failure
     from wheelfix.rules.registry import Rule
+    from wheelfix.verbs.sign import Signed
 
 SCAN_SCHEMA = "wheelfix.scan/1"
 RULES_SCHEMA = "wheelfix.rules/1"
@@ -125,6 +126,23 @@ def signature_value(signature: Signature) -> dict[str, Json]:
         if text:
             value[key] = text
     return value
+
+
+def signed_value(result: Signed) -> dict[str, Json]:
+    """Return what ``wheelfix sign`` has done with one wheel."""
+    files: list[Json] = []
+    for file in result.files:
+        entry: dict[str, Json] = {"path": file.path, "action": file.action}
+        if file.signature is not None:
+            entry["signature"] = signature_value(file.signature)
+        files.append(entry)
+    return {
+        "path": result.path,
+        "outcome": result.outcome,
+        "output": str(result.output) if result.output is not None else None,
+        "files": files,
+        "notes": list(result.notes),
+    }
 
 
 def missing_value(item: MissingDll) -> dict[str, Json]:

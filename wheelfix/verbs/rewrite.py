@@ -62,10 +62,22 @@ def rewrite(
         drop=gone,
         rename=names,
         add=tuple(new),
-        rows=tuple(_kept_rows(archive, info, stale)),
+        rows=tuple(kept_rows(archive, stale)),
     )
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    right = _must_be_right(archive, new, options.scan)
+    return write_checked(archive, edition, target, options.scan, compressor, make_sure)
+
+
+def write_checked(
+    archive: Archive,
+    edition: Edition,
+    target: Path,
+    scan: ScanOptions,
+    compressor: Compressor,
+    make_sure: Callable[[], None] | None = None,
+) -> Written:
+    """Write an edition of a wheel under a temporary name, read it back, and rename it."""
+    right = _must_be_right(archive, list(edition.add), scan)
     in_place = _is_in_place(archive, target)
 
     def check(draft: Draft) -> None:
@@ -74,13 +86,12 @@ def rewrite(
             make_sure()
         if in_place and not _is_in_place(archive, target):
             raise EnvironmentFailure(
-                f"{target} was replaced while it was repaired",
-                because="another program wrote it anew",
+                f"{target} was replaced while it was being rewritten",
+                because="another program rewrote it",
                 hint="run again",
             )
 
-    jobs = options.scan.jobs
-    return write_wheel(archive, target, edition, compressor=compressor, jobs=jobs, check=check, check_hashes=True)
+    return write_wheel(archive, target, edition, compressor=compressor, jobs=scan.jobs, check=check, check_hashes=True)
 
 
 def _is_in_place(archive: Archive, target: Path) -> bool:
@@ -139,7 +150,7 @@ def _stored(
             yield NewMember(name, packed=(archive, member))
 
 
-def _kept_rows(archive: Archive, info: WheelInfo, stale: set[str]) -> Iterator[Row]:
+def kept_rows(archive: Archive, stale: set[str]) -> Iterator[Row]:
     """The old rows that are known to be right, or trusted; the writer makes the others from the bytes."""
     record = read_record(archive)
     for row in record.rows if record is not None else ():

