@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DANGEROUS = {
     "in-place": "true",
+    "with": '"sign {file}"',
     "trust-record": "true",
     "locked": '"plan.json"',
     "env": '"env"',

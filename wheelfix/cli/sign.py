@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from wheelfix.verbs.sign import Signed
 
 EXAMPLES = """\
-  wheelfix sign wheelhouse --with "signtool sign /a /fd SHA256 /tr http://timestamp.digicert.com /td SHA256 {files}"
-  wheelfix sign torch.whl -o signed --with "osslsigncode sign -pkcs12 cert.p12 -in {file} -out {out}"
-  wheelfix sign torch.whl --exclude "nvrtc*.dll" --dry-run --with "signtool sign /a /fd SHA256 {file}"
+  wheelfix sign wheelhouse --with "signtool sign /a /fd SHA256 {files}"
+  wheelfix sign a.whl -o signed --with "osslsigncode sign -pkcs12 my.p12 -in {file} -out {out}"
+  wheelfix sign a.whl --exclude "nvrtc*.dll" --dry-run --with "signtool sign /a {file}"
 """
 
 
