@@ -167,18 +167,17 @@ def test_owners_on_windows(sddl: str, trusted: bool) -> None:
 def test_some_options_are_taken_from_the_command_line_only(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for table in ("", "[repair]\n", '[wheels."demo"]\n'):
-        if table == "[repair]\n" and name == "write-baseline":
-            table = "[scan]\n"
+    command = {"write-baseline": "scan", "with": "sign"}.get(name, "repair")
+    words = ["--with", "x {file}"] if name == "with" else ["--no-discover"]
+    for table in ("", f"[{command}]\n", '[wheels."demo"]\n'):
         (folder / "wheelfix.toml").write_text(f"{table}{name} = {DANGEROUS[name]}\n")
-        code, _, err = run(capsys, "repair", "dist", "--no-discover")
+        code, _, err = run(capsys, command, "dist", *words)
         assert code == Exit.USAGE
         assert f"'{name}' is taken from the command line only" in err
         assert f"type --{name}" in err
     (folder / "wheelfix.toml").unlink()
-    command = "scan" if name == "write-baseline" else "repair"
     monkeypatch.setenv(f"WHEELFIX_{name.upper().replace('-', '_')}", DANGEROUS[name].strip('"'))
-    code, _, err = run(capsys, command, "dist", "--no-discover")
+    code, _, err = run(capsys, command, "dist", *words)
     assert code == Exit.USAGE
     assert f"--{name} is taken from the command line only" in err
 
