@@ -1,4 +1,4 @@
-"""How names of files compare."""
+"""How names of files compare, and what a verdict follows from."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wheelfix.model import fold
+from wheelfix.model import Finding, Machine, Resolution, ScanReport, Severity, Verdict, fold
 
 WINE = Path("/usr/share/wine/nls/l_intl.nls")
 
@@ -51,3 +51,22 @@ def test_the_table_of_windows_says_the_same() -> None:
     assert [group for group in known if len({upper(code) for code in group}) > 1] == []
     apart = [code for code in letters if upper(code) != code and fold(chr(code)) != fold(chr(upper(code)))]
     assert apart == []
+
+
+class TestVerdict:
+    """The worst severity decides; what could not be decided is worse than a warning and no error."""
+
+    @pytest.mark.parametrize(
+        ("severities", "verdict"),
+        [
+            ((), Verdict.OK),
+            ((Severity.INFO,), Verdict.OK),
+            ((Severity.WARNING,), Verdict.RISKY),
+            ((Severity.WARNING, Severity.UNSURE), Verdict.UNSURE),
+            ((Severity.UNSURE, Severity.ERROR), Verdict.BROKEN),
+        ],
+    )
+    def test_follows_from_the_findings(self, severities, verdict):
+        findings = tuple(Finding("WF301", "x", severity, "a.dll", "text") for severity in severities)
+        report = ScanReport("x.whl", "x", "1", (), Machine.AMD64, (), Resolution(), (), None, findings)
+        assert report.verdict is verdict

@@ -68,6 +68,8 @@ class Severity(str, enum.Enum):
     """How much a finding matters; the order is the order of harm."""
 
     ERROR = "error"
+    UNSURE = "unsure"
+    """Would be an error, but the evidence does not decide whether it is one."""
     WARNING = "warning"
     INFO = "info"
 
@@ -426,6 +428,8 @@ class Verdict(str, enum.Enum):
 
     OK = "ok"
     RISKY = "risky"
+    UNSURE = "unsure"
+    """Whether it works depends on something that could not be read."""
     BROKEN = "broken"
 
     def __str__(self) -> str:
@@ -541,8 +545,10 @@ class ScanReport:
 
     @property
     def verdict(self) -> Verdict:
-        """Broken with an error, risky with a warning, ok with neither."""
+        """Broken with an error, unsure where that could not be decided, risky with a warning, else ok."""
         severities = {finding.severity for finding in self.findings}
         if Severity.ERROR in severities:
             return Verdict.BROKEN
+        if Severity.UNSURE in severities:
+            return Verdict.UNSURE
         return Verdict.RISKY if Severity.WARNING in severities else Verdict.OK

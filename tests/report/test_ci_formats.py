@@ -57,7 +57,7 @@ class TestNotRepaired:
     def test_one_row_in_markdown(self):
         text = markdown.render_scan([broken_torch()], [UNREPAIRED])
         assert len([line for line in text.splitlines() if line.startswith(r"| torch-2.4.0")]) == 1
-        assert "❌ broken, not repaired | 1 | 1 | 7 |" in text
+        assert "❌ broken, not repaired | 1 | 0 | 1 | 7 |" in text
         assert text.count("### ") == 1
         assert "Not repaired: torch was not repaired: no root has libomp" in text
 
@@ -100,7 +100,7 @@ class TestTotals:
         assert summary["rules"][0] == {
             "code": "WF301", "name": "missing-dependency", "severity": "error", "findings": 1, "inputs": 1,
         }  # fmt: skip
-        assert summary["findings"] == {"error": 1, "warning": 2, "info": 7}
+        assert summary["findings"] == {"error": 1, "unsure": 0, "warning": 2, "info": 7}
 
     def test_known_findings_count_for_no_rule(self):
         summary = json.loads(render("json", ALL, (), KNOWN))["summary"]

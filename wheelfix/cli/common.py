@@ -88,7 +88,7 @@ def add_root_options(parser: Parser) -> None:
 
 def add_filter_options(parser: Parser, fail_on: str = "error") -> argparse._ArgumentGroup:
     """Add the options that choose findings and say which of them fail; ``fail_on`` is the default."""
-    levels = ("error", "warning", "info", "never")
+    levels = ("error", "unsure", "warning", "info", "never")
     group = parser.add_argument_group("findings")
     group.add_argument(
         "--select", metavar="CODE", action=CommaList, default=[], help="only these codes, prefixes (WF3) or names"

@@ -49,8 +49,9 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser.add_argument("new", metavar="NEW", help="the same, of the new build")
     parser.add_argument("--fail-on-lost", action="store_true", help="exit with 1 if a DLL or a whole wheel vanished")
     parser.add_argument(
-        "--fail-on", metavar="LEVEL", choices=("error", "warning", "info", "never"), default="never",
-        help="exit with 1 if there are new findings from this severity on: error, warning, info, never (default)",
+        "--fail-on", metavar="LEVEL", choices=("error", "unsure", "warning", "info", "never"), default="never",
+        help="exit with 1 if there are new findings from this severity on: error, unsure, warning, info, never "
+        "(default)",
     )  # fmt: skip
     parser.add_argument("--no-versions", action="store_true", help="compare sizes only, which is faster")
     add_jobs_option(parser)

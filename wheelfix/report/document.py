@@ -41,7 +41,7 @@ def split_failures(
     return of_reports, [failure for failure in failures if failure.path not in paths]
 
 
-LEVELS = {"error": 3, "warning": 2, "info": 1, "never": 4}
+LEVELS = {"error": 4, "unsure": 3, "warning": 2, "info": 1, "never": 5}
 """From which severity on a finding fails the build: ``LEVELS[severity] >= LEVELS[fail_on]``."""
 
 

@@ -16,7 +16,7 @@ from wheelfix.report.words import count, label, sentence
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+COMMANDS = {Severity.ERROR: "error", Severity.UNSURE: "warning", Severity.WARNING: "warning", Severity.INFO: "notice"}
 SHOWN = 5
 
 

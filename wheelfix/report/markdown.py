@@ -16,7 +16,7 @@ from wheelfix.report.words import count, import_statement, label, sentence, shor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-MARKS = {Verdict.OK: "✅ ok", Verdict.RISKY: "⚠️ risky", Verdict.BROKEN: "❌ broken"}
+MARKS = {Verdict.OK: "✅ ok", Verdict.RISKY: "⚠️ risky", Verdict.UNSURE: "❓ unsure", Verdict.BROKEN: "❌ broken"}
 SHOWN = 20
 
 
@@ -26,13 +26,17 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (),
     figures = totals(reports, failures, context)
     lines = ["## wheelfix", "", escape(str(figures))]
     if figures.inputs:
-        lines += ["", "| wheel | verdict | errors | warnings | info |", "| --- | --- | ---: | ---: | ---: |"]
+        lines += [
+            "",
+            "| wheel | verdict | errors | unsure | warnings | info |",
+            "| --- | --- | ---: | ---: | ---: | ---: |",
+        ]
     for report in reports:
         numbers = " | ".join(str(number) for number in severities(report.findings).values())
         failed = f", {of_reports[report.path].words}" if report.path in of_reports else ""
         lines.append(f"| {escape(label(report))} | {MARKS[report.verdict]}{failed} | {numbers} |")
-    lines += [f"| {escape(failure.path)} | ❌ {failure.words} | | | |" for failure in alone]
-    lines += [f"| {escape(path)} | skipped: not a Windows wheel | | | |" for path in context.skipped]
+    lines += [f"| {escape(failure.path)} | ❌ {failure.words} | | | | |" for failure in alone]
+    lines += [f"| {escape(path)} | skipped: not a Windows wheel | | | | |" for path in context.skipped]
     if len(reports) > 1 and figures.rules:
         lines += ["", "| rule | severity | findings | wheels |", "| --- | --- | ---: | ---: |"]
         lines += [

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PROJECT = "https://pypi.org/project/wheelfix/"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+LEVELS = {Severity.ERROR: "error", Severity.UNSURE: "warning", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
 def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
@@ -85,7 +85,9 @@ def _rule(rule: Rule, documentation: str = "") -> dict[str, Json]:
         "properties": {
             "tags": ["wheel", "windows"],
             "precision": "high",
-            "problem.severity": {"info": "recommendation"}.get(rule.severity.value, rule.severity.value),
+            "problem.severity": {"info": "recommendation", "unsure": "warning"}.get(
+                rule.severity.value, rule.severity.value
+            ),
             "repairable": rule.repairable.value,
         },
     }

@@ -107,9 +107,11 @@ def severities(findings: Iterable[Finding]) -> dict[Severity, int]:
 
 
 def severity_phrase(findings: Iterable[Finding]) -> str:
-    """Return ``1 error, 0 warnings, 7 info``; info is left out where there is none."""
+    """Return ``1 error, 0 warnings, 7 info``; unsure and info are left out where there is none."""
     numbers = severities(findings)
-    parts = [count(numbers[Severity.ERROR], "error"), count(numbers[Severity.WARNING], "warning")]
+    parts = [count(numbers[Severity.ERROR], "error")]
+    parts += [f"{numbers[Severity.UNSURE]} unsure"] if numbers[Severity.UNSURE] else []
+    parts.append(count(numbers[Severity.WARNING], "warning"))
     return ", ".join([*parts, f"{numbers[Severity.INFO]} info"] if numbers[Severity.INFO] else parts)
 
 

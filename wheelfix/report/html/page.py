@@ -73,11 +73,11 @@ def _overview(reports: Sequence[ScanReport], failures: Sequence[Failure]) -> Htm
         el(
             "tr",
             el("th", failure.path, scope="row"),
-            el("td", _failed(failure), colspan=5),
+            el("td", _failed(failure), colspan=6),
         )
         for failure in alone
     ]
-    names = ("wheel", "verdict", "errors", "warnings", "info", "size of DLLs")
+    names = ("wheel", "verdict", "errors", "unsure", "warnings", "info", "size of DLLs")
     head = el("tr", *(el("th", name, scope="col", class_="number" if name in names[2:] else None) for name in names))
     table = el("table", el("caption", "All inputs"), el("thead", head), el("tbody", *rows))
     return el("section", el("h2", "Overview", id="overview"), table, aria_labelledby="overview")

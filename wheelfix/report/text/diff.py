@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from wheelfix.report.look import Look
 
 SHOWN = 30
-VERDICT_STYLES = {"ok": "good", "risky": "warn", "broken": "bad"}
+VERDICT_STYLES = {"ok": "good", "risky": "warn", "unsure": "warn", "broken": "bad"}
 
 
 def render_diff(comparison: Comparison, look: Look, *, verbose: bool = False, quiet: bool = False) -> str:

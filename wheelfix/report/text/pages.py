@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wheelfix.report.look import Look
     from wheelfix.rules.registry import Group, Rule
 
-SEVERITY_STYLES = {"error": "bad", "warning": "warn", "info": "note"}
+SEVERITY_STYLES = {"error": "bad", "unsure": "warn", "warning": "warn", "info": "note"}
 
 
 def render_page(markdown: str, look: Look) -> str:

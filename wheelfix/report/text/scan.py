@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 HEADINGS = {
     Severity.ERROR: ("Errors", "bad"),
+    Severity.UNSURE: ("Could not tell", "warn"),
     Severity.WARNING: ("Warnings", "warn"),
     Severity.INFO: ("Info", "note"),
 }

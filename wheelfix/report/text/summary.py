@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wheelfix.report.look import Look
     from wheelfix.report.totals import RuleTotal
 
-VERDICT_STYLES = {Verdict.OK: "good", Verdict.RISKY: "warn", Verdict.BROKEN: "bad"}
+VERDICT_STYLES = {Verdict.OK: "good", Verdict.RISKY: "warn", Verdict.UNSURE: "warn", Verdict.BROKEN: "bad"}
 
 
 def render_summary(
