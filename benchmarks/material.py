@@ -22,9 +22,9 @@ from wheelfix.archive.edition import Edition
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, record_member
 from wheelfix.archive.writer import write_wheel
-from wheelfix.pe.forge import forge_dll
+from wheelfix.demo.forge import forge_dll
 from wheelfix.pe.image import read_image
-from wheelfix.pe.stream import InflatedSource
+from wheelfix.streams.source import InflatedSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import wheelfix
+from wheelfix.diagnosis.symptoms import report_block
+from wheelfix.diagnosis.symptoms.causes import Rule
+from wheelfix.diagnosis.symptoms.forms import Form
 from wheelfix.knowledge.tables import NamePattern
-from wheelfix.roots import cudnn
-from wheelfix.symptoms import report_block
-from wheelfix.symptoms.causes import Rule
-from wheelfix.symptoms.forms import Form
+from wheelfix.roots.vendors import cudnn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,16 +32,16 @@ MODES = frozenset({"search", "match", "fullmatch", "sub", "subn", "findall", "fi
 MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
     ("knowledge/tables.py", "fullmatch"): (),  # NamePattern: found as objects
     ("knowledge/tables.py", "pattern"): (),  # Checker: the patterns of Rule, found as objects
-    ("symptoms/forms.py", "_form"): (),  # Form: found as objects
-    ("symptoms/phrases.py", "compile_phrase"): (),  # Form as well
+    ("diagnosis/symptoms/forms.py", "_form"): (),  # Form: found as objects
+    ("diagnosis/symptoms/phrases.py", "compile_phrase"): (),  # Form as well
     ("loader/codenames.py", "_holds"): (r"(?<![\w.-])a\.dll(?![\w.-])",),
     ("roots/tree.py", "subfolders"): (),  # found where it is called
     ("roots/tree.py", "dll_names"): (),
-    ("symptoms/mask.py", "mask_users"): (r"(?i)(?<=[\\/])ann\ lee(?=[\\/\s\"']|$)",),
-    ("symptoms/report_block.py", "_value"): (report_block.ASSIGNMENT.format(name="cuda"),),
-    ("symptoms/report_block.py", "_tools"): tuple(pattern for _, pattern in report_block.TOOLS.values()),
-    ("roots/cudnn.py", "_version"): cudnn.NAMED_VERSIONS,
-    ("roots/cudnn.py", "header_version"): (cudnn.DEFINED.format(name="MAJOR"),),
+    ("diagnosis/symptoms/mask.py", "mask_users"): (r"(?i)(?<=[\\/])ann\ lee(?=[\\/\s\"']|$)",),
+    ("diagnosis/symptoms/report_block.py", "_value"): (report_block.ASSIGNMENT.format(name="cuda"),),
+    ("diagnosis/symptoms/report_block.py", "_tools"): tuple(pattern for _, pattern in report_block.TOOLS.values()),
+    ("roots/vendors/cudnn.py", "_version"): cudnn.NAMED_VERSIONS,
+    ("roots/vendors/cudnn.py", "header_version"): (cudnn.DEFINED.format(name="MAJOR"),),
 }
 """Examples of the patterns that each place makes while it runs, by file and function."""
 _NAMED_FILES = frozenset({"subfolders", "dll_names"})

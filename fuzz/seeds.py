@@ -20,8 +20,8 @@ from tests.archive.byhand import Entry, build_zip, wheel_entries
 from tests.archive.hostile import CASES
 from tests.support.gpucode import gpu_dll
 from tests.support.signing import signed
+from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Machine
-from wheelfix.pe.forge import forge_dll
 from wheelfix.plan.lock import LOCK_SCHEMA
 
 ERRORS = Path(__file__).parents[1] / "fixtures" / "errors"

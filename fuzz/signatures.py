@@ -34,7 +34,7 @@ from tests.support.signing import (
 )
 from wheelfix.pe.layout import CERTIFICATES
 from wheelfix.pe.signature import Signature, read_signature
-from wheelfix.pe.stream import MemorySource
+from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -29,15 +29,15 @@ from wheelfix.archive.record import Record, check_record, render
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.cli.settings import vocabulary
 from wheelfix.config import read_configuration
+from wheelfix.diagnosis.symptoms.reader import read_log
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Image
 from wheelfix.pe.fatbin import read_gpu_code
 from wheelfix.pe.image import read_image
 from wheelfix.pe.signature import read_signature
-from wheelfix.pe.stream import MemorySource
 from wheelfix.pe.version import read_version
-from wheelfix.roots.condafile import open_package
-from wheelfix.symptoms.reader import read_log
+from wheelfix.roots.vendors.condafile import open_package
+from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
     from collections.abc import Callable

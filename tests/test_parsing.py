@@ -12,7 +12,7 @@ from wheelfix.parsing import dotted_numbers, number_pair, parse_json, read_json,
 
 LONG = "9" * 5000
 OWN_TABLES = {"knowledge/cards.py", "knowledge/system.py", "knowledge/toolchains.py", "knowledge/drivers.py"} | {
-    "knowledge/stable_abi.py", "knowledge/cuda.py", "knowledge/cudalibraries.py", "symptoms/phrases.py",
+    "knowledge/stable_abi.py", "knowledge/cuda.py", "knowledge/cudalibraries.py", "diagnosis/symptoms/phrases.py",
 }  # fmt: skip
 """Modules that turn tables of our own into numbers; their tests refuse anything else."""
 
@@ -107,24 +107,24 @@ def _bounded(arguments: list[ast.expr]) -> bool:
 
 
 ALLOWED = {
-    "archive/codec.py": 2,  # one ASCII digit of --compression, checked on the line above
+    "streams/codec.py": 2,  # one ASCII digit of --compression, checked on the line above
     "archive/metadatacheck.py": 1,  # at most nine characters that a pattern has found to be digits
     "archive/record.py": 4,  # sizes in RECORD: the patterns allow 19 and 40 digits
     "cli/common.py": 1,  # a float of --max-ratio, which is a checked number
-    "pe/forge.py": 1,  # a bool
+    "demo/forge.py": 1,  # a bool
     "pe/authenticode/signers.py": 1,  # parts of a time, two digits each
     "pe/signature.py": 1,
     "report/html/element.py": 1,  # list marks of our own pages
     "report/text/markdown.py": 1,
     "report/junit.py": 1,  # totals of our own
-    "roots/condafile.py": 1,  # a product of our own numbers
+    "roots/vendors/condafile.py": 1,  # a product of our own numbers
     "roots/safety.py": 1,  # hexadecimal rights that Windows itself wrote
     "rules/gpucommon.py": 1,  # architectures that the reader of GPU code spelled itself
     "rules/numpyabi.py": 2,  # from a pattern over bytes with at most five digits
     "schemas/__init__.py": 1,  # a file of our own
-    "symptoms/recognise.py": 2,  # hexadecimal, at most 8 digits
-    "symptoms/recordings/snaps.py": 3,  # the same
-    "symptoms/recordings/wine.py": 1,  # the same
+    "diagnosis/symptoms/recognise.py": 2,  # hexadecimal, at most 8 digits
+    "diagnosis/symptoms/recordings/snaps.py": 3,  # the same
+    "diagnosis/symptoms/recordings/wine.py": 1,  # the same
 }
 """Uses that were looked at, and why they are safe; a new one in these files changes the number."""
 

@@ -13,12 +13,12 @@ import pytest
 import wheelfix
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
+from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.pe.forge import forge_dll
 from wheelfix.programs import find_program, python_command, run_program
-from wheelfix.verbs.delve import run_delvewheel
-from wheelfix.verbs.repair import repair_wheel
+from wheelfix.repairs.delve import run_delvewheel
+from wheelfix.repairs.repair import repair_wheel
 
 PACKAGE = Path(wheelfix.__file__).parent
 STARTERS = {"subprocess", "multiprocessing", "pty", "webbrowser", "asyncio", "_posixsubprocess", "_winapi"}

@@ -21,13 +21,16 @@ PACKAGE = Path(wheelfix.__file__).parent
 ORDER: tuple[str, ...] = (
     "errors values toml parsing streams",
     "failures ownership programs model",
-    "archive pe",  # inflating is in one, sources of bytes in the other, until both are in streams
+    "archive",
+    "pe",
     "options knowledge schemas",
     "loader",
     "roots",
     "rules",
-    "plan symptoms",
-    "verbs example",
+    "exam",
+    "plan",
+    "repairs",
+    "diagnosis demo",
     "report baseline config diff",
     "cli",
     "__main__",
@@ -36,7 +39,7 @@ ORDER: tuple[str, ...] = (
 CIRCLES_OF_TYPES = (
     {"rules.context", "rules.wantedcuda"},
     {"plan.clean", "plan.layout", "plan.planner"},
-    {"roots.fit", "roots.index", "roots.outcome", "roots.release"},
+    {"roots.choice.fit", "roots.choice.outcome", "roots.choice.release", "roots.index"},
 )
 
 

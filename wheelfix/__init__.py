@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from wheelfix.diagnosis.answer import Diagnosis
+    from wheelfix.diagnosis.diagnose import diagnose
     from wheelfix.errors import WheelfixError
+    from wheelfix.exam.scan import scan, scan_all
+    from wheelfix.exam.verify import verify
     from wheelfix.model import Finding, ScanReport
     from wheelfix.options import RepairOptions, RootOptions, ScanOptions, SignOptions
-    from wheelfix.verbs.diagnose import diagnose
-    from wheelfix.verbs.diagnosis import Diagnosis
-    from wheelfix.verbs.repair import repair_wheel as repair
-    from wheelfix.verbs.scan import scan, scan_all
-    from wheelfix.verbs.sign import Signed, sign
-    from wheelfix.verbs.verify import verify
+    from wheelfix.repairs.repair import repair_wheel as repair
+    from wheelfix.repairs.sign import Signed, sign
 
 __version__ = "0.1.0"
 
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Diagnosis": "wheelfix.verbs.diagnosis",
+    "Diagnosis": "wheelfix.diagnosis.answer",
     "Finding": "wheelfix.model",
     "ScanReport": "wheelfix.model",
     "WheelfixError": "wheelfix.errors",
@@ -49,13 +49,13 @@ _HOMES = {
     "RootOptions": "wheelfix.options",
     "ScanOptions": "wheelfix.options",
     "SignOptions": "wheelfix.options",
-    "Signed": "wheelfix.verbs.sign",
-    "diagnose": "wheelfix.verbs.diagnose",
-    "repair": "wheelfix.verbs.repair:repair_wheel",
-    "scan": "wheelfix.verbs.scan",
-    "scan_all": "wheelfix.verbs.scan",
-    "sign": "wheelfix.verbs.sign",
-    "verify": "wheelfix.verbs.verify",
+    "Signed": "wheelfix.repairs.sign",
+    "diagnose": "wheelfix.diagnosis.diagnose",
+    "repair": "wheelfix.repairs.repair:repair_wheel",
+    "scan": "wheelfix.exam.scan",
+    "scan_all": "wheelfix.exam.scan",
+    "sign": "wheelfix.repairs.sign",
+    "verify": "wheelfix.exam.verify",
 }
 
 

@@ -22,10 +22,10 @@ from tests.support.installers import install_with, pip_here, pip_program, wheel_
 from tests.support.parts import parts
 from tests.support.tiers import absent
 from wheelfix.errors import WheelfixError
+from wheelfix.exam.verify import verify
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.verbs.outcome import Outcome
-from wheelfix.verbs.repair import repair_wheel
-from wheelfix.verbs.verify import verify
+from wheelfix.repairs.outcome import Outcome
+from wheelfix.repairs.repair import repair_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

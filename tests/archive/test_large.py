@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.archive.byhand import DIST_INFO, Entry, central_entry, extra_field, local_header, wheel_entries
-from wheelfix.archive import codec
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.edition import Edition, NewMember
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.reader import Archive, Limits
 from wheelfix.archive.record import Record, Row, hash_bytes
 from wheelfix.archive.writer import write_wheel
+from wheelfix.streams import codec
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
-from wheelfix.archive import codec
-from wheelfix.archive.deflate import BLOCK
 from wheelfix.archive.edition import Edition, NewMember
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.writer import write_wheel
+from wheelfix.streams import codec
+from wheelfix.streams.deflate import BLOCK
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,9 +12,9 @@ from tests.support.wheels import build_wheel
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.stored import stored_fault
 from wheelfix.cli.main import main
+from wheelfix.exam.scan import scan
+from wheelfix.exam.verify import verify
 from wheelfix.plan.lock import read_lock
-from wheelfix.verbs.scan import scan
-from wheelfix.verbs.verify import verify
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,15 +19,15 @@ from hypothesis import strategies as st
 
 from tests.archive.byhand import DIST_INFO, STAMP, Entry, build_zip, deflate, wheel_entries, write_wheel_by_hand
 from tests.archive.hostile import CASES
-from wheelfix.archive import codec
 from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.deflate import BLOCK
 from wheelfix.archive.edition import Edition, NewMember
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, Row, check_record, hash_bytes
 from wheelfix.archive.writer import write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, WheelfixError
+from wheelfix.streams import codec
+from wheelfix.streams.deflate import BLOCK
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.validate import validate
-from tests.verbs.environments import install, lay
+from tests.support.environments import install, lay
 from wheelfix.cli.main import main
-from wheelfix.example import kepler_cu117, write_wheel
+from wheelfix.demo.example import kepler_cu117, write_wheel
+from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.report.look import Look
 from wheelfix.report.text.diagnosis import render_diagnosis
-from wheelfix.verbs.diagnose import diagnose
 
 CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
 LIB = r"C:\e\Lib\site-packages\torch\lib"

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
+from tests.support.environments import install
 from tests.support.wheels import build_wheel
-from tests.verbs.environments import install
 from wheelfix.cli.main import main
+from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
-from wheelfix.pe.forge import forge_dll
 from wheelfix.report import json_, markdown
 from wheelfix.report.formats import SCAN_KINDS
 from wheelfix.rules import registry
@@ -45,7 +45,7 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             raise ZeroDivisionError("a mistake of ours")
         return whole(subject, *rest)  # type: ignore[arg-type]
 
-    for module_name in ("wheelfix.verbs.examine", "wheelfix.verbs.verify"):
+    for module_name in ("wheelfix.exam.examine", "wheelfix.exam.verify"):
         monkeypatch.setattr(f"{module_name}.run", run)
     return tmp_path
 

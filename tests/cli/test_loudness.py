@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
-from wheelfix.pe.forge import forge_dll
+from wheelfix.demo.forge import forge_dll
 
 
 @pytest.mark.parametrize("loud", [[], ["-v"], ["-q"]], ids=["plain", "verbose", "quiet"])

@@ -8,18 +8,18 @@ import shlex
 import pytest
 
 from tests.invariants.generate import make
-from tests.verbs.environments import install
+from tests.support.environments import install
 from wheelfix.cli.commands import command_parser, load_command
 from wheelfix.cli.common import root_options
-from wheelfix.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
+from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
+from wheelfix.diagnosis.diagnose import diagnose
+from wheelfix.exam.scan import scan
 from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.report.formats import MACHINE_KINDS, render
 from wheelfix.report.look import Look
 from wheelfix.report.missinghint import missing_hints
 from wheelfix.report.text import render_scan
 from wheelfix.rules.registry import all_rules, page
-from wheelfix.verbs.diagnose import diagnose
-from wheelfix.verbs.scan import scan
 
 COMMAND = re.compile(r"'(wheelfix (?:scan|repair|diagnose|verify|ci|explain|roots)[^']*)'")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from wheelfix.cli.main import main
-from wheelfix.example import kepler_cu117, write_roots, write_wheel
+from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 
 if TYPE_CHECKING:
     from pathlib import Path

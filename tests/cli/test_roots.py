@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from wheelfix.cli.main import main
-from wheelfix.pe.forge import forge_dll
+from wheelfix.demo.forge import forge_dll
 from wheelfix.schemas import load_schema
 
 

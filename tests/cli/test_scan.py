@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
-from wheelfix.pe.forge import forge_dll
+from wheelfix.demo.forge import forge_dll
 from wheelfix.schemas import load_schema
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.validate import schema_names, validate
-from wheelfix import example
 from wheelfix.cli.main import main
+from wheelfix.demo import example
 from wheelfix.schemas import load_schema
 
 

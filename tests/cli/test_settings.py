@@ -8,8 +8,8 @@ from tests.support.wheels import build_wheel
 from wheelfix.cli.commands import COMMANDS, command_parser, load_command
 from wheelfix.cli.main import main
 from wheelfix.cli.settings import read_settings, vocabulary
+from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import UsageError
-from wheelfix.pe.forge import forge_dll
 
 
 @pytest.fixture(autouse=True)

@@ -18,18 +18,18 @@ from tests.cli.validate import validate
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
+from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
-from wheelfix.pe.forge import forge_dll
+from wheelfix.exam.verify import verify
 from wheelfix.pe.signature import read_signature
-from wheelfix.pe.stream import MemorySource
-from wheelfix.verbs.verify import verify
+from wheelfix.streams.source import MemorySource
 
 SIGNER = """
 import sys, pathlib
 sys.path.insert(0, {root!r})
 from tests.support.signing import signed
 from wheelfix.pe.layout import read_headers
-from wheelfix.pe.stream import MemorySource
+from wheelfix.streams.source import MemorySource
 for name in sys.argv[1:]:
     file = pathlib.Path(name)
     data = file.read_bytes()
@@ -429,7 +429,7 @@ def test_what_a_file_says_about_repairs_does_not_leave_files_unsigned(
 
 
 def test_many_files_are_split_over_command_lines(tmp_path: Path) -> None:
-    from wheelfix.verbs.signcommand import LONGEST, SignCommand, Staged
+    from wheelfix.repairs.signcommand import LONGEST, SignCommand, Staged
 
     command = SignCommand("/bin/sign", ("-a", "{files}"))
     files = [Staged(tmp_path / f"{number:05}" / "a.dll", tmp_path) for number in range(2000)]

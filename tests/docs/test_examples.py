@@ -15,8 +15,8 @@ import pytest
 from tests.docs.pages import WRITTEN, blocks, fits, split, steps
 from tests.real.listing import named
 from tests.support.tiers import wheel
-from wheelfix import example
 from wheelfix.cli.main import main
+from wheelfix.demo import example
 
 STORIES = {"cu117": example.kepler_cu117, "cu114": example.kepler_cu114}
 

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.wheels import build_wheel
-from wheelfix import RepairOptions, RootOptions, ScanOptions, example, repair, scan, verify
-from wheelfix.pe.forge import forge_dll
+from wheelfix import RepairOptions, RootOptions, ScanOptions, repair, scan, verify
+from wheelfix.demo import example
+from wheelfix.demo.forge import forge_dll
 
 
 class Place:

@@ -16,8 +16,8 @@ from tests.docs.pages import DOCS, HERE, WRITTEN, blocks
 from tests.support.tiers import program
 from tests.support.wheels import build_wheel
 from tools.run_action import command_line, split
-from wheelfix import example
 from wheelfix.cli.main import main
+from wheelfix.demo import example
 
 RECIPES = DOCS / "howto" / "ci.md"
 ACTION = yaml.safe_load((HERE / "action.yml").read_text(encoding="utf-8"))

@@ -9,8 +9,8 @@ import zlib
 from typing import TYPE_CHECKING
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, deflate, local_header, wheel_entries
-from wheelfix.example import kepler_cu117, wheel_files
-from wheelfix.pe.forge import forge_dll
+from wheelfix.demo.example import kepler_cu117, wheel_files
+from wheelfix.demo.forge import forge_dll
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

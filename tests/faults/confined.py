@@ -89,9 +89,8 @@ def _child(folder: str, arguments: list[str], out: int, err: int) -> None:
 
 
 def _serve() -> None:
-    for module in ("scan", "repair", "verify"):
-        importlib.import_module(f"wheelfix.cli.{module}")
-        importlib.import_module(f"wheelfix.verbs.{module}")
+    for module in ("cli.scan", "cli.repair", "cli.verify", "exam.scan", "exam.verify", "repairs.repair"):
+        importlib.import_module(f"wheelfix.{module}")
     for line in sys.stdin:
         folder, *arguments = json.loads(line)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

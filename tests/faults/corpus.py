@@ -17,7 +17,7 @@ from tests.archive.hostile import CASES
 from tests.faults.test_hostile_images import BROKEN, ODD
 from tests.support.hostilecode import ATTACKS
 from tests.support.wheels import build_wheel
-from wheelfix.pe.forge import forge_dll
+from wheelfix.demo.forge import forge_dll
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -225,7 +225,7 @@ def run(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args(argv)
     modes = args.modes.split(",")
-    work = ("verbs.examine", "verbs.installed", "verbs.mangled", "verbs.repair", "verbs.rewrite", "plan.make")
+    work = ("exam.examine", "repairs.installed", "repairs.mangled", "repairs.repair", "repairs.rewrite", "plan.make")
     for module in ("cli.repair", "report.text.plan", "roots.gather", *work):
         importlib.import_module(f"wheelfix.{module}")
     broken = 0

@@ -11,12 +11,12 @@ import pytest
 
 from tests.faults.workshop import Bench, digest, leftovers, small, snapshot
 from wheelfix.archive.assembly import Assembly
-from wheelfix.archive.deflate import Deflating
-from wheelfix.archive.output import AtomicFile
 from wheelfix.cli.main import main
 from wheelfix.errors import Exit
 from wheelfix.plan import sources
-from wheelfix.verbs import rewrite as writing
+from wheelfix.repairs import rewrite as writing
+from wheelfix.streams.deflate import Deflating
+from wheelfix.streams.output import AtomicFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,9 +12,9 @@ import pytest
 from tests.archive.byhand import Entry, build_zip, wheel_entries
 from tests.faults.attacks import NAME, crc_of_zeros, zeros
 from tests.pe.raw import PE_AT, RVA, patched, raw_pe
+from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 from wheelfix.model import Machine
-from wheelfix.pe.forge import forge_dll
 
 if sys.platform == "win32":
     pytest.skip("time and memory are measured with POSIX' means", allow_module_level=True)

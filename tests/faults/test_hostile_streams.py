@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.archive.byhand import Entry, build_zip, deflate, wheel_entries
+from wheelfix.demo.forge import forge_dll
+from wheelfix.exam.scan import scan
 from wheelfix.options import RootOptions, ScanOptions
-from wheelfix.pe.forge import forge_dll
 from wheelfix.report.json_ import scan_value
-from wheelfix.verbs.scan import scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable

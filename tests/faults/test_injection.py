@@ -8,8 +8,8 @@ import pytest
 
 from tests.archive.byhand import Entry, build_zip, wheel_entries
 from tests.faults.workshop import wheelfix
+from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
-from wheelfix.pe.forge import forge_dll
 
 if TYPE_CHECKING:
     from pathlib import Path

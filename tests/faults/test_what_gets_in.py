@@ -11,8 +11,8 @@ import pytest
 
 from tests.archive.byhand import Entry, build_zip
 from tests.faults.workshop import Bench, Run, leftovers, small, wheelfix
+from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
-from wheelfix.pe.forge import forge_dll
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.wheels import build_wheel
-from wheelfix.example import kepler_cu117, write_roots, write_wheel
-from wheelfix.pe.forge import forge_dll
+from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
+from wheelfix.demo.forge import forge_dll
 
 REPOSITORY = Path(__file__).parents[2]
 TEMPORARY = ".wheelfix-*.tmp"

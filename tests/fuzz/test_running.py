@@ -13,10 +13,10 @@ from fuzz.targets import TARGETS
 from tests.archive.byhand import Entry, build_zip, wheel_entries
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record
+from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Image
-from wheelfix.pe.forge import forge_dll
 from wheelfix.pe.image import read_image
-from wheelfix.pe.stream import MemorySource
+from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from fuzz.seeds import seeds
 from fuzz.targets import TARGETS
 from fuzz.wheels import PARTS, SLOTS
 from wheelfix.archive.record import ALGORITHMS
-from wheelfix.pe.forge import forge_dll
+from wheelfix.demo.forge import forge_dll
 
 corpus = functools.cache(seeds)
 SLOW = {"scan", "repair", "diagnose", "patterns", "installers"}

@@ -14,15 +14,15 @@ import pytest
 
 from wheelfix.cli.main import main
 from wheelfix.errors import CannotRepair
+from wheelfix.exam.scan import ScanFailure, scan, scan_all
 from wheelfix.model import Severity, Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.repairs.outcome import Outcome
+from wheelfix.repairs.repair import repair_wheel
 from wheelfix.report.formats import MACHINE_KINDS, render
 from wheelfix.report.look import Look
 from wheelfix.report.text import render_scan
 from wheelfix.values import replace
-from wheelfix.verbs.outcome import Outcome
-from wheelfix.verbs.repair import repair_wheel
-from wheelfix.verbs.scan import ScanFailure, scan, scan_all
 
 if TYPE_CHECKING:
     from pathlib import Path

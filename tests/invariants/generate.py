@@ -11,10 +11,10 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
-from tests.verbs.environments import install, lay
+from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Machine
-from wheelfix.pe.forge import forge_dll
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from tests.support.hostilecode import ATTACKS
 from tests.support.patience import patience
 from wheelfix.loader.codebudget import ALL_TOKENS, FILE_TOKENS, CodeBudget, budget_of, count_tokens
 from wheelfix.loader.importcode import read_imports
-from wheelfix.loader.packages import SEARCH_LIMIT, SOURCE_LIMIT, package_loads
+from wheelfix.loader.packagecode import SEARCH_LIMIT, SOURCE_LIMIT, package_loads
 from wheelfix.loader.pathcode import PathCode, read_path_code
 from wheelfix.loader.pathvalue import ancestor
 from wheelfix.loader.profile import Profile

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.views import make_view
+from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
-from wheelfix.pe.forge import forge_dll
 
 
 def strength(name: str, version: tuple[int, int, int, int] | None) -> str:

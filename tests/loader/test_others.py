@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.support.views import make_view
+from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.others import Required
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
 from wheelfix.model import Machine, Missing, OwnedBy
-from wheelfix.pe.forge import forge_dll
 
 SITE = "Lib/site-packages/"
 TORCH = {f"{SITE}torch/__init__.py": "", f"{SITE}torch/version.py": "__version__ = '2.7.1+cu126'\ncuda = '12.6'\n"}

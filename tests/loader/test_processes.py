@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.support.views import make_view
+from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.importorder import MAX_FILES
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
 from wheelfix.model import InView, Missing
-from wheelfix.pe.forge import forge_dll
 
 SITE = "Lib/site-packages/"
 ADDS = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), {}))\n"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.support.views import make_view
+from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.search import Loader, split_forwarder
 from wheelfix.model import EdgeKind, InView, Machine, Missing, System
-from wheelfix.pe.forge import forge_dll
 
 
 class Bare:

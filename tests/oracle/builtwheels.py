@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from tests.oracle.takenapart import LAYOUTS, Broken, Installed, Result, prepare, repaired
 from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Machine
-from wheelfix.pe.forge import forge_dll
 
 if TYPE_CHECKING:
     from tests.oracle.wine import Wine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wheelfix.pe.forge import Export, forge_dll
+from wheelfix.demo.forge import Export, forge_dll
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

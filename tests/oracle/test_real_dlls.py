@@ -16,8 +16,8 @@ from tests.oracle.torchcode import loading_code, version_file
 from tests.support.tiers import wheel
 from tests.support.views import make_view
 from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Image
-from wheelfix.pe.forge import forge_dll
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 from tests.oracle.cases import A_WANTS_B, give, wants
 from tests.oracle.graph import APPLICATION, Dll, Graph, Load, write
 from tests.oracle.wine import loader_program, windows_path
-from wheelfix.symptoms.recordings import read_recordings
+from wheelfix.diagnosis.symptoms.recordings import read_recordings
 
 if TYPE_CHECKING:
     from pathlib import Path

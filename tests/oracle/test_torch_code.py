@@ -19,9 +19,9 @@ import pytest
 from tests.oracle.torchcode import loading_code, version_file
 from tests.support.tiers import wheel
 from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
 from wheelfix.knowledge.winerrors import message_text
 from wheelfix.model import Machine
-from wheelfix.pe.forge import forge_dll
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,8 +16,8 @@ from tests.oracle.wine import Unavailable, windows_path
 from tests.oracle.winsite import install_into
 from tests.support.tiers import unavailable
 from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Machine
-from wheelfix.pe.forge import forge_dll
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from tests.pe.raw import OFFSET, RVA, raw_pe
 from tests.pe.wheels import FOLDER, WHEELS, members, wheel
+from wheelfix.demo.forge import forge_dll
 from wheelfix.pe import fatbin
 from wheelfix.pe.fatbin import read_archs, read_gpu_code
-from wheelfix.pe.forge import forge_dll
 from wheelfix.pe.layout import Headers, read_headers
-from wheelfix.pe.stream import InflatedSource, MemorySource
+from wheelfix.streams.source import InflatedSource, MemorySource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

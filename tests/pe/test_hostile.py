@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.pe.raw import OFFSET, PE_AT, RVA, Counting, patched, raw_pe
+from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Image, Machine, Malformed
-from wheelfix.pe.forge import forge_dll
 from wheelfix.pe.image import MAX_DLLS, MAX_ODDITIES, MAX_SYMBOLS, read_image
 from wheelfix.pe.layout import SLACK
 from wheelfix.pe.version import read_version

@@ -6,10 +6,10 @@ import zlib
 import pytest
 
 from tests.pe.raw import OFFSET, RVA, Counting, patched, raw_pe
+from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Image, Import, Machine, Malformed, Symbol
-from wheelfix.pe.forge import forge_dll
 from wheelfix.pe.image import read_image
-from wheelfix.pe.stream import InflatedSource, MemorySource
+from wheelfix.streams.source import InflatedSource, MemorySource
 
 EXPORTS, IMPORTS, CERTIFICATES, LOAD_CONFIG, DELAY, DOTNET = 0, 1, 4, 10, 13, 14
 BASE = 0x10000000

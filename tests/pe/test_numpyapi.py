@@ -5,7 +5,7 @@ import pytest
 from wheelfix.model import NumpyApi
 from wheelfix.pe import numpyapi
 from wheelfix.pe.numpyapi import read_numpy
-from wheelfix.pe.stream import InflatedSource, MemorySource
+from wheelfix.streams.source import InflatedSource, MemorySource
 
 SENTENCE = b"module was compiled against NumPy C-API version 0x%x (NumPy 1.23) but the running NumPy"
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.pe.raw import patched
 from tests.support.signing import PLAIN, Recipe, file_digest, headers, message, row, seq, signed, trust, with_table
+from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Signature
-from wheelfix.pe.forge import forge_dll
 from wheelfix.pe.signature import read_signature
-from wheelfix.pe.stream import MemorySource, PassingSource
+from wheelfix.streams.source import MemorySource, PassingSource
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,7 +149,7 @@ import sys
 for name in sys.argv[3].split(","):
     sys.modules[name] = None
 from wheelfix.pe.signature import read_signature
-from wheelfix.pe.stream import FileSource
+from wheelfix.streams.source import FileSource
 from pathlib import Path
 found = read_signature(FileSource(Path(sys.argv[1])), None)
 print(found.status, found.signer, found.reason)

@@ -5,10 +5,10 @@ import struct
 import pytest
 
 from tests.pe.raw import RVA, raw_pe
+from wheelfix.demo.forge import forge_dll
 from wheelfix.model import FileVersion
-from wheelfix.pe.forge import forge_dll
-from wheelfix.pe.stream import InflatedSource, MemorySource
 from wheelfix.pe.version import parse_version, read_version
+from wheelfix.streams.source import InflatedSource, MemorySource
 
 WORDS = {"CompanyName": "Größe & Söhne", "FileVersion": "8.9.4.25", "ProductName": ""}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.tiers import wheels_folder
-from wheelfix.pe.stream import FileSource, InflatedSource, StoredSource
+from wheelfix.streams.source import FileSource, InflatedSource, StoredSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,15 +9,15 @@ import pytest
 
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
-from wheelfix.example import kepler_cu117, write_roots, write_wheel
+from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import Machine, Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.pe.forge import forge_dll
 from wheelfix.plan.lock import read_lock
+from wheelfix.repairs.installed import repair_installed, undo
+from wheelfix.repairs.repair import repair_wheel
 from wheelfix.roots.gather import open_index
-from wheelfix.verbs.installed import repair_installed, undo
-from wheelfix.verbs.repair import repair_wheel
-from wheelfix.verbs.scan import scan, scan_all
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair
+from wheelfix.exam.scan import scan
 from wheelfix.model import Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.pe.forge import forge_dll
-from wheelfix.verbs.delve import run_delvewheel
-from wheelfix.verbs.repair import repair_wheel
-from wheelfix.verbs.scan import scan
+from wheelfix.repairs.delve import run_delvewheel
+from wheelfix.repairs.repair import repair_wheel
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wheelfix.verbs.outcome import Repaired
+    from wheelfix.repairs.outcome import Repaired
 
 PYZBAR = """
 from ctypes import cdll

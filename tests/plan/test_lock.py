@@ -13,12 +13,12 @@ import pytest
 
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.pe.forge import forge_dll
 from wheelfix.plan.lock import read_lock, write_lock
-from wheelfix.verbs.repair import repair_wheel
-from wheelfix.verbs.replay import replay
+from wheelfix.repairs.repair import repair_wheel
+from wheelfix.repairs.replay import replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable

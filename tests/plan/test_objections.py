@@ -11,14 +11,14 @@ import pytest
 from tests.roots.test_gpu import with_code
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.pe.forge import forge_dll
 from wheelfix.plan.sbom import FILE_NAME
+from wheelfix.repairs.repair import Repaired, repair
 from wheelfix.report.look import Look
 from wheelfix.report.text.plan import render_plan
 from wheelfix.roots.late import late_index
-from wheelfix.verbs.repair import Repaired, repair
 
 if TYPE_CHECKING:
     from pathlib import Path

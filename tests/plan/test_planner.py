@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.exam.scan import scan
 from wheelfix.model import Machine, Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.pe.forge import forge_dll
+from wheelfix.repairs.repair import repair_wheel
 from wheelfix.values import replace
-from wheelfix.verbs.repair import repair_wheel
-from wheelfix.verbs.scan import scan
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wheelfix.verbs.outcome import Repaired
+    from wheelfix.repairs.outcome import Repaired
 
 
 def module(**imports: list[str]) -> bytes:

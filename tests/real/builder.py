@@ -14,10 +14,10 @@ from tests.real.listing import named
 from tests.real.vendors import CUDART, CUPTI, OPENMP, Unpacked, lay_out
 from tests.support.nvidia import TOOLKITS, nvidia_dll
 from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Image, Machine
-from wheelfix.pe.forge import forge_dll
 from wheelfix.pe.image import read_image
-from wheelfix.pe.stream import FileSource
+from wheelfix.streams.source import FileSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

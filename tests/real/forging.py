@@ -29,7 +29,7 @@ from tests.support.signing import Identity, Recipe, authority, file_digest, iden
 from tests.support.tiers import wheels_folder
 from wheelfix.pe.layout import CERTIFICATES, Headers, read_headers
 from wheelfix.pe.signature import Signature, read_signature
-from wheelfix.pe.stream import MemorySource
+from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

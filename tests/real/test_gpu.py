@@ -12,7 +12,7 @@ from tests.real.commands import ALONE, scan
 from tests.support.tiers import wheel
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
-from wheelfix.pe.forge import forge_dll
+from wheelfix.demo.forge import forge_dll
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """The two builds for Kepler cards, mended with the vendors' real DLLs: broken before, whole after, by every client.
 
-Before, the wheels are those of ``wheelfix.example``, their DLLs forged or compiled; what they import are functions that
-the real DLLs export. After, everything that was vendored is NVIDIA's and Intel's own, out of their wheels on PyPI.
+Before, the wheels are those of ``wheelfix.demo.example``, their DLLs forged or compiled; what they import are functions
+that the real DLLs export. After, everything that was vendored is NVIDIA's and Intel's own, out of their wheels on PyPI.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tests.real.vendors import CUDART, CUDNN, CUPTI, CUPY, MKL, MKL_IN_USE, OPEN
 from tests.support.clients import check_with_clients
 from tests.support.tiers import wheel, wheel_at_hand
 from tests.support.views import BytesSource
-from wheelfix.example import Story, kepler_cu114, kepler_cu117, write_roots, write_wheel
+from wheelfix.demo.example import Story, kepler_cu114, kepler_cu117, write_roots, write_wheel
+from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Image
-from wheelfix.pe.forge import forge_dll
 from wheelfix.pe.image import read_image
 
 if TYPE_CHECKING:

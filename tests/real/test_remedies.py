@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.tiers import require
-from wheelfix.symptoms import explain_symptoms, read_symptoms
-from wheelfix.symptoms.causes import cause_table
+from wheelfix.diagnosis.symptoms import explain_symptoms, read_symptoms
+from wheelfix.diagnosis.symptoms.causes import cause_table
 
 CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
 PYTORCH = "--index-url https://download.pytorch.org/whl/"

@@ -108,7 +108,7 @@ def test_it_can_be_imported_and_every_byte_is_accounted_for(repaired: Path, tmp_
 
 
 def test_clients_take_it(repaired: Path, tmp_path: Path) -> None:
-    """1.2 GB each; the wheels of ``test_kepler.py`` and ``tests/verbs`` meet the other clients."""
+    """1.2 GB each; the wheels of ``test_kepler.py`` and ``tests/repairs`` meet the other clients."""
     check_with_clients(repaired, tmp_path, only=("pip", "uv"))
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from tests.real.listing import Listed, listed
 from tests.support.tiers import wheel, wheel_at_hand, wheels_folder
+from wheelfix.exam.scan import scan
 from wheelfix.model import EdgeKind, Image, Severity
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.verbs.repair import repair_wheel
-from wheelfix.verbs.scan import scan
+from wheelfix.repairs.repair import repair_wheel
 
 if TYPE_CHECKING:
     from pathlib import Path

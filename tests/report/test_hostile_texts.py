@@ -12,6 +12,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tests.support.hostile_values import HOSTILE, Maker
+from wheelfix.diagnosis.answer import Diagnosis
+from wheelfix.diagnosis.symptoms.report_block import Block
 from wheelfix.diff import Comparison
 from wheelfix.errors import InputError
 from wheelfix.model import Finding, ScanReport, Severity
@@ -26,8 +28,6 @@ from wheelfix.report.text import render_scan, render_summary
 from wheelfix.report.text.diagnosis import render_diagnosis
 from wheelfix.report.text.diff import render_diff
 from wheelfix.report.text.plan import render_plan
-from wheelfix.symptoms.report_block import Block
-from wheelfix.verbs.diagnosis import Diagnosis
 
 if typing.TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wheelfix.model import Exports, FileVersion, Image, Machine
-from wheelfix.roots.choose import choose
+from wheelfix.roots.choice.choose import choose
+from wheelfix.roots.choice.outcome import Choice, Conflict, Need, Needer, NoCandidate
 from wheelfix.roots.index import RootFile
-from wheelfix.roots.outcome import Choice, Conflict, Need, Needer, NoCandidate
 from wheelfix.roots.root import Root, RootFolder
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tests.roots.trees import dll, grow, link
 from tests.support.wheels import build_wheel
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import Image, Malformed
-from wheelfix.roots.family import family_files
+from wheelfix.roots.choice.family import family_files
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.named import named_root

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from wheelfix.roots.choose import choose
-from wheelfix.roots.family import family_files
-from wheelfix.roots.fit import cuda_of
+from wheelfix.roots.choice.choose import choose
+from wheelfix.roots.choice.family import family_files
+from wheelfix.roots.choice.fit import cuda_of
+from wheelfix.roots.choice.outcome import Choice, Need, Needer, NoCandidate
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.named import named_root
-from wheelfix.roots.outcome import Choice, Need, Needer, NoCandidate
 
 pytestmark = pytest.mark.real
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Machine
-from wheelfix.pe.forge import forge_dll
 from wheelfix.roots.host import Host, RegistryKey, no_descriptor, no_registry
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.wheelinfo import Metadata, WheelInfo
+from wheelfix.loader.packages.torch import TorchFacts
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.torch import TorchFacts
 from wheelfix.loader.view import FileView, ViewFile
 from wheelfix.model import (
     Edge,

@@ -11,9 +11,9 @@ from tests.archive.drafts import Draft
 from tests.archive.hostile import CASES
 from wheelfix.cli.main import main
 from wheelfix.errors import WheelfixError
+from wheelfix.exam.verify import verify
 from wheelfix.model import Repairable, Severity
 from wheelfix.rules.registry import all_rules
-from wheelfix.verbs.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

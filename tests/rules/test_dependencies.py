@@ -8,10 +8,10 @@ import pytest
 
 from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch
 from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.exam.scan import scan
 from wheelfix.model import Driver, EdgeKind, Missing, OwnedBy, Provider, PythonRuntime, Repairable, System, VcRedist
 from wheelfix.options import RootOptions, ScanOptions
-from wheelfix.pe.forge import forge_dll
-from wheelfix.verbs.scan import scan
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel
-from wheelfix.verbs.scan import scan
+from wheelfix.exam.scan import scan
 
 if TYPE_CHECKING:
     from pathlib import Path

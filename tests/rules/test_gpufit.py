@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.gpucode import container
+from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.pe.fatbin import read_gpu_code
-from wheelfix.pe.forge import forge_dll
-from wheelfix.pe.stream import MemorySource
 from wheelfix.rules import gpufit
 from wheelfix.rules.gpufit import Fit, card_arch, fit, fit_of_image, parse_arch
+from wheelfix.streams.source import MemorySource
 
 
 @pytest.mark.parametrize(

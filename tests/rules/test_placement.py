@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, run, subject, torch
+from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
-from tests.verbs.environments import install, lay
+from wheelfix.demo.forge import forge_dll
+from wheelfix.exam.scan import scan
 from wheelfix.model import Machine
 from wheelfix.options import RootOptions, ScanOptions
-from wheelfix.pe.forge import forge_dll
-from wheelfix.verbs.scan import scan
 
 CPU, OWN, STRAY = LIB + "torch_cpu.dll", LIB + "libiomp5md.dll", SITE + "torch/libiomp5md.dll"
 QUIET = ScanOptions(roots=RootOptions(discover=False))

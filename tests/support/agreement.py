@@ -16,9 +16,9 @@ from tests.support.installers import OWN_FILES, SCRIPTS, install_with
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import WheelfixError
+from wheelfix.exam.verify import verify
 from wheelfix.loader.places import view_of_wheel
 from wheelfix.model import Severity
-from wheelfix.verbs.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.pe.forge import forge_dll
+from wheelfix.demo.forge import forge_dll
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tests.pe.raw import patched
-from wheelfix.pe.forge import forge_dll
+from wheelfix.demo.forge import forge_dll
 from wheelfix.pe.layout import Headers, read_headers
 from wheelfix.pe.signature import authenticode_digest
-from wheelfix.pe.stream import MemorySource
+from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.support.wheels import build_wheel
-from wheelfix.pe.forge import forge_dll
+from wheelfix.demo.forge import forge_dll
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -10,20 +10,20 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from wheelfix.archive import codec
 from wheelfix.archive.directory import MAX32
 from wheelfix.archive.headers import Header, end_of_archive, without_sizes
 from wheelfix.archive.local import Local, read_locals
 from wheelfix.archive.members import DESCRIPTOR
 from wheelfix.errors import CannotRepair, EnvironmentFailure
+from wheelfix.streams import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from wheelfix.archive.deflate import Packed, Packing
     from wheelfix.archive.members import Member
-    from wheelfix.archive.output import AtomicFile
     from wheelfix.archive.reader import Archive
+    from wheelfix.streams.deflate import Packed, Packing
+    from wheelfix.streams.output import AtomicFile
 
 _LEVEL_FLAGS = 0x0006
 _RUN = 16 << 20

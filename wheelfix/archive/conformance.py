@@ -10,11 +10,11 @@ import struct
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from wheelfix.archive import codec
 from wheelfix.archive.directory import CENTRAL, MAX32
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList
 from wheelfix.archive.local import UNICODE_PATH, ZIP64, Local, extra_fields, read_locals
 from wheelfix.archive.members import DESCRIPTOR, ENCRYPTED, PATCHED, STRONG_ENCRYPTION, UTF8
+from wheelfix.streams import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,9 @@ import struct
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from wheelfix.archive import codec
 from wheelfix.archive.directory import LOCAL, LOCAL_SIGNATURE
 from wheelfix.errors import InputError
+from wheelfix.streams import codec
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class HashedReading:
 
     def finish(self) -> Digest | None:
         """Unpack the rest and return the digest; None for a member that the usual way has to look at."""
-        from wheelfix.pe.stream import InflatedSource
+        from wheelfix.streams.source import InflatedSource
 
         member = self._member
         if not member.usize or not isinstance(self.source, InflatedSource):

@@ -10,7 +10,7 @@ import posixpath
 import stat
 from typing import TYPE_CHECKING
 
-from wheelfix.archive import codec, names
+from wheelfix.archive import names
 from wheelfix.archive.directory import CENTRAL, MAX16, MAX32, contains_mark
 from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList
 from wheelfix.archive.local import ZIP64, extra_fields
@@ -26,6 +26,7 @@ from wheelfix.archive.members import (
     Member,
     decode_name,
 )
+from wheelfix.streams import codec
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ import stat
 import struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from wheelfix.archive import codec, names
+from wheelfix.archive import names
 from wheelfix.archive.directory import CENTRAL, CENTRAL_SIGNATURE, MAX32
 from wheelfix.errors import InputError
+from wheelfix.streams import codec
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.archive import codec, pieces
 from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.deflate import BLOCK, WINDOW
 from wheelfix.archive.hashing import digests
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import MAX_SIZE, Record, agrees_at_sight, check_record, encode_digest, record_member
+from wheelfix.streams import codec, pieces
+from wheelfix.streams.deflate import BLOCK, WINDOW
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ import threading
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from wheelfix.archive import codec
 from wheelfix.archive.directory import LOCAL, locate
 from wheelfix.archive.faults import PYPI, UV, ArchiveFault
 from wheelfix.archive.inspection import Inspection
 from wheelfix.archive.local import headers_are_regular
 from wheelfix.archive.members import Limits, Member, parse_directory, too_much
 from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.streams import codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -177,7 +177,7 @@ class Archive:
 
         ``tap`` gets the bytes of a packed member once and in order, as they are unpacked.
         """
-        from wheelfix.pe.stream import InflatedSource, StoredSource
+        from wheelfix.streams.source import InflatedSource, StoredSource
 
         read = self.reader(member)
         if member.method == codec.STORED:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.codec import STORED, Compressor
 from wheelfix.archive.faults import ArchiveFault
 from wheelfix.errors import InputError
+from wheelfix.streams.codec import STORED, Compressor
 
 if TYPE_CHECKING:
     from wheelfix.archive.members import Member

@@ -12,15 +12,15 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from wheelfix.archive import codec
 from wheelfix.archive.assembly import Assembly
-from wheelfix.archive.deflate import Deflating
 from wheelfix.archive.edition import Arrangement, Edition, NewMember, arrange, new_stamp
 from wheelfix.archive.hashing import default_jobs, digests
 from wheelfix.archive.headers import UNIX, Header
-from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.record import Rendered, Row, encode_digest, render
 from wheelfix.errors import CannotRepair, EnvironmentFailure
+from wheelfix.streams import codec
+from wheelfix.streams.deflate import Deflating
+from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, replace
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from wheelfix.archive.deflate import Packing
     from wheelfix.archive.members import Member
     from wheelfix.archive.reader import Archive
     from wheelfix.model import ByteSource
+    from wheelfix.streams.deflate import Packing
 
 __all__ = ["Added", "Draft", "Edition", "NewMember", "Written", "write_wheel"]
 
@@ -240,7 +240,7 @@ class _Begun(NamedTuple):
 @contextlib.contextmanager
 def _opened(new: NewMember) -> Iterator[ByteSource]:
     """The unpacked bytes of a new member."""
-    from wheelfix.pe.stream import FileSource, MemorySource
+    from wheelfix.streams.source import FileSource, MemorySource
 
     if new.path is not None:
         with FileSource(new.path) as file:

@@ -98,9 +98,9 @@ def _take(
     fail_on: str,
 ) -> None:
     """Repair one wheel and report on what came out; a wheel that cannot be repaired is reported as it is."""
+    from wheelfix.exam.scan import ScanFailure, scan_all
     from wheelfix.plan.make import allowed_names
-    from wheelfix.verbs.repair import repair
-    from wheelfix.verbs.scan import ScanFailure, scan_all
+    from wheelfix.repairs.repair import repair
 
     looked_at = path
     sources: dict[str, str] = {}

@@ -231,7 +231,7 @@ def write_result(text: str, output: Path | None) -> None:
     if output.exists() and not output.is_file():
         output.write_text(text, encoding="utf-8", errors="replace")  # a device or a pipe cannot be replaced
         return
-    from wheelfix.archive.output import AtomicFile
+    from wheelfix.streams.output import AtomicFile
 
     with AtomicFile(output) as file:  # under a name that the next run knows, should this one be killed
         file.write(text.encode("utf-8", "replace"))

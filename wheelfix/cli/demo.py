@@ -48,7 +48,7 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Walk through the story; the exit code is 0 when every step came out as it should."""
-    from wheelfix import example
+    from wheelfix.demo import example
 
     story = example.kepler_cu117() if args.story == "cu117" else example.kepler_cu114()
     folder = Path(tempfile.mkdtemp(prefix="wheelfix-demo-"))

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.cli.commands import Subparsers
-    from wheelfix.symptoms.report_block import Block
-    from wheelfix.verbs.diagnose import Question
-    from wheelfix.verbs.diagnosis import Diagnosis
+    from wheelfix.diagnosis.answer import Diagnosis
+    from wheelfix.diagnosis.diagnose import Question
+    from wheelfix.diagnosis.symptoms.report_block import Block
 
 EXAMPLES = """\
   wheelfix diagnose error.txt                    a traceback or a whole log, in any language
@@ -83,11 +83,11 @@ def configure_parser(subparsers: Subparsers) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Diagnose, tell, and return what it came to."""
     if args.record:
-        from wheelfix.symptoms.recordings.howto import how_to_record
+        from wheelfix.diagnosis.symptoms.recordings.howto import how_to_record
 
         write_result(how_to_record(args.package or "torch"), args.output)
         return Exit.OK
-    from wheelfix.verbs.diagnose import answer
+    from wheelfix.diagnosis.diagnose import answer
 
     if args.file is not None and args.text is not None:
         raise UsageError("both a file and --text are given", hint="give one of them")
@@ -102,9 +102,9 @@ def execute(args: argparse.Namespace) -> int:
 @contextmanager
 def _question(args: argparse.Namespace) -> Iterator[Question]:
     """What the command line asks, with its file open."""
+    from wheelfix.diagnosis.diagnose import Question, active_environment
     from wheelfix.loader.profile import assumptions
     from wheelfix.options import ScanOptions, all_cores
-    from wheelfix.verbs.diagnose import Question, active_environment
 
     refuse_contradiction(args.assume, args.no_assume)
     assumptions(tuple(args.assume), tuple(args.no_assume))
@@ -168,11 +168,11 @@ def _rendered(args: argparse.Namespace, diagnosis: Diagnosis, block: Block | Non
 
 def _block(args: argparse.Namespace, diagnosis: Diagnosis) -> Block:
     """The block for an issue: this machine, the environment, the error and what was made of it."""
+    from wheelfix.diagnosis.machine import describe_machine
+    from wheelfix.diagnosis.symptoms.report_block import collect
     from wheelfix.loader.places import open_environment
     from wheelfix.roots.gather import gather_roots
     from wheelfix.roots.host import this_machine
-    from wheelfix.symptoms.report_block import collect
-    from wheelfix.verbs.machine import describe_machine
 
     prefix = next((one.source for one in diagnosis.evidence if one.kind == "environment"), None)
     environment = open_environment(Path(prefix)) if prefix else None

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from wheelfix.model import Json
     from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
-    from wheelfix.verbs.installed import InstalledRepair
-    from wheelfix.verbs.outcome import Repaired
+    from wheelfix.repairs.installed import InstalledRepair
+    from wheelfix.repairs.outcome import Repaired
 
 EXAMPLES = """\
   wheelfix repair dist\\*.whl                       into the folder wheelhouse
@@ -165,8 +165,8 @@ def add_writing_options(parser: Parser) -> None:
 
 def repair_options(args: argparse.Namespace) -> RepairOptions:
     """Return what the command line asks for, checked."""
-    from wheelfix.archive.codec import Compressor
     from wheelfix.options import RepairOptions, ScanOptions, all_cores
+    from wheelfix.streams.codec import Compressor
 
     refuse_contradiction(args.assume, args.no_assume)
     _refuse(args)
@@ -243,7 +243,7 @@ def execute(args: argparse.Namespace) -> int:
         plans = read_lock(args.locked)
         for plan in plans:
             with teller.attempt(plan.wheel.path):
-                from wheelfix.verbs.replay import replay
+                from wheelfix.repairs.replay import replay
 
                 teller.add(replay(plan, options, str(args.locked)))
         return teller.finish()
@@ -270,8 +270,8 @@ def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, teller: _Tell
 def _repair_group(
     paths: list[Path], options: RepairOptions, args: argparse.Namespace, teller: _Teller, progress: Progress
 ) -> Iterator[Plan]:
+    from wheelfix.repairs.repair import repair
     from wheelfix.roots.late import late_index
-    from wheelfix.verbs.repair import repair
 
     with late_index(options.scan.roots) as index:
         for path in paths:
@@ -288,8 +288,8 @@ def _wanted(args: argparse.Namespace) -> bool | None:
 
 
 def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
+    from wheelfix.repairs.installed import repair_installed, undo
     from wheelfix.roots.gather import open_index
-    from wheelfix.verbs.installed import repair_installed, undo
 
     look = look_of(sys.stdout, colour=args.color) if args.output is None else Look(unicode=True)
     if args.undo:

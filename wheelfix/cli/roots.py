@@ -82,7 +82,7 @@ def _match(file: RootFile, index: RootIndex) -> dict[str, Json]:
 
 
 def _version(file: RootFile, index: RootIndex) -> str:
-    from wheelfix.roots.release import shown_version
+    from wheelfix.roots.choice.release import shown_version
 
     return shown_version(file, index)
 

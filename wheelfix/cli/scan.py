@@ -110,7 +110,7 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
 
 def execute(args: argparse.Namespace) -> int:
     """Scan every input, tell each as it comes, and return the worst exit code."""
-    from wheelfix.verbs.scan import ScanFailure, scan_all
+    from wheelfix.exam.scan import ScanFailure, scan_all
 
     output = Output.from_args(args)
     inputs = expand_inputs(args.paths, windows_only=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wheelfix.cli.parser import Parser
     from wheelfix.model import Json
     from wheelfix.options import SignOptions
-    from wheelfix.verbs.sign import Signed
+    from wheelfix.repairs.sign import Signed
 
 EXAMPLES = """\
   wheelfix sign wheelhouse --with "signtool sign /a /fd SHA256 {files}"
@@ -125,9 +125,9 @@ def sign_options(args: argparse.Namespace) -> SignOptions:
 
 def execute(args: argparse.Namespace) -> int:
     """Sign every wheel and return the worst exit code."""
-    from wheelfix.verbs.sign import sign
-    from wheelfix.verbs.signcheck import check_can_verify
-    from wheelfix.verbs.signcommand import SignCommand
+    from wheelfix.repairs.sign import sign
+    from wheelfix.repairs.signcheck import check_can_verify
+    from wheelfix.repairs.signcommand import SignCommand
 
     options = sign_options(args)
     check_can_verify()
@@ -152,7 +152,7 @@ def _check_include(paths: Sequence[Path], options: SignOptions) -> None:
     """UsageError if a pattern of ``--include`` matches nothing: what was asked for would stay unsigned."""
     if not options.include:
         return
-    from wheelfix.verbs.sign import matches, pe_files
+    from wheelfix.repairs.sign import matches, pe_files
 
     names: list[str] = []
     for path in paths:

@@ -48,10 +48,10 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Verify every wheel and return the worst exit code."""
+    from wheelfix.exam.scan import ScanFailure
+    from wheelfix.exam.verify import verify_all
     from wheelfix.options import ScanOptions, all_cores
     from wheelfix.rules.registry import check_patterns
-    from wheelfix.verbs.scan import ScanFailure
-    from wheelfix.verbs.verify import verify_all
 
     output = Output.from_args(args)
     options = ScanOptions(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import cuda_part
 from wheelfix.knowledge.providers import conda_package
-from wheelfix.loader import torch
+from wheelfix.loader.packages import torch
 from wheelfix.model import Assumed, Machine, OwnedBy, canonical, dll_key
 
 if TYPE_CHECKING:

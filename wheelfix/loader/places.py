@@ -14,7 +14,7 @@ from wheelfix.archive.wheelinfo import parse_headers
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.loader.view import BASE, PE_SUFFIXES, SITE_PACKAGES, USER, FileView, Layer, ViewFile
 from wheelfix.model import fold
-from wheelfix.pe.stream import FileSource
+from wheelfix.streams.source import FileSource
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.importorder import ImportOrder, packages_above
-from wheelfix.loader.packages import SOURCE_LIMIT, guarded_imports, python_code
+from wheelfix.loader.packagecode import SOURCE_LIMIT, guarded_imports, python_code
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS
 from wheelfix.loader.view import base_name, parent
 from wheelfix.model import Image, Missing, OwnedBy
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wheelfix.loader.importorder import Route
-    from wheelfix.loader.packages import FileLoads, PackageLoads
+    from wheelfix.loader.packagecode import FileLoads, PackageLoads
     from wheelfix.loader.search import Failure, Loader
     from wheelfix.model import Edge, EdgeKind, LoadEvent
 

@@ -6,9 +6,9 @@ import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.knowledge.companions import companions_of, depends_on_version, needs_in_practice
-from wheelfix.loader import torch
 from wheelfix.loader.others import Provisions
-from wheelfix.loader.packages import PackageLoads, extension_modules, module_name, package_loads
+from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads
+from wheelfix.loader.packages import torch
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, Loader
 from wheelfix.loader.target import Target

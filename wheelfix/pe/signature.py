@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import TRUSTED, Malformed, Signature
 from wheelfix.pe.layout import CERTIFICATES, Headers, read_headers
-from wheelfix.pe.stream import chunks
+from wheelfix.streams.source import chunks
 
 if TYPE_CHECKING:
     from pathlib import Path

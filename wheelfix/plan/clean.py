@@ -20,10 +20,10 @@ from wheelfix.rules.strays import misplaced, used_files
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from wheelfix.exam.examination import Examination
     from wheelfix.options import RepairOptions
     from wheelfix.plan.chosen import Chosen
     from wheelfix.rules.context import Subject
-    from wheelfix.verbs.examination import Examination
 
 
 def drops_asked_for(before: Examination, options: RepairOptions) -> tuple[Drop, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.codenames import names_in_code
-from wheelfix.loader.packages import python_code
+from wheelfix.loader.packagecode import python_code
 from wheelfix.loader.search import split_forwarder
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Image, InView, Missing, dll_key
@@ -18,12 +18,12 @@ from wheelfix.values import dataclass, replace
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from wheelfix.exam.examination import Examination
     from wheelfix.loader.codenames import CodeNames
     from wheelfix.loader.view import FileView
     from wheelfix.model import Resolution
     from wheelfix.plan.chosen import Chosen
     from wheelfix.plan.planner import Planner
-    from wheelfix.verbs.examination import Examination
 
 
 _PATCH = re.compile(r"^def _delvewheel_(?:init_)?patch_(\d+(?:_\d+)*)\(", re.MULTILINE)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.edition import NewMember
 from wheelfix.archive.names import normalise, why_unsafe
-from wheelfix.archive.output import AtomicFile
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import InputError, WheelfixError
 from wheelfix.parsing import read_json
-from wheelfix.pe.stream import chunks
 from wheelfix.plan.model import Plan, plan_from_json
+from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.source import chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -162,7 +162,7 @@ def open_sources(plan: Plan, own: Archive) -> Iterator[tuple[NewMember, ...]]:
                     )
                 made.append(NewMember(addition.target, path=Path(source.path), sha256=addition.sha256))
             elif source.kind == "conda-package":
-                from wheelfix.roots.condafile import open_package  # tar and bz2, for those who need them
+                from wheelfix.roots.vendors.condafile import open_package  # tar and bz2, for those who need them
 
                 packed = open_package(Path(source.path)).dlls.get(source.member)
                 if packed is None:

@@ -7,7 +7,6 @@ import heapq
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.archive.codec import Compressor
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.view import base_name
@@ -17,9 +16,10 @@ from wheelfix.plan.model import Addition, Mend, Plan, Remaining, Rename, Source,
 from wheelfix.plan.objections import in_words
 from wheelfix.plan.planner import Planner
 from wheelfix.plan.sources import sha256_of
-from wheelfix.roots.release import GROUPS, shown_version
+from wheelfix.roots.choice.release import GROUPS, shown_version
 from wheelfix.rules.allowed import matches_any, missing_names
 from wheelfix.rules.registry import Group, group_of
+from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, replace
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from wheelfix.archive.reader import Archive
+    from wheelfix.exam.examination import ArchiveFacts, Examination
     from wheelfix.loader.view import FileView
     from wheelfix.model import Finding, MissingDll
     from wheelfix.options import RepairOptions
     from wheelfix.plan.chosen import Chosen
     from wheelfix.roots.index import RootFile, RootIndex
     from wheelfix.streams.pool import Task
-    from wheelfix.verbs.examination import ArchiveFacts, Examination
 
 STORED = "WF130"
 """The finding about members without compression, which are left as they are unless somebody asks."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.loader.view import base_name, parent
 from wheelfix.model import Edge, EdgeKind, Image, Missing, dll_key
-from wheelfix.roots.outcome import Needer
+from wheelfix.roots.choice.outcome import Needer
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.model import TRUSTED
-from wheelfix.roots.family import family_files
-from wheelfix.roots.gpu import gpu_objection
-from wheelfix.roots.outcome import Objection
+from wheelfix.roots.choice.family import family_files
+from wheelfix.roots.choice.gpu import gpu_objection
+from wheelfix.roots.choice.outcome import Objection
 from wheelfix.rules.gpufit import Fit, card_arch, fit
 
 if TYPE_CHECKING:

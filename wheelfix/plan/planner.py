@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
-from wheelfix.loader.packages import declared_folders
+from wheelfix.loader.packagecode import declared_folders
 from wheelfix.loader.places import member_path
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, Layer, ViewFile, base_name, parent
@@ -22,11 +22,11 @@ from wheelfix.plan.needs import Lack, destinations, lacks, needers
 from wheelfix.plan.objections import objections
 from wheelfix.plan.parts import family_companions, loaded_by
 from wheelfix.plan.releases import needs_by_group, wanted_release
-from wheelfix.roots.choose import choose
-from wheelfix.roots.family import family_files
-from wheelfix.roots.onerelease import choose_release
-from wheelfix.roots.outcome import Choice, Conflict, Need, OneRelease, Terms
-from wheelfix.roots.release import group_of
+from wheelfix.roots.choice.choose import choose
+from wheelfix.roots.choice.family import family_files
+from wheelfix.roots.choice.onerelease import choose_release
+from wheelfix.roots.choice.outcome import Choice, Conflict, Need, OneRelease, Terms
+from wheelfix.roots.choice.release import group_of
 from wheelfix.rules.allowed import matches_any
 from wheelfix.rules.dependencies import says_out_of_reach
 from wheelfix.values import dataclass, field, replace
@@ -34,11 +34,11 @@ from wheelfix.values import dataclass, field, replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from wheelfix.exam.examination import Examination
     from wheelfix.loader.view import FileView
     from wheelfix.model import Edge, ImageFacts, Resolution
     from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootFile, RootIndex
-    from wheelfix.verbs.examination import Examination
 
 ROUNDS = 64
 """More rounds than the longest chain of dependencies; a bound, not a policy."""

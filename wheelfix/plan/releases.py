@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.view import base_name
 from wheelfix.plan.needs import needers
-from wheelfix.roots.outcome import Need, Wanted
-from wheelfix.roots.release import group_of
+from wheelfix.roots.choice.outcome import Need, Wanted
+from wheelfix.roots.choice.release import group_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.edition import NewMember
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.pe.stream import FileSource, chunks
+from wheelfix.streams.source import FileSource, chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from wheelfix.report.json_ import dump, tool
 
 if TYPE_CHECKING:
+    from wheelfix.diagnosis.answer import Diagnosis, Explained
+    from wheelfix.diagnosis.symptoms.causes import Remedy
+    from wheelfix.diagnosis.symptoms.report_block import Block
+    from wheelfix.diagnosis.symptoms.symptom import Symptom
     from wheelfix.model import Json
-    from wheelfix.symptoms.causes import Remedy
-    from wheelfix.symptoms.report_block import Block
-    from wheelfix.symptoms.symptom import Symptom
-    from wheelfix.verbs.diagnosis import Diagnosis, Explained
 
 SCHEMA = "wheelfix.diagnosis/1"
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from wheelfix.model import Json
+    from wheelfix.repairs.sign import Signed
     from wheelfix.report.document import Failure
     from wheelfix.rules.registry import Rule
-    from wheelfix.verbs.sign import Signed
 
 SCAN_SCHEMA = "wheelfix.scan/1"
 RULES_SCHEMA = "wheelfix.rules/1"

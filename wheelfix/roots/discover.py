@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.model import fold
-from wheelfix.roots import conda, cuda, cudnn, msvc, nvtoolsext, oneapi, pyenv, tree
+from wheelfix.roots import tree
 from wheelfix.roots.root import Root, RootFolder, Vendor
 from wheelfix.roots.safety import with_warnings
+from wheelfix.roots.vendors import conda, cuda, cudnn, msvc, nvtoolsext, oneapi, pyenv
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ import stat
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
-from wheelfix.archive import codec
 from wheelfix.archive.hashing import HashedReading
 from wheelfix.archive.reader import Archive, Member
 from wheelfix.errors import EnvironmentFailure, InputError
@@ -23,9 +22,11 @@ from wheelfix.model import Malformed, Signature, dll_key, fold
 from wheelfix.pe.fatbin import read_archs
 from wheelfix.pe.image import read_image
 from wheelfix.pe.signature import read_signature
-from wheelfix.pe.stream import FileSource, PassingSource, chunks
 from wheelfix.pe.version import read_version
-from wheelfix.roots import conda, condafile, pyenv, tree
+from wheelfix.roots import tree
+from wheelfix.roots.vendors import conda, condafile, pyenv
+from wheelfix.streams import codec
+from wheelfix.streams.source import FileSource, PassingSource, chunks
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ class RootIndex:
 
     def shown_version(self, file: RootFile) -> str:
         """Return the version of the library that a file is, for a list; a member of a wheel is not unpacked for it."""
-        from wheelfix.roots.release import shown_version  # which asks about files of this index
+        from wheelfix.roots.choice.release import shown_version  # which asks about files of this index
 
         return file.version_hint if file.root.is_file else shown_version(file, self)
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.reader import Archive
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import fold
-from wheelfix.roots import condafile, msvc, tree
+from wheelfix.roots import tree
+from wheelfix.roots.choice.fit import cuda_of_package
 from wheelfix.roots.discover import recognise, vendors_by_kind
-from wheelfix.roots.fit import cuda_of_package
 from wheelfix.roots.root import LABELS, Root, RootFolder
 from wheelfix.roots.safety import with_warnings
+from wheelfix.roots.vendors import condafile, msvc
 from wheelfix.values import replace
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.profile import InstalledFolder
 from wheelfix.model import dll_key
-from wheelfix.roots import cuda, nvtoolsext, tree
+from wheelfix.roots import tree
+from wheelfix.roots.vendors import cuda, nvtoolsext
 
 if TYPE_CHECKING:
     from wheelfix.roots.host import Host

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.loader.codebudget import budget_of
-from wheelfix.loader.packages import SOURCE_LIMIT
+from wheelfix.loader.packagecode import SOURCE_LIMIT
 from wheelfix.loader.pathcode import read_path_code
 from wheelfix.loader.view import Layer
 from wheelfix.model import (
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
     from wheelfix.archive.wheelinfo import WheelInfo
+    from wheelfix.loader.packages.torch import TorchFacts
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.torch import TorchFacts
     from wheelfix.loader.view import FileView
-    from wheelfix.roots.outcome import Wanted
+    from wheelfix.roots.choice.outcome import Wanted
 
 
 def _unknown(path: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.cuda import cuda_versions_for, is_versioned_by_patch, release, release_of_local_version
 from wheelfix.knowledge.cudalibraries import toolkits_of_file
 from wheelfix.model import EdgeKind, dll_key
-from wheelfix.roots.outcome import Wanted
+from wheelfix.roots.choice.outcome import Wanted
 
 if TYPE_CHECKING:
     from wheelfix.knowledge.cuda import Release

@@ -31,7 +31,7 @@ from tests.support.signing import (
 )
 from wheelfix.pe.authenticode.roots import microsoft_roots
 from wheelfix.pe.signature import read_signature
-from wheelfix.pe.stream import MemorySource
+from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -33,7 +33,7 @@ from tests.support.signing import (
 from wheelfix.pe.authenticode.der import DerError, parse
 from wheelfix.pe.authenticode.signers import read_time
 from wheelfix.pe.signature import read_signature
-from wheelfix.pe.stream import MemorySource
+from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -36,7 +36,7 @@ from tests.support.signing import (
     with_table,
 )
 from wheelfix.pe.signature import read_signature
-from wheelfix.pe.stream import MemorySource
+from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from wheelfix.report.text.canvas import Canvas, Span
 
 if TYPE_CHECKING:
+    from wheelfix.diagnosis.answer import Diagnosis, Explained
+    from wheelfix.diagnosis.symptoms.causes import Remedy
     from wheelfix.report.look import Look
-    from wheelfix.symptoms.causes import Remedy
-    from wheelfix.verbs.diagnosis import Diagnosis, Explained
 
 _SHOWN = 5
 _SURENESS = {"sure": "", "likely": "most likely: ", "guess": "perhaps: "}

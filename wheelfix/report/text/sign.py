@@ -8,8 +8,8 @@ from wheelfix.model import TRUSTED
 from wheelfix.report.text.canvas import Canvas
 
 if TYPE_CHECKING:
+    from wheelfix.repairs.sign import Signed, SignedFile
     from wheelfix.report.look import Look
-    from wheelfix.verbs.sign import Signed, SignedFile
 
 HEADINGS = {
     "signed": "Signed",

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from wheelfix.diagnosis.symptoms import Confidence, Symptom, explain_symptom, explain_symptoms
+from wheelfix.diagnosis.symptoms.causes import Cause, cause_table, environment_prefix, parse_causes
+from wheelfix.knowledge.tables import TableFault
+from wheelfix.knowledge.winerrors import winerror_table
+
+TORCH_LIB = r"C:\Users\dana\envs\lab\Lib\site-packages\torch\lib"
+
+
+def torch(code: int, file: str) -> Symptom:
+    return Symptom("torch-load", code, rf"{TORCH_LIB}\{file}", package="torch")
+
+
+def explain(symptom: Symptom) -> Cause:
+    cause = explain_symptom(symptom)
+    assert cause is not None
+    return cause
+
+
+@pytest.mark.parametrize("code", sorted(winerror_table().errors))
+def test_every_known_code_has_a_cause(code: int) -> None:
+    cause = explain(Symptom("winerror", code))
+    assert cause.next_steps
+    assert "{" not in cause.summary + cause.what_is_known
+
+
+def test_codes_have_explanations_of_their_own() -> None:
+    codes = (126, 127, 182, 193, 216, 998, 1114, 1260, 1455, 14001)
+    assert len({explain(Symptom("winerror", code)).id for code in codes}) == len(codes)
+
+
+@pytest.mark.parametrize(
+    ("file", "cause", "missing"),
+    [
+        ("fbgemm.dll", "libomp140-missing", "libomp140.x86_64.dll"),
+        ("aoti_custom_ops.dll", "test-artefact-first", "cupti64_*.dll"),
+        ("Backend_With_Compiler.dll", "test-artefact-first", "cupti64_*.dll"),
+        ("c10_cuda.dll", "torch-closure-broken", "cudart64_*.dll"),
+        ("anything.dll", "torch-closure-broken", None),
+    ],
+)
+def test_torch_names_the_first_in_its_load_order(file: str, cause: str, missing: str | None) -> None:
+    found = explain(torch(126, file))
+    assert found.id == cause
+    assert (found.likely_missing or (None,))[0] == missing
+    if cause != "libomp140-missing":
+        assert "alphabetical order" in found.what_is_known
+
+
+def test_commands_can_be_pasted() -> None:
+    """Every command names the environment that the path lies in, and none has a hole left."""
+    found = explain(torch(126, "aoti_custom_ops.dll"))
+    commands = [step.command for step in found.next_steps]
+    assert commands[0] == r'wheelfix diagnose --env "C:\Users\dana\envs\lab"'
+    assert r'wheelfix repair --env "C:\Users\dana\envs\lab" --package torch' in commands
+    assert [step.rank for step in found.next_steps] == list(range(1, len(commands) + 1))
+
+
+def test_no_remedy_leads_to_a_download_site() -> None:
+    for cause in cause_table().causes.values():
+        for step in cause.next_steps:
+            text = (step.command + step.why).replace("https://download.pytorch.org/whl/", "")  # PyTorch's own index
+            assert not re.search(r"https?:|dll-files|download\.", text), step
+
+
+def test_silencing_openmp_is_the_last_resort_and_says_its_danger() -> None:
+    steps = explain(Symptom("omp-duplicate", dlls=("libiomp5md.dll",))).next_steps
+    assert "KMP_DUPLICATE_LIB_OK" in steps[-1].command
+    assert "wrong" in steps[-1].danger
+    assert not any("KMP" in step.command for step in steps[:-1])
+    assert not any("KMP" in step.command for cause in cause_table().causes.values() for step in cause.next_steps[:-1])
+
+
+@pytest.mark.parametrize(
+    ("dll", "command"),
+    [
+        ("cudnn_engines_precompiled64_9.dll", "nvidia-cudnn-cu"),
+        ("mkl_avx2.2.dll", "mkl>=2022,<2026"),
+        ("nvrtc-builtins64_117.dll", "nvidia-cuda-nvrtc-cu11==11.7.*"),
+        ("zlibwapi.dll", "conda-forge libzlib-wapi"),
+    ],
+)
+def test_the_vendors_package_is_named(dll: str, command: str) -> None:
+    cause = explain(Symptom("could-not-locate", 126, dlls=(dll,)))
+    assert any(command in step.command + step.why for step in cause.next_steps)
+
+
+def test_no_package_is_chosen_where_the_text_does_not_tell_the_cuda_version() -> None:
+    cause = explain(Symptom("could-not-locate", 126, dlls=("cudnn64_8.dll",)))
+    assert not any("pip install" in step.command for step in cause.next_steps)
+
+
+def test_a_card_gets_its_own_architecture() -> None:
+    details = {"card": "RTX 5090", "capability": "sm_120", "supported": "sm_80 sm_90."}
+    cause = explain(Symptom("no-kernel-image", details=details))
+    assert cause.summary == "The package has no GPU code for this card: RTX 5090 has sm_120."
+    assert "here sm_80 sm_90;" in cause.what_is_known
+    assert "set TORCH_CUDA_ARCH_LIST=12.0" in [step.command for step in cause.next_steps]
+
+
+def test_a_card_that_the_text_does_not_name_is_asked_for() -> None:
+    """torch reads no ``native`` from TORCH_CUDA_ARCH_LIST."""
+    steps = explain(Symptom("no-kernel-image")).next_steps
+    assert not any("native" in step.command + step.why for step in steps if "TORCH_CUDA" in step.command + step.why)
+    (ask,) = (step for step in steps if step.command.startswith("nvidia-smi --query-gpu=compute_cap"))
+    assert "TORCH_CUDA_ARCH_LIST=8.6" in ask.why
+
+
+def test_what_the_text_leaves_open_stays_a_guess() -> None:
+    cause = explain(Symptom("dll-load-failed", None, module="_x"))
+    assert (cause.id, cause.confidence) == ("load-failed", Confidence.GUESS)
+    shaky = explain(Symptom("could-not-locate", 126, dlls=("zlibwapi.dll",), confidence=Confidence.LIKELY))
+    assert shaky.confidence is Confidence.LIKELY
+
+
+def test_guesses_come_last_and_twins_once() -> None:
+    symptoms = [Symptom("dll-load-failed", None), Symptom("numpy-abi"), Symptom("numpy-abi", line=9)]
+    assert [cause.id for cause in explain_symptoms(symptoms)] == ["numpy-abi", "load-failed"]
+
+
+def test_an_unknown_kind_has_no_cause() -> None:
+    assert explain_symptom(Symptom("something-new")) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "prefix"),
+    [
+        (TORCH_LIB, r"C:\Users\dana\envs\lab"),
+        (
+            r"C:\Users\a\AppData\Roaming\Python\Python311\site-packages\torch",
+            r"C:\Users\a\AppData\Roaming\Python\Python311",
+        ),
+        (r"c:\py\lib\site-packages", r"c:\py"),
+        (r"C:\tools\x.dll", ""),
+        ("x.dll", ""),
+    ],
+)
+def test_the_environment_is_read_from_a_path(path: str, prefix: str) -> None:
+    assert environment_prefix(path) == prefix
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ('cause = "gone"', "unknown cause 'gone'"),
+        ('cause = "b"', "nothing leads to 'a'"),
+        ('cause = "a"\nfile = "("', "pattern"),
+    ],
+)
+def test_a_table_that_contradicts_itself_is_refused(change: str, fault: str) -> None:
+    cause = '[[cause]]\nid = "{}"\nsummary = "s"\nknown = "k"\nconfidence = "sure"\nremedies = ["r"]\nsource = "s"\n'
+    text = (
+        f"[[rule]]\n{change}\n"
+        + cause.format("a")
+        + (cause.format("b") if '"b"' in change else "")
+        + '[[remedy]]\nid = "r"\ntitle = "t"\ncommand = "c"\nwhy = "w"\n'
+    )
+    with pytest.raises(TableFault, match=re.escape(fault)):
+        parse_causes("causes.toml", text)

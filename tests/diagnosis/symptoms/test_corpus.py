@@ -1,0 +1,62 @@
+"""Every text of fixtures/errors says what the table beside them says it does, and has the cause given there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wheelfix.diagnosis.symptoms import Symptom, explain_symptoms, read_symptoms
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
+EXPECTED: list[dict[str, Any]] = tomllib.loads((CORPUS / "expected.toml").read_text(encoding="utf-8"))["text"]
+IDS = [row["file"].removesuffix(".txt") for row in EXPECTED]
+
+
+def told(symptom: Symptom) -> dict[str, Any]:
+    """A symptom as the table writes it: without what is empty."""
+    row = {
+        "kind": symptom.kind,
+        "code": symptom.code,
+        "path": symptom.path,
+        "dlls": list(symptom.dlls),
+        "module": symptom.module,
+        "language": symptom.language,
+    }
+    return {name: value for name, value in row.items() if value not in (None, "", [])}
+
+
+@pytest.mark.parametrize("row", EXPECTED, ids=IDS)
+def test_symptoms_are_read(row: dict[str, Any]) -> None:
+    symptoms = read_symptoms((CORPUS / row["file"]).read_bytes())
+    assert [told(symptom) for symptom in symptoms] == row["symptoms"]
+
+
+@pytest.mark.parametrize("row", EXPECTED, ids=IDS)
+def test_cause_is_told(row: dict[str, Any]) -> None:
+    causes = explain_symptoms(read_symptoms((CORPUS / row["file"]).read_bytes()))
+    assert [cause.id for cause in causes] == row["causes"]
+    assert all(cause.next_steps for cause in causes)
+
+
+def test_corpus_is_whole() -> None:
+    assert sorted(path.name for path in CORPUS.glob("*.txt")) == sorted(row["file"] for row in EXPECTED)
+    assert len(EXPECTED) >= 150
+    languages = {symptom["language"][:2] for row in EXPECTED for symptom in row["symptoms"] if "language" in symptom}
+    assert len(languages - {"en"}) >= 10
+    assert sum(not row["symptoms"] for row in EXPECTED) >= 20
+
+
+def test_only_126_is_taken_for_a_missing_file() -> None:
+    """127, 182, 193, 998, 1114, 1260, 1455 and 14001 are never answered with a DLL to find."""
+    for row in EXPECTED:
+        for symptom in read_symptoms((CORPUS / row["file"]).read_bytes()):
+            if symptom.code is not None and symptom.code not in (126, 1157, 0xC0000135, 0xC06D007E):
+                assert all(cause.likely_missing == () for cause in explain_symptoms([symptom])), row["file"]

@@ -1,0 +1,65 @@
+"""Logs that strangers made: reading them takes time in proportion to their size, whatever is in them."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.support.parts import some
+from tests.support.patience import patience
+from wheelfix.cli.main import main
+from wheelfix.diagnosis.symptoms.reader import read_log
+
+LOGS = {
+    "blank lines": lambda size: "\n" * size,
+    "one long line": lambda size: "a" * size,
+    "one long suspicious line": lambda size: 'error loading "c:\\x ' * (size // 19),
+    "carriage returns": lambda size: "winerror 126\r" * (size // 13),
+    "the same error": lambda size: 'OSError: [WinError 126] x Error loading "c:\\x.dll"\n' * (size // 51),
+    "other errors": lambda size: numbered('OSError: [WinError 126] # Error loading "c:\\#.dl', size),
+    "frames": lambda size: numbered('  File "C:\\a\\b#.py", line #', size),
+    "sentences": lambda size: numbered("Das angegebene Modul wurde nicht gefunden #", size),
+    "quotes": lambda size: "could not find module " + "'\"" * (size // 2),
+    "blanks after an error": lambda size: "Could not load this library:" + " " * size,
+    "digits": lambda size: "cudnn version incompatibility compiled against " + "0. " * (size // 3),
+    "escapes": lambda size: "\x1b[" * (size // 2),
+    "CJK quotes": lambda size: "」" * size + " は Windows 上では実行できないか、エラーを含んでいます",
+    "many triggers": lambda size: numbered(ALL, size),
+}
+ALL = (
+    "winerror error loading loadlibrary failed dll load failed could not find module cuda binary at could not load "
+    "this library: could not locate load symbol compiled against found runtime version mkl error os error 0x8007 "
+    "unable to load dll ' cannot load library ' omp: error #15 supports cuda capabilities # error code .dll"
+)
+
+
+def numbered(line: str, size: int) -> str:
+    return "".join(f"{line.replace('#', str(number))}\n" for number in range(size // (len(line) + 4)))
+
+
+def seconds(text: str) -> float:
+    start = time.process_time()
+    read_log(text)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("kind", LOGS)
+def test_twice_the_log_takes_twice_the_time(kind):
+    size = 50_000
+    read_log(LOGS[kind](2000))  # tables are loaded once
+    for _ in range(3):  # the machine may be busy
+        once, twice = seconds(LOGS[kind](size)), seconds(LOGS[kind](2 * size))
+        if twice < 0.1 or twice <= 2.2 * once:
+            return
+    raise AssertionError(f"{once:.2f} s, then {twice:.2f} s")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", some(list(LOGS)))
+def test_a_log_of_fifty_megabytes(kind, tmp_path, capsys):
+    log = tmp_path / "build.log"
+    log.write_text(LOGS[kind](50_000_000), "utf-8")
+    start = time.process_time()
+    assert main(["diagnose", str(log)]) in (0, 1, 5)
+    assert time.process_time() - start < patience(60)

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import io
+import random
+import tracemalloc
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wheelfix.diagnosis.symptoms import Confidence, Limits, read_log, read_symptoms
+
+LIB = r"C:\e\Lib\site-packages\torch\lib"
+TORCH = f'OSError: [WinError 126] No. Error loading "{LIB}\\{{}}.dll" or one of its dependencies.\n'
+
+
+@pytest.mark.parametrize("kind", ["str", "bytes", "file", "text-file"])
+def test_any_kind_of_source_reads_alike(kind: str) -> None:
+    text = TORCH.format("shm")
+    source = {
+        "str": text,
+        "bytes": text.encode(),
+        "file": io.BytesIO(text.encode()),
+        "text-file": io.StringIO(text),
+    }[kind]
+    (symptom,) = read_symptoms(source)  # type: ignore[arg-type]  # the union is what is tested
+    assert (symptom.kind, symptom.code, symptom.file, symptom.package) == ("torch-load", 126, "shm.dll", "torch")
+
+
+def test_repetitions_are_counted_and_told_once() -> None:
+    (symptom,) = read_symptoms(("2025-01-01T00:00:0{}Z " + TORCH.format("shm")) * 500)
+    assert (symptom.count, symptom.line) == (500, 1)
+
+
+def test_different_errors_keep_their_order_and_lines() -> None:
+    text = "x\n" + TORCH.format("a") + "y\n" + TORCH.format("b")
+    assert [(symptom.file, symptom.line) for symptom in read_symptoms(text)] == [("a.dll", 2), ("b.dll", 4)]
+
+
+def test_an_error_does_not_take_the_path_of_the_next_one() -> None:
+    """Two messages in a row, the first without a path: they must not be joined as if a line had been broken."""
+    text = "OSError: [WinError 193] %1 is not a valid Win32 application\n" + TORCH.format("shm")
+    assert [(symptom.kind, symptom.code, symptom.file) for symptom in read_symptoms(text)] == [
+        ("winerror", 193, ""),
+        ("torch-load", 126, "shm.dll"),
+    ]
+
+
+def test_the_traceback_tells_the_package_of_an_error_without_path() -> None:
+    text = (
+        '  File "C:\\e\\lib\\site-packages\\torch_sparse\\__init__.py", line 18, in <module>\n'
+        '  File "C:\\e\\lib\\ctypes\\__init__.py", line 374, in __init__\n'
+        "OSError: [WinError 127] the specified procedure could not be found\n"
+    )
+    (symptom,) = read_symptoms(text)
+    assert (symptom.package, symptom.code, symptom.path) == ("torch_sparse", 127, None)
+
+
+def test_limits_are_kept_and_said() -> None:
+    text = "".join(TORCH.format(f"lib{number}") for number in range(50))
+    log = read_log(text, Limits(max_symptoms=10))
+    assert len(log.symptoms) == 10
+    assert log.stopped == "reading stopped at line 10: 10 different symptoms"
+    assert "too many different suspicious lines" in read_log(text, Limits(max_work=5)).stopped
+
+
+def test_an_error_deep_in_a_long_log_is_found() -> None:
+    dull = "".join(f"[{number}/9000] Building CXX object aten/Kernel{number}.obj\n" for number in range(9000))
+    log = read_log((dull * 6 + TORCH.format("shm") + dull * 3).encode())
+    assert [(symptom.file, symptom.line) for symptom in log.symptoms] == [("shm.dll", 54001)]
+    assert log.lines == 81001
+    assert log.stopped == ""
+
+
+def test_binary_garbage_says_nothing() -> None:
+    assert read_symptoms(random.Random(7).randbytes(1 << 21)) == ()
+    assert read_symptoms(bytes(1 << 20)) == ()
+    assert read_symptoms(b"") == ()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=400), st.binary(max_size=400))
+def test_bytes_around_an_error_never_raise(before: bytes, after: bytes) -> None:
+    read_symptoms(before)
+    read_symptoms(before + b"\n" + TORCH.format("shm").encode() + after)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(min_value=60, max_value=200), st.sampled_from(["shm", "torch_cuda", "aoti_custom_ops"]))
+def test_a_hard_wrap_at_any_width_is_undone(width: int, name: str) -> None:
+    line = TORCH.format(name).strip()
+    wrapped = "\n".join(line[start : start + width] for start in range(0, len(line), width))
+    (symptom,) = read_symptoms(wrapped + "\n\nC:\\>")
+    assert symptom.path == f"C:\\e\\Lib\\site-packages\\torch\\lib\\{name}.dll"
+
+
+def test_confidence_is_lower_for_a_sentence_from_memory() -> None:
+    (exact,) = read_symptoms(
+        "ImportError: DLL load failed while importing _C: The specified module could not be found."
+    )
+    (near,) = read_symptoms("ImportError: DLL load failed while importing _C: The specified module can not be found")
+    assert (exact.code, exact.confidence) == (126, Confidence.SURE)
+    assert (near.code, near.confidence) == (126, Confidence.LIKELY)
+
+
+def test_a_log_says_how_it_was_read() -> None:
+    log = read_log("ImportError: DLL load failed: x\n".encode("utf-16"))
+    assert (log.encoding, log.lines, log.size) == ("utf-16", 1, 66)
+
+
+def test_the_line_before_an_error_is_not_part_of_it() -> None:
+    """A long line that names a DLL, followed by an error about another one: only the error is told."""
+    before = f"[1234/5678] Linking CXX shared library bin\\torch_cpu.dll; {'x' * 30} error code none, see log\n"
+    sentence = "The specified module could not be found."
+    (symptom,) = read_symptoms(before + TORCH.format("shm").replace("No.", sentence))
+    assert symptom.file == "shm.dll"
+    (bare,) = read_symptoms(before + sentence + "\n")
+    assert (bare.kind, bare.path, bare.line) == ("sentence", None, 2)
+
+
+def test_a_bare_sentence_broken_in_two_is_read() -> None:
+    (symptom,) = read_symptoms("tool.exe: The specified module could\nnot be found.\n")
+    assert (symptom.kind, symptom.code) == ("sentence", 126)
+
+
+def test_two_messages_in_a_row_keep_their_own_lines() -> None:
+    text = "loading C:\\a\\one.dll took a while and then nothing more was heard of it for some time\n"
+    text += "the paging file is too small (os error 1455)\n"
+    (symptom,) = read_symptoms(text)
+    assert (symptom.code, symptom.path, symptom.line) == (1455, None, 2)
+
+
+class Endless(io.RawIOBase):
+    """A log of many megabytes that is made while it is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._number = 0
+        self._left = 24 << 20
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # the base takes any buffer
+        if self._left <= 0:
+            return 0
+        self._number += 1
+        lines = f"[{self._number}] Linking CXX shared library bin\\part{self._number}.dll\n" * 4000
+        error = TORCH.format("shm") if self._left < 1 << 20 else ""
+        data = (lines + error).encode()[: len(buffer)]
+        buffer[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_log() -> None:
+    tracemalloc.start()
+    try:
+        log = read_log(Endless())  # type: ignore[arg-type]  # a raw stream reads like a file
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert log.size >= 24 << 20
+    assert peak < 8 << 20

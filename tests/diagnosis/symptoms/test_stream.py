@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import codecs
+import io
+
+import pytest
+
+from wheelfix.diagnosis.symptoms.stream import BLOCK, Line, Progress, Text, sniff_encoding, suspicious_lines
+from wheelfix.diagnosis.symptoms.symptom import Limits
+
+
+def lines(text: Text, *triggers: str, limits: Limits | None = None) -> list[Line]:
+    return list(suspicious_lines(text, triggers, (), limits or Limits(), Progress()))
+
+
+def test_a_dull_text_yields_nothing() -> None:
+    assert lines("one\ntwo\n" * 100, "needle") == []
+
+
+def test_a_hot_line_comes_with_its_neighbours_and_their_numbers() -> None:
+    text = "\n".join(f"line {number}" for number in range(1, 201)).replace("line 100", "NEEDLE")
+    found = lines(text, "needle")
+    assert [line.number for line in found] == list(range(60, 109))
+    assert [line for line in found if line.hot] == [Line(100, "NEEDLE", hot=True)]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["lf", "crlf"])
+def test_numbers_hold_across_blocks(ending: str) -> None:
+    filler = "x" * 90 + ending
+    before = filler * (3 * BLOCK // len(filler))
+    found = [line for line in lines((before + "needle" + ending).encode(), "needle") if line.hot]
+    assert found == [Line(before.count("\n") + 1, "needle", hot=True)]
+
+
+def test_neighbours_come_from_the_block_before_and_after() -> None:
+    rows = [f"row {number}".ljust(64, ".") for number in range(2 * BLOCK // 65)]
+    for place in range(BLOCK // 65 - 5, BLOCK // 65 + 5):
+        text = "\n".join([*rows[:place], "needle", *rows[place:]])
+        found = lines(text.encode(), "needle")
+        assert [line.number for line in found] == list(range(place - 39, place + 10)), place
+
+
+def test_a_carriage_return_alone_ends_a_piece_but_counts_no_line() -> None:
+    found = lines("10%\r50%\rneedle\nnext\n", "needle")
+    assert [(line.number, line.text) for line in found] == [(1, "10%"), (1, "50%"), (1, "needle"), (2, "next")]
+
+
+def test_an_over_long_line_comes_in_overlapping_pieces() -> None:
+    text = "a" * 4000 + "needle" + "b" * 30_000
+    pieces = lines(text, "needle")
+    assert all(len(piece.text) <= 4096 for piece in pieces)
+    assert any("needle" in piece.text for piece in pieces)
+
+
+def test_a_line_without_end_is_not_kept_in_memory() -> None:
+    """A hundred blocks without a line end: what is carried over stays below a few blocks."""
+    text = "a" * (20 * BLOCK) + "needle" + "a" * (20 * BLOCK)
+    assert any("needle" in line.text for line in lines(io.BytesIO(text.encode()), "needle"))
+
+
+@pytest.mark.parametrize(
+    ("head", "encoding"),
+    [
+        (b"plain", "utf-8"),
+        (codecs.BOM_UTF8 + b"x", "utf-8-sig"),
+        (codecs.BOM_UTF16_LE + "text".encode("utf-16-le"), "utf-16"),
+        (codecs.BOM_UTF16_BE + "text".encode("utf-16-be"), "utf-16"),
+        ("some text".encode("utf-16-le"), "utf-16-le"),
+        ("some text".encode("utf-16-be"), "utf-16-be"),
+        (bytes(range(256)), "utf-8"),
+        (b"", "utf-8"),
+    ],
+    ids=["plain", "utf8-mark", "utf16le-mark", "utf16be-mark", "utf16le", "utf16be", "binary", "empty"],
+)
+def test_encoding_is_told_from_the_first_bytes(head: bytes, encoding: str) -> None:
+    assert sniff_encoding(head) == encoding
+
+
+def test_utf16_appended_to_utf8_reads_as_ascii() -> None:
+    mixed = b"first line\n" + "needle here\r\n".encode("utf-16-le")
+    assert any("needle here" in line.text for line in lines(mixed, "needle"))
+
+
+def test_reading_stops_at_the_limit_of_bytes() -> None:
+    progress = Progress()
+    found = list(suspicious_lines(b"x" * 50 + b"\nneedle\n", ("needle",), (), Limits(max_bytes=40), progress))
+    assert found == []
+    assert progress.stopped == "only the first 40 bytes were read"
+
+
+def test_progress_counts_lines_and_bytes() -> None:
+    progress = Progress()
+    list(suspicious_lines(b"one\ntwo\nthree", ("x",), (), Limits(), progress))
+    assert (progress.size, progress.lines, progress.encoding) == (13, 3, "utf-8")
+
+
+def test_early_triggers_count_only_in_the_first_megabytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wheelfix.diagnosis.symptoms.stream.EARLY", BLOCK)
+    text = ("needle\n" + "x" * 99 + "\n" * 1) + ("x" * 99 + "\n") * (2 * BLOCK // 100) + "needle\n"
+    hot = [line.number for line in suspicious_lines(text, (), ("needle",), Limits(), Progress()) if line.hot]
+    assert hot == [1]

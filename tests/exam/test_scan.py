@@ -1,0 +1,119 @@
+"""Scanning many inputs: order, failures among them, folders, environments and the Python API."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import replace
+
+import pytest
+
+import wheelfix
+from tests.support.wheels import build_wheel
+from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.errors import InputError
+from wheelfix.exam.examine import machine_of, python_of_tags
+from wheelfix.exam.scan import ScanFailure, scan, scan_all
+from wheelfix.model import Machine, ScanReport, Verdict
+from wheelfix.options import RootOptions, ScanOptions
+
+QUIET = ScanOptions(roots=RootOptions(discover=False), jobs=3)
+
+
+def small_wheel(folder, name, imports=None):
+    extension = forge_dll("_x.pyd", imports=imports or {"python311.dll": ["PyX"]}, exports=["PyInit__x"])
+    return build_wheel(
+        folder, name, "1.0", files={f"{name}/__init__.py": b"", f"{name}/_x.cp311-win_amd64.pyd": extension}
+    )
+
+
+def test_results_come_in_the_order_of_the_inputs_whatever_runs_side_by_side(tmp_path):
+    paths = [small_wheel(tmp_path, f"pkg{number:02}") for number in range(20)]
+    paths.insert(7, tmp_path / "nothere-1.0-py3-none-any.whl")
+    (tmp_path / "text-1.0-py3-none-any.whl").write_text("no zip")
+    paths.append(tmp_path / "text-1.0-py3-none-any.whl")
+    results = list(scan_all(paths, QUIET))
+    assert [result.path for result in results] == [str(path) for path in paths]
+    assert [type(result) for result in results].count(ScanFailure) == 2
+    assert list(scan_all(paths, replace(QUIET, jobs=1)))[:7] == results[:7]
+
+
+def test_the_python_api_scans_one_thing(tmp_path):
+    report = wheelfix.scan(small_wheel(tmp_path, "pkg", {"gone.dll": ["f"]}), QUIET)
+    assert isinstance(report, wheelfix.ScanReport)
+    assert report.verdict is Verdict.BROKEN
+    assert [missing.name for missing in report.missing] == ["gone.dll"]
+    (tmp_path / "bad-1-py3-none-any.whl").write_text("x")
+    with pytest.raises(InputError, match="zip"):
+        wheelfix.scan(tmp_path / "bad-1-py3-none-any.whl", QUIET)
+
+
+def test_candidates_are_listed_from_the_roots(tmp_path):
+    story = kepler_cu117()
+    roots = write_roots(story, tmp_path / "roots")
+    found = scan(
+        write_wheel(story, tmp_path), replace(QUIET, roots=RootOptions(roots=tuple(roots.values()), discover=False))
+    )
+    cupti = next(missing for missing in found.missing if missing.name.startswith("cupti64"))
+    assert [candidate.path.rpartition("extras")[2] for candidate in cupti.candidates] == [
+        "/CUPTI/lib64/cupti64_2022.2.1.dll"
+    ]
+
+
+def test_a_wheel_is_resolved_against_a_real_environment(tmp_path):
+    site = tmp_path / "env" / "Lib" / "site-packages" / "torch" / "lib"
+    site.mkdir(parents=True)
+    (tmp_path / "env/helper.dll").write_bytes(forge_dll("helper.dll", exports=["f"]))
+    wheel = small_wheel(tmp_path, "pkg", {"helper.dll": ["f"]})
+    assert scan(wheel, QUIET).verdict is Verdict.BROKEN
+    assert scan(wheel, replace(QUIET, python=tmp_path / "env")).verdict is Verdict.OK
+
+
+def test_an_unpacked_wheel_and_a_package_folder_are_scanned_as_installed(tmp_path):
+    wheel = write_wheel(kepler_cu117(), tmp_path)
+    folder = tmp_path / "unpacked"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    for path in (folder, folder / "torch"):
+        report = scan(path, QUIET)
+        assert report.first_failure is not None
+        assert "aoti_custom_ops.dll" in report.first_failure.message
+
+
+def test_every_distribution_with_dlls_of_an_environment_is_scanned(tmp_path):
+    site = tmp_path / "env" / "Lib" / "site-packages"
+    for name in ("one", "two"):
+        with zipfile.ZipFile(small_wheel(tmp_path, name)) as archive:
+            archive.extractall(site)
+    with zipfile.ZipFile(
+        build_wheel(tmp_path, "pure", "1.0", "py3-none-any", {"pure.py": b""}, purelib=True)
+    ) as archive:
+        archive.extractall(site)
+    reports = [report for report in scan_all([tmp_path / "env"], QUIET) if isinstance(report, ScanReport)]
+    assert [report.name for report in reports] == ["one", "two"]
+    with pytest.raises(InputError, match=r"several distributions \(one, two\)"):
+        scan(tmp_path / "env", QUIET)
+
+
+@pytest.mark.parametrize(
+    ("tags", "python"),
+    [
+        (("cp311-cp311-win_amd64",), (3, 11)),
+        (("cp313-cp313t-win_amd64",), (3, 13)),
+        (("cp37-abi3-win_amd64",), None),
+        (("py3-none-win_amd64",), None),
+        (("cp310-cp310-win_amd64", "cp311-cp311-win_amd64"), None),
+        ((), None),
+    ],
+)
+def test_the_python_that_tags_name(tags, python):
+    assert python_of_tags(tags) == python
+
+
+def test_the_machine_is_that_of_the_tag_else_of_most_images():
+    from tests.support.views import make_view
+
+    view = make_view({"Lib/site-packages/a.dll": forge_dll("a.dll", machine=Machine.ARM64)})
+    assert machine_of(("py3-none-win32",), view) is Machine.X86
+    assert machine_of(("py3-none-any",), view) is Machine.ARM64
+    assert machine_of((), make_view({})) is Machine.AMD64

@@ -1,0 +1,145 @@
+"""torch's own loading, read from its ``__init__.py`` and acted out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.views import make_view
+from wheelfix.demo.forge import forge_dll
+from wheelfix.loader.packages.torch import adds_cuda, error_line, glob_order, search_dirs, torch_facts
+from wheelfix.loader.profile import Profile
+from wheelfix.loader.resolve import resolve
+from wheelfix.model import EdgeKind, Machine, Missing, OwnedBy
+
+SITE = "Lib/site-packages/"
+OLD = "py_dll_path = os.path.join(sys.exec_prefix, 'Library', 'bin')\nctypes.CDLL('vcruntime140_1.dll')\n"
+NEW = OLD + 'sysconfig.get_config_var("userbase")\nos.path.join(sys.exec_prefix, "bin")\n'
+VERSION = "__version__ = '2.7.1+cu117'\ndebug = False\ncuda: Optional[str] = '11.7'\n"
+
+
+def torch_view(dlls, init=NEW, version=VERSION, **others):
+    files = {f"{SITE}torch/__init__.py": init, f"{SITE}torch/version.py": version}
+    files |= {f"{SITE}torch/lib/{name}": data for name, data in dlls.items()}
+    return make_view({**files, **others})
+
+
+def test_facts_come_from_the_package_itself():
+    facts = torch_facts(torch_view({"c10.dll": forge_dll("c10.dll")}))
+    assert facts is not None
+    assert (facts.version, facts.cuda) == ("2.7.1+cu117", "11.7")
+    assert facts.searches_userbase
+    assert facts.searches_prefix_bin
+    old = torch_facts(
+        torch_view({"c10.dll": forge_dll("c10.dll")}, init=OLD, version="__version__ = '1.12.1'\ncuda = None\n")
+    )
+    assert old is not None
+    assert (old.version, old.cuda, old.searches_userbase, old.searches_prefix_bin) == ("1.12.1", None, False, False)
+
+
+def test_a_package_without_torch_lib_is_not_torch():
+    assert torch_facts(make_view({f"{SITE}torch/__init__.py": NEW})) is None
+    assert torch_facts(make_view({f"{SITE}pkg/__init__.py": NEW})) is None
+
+
+def test_the_loop_runs_in_the_order_of_the_file_system():
+    names = ["torch_cpu.dll", "Zlib.dll", "c10.dll", "aoti_custom_ops.dll", "C10_cuda.dll", "torch.dll"]
+    view = torch_view({name: forge_dll(name) for name in names})
+    order = [path.rpartition("/")[2] for path in glob_order(view)]
+    assert order == ["aoti_custom_ops.dll", "c10.dll", "C10_cuda.dll", "torch.dll", "torch_cpu.dll", "Zlib.dll"]
+
+
+def test_search_folders_are_those_that_exist():
+    dlls = {"c10.dll": forge_dll("c10.dll")}
+    view = torch_view(dlls, **{"Library/bin/mkl_core.2.dll": b"x", "@user/Library/bin/y.dll": b"x", "bin/z.dll": b"x"})
+    facts = torch_facts(view)
+    assert search_dirs(facts, view) == (f"{SITE}torch/lib", "Library/bin", "@user/Library/bin", "bin")
+    older = torch_view(dlls, init=OLD, **{"@user/Library/bin/y.dll": b"x", "bin/z.dll": b"x"})
+    assert search_dirs(torch_facts(older), older) == (f"{SITE}torch/lib",)
+
+
+def test_cuda_is_added_only_while_no_cudart_is_there():
+    without = torch_view({"c10.dll": forge_dll("c10.dll")})
+    assert adds_cuda(torch_facts(without), without)
+    with_it = torch_view({"c10.dll": forge_dll("c10.dll"), "cudart64_110.dll": forge_dll("cudart64_110.dll")})
+    assert not adds_cuda(torch_facts(with_it), with_it)
+
+
+@pytest.mark.parametrize(
+    ("cudart", "code"), [pytest.param(False, 0, id="toolkit-helps"), pytest.param(True, 126, id="half-vendored")]
+)
+def test_an_assumed_toolkit_helps_only_while_torch_adds_its_folder(cudart, code):
+    dlls = {"torch_cuda.dll": forge_dll("torch_cuda.dll", imports={"cublas64_11.dll": ["f"]})}
+    if cudart:
+        dlls["cudart64_110.dll"] = forge_dll("cudart64_110.dll")
+    resolution = resolve(torch_view(dlls), Profile(cuda="11.7"))
+    assert {outcome.event.path.rpartition("/")[2]: outcome.code for outcome in resolution.outcomes}[
+        "torch_cuda.dll"
+    ] == code
+
+
+def test_cupti_is_never_on_the_search_path_of_a_toolkit():
+    dlls = {"torch_cuda.dll": forge_dll("torch_cuda.dll", imports={"cupti64_2022.2.1.dll": ["f"]})}
+    resolution = resolve(torch_view(dlls), Profile(cuda="11.7"))
+    assert resolution.first_failure is not None
+    assert resolution.first_failure.code == 126
+
+
+def test_the_first_failing_file_is_blamed_and_all_faults_are_found():
+    dlls = {
+        "aoti_custom_ops.dll": forge_dll("aoti_custom_ops.dll", imports={"torch_cpu.dll": ["f"]}),
+        "torch_cpu.dll": forge_dll("torch_cpu.dll", imports={"one.dll": ["a"], "two.dll": ["b"]}, exports=["f"]),
+    }
+    resolution = resolve(torch_view(dlls), Profile())
+    assert resolution.first_failure.chain == ("aoti_custom_ops.dll", "torch_cpu.dll", "one.dll")
+    missing = {edge.name for edge in resolution.edges if isinstance(edge.provider, Missing)}
+    assert missing == {"one.dll", "two.dll"}
+
+
+def test_a_wrong_machine_is_raised_at_once_and_not_tried_through_path():
+    dlls = {"c10.dll": forge_dll("c10.dll", machine=Machine.X86)}
+    resolution = resolve(torch_view(dlls), Profile())
+    assert resolution.first_failure.code == 193
+
+
+def test_what_torch_requires_is_not_missing():
+    dlls = {"torch_cpu.dll": forge_dll("torch_cpu.dll", imports={"mkl_intel_thread.2.dll": ["f"]})}
+    resolution = resolve(torch_view(dlls), Profile(), ("mkl>=2021 ; platform_system == 'Windows'", "intel-openmp"))
+    assert resolution.first_failure is None
+    edge = next(edge for edge in resolution.edges if edge.name == "mkl_intel_thread.2.dll")
+    assert isinstance(edge.provider, OwnedBy)
+    assert (edge.provider.distribution, edge.provider.reachable) == ("mkl", True)
+
+
+def test_companions_are_needed_where_their_family_is_really_loaded():
+    """A statically linked MKL asks for nothing; a threading layer in the wheel asks for its core and OpenMP."""
+    thread = forge_dll("mkl_intel_thread.2.dll", delay_imports={"mkl_core.2.dll": ["f"], "libiomp5md.dll": ["g"]})
+    dlls = {"torch_cpu.dll": forge_dll("torch_cpu.dll", sections={".note": b"mkl_avx2.2.dll\0mkl_def.2.dll\0"})}
+    assert not [e for e in resolve(torch_view(dlls), Profile()).edges if isinstance(e.provider, Missing)]
+    dlls["mkl_intel_thread.2.dll"] = thread
+    needed = {
+        e.name: (e.kind, e.required)
+        for e in resolve(torch_view(dlls), Profile()).edges
+        if isinstance(e.provider, Missing)
+    }
+    assert needed["mkl_core.2.dll"] == (EdgeKind.DELAY, True)
+    assert needed["libiomp5md.dll"] == (EdgeKind.DELAY, True)
+
+
+def test_the_line_is_the_one_that_torch_raises():
+    assert error_line(r"…\torch\lib\fbgemm.dll", 126, "The specified module could not be found.") == (
+        "OSError: [WinError 126] The specified module could not be found. "
+        r'Error loading "…\torch\lib\fbgemm.dll" or one of its dependencies.'
+    )
+
+
+def test_a_folder_that_delvewheels_patch_adds_is_searched_too():
+    patch = (
+        "# start delvewheel patch\ndef _delvewheel_patch_1_13_2():\n    import os\n"
+        "    here = os.path.dirname(__file__)\n"
+        "    if os.path.isdir(libs_dir := os.path.abspath(os.path.join(here, os.pardir, 'torch.libs'))):\n"
+        "        os.add_dll_directory(libs_dir)\n_delvewheel_patch_1_13_2()\n# end delvewheel patch\n"
+    )
+    dlls = {"torch_cpu.dll": forge_dll("torch_cpu.dll", imports={"helper-0123.dll": ["f"]})}
+    libs = {f"{SITE}torch.libs/helper-0123.dll": forge_dll("helper-0123.dll", exports=["f"])}
+    assert resolve(torch_view(dlls, init=patch + NEW, **libs), Profile()).first_failure is None
+    assert resolve(torch_view(dlls, **libs), Profile()).first_failure is not None

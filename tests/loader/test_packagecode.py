@@ -1,0 +1,280 @@
+"""What ordinary packages load: extension modules, folders and DLLs that their code names."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.views import make_view
+from wheelfix.demo.forge import forge_dll
+from wheelfix.loader.packagecode import extension_modules, module_name, package_loads
+from wheelfix.loader.predict import predict
+from wheelfix.loader.profile import Profile
+from wheelfix.loader.resolve import resolve
+from wheelfix.model import (
+    CodeFolder,
+    Driver,
+    LoadEvent,
+    Machine,
+    Missing,
+    OwnedBy,
+    PythonRuntime,
+    System,
+    UnreadCall,
+    VcRedist,
+)
+
+SITE = "Lib/site-packages/"
+ADDS_LIBS = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))\n"
+
+
+def extension(imports=None, name="_x.pyd"):
+    return forge_dll(name, imports=imports or {}, exports=["PyInit__x"])
+
+
+def test_only_extension_modules_for_this_python_are_imported():
+    names = [
+        "_x.cp311-win_amd64.pyd",
+        "_x.cp310-win_amd64.pyd",
+        "_y.pyd",
+        "_z.abi3.pyd",
+        "_w_d.cp311-win_amd64.pyd",
+        "q_d.pyd",
+    ]
+    view = make_view({f"{SITE}pkg/{name}": b"" for name in names})
+    found = [path.rpartition("/")[2] for path in extension_modules(view, Profile(python=(3, 11)))]
+    assert found == ["_x.cp311-win_amd64.pyd", "_y.pyd", "_z.abi3.pyd"]
+
+
+def test_module_names():
+    assert module_name(f"{SITE}pkg/sub/_x.cp311-win_amd64.pyd") == "pkg.sub._x"
+    assert module_name(f"{SITE}_top.pyd") == "_top"
+
+
+def test_a_folder_that_code_adds_is_searched():
+    files = {
+        f"{SITE}pkg/__init__.py": ADDS_LIBS,
+        f"{SITE}pkg/_x.pyd": extension({"helper.dll": ["f"]}),
+        f"{SITE}pkg.libs/helper.dll": forge_dll("helper.dll", exports=["f"]),
+    }
+    resolution = resolve(make_view(files), Profile())
+    assert resolution.first_failure is None
+    assert resolution.search_dirs == (f"{SITE}pkg.libs",)
+    without = {**files, f"{SITE}pkg/__init__.py": ""}
+    assert resolve(make_view(without), Profile()).first_failure.code == 126
+
+
+def test_folders_of_other_distributions_and_unread_calls_are_kept_with_their_place():
+    """A set of distributions needs them: Library/bin is filled by mkl, vtk.libs by vtk."""
+    code = (
+        "import os, sys\nos.add_dll_directory(os.path.join(sys.prefix, 'Library', 'bin'))\n"
+        "os.add_dll_directory(os.path.join(os.path.dirname(__file__), '..', 'vtk.libs'))\n"
+        "os.add_dll_directory(os.environ['SOMEWHERE'])\n"
+    )
+    resolution = resolve(make_view({f"{SITE}pkg/__init__.py": code}), Profile())
+    here = f"{SITE}pkg/__init__.py"
+    assert resolution.code_folders == (CodeFolder("Library/bin", here, 2), CodeFolder(f"{SITE}vtk.libs", here, 3))
+    assert resolution.unread_calls == (UnreadCall(here, 4, "add_dll_directory", "os.environ['SOMEWHERE']"),)
+    assert resolution.search_dirs == ()
+
+
+def test_dlls_named_in_code_are_loaded_and_predicted_as_ctypes_tells_it():
+    files = {
+        f"{SITE}pkg/__init__.py": "ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'core.dll'))",
+        f"{SITE}pkg/core.dll": forge_dll("core.dll", imports={"gone.dll": ["f"]}),
+    }
+    view = make_view(files)
+    resolution = resolve(view, Profile())
+    assert resolution.reached == {f"{SITE}pkg/core.dll"}
+    assert predict(view, resolution).message == (
+        "FileNotFoundError: Could not find module '…\\pkg\\core.dll' (or one of its dependencies). "
+        "Try using the full path with constructor syntax."
+    )
+
+
+@pytest.mark.parametrize(
+    ("needed", "code"), [({"gone.dll": ["f"]}, "0x7e"), ({"base.dll": ["gone"]}, "0x7f")], ids=["126", "127"]
+)
+def test_what_cffi_loads_is_predicted_as_cffi_tells_it(needed, code):
+    opens = (
+        "def open_dll():\n"
+        "    here = os.path.abspath(os.path.dirname(__file__))\n"
+        "    if sys.platform == 'win32':\n"
+        "        return _ffi.dlopen(os.path.join(here, 'core.dll'))\n"
+        "    return _ffi.dlopen(os.path.join(here, 'other.so'))\n"
+    )
+    files = {
+        f"{SITE}pkg/__init__.py": opens,
+        f"{SITE}pkg/core.dll": forge_dll("core.dll", imports=needed),
+        f"{SITE}pkg/base.dll": forge_dll("base.dll", exports=["f"]),
+    }
+    view = make_view(files)
+    assert package_loads(view, Profile()).events == (LoadEvent(f"{SITE}pkg/core.dll", "cffi"),)
+    assert predict(view, resolve(view, Profile())).message == (
+        f"OSError: cannot load library '…\\pkg\\core.dll': error {code}"
+    )
+
+
+def test_what_cffi_may_lack_is_no_failure():
+    files = {
+        f"{SITE}pkg/__init__.py": (
+            "try:\n    lib = ffi.dlopen(os.path.join(os.path.dirname(__file__), 'core.dll'))\n"
+            "except OSError:\n    lib = None\n"
+        ),
+        f"{SITE}pkg/core.dll": forge_dll("core.dll", imports={"gone.dll": ["f"]}),
+    }
+    (event,) = package_loads(make_view(files), Profile()).events
+    assert event.guarded
+
+
+def test_of_namesakes_for_several_processors_the_fitting_one_is_loaded():
+    """As in clr_loader, whose code asks how large a pointer is."""
+    code = (
+        "arch = 'amd64' if sys.maxsize > 2**32 else 'x86'\n"
+        "if sys.maxsize > 2**32:\n    arch = 'amd64'\nelse:\n    arch = 'x86'\n"
+        "ffi.dlopen(os.path.join(os.path.dirname(__file__), 'dlls', arch, 'Loader.dll'))\n"
+    )
+    files = {
+        f"{SITE}pkg/__init__.py": code,
+        f"{SITE}pkg/dlls/amd64/Loader.dll": forge_dll("Loader.dll"),
+        f"{SITE}pkg/dlls/x86/Loader.dll": forge_dll("Loader.dll", machine=Machine.X86),
+    }
+    view = make_view(files)
+    assert [event.path for event in package_loads(view, Profile()).events] == [f"{SITE}pkg/dlls/amd64/Loader.dll"]
+    assert resolve(view, Profile()).first_failure is None
+    only = {path: data for path, data in files.items() if "amd64" not in path}
+    assert resolve(make_view(only), Profile()).first_failure.code == 193
+
+
+def test_load_order_files_of_delvewheel_are_loads():
+    files = {
+        f"{SITE}pkg.libs/.load-order-pkg-1.0": "b.dll\na.dll\n",
+        f"{SITE}pkg.libs/a.dll": forge_dll("a.dll"),
+        f"{SITE}pkg.libs/b.dll": forge_dll("b.dll"),
+    }
+    loads = package_loads(make_view(files), Profile())
+    assert [event.path.rpartition("/")[2] for event in loads.events] == ["b.dll", "a.dll"]
+
+
+def test_the_import_error_names_the_module_and_not_the_culprit():
+    view = make_view({f"{SITE}pkg/_x.pyd": extension({"gone.dll": ["f"]})})
+    prediction = predict(view, resolve(view, Profile()))
+    assert prediction.message == (
+        "ImportError: DLL load failed while importing _x: The specified module could not be found."
+    )
+    assert prediction.chain == ("_x.pyd", "gone.dll")
+    assert "gone.dll is missing, which _x.pyd imports" in prediction.explanation
+
+
+def test_a_plugin_that_nothing_loads_may_find_its_needs_anywhere_in_the_wheel():
+    files = {
+        f"{SITE}pkg/bin/core.dll": forge_dll("core.dll", exports=["f"]),
+        f"{SITE}pkg/plugins/p.dll": forge_dll("p.dll", imports={"core.dll": ["f"], "gone.dll": ["g"]}),
+    }
+    resolution = resolve(make_view(files), Profile())
+    assert resolution.reached == frozenset()
+    missing = [edge.name for edge in resolution.edges if isinstance(edge.provider, Missing)]
+    assert missing == ["gone.dll"]
+
+
+@pytest.mark.parametrize(
+    ("name", "profile", "kind"),
+    [
+        pytest.param("KERNEL32.dll", Profile(), System, id="windows"),
+        pytest.param("api-ms-win-crt-runtime-l1-1-0.dll", Profile(), System, id="api-set"),
+        pytest.param("api-ms-win-core-file-l1-2-9.dll", Profile(), System, id="api-set-bumped-digit"),
+        pytest.param("api-ms-win-nobody-knows-l1-1-0.dll", Profile(), Missing, id="unknown-api-set"),
+        pytest.param("python311.dll", Profile(python=(3, 11)), PythonRuntime, id="python"),
+        pytest.param("python39.dll", Profile(python=(3, 11)), Missing, id="another-python"),
+        pytest.param("vcruntime140.dll", Profile(assume=frozenset()), PythonRuntime, id="shipped-with-python"),
+        pytest.param("msvcp140.dll", Profile(), VcRedist, id="vcredist"),
+        pytest.param("msvcp140.dll", Profile(assume=frozenset()), Missing, id="no-vcredist"),
+        pytest.param("msvcp140d.dll", Profile(), Missing, id="debug-runtime"),
+        pytest.param("nvcuda.dll", Profile(), Driver, id="driver"),
+        pytest.param("nvcuda.dll", Profile(assume=frozenset()), Missing, id="no-driver"),
+        pytest.param("OpenCL.dll", Profile(assume=frozenset()), Driver, id="another-vendors-driver"),
+    ],
+)
+def test_what_the_target_machine_brings(name, profile, kind):
+    view = make_view({f"{SITE}pkg/_x.pyd": extension({name: ["f"]})})
+    (edge,) = (edge for edge in resolve(view, profile).edges if edge.name == name)
+    assert isinstance(edge.provider, kind)
+
+
+def test_torch_brings_its_dlls_to_extensions_that_require_it():
+    view = make_view({f"{SITE}torchvision/_C.pyd": extension({"c10.dll": ["f"], "torch_cpu.dll": ["g"]})})
+    assert resolve(view, Profile()).first_failure is not None
+    resolution = resolve(view, Profile(), ("torch==2.7.1",))
+    assert resolution.first_failure is None
+    assert all(isinstance(edge.provider, OwnedBy) for edge in resolution.edges if edge.name == "c10.dll")
+
+
+BACKENDS = {
+    f"{SITE}pkg/_tbb.pyd": extension({"gone.dll": ["f"]}),
+    f"{SITE}pkg/_plain.pyd": extension(),
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "guarded"),
+    [
+        pytest.param("try:\n    from pkg import _tbb as lib\nexcept ImportError:\n    pass", True, id="from-package"),
+        pytest.param("try:\n    from . import _tbb\nexcept (ImportError, OSError):\n    _tbb = None", True, id="dot"),
+        pytest.param("try:\n    import pkg._tbb\nexcept:\n    pass", True, id="bare-except"),
+        pytest.param("with suppress(ImportError):\n    from ._tbb import f", True, id="suppress"),
+        pytest.param("try:\n    import_module('pkg._tbb')\nexcept Exception:\n    pass", True, id="import-module"),
+        pytest.param("try:\n    from . import _tbb\nexcept ImportError as e:\n    raise X from e", False, id="raised"),
+        pytest.param("try:\n    from . import _tbb\nexcept KeyError:\n    pass", False, id="another-error"),
+        pytest.param("try:\n    pass\nexcept ImportError:\n    from . import _tbb", False, id="in-the-handler"),
+        pytest.param("from . import _tbb", False, id="plain"),
+        pytest.param("", False, id="imported-by-nobody"),
+    ],
+)
+def test_an_import_that_the_code_catches_does_not_break_the_package(code, guarded):
+    """numba tries its TBB backend, and takes another when there is no tbb12.dll."""
+    resolution = resolve(make_view({**BACKENDS, f"{SITE}pkg/__init__.py": code}), Profile())
+    assert (resolution.first_failure is None) is guarded
+    assert (f"{SITE}pkg/_tbb.pyd" in resolution.reached) is not guarded
+    assert [edge.name for edge in resolution.edges if isinstance(edge.provider, Missing)] == ["gone.dll"]
+
+
+def test_one_import_that_is_not_caught_is_enough():
+    files = {
+        f"{SITE}pkg/__init__.py": "try:\n    from . import _tbb\nexcept ImportError:\n    pass",
+        f"{SITE}pkg/more.py": "from pkg import _tbb",
+    }
+    assert resolve(make_view({**BACKENDS, **files}), Profile()).first_failure is not None
+
+
+def test_the_first_of_several_places_that_loads_is_taken():
+    """tables tries tables.libs, where the DLL's own needs are met, and then its own folder, catching OSError."""
+    code = (
+        "ext = 'so' if platform.system() == 'Linux' else 'dll'\n"
+        "for where in (Path(__file__).parent.with_suffix('.libs'), Path(__file__).parent, ''):\n"
+        "    try:\n        ctypes.CDLL(str(Path(where) / f'core.{ext}'))\n    except OSError:\n        pass\n"
+    )
+    files = {
+        f"{SITE}pkg/__init__.py": code,
+        f"{SITE}pkg/_x.pyd": extension({"core.dll": ["f"]}),
+        f"{SITE}pkg/core.dll": forge_dll("core.dll", imports={"lz4.dll": ["g"]}, exports=["f"]),
+        f"{SITE}pkg.libs/core.dll": forge_dll("core.dll", imports={"lz4-1a2b.dll": ["g"]}, exports=["f"]),
+        f"{SITE}pkg.libs/lz4-1a2b.dll": forge_dll("lz4-1a2b.dll", exports=["g"]),
+    }
+    resolution = resolve(make_view(files), Profile())
+    assert resolution.first_failure is None
+    assert f"{SITE}pkg/core.dll" not in resolution.reached
+
+
+def test_code_for_other_systems_is_passed_over():
+    code = (
+        "if sys.platform.startswith('linux'):\n    ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'a.dll'))\n"
+        "elif os.name == 'nt':\n    ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'b.dll'))\n"
+        "else:\n    ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'c.dll'))\n"
+    )
+    files = {f"{SITE}pkg/{name}.dll": forge_dll(f"{name}.dll") for name in "abc"}
+    resolution = resolve(make_view({**files, f"{SITE}pkg/__init__.py": code}), Profile())
+    assert resolution.reached == {f"{SITE}pkg/b.dll"}
+
+
+def test_kernel_drivers_are_not_asked_what_they_import():
+    files = {f"{SITE}pkg/divert64.sys": forge_dll("divert64.sys", imports={"ntoskrnl.exe": ["f"]})}
+    assert resolve(make_view(files), Profile()).edges == ()

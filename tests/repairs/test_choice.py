@@ -1,0 +1,232 @@
+"""Which DLLs a repair takes, what it leaves where it is, and what it says when it fails."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.roots.trees import dll, grow
+from tests.support.environments import install
+from tests.support.nvidia import CUPTI, nvidia_dll, toolkit_files
+from tests.support.torchlike import CU117, torch_wheel
+from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.errors import CannotRepair
+from wheelfix.exam.scan import scan
+from wheelfix.model import Machine
+from wheelfix.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.repairs.installed import repair_installed
+from wheelfix.repairs.repair import repair
+from wheelfix.roots.gather import open_index
+from wheelfix.roots.late import late_index
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wheelfix.plan.model import Plan
+
+PARTS = ("ops_infer", "ops_train", "cnn_infer", "cnn_train", "adv_infer", "adv_train")
+
+
+def plan_of(wheel: Path, *roots: Path, assume: tuple[str, ...] = (), discover: bool = False, **more: Any) -> Plan:
+    """What a repair would do."""
+    found = RootOptions(roots=roots, discover=discover)
+    options = RepairOptions(scan=ScanOptions(roots=found, jobs=1, assume=assume), **more)
+    with late_index(found) as index:
+        return repair(wheel, options, index, dry_run=True).plan
+
+
+def sources(plan: Plan) -> dict[str, str]:
+    """Where each DLL comes from."""
+    return {addition.name: addition.source.path for addition in plan.additions}
+
+
+@pytest.mark.parametrize("order", [("11.8", "11.7"), ("11.7", "11.8")], ids=" ".join)
+def test_everything_comes_from_one_toolkit_and_the_plan_says_which(tmp_path: Path, order: tuple[str, ...]) -> None:
+    toolkits = {release: grow(tmp_path / f"v{release}", toolkit_files(release)) for release in order}
+    cupti = toolkits["11.7"] / "extras/CUPTI/lib64"
+    plan = plan_of(torch_wheel(tmp_path), *(folder / "bin" for folder in toolkits.values()), cupti)
+    taken = sources(plan)
+    assert set(CU117) <= set(taken)
+    assert all("v11.7" in path for path in taken.values())
+    (release,) = plan.releases
+    assert (release.toolkit, release.release) == ("CUDA", "11.7")
+    assert release.because == "the wheel was built for it (torch/version.py says 11.7)"
+    assert release.refused == ("CUDA 11.8: releases are not mixed",)
+    versions = {addition.name: addition.version for addition in plan.additions}
+    assert versions["curand64_10.dll"] == "10.2.10.91"
+
+
+def test_a_release_that_has_not_everything_is_completed_from_no_other(tmp_path: Path) -> None:
+    first = grow(tmp_path / "v11.7", toolkit_files("11.7"))
+    (first / "bin/curand64_10.dll").unlink()
+    second = grow(tmp_path / "v11.8", toolkit_files("11.8"))
+    plan = plan_of(torch_wheel(tmp_path), first, second)
+    (left,) = [item for item in plan.remaining if item.required]
+    assert left.name == "curand64_10.dll"
+    assert "of CUDA 11.8; this wheel takes its CUDA libraries from 11.7" in left.because
+    assert plan.releases[0].refused == ("CUDA 11.8: releases are not mixed, although only it has curand64_10.dll",)
+    asked = plan_of(torch_wheel(tmp_path), first, second, include=("curand64_10.dll",))
+    assert "v11.8" in sources(asked)["curand64_10.dll"]
+
+
+def test_cupti_of_the_release_that_is_imported_goes_with_libraries_of_a_newer_one(tmp_path: Path) -> None:
+    """No root has CUDA 11.7 but for CUPTI, whose name tells its release: 11.8 serves a wheel for 11.7."""
+    toolkit = grow(tmp_path / "v11.8", toolkit_files("11.8"))
+    cupti = build_wheel(
+        tmp_path,
+        "nvidia-cuda-cupti-cu11",
+        "11.7.101",
+        "py3-none-win_amd64",
+        {f"x/{CUPTI['11.7']}": dll(CUPTI["11.7"], "f")},
+    )
+    plan = plan_of(torch_wheel(tmp_path), toolkit, cupti)
+    taken = sources(plan)
+    assert taken.pop(CUPTI["11.7"]) == str(cupti)
+    assert all("v11.8" in path for path in taken.values())
+    assert plan.releases[0].because.startswith(
+        "11.7, which the wheel was built for (torch/version.py says 11.7), is in no"
+    )
+    assert not [item for item in plan.remaining if item.required]
+
+
+def test_a_package_without_a_label_takes_one_release(tmp_path: Path) -> None:
+    """An ordinary extension module of CUDA 12 by its imports: 11.8 does not even come into question."""
+    module = forge_dll(
+        "_x.pyd", imports=[("cublas64_12.dll", ["f"]), ("curand64_10.dll", ["f"])], exports=["PyInit__x"]
+    )
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", {"pkg/__init__.py": "", "pkg/_x.pyd": module})
+    roots = [grow(tmp_path / f"v{release}", toolkit_files(release)) for release in ("11.8", "12.1")]
+    plan = plan_of(wheel, *roots)
+    assert all("v12.1" in path for path in sources(plan).values())
+    assert {"cublas64_12.dll", "curand64_10.dll"} <= set(sources(plan))
+
+
+def test_cudnn_copied_into_a_toolkit_has_its_own_version(tmp_path: Path) -> None:
+    """It was shown with CUDA's version, 11.7."""
+    toolkit = grow(tmp_path / "v11.7", toolkit_files("11.7"))
+    for name in ("cudnn64_8.dll", *(f"cudnn_{part}64_8.dll" for part in PARTS)):
+        (toolkit / "bin" / name).write_bytes(dll(name, "f", version=(8, 9, 5, 29)))
+    (toolkit / "bin/zlibwapi.dll").write_bytes(dll("zlibwapi.dll", "f"))
+    wheel = torch_wheel(tmp_path, ["cudnn64_8.dll"])
+    options = ScanOptions(roots=RootOptions(roots=(toolkit,), discover=False), jobs=1)
+    report = scan(wheel, options)
+    (front,) = [item for item in report.missing if item.name == "cudnn64_8.dll"]
+    assert front.candidates[0].version == "8.9.5.29"
+    assert front.candidates[0].reason.startswith("cuDNN in CUDA 11.7")
+    added = {addition.name: addition for addition in plan_of(wheel, toolkit).additions}
+    assert (added["cudnn64_8.dll"].version, added["cudnn64_8.dll"].source.origin) == ("8.9.5.29", "cuDNN in CUDA 11.7")
+    assert "zlibwapi.dll" in added
+
+
+# ------------------------------------------------------------------------------------- what is on this machine
+
+
+@pytest.fixture
+def toolkit_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """CUDA 11.7 as CUDA_PATH_V11_7 names it, with cuDNN copied into it and without NVTX."""
+    toolkit = grow(tmp_path / "CUDA" / "v11.7", toolkit_files("11.7"))
+    for name in ("cudnn64_8.dll", *(f"cudnn_{part}64_8.dll" for part in PARTS)):
+        (toolkit / "bin" / name).write_bytes(dll(name, "f", version=(8, 9, 5, 29)))
+    monkeypatch.setenv("CUDA_PATH_V11_7", str(toolkit))
+    return toolkit
+
+
+def test_an_installed_torch_finds_the_toolkit_that_its_own_code_searches(tmp_path: Path, toolkit_here: Path) -> None:
+    """Only CUPTI is missing there, and the repair planned 2.5 GB."""
+    wheel = torch_wheel(tmp_path, (*CU117, "cudnn64_8.dll"))
+    prefix = install(wheel, tmp_path / "env")
+    (prefix / "python.exe").write_bytes(b"MZ")
+    options = RepairOptions(scan=ScanOptions(roots=RootOptions(roots=(toolkit_here,)), jobs=1))
+    with open_index(options.scan.roots) as index:
+        plan = repair_installed(prefix, "torch", options, index, dry_run=True).plan
+    assert [addition.name for addition in plan.additions] == [CUPTI["11.7"]]
+    alone = RepairOptions(scan=ScanOptions(roots=RootOptions(roots=(toolkit_here,), discover=False), jobs=1))
+    with open_index(alone.scan.roots) as index:
+        plan = repair_installed(prefix, "torch", alone, index, dry_run=True).plan
+    assert len(plan.additions) > 10
+
+
+def test_an_assumed_toolkit_is_read_where_it_is_there(tmp_path: Path, toolkit_here: Path) -> None:
+    wheel = torch_wheel(tmp_path, (*CU117, "cudnn64_8.dll", "nvToolsExt64_1.dll", "cusparse64_11.dll"))
+    options = ScanOptions(assume=("cuda=11.7",), jobs=1)
+    missing = {item.name for item in scan(wheel, options).missing if item.required}
+    # cuDNN lies in its bin; cuSPARSE, NVTX and CUPTI do not.
+    assert missing == {CUPTI["11.7"], "nvToolsExt64_1.dll", "cusparse64_11.dll"}
+
+
+def test_nvtx_is_not_part_of_an_assumed_toolkit(tmp_path: Path) -> None:
+    wheel = torch_wheel(tmp_path, ["cudart64_110.dll", "nvToolsExt64_1.dll"], "11.4")
+    report = scan(wheel, ScanOptions(assume=("cuda=11.4",), roots=RootOptions(discover=False), jobs=1))
+    (missing,) = [item for item in report.missing if item.required]
+    assert missing.name == "nvToolsExt64_1.dll"
+    assert missing.providers[0].startswith("NVTX, a component of its own in the installer of CUDA up to 12.8")
+
+
+# ------------------------------------------------------------------------------------------ hints and failures
+
+
+@pytest.mark.parametrize(
+    ("imports", "package"),
+    [
+        (["cublas64_12.dll", "cufft64_11.dll"], "nvidia-cufft-cu12"),
+        (["cublas64_11.dll", "cufft64_10.dll"], "nvidia-cufft-cu11"),
+    ],
+    ids=["12", "11"],
+)
+def test_hints_name_the_major_that_the_imports_tell(tmp_path: Path, imports: list[str], package: str) -> None:
+    """onnxruntime_gpu for CUDA 12 was told to take cu11 wheels."""
+    module = forge_dll("_x.pyd", imports=[(name, ["f"]) for name in imports], exports=["PyInit__x"])
+    files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": module}
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files)
+    report = scan(wheel, ScanOptions(roots=RootOptions(discover=False), jobs=1))
+    (missing,) = [item for item in report.missing if item.name == imports[1]]
+    assert [text for text in missing.providers if text.startswith("PyPI: ")] == [f"PyPI: {package}"]
+
+
+def test_a_repair_that_fails_says_why_each_file_was_not_taken(tmp_path: Path) -> None:
+    module = forge_dll(
+        "_x.pyd", imports=[("mkl_rt.2.dll", ["mkl_blas_cgemm3m_batch_strided"]), ("uv.dll", ["f"]), ("zz.dll", ["f"])]
+    )
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", {"pkg/__init__.py": "", "pkg/_x.pyd": module})
+    root = grow(
+        tmp_path / "dlls",
+        {"mkl_rt.2.dll": dll("mkl_rt.2.dll", "other"), "uv.dll": dll("uv.dll", "f", machine=Machine.X86)},
+    )
+    options = RepairOptions(
+        wheel_dir=tmp_path / "out", scan=ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1)
+    )
+    with late_index(options.scan.roots) as index, pytest.raises(CannotRepair) as caught:
+        repair(wheel, options, index)
+    text = str(caught.value.because)
+    assert "it does not export mkl_blas_cgemm3m_batch_strided" in text
+    assert "for x86, not for amd64" in text
+    assert caught.value.hint.startswith("name where zz.dll lies with --root, or name a root with a file that serves")
+
+
+def test_a_refused_file_is_taken_with_include_and_the_hint_says_so(tmp_path: Path) -> None:
+    module = forge_dll("_x.pyd", imports=[("libomp140.x86_64.dll", ["f"])])
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", {"pkg/__init__.py": "", "pkg/_x.pyd": module})
+    root = grow(tmp_path / "dlls", {"libomp140.x86_64.dll": dll("libomp140.x86_64.dll", "f")})
+    found = RootOptions(roots=(root,), discover=False)
+    options = RepairOptions(wheel_dir=tmp_path / "out", scan=ScanOptions(roots=found, jobs=1))
+    with late_index(found) as index, pytest.raises(CannotRepair) as caught:
+        repair(wheel, options, index)
+    assert caught.value.hint.startswith("--include libomp140.x86_64.dll takes what was refused")
+    plan = plan_of(wheel, root, include=("libomp140.x86_64.dll",))
+    assert [addition.name for addition in plan.additions] == ["libomp140.x86_64.dll"]
+
+
+def test_wheels_in_a_folder_are_roots(tmp_path: Path) -> None:
+    versions = {"cublas64_11.dll": "11.10.3.66", "curand64_10.dll": "10.2.10.91"}
+    for name, version in versions.items():
+        package = f"nvidia-{name[:6]}-cu11"
+        data = {f"nvidia/x/bin/{name}": nvidia_dll(name, version)}
+        build_wheel(tmp_path / "wheels", package, version, "py3-none-win_amd64", data)
+    wheel = torch_wheel(tmp_path, versions)
+    taken = sources(plan_of(wheel, tmp_path / "wheels"))
+    assert set(taken) == set(versions)
+    assert set(sources(plan_of(wheel, tmp_path / "wheels" / "nvidia*.whl"))) == set(versions)
+    assert zipfile.is_zipfile(taken["curand64_10.dll"])

@@ -1,0 +1,193 @@
+"""Every kind of wheel that repair writes, read by every client; and wheels that people repacked with everyday tools."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.clients import check_with_clients
+from tests.support.tiers import program
+from tests.support.wheels import build_wheel
+from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.exam.scan import scan
+from wheelfix.model import Severity
+from wheelfix.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.repairs.outcome import Outcome
+from wheelfix.repairs.repair import repair_wheel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.slow
+LACKS = ("cupti64_2022.2.1.dll", "libiomp5md.dll", "mkl_intel_thread.2.dll")
+
+
+def options(folder: Path, *roots: Path, **more: Any) -> RepairOptions:
+    found = RootOptions(roots=tuple(roots), discover=False)
+    return RepairOptions(wheel_dir=folder / "out", scan=ScanOptions(roots=found, jobs=2), **more)
+
+
+def mend(path: Path, folder: Path, *roots: Path, **more: Any) -> Path:
+    """Repair a wheel, and let everybody read what comes out."""
+    result = repair_wheel(path, options(folder, *roots, **more))
+    assert result.outcome is Outcome.REPAIRED
+    assert result.output is not None
+    check_with_clients(result.output, folder / "clients")
+    report = scan(result.output, ScanOptions(roots=RootOptions(discover=False), verify=True))
+    assert not [finding for finding in report.findings if finding.severity is Severity.ERROR]
+    return result.output
+
+
+def torch_wheel(folder: Path) -> tuple[Path, list[Path]]:
+    """The Kepler build, and roots that have what it lacks."""
+    story = kepler_cu117()
+    return write_wheel(story, folder / "dist"), list(write_roots(story, folder / "roots").values())
+
+
+def names(path: Path) -> list[str]:
+    with zipfile.ZipFile(path) as archive:
+        return archive.namelist()
+
+
+# ------------------------------------------------------------------------------------------------ what repair writes
+
+
+def test_vendored(tmp_path: Path) -> None:
+    wheel, roots = torch_wheel(tmp_path)
+    made = mend(wheel, tmp_path, *roots)
+    assert {f"torch/lib/{name}" for name in LACKS} <= set(names(made))
+
+
+def test_dropped(tmp_path: Path) -> None:
+    wheel, roots = torch_wheel(tmp_path)
+    made = mend(wheel, tmp_path, *roots, drop_test_artifacts=True)
+    assert "torch/lib/aoti_custom_ops.dll" not in names(made)
+
+
+def test_with_a_build_tag(tmp_path: Path) -> None:
+    wheel, roots = torch_wheel(tmp_path)
+    made = mend(wheel, tmp_path, *roots, build_tag="1mended")
+    assert made.name == "torch-2.7.1+cu117-1mended-cp311-cp311-win_amd64.whl"
+
+
+def test_stored_and_without_a_bill_of_materials(tmp_path: Path) -> None:
+    wheel, roots = torch_wheel(tmp_path)
+    made = mend(wheel, tmp_path, *roots, compression="store", sbom=False)
+    assert not [name for name in names(made) if "/sboms/" in name]
+
+
+def test_renamed_into_libs(tmp_path: Path) -> None:
+    extension = forge_dll("_x.pyd", imports={"odd.dll": ["f"], "python311.dll": ["PyX"]}, exports=["PyInit__x"])
+    files = {"pkg/__init__.py": b"from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": extension}
+    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "odd.dll").write_bytes(forge_dll("odd.dll", exports=["f"], size=8192))
+    made = mend(wheel, tmp_path, tmp_path / "root")
+    assert [name for name in names(made) if name.startswith("pkg.libs/odd-")]
+
+
+def test_into_the_data_scheme_nothing_is_lost(tmp_path: Path) -> None:
+    """A DLL of the data scheme lacks another; what was there stays where an installer wants it."""
+    parent = forge_dll("tool.dll", imports={"odd.dll": ["f"]}, exports=["g"])
+    files = {
+        "pkg-1.0.data/data/Library/bin/tool.dll": parent,
+        "pkg-1.0.data/scripts/run.py": b"#!python\nprint()\n",
+        "pkg/__init__.py": b"ctypes.CDLL(os.path.join(sys.prefix, 'Library', 'bin', 'tool.dll'))\n",
+    }
+    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", "py3-none-win_amd64", files)
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "odd.dll").write_bytes(forge_dll("odd.dll", exports=["f"], size=8192))
+    made = mend(wheel, tmp_path, tmp_path / "root")
+    assert "pkg-1.0.data/data/Library/bin/odd.dll" in names(made)
+
+
+# ------------------------------------------------------------------- what people do: unpack, paste DLLs, zip again
+
+
+def unpack_and_paste(folder: Path) -> tuple[Path, str]:
+    """The manual way: everything unpacked, the missing DLLs pasted into torch/lib; RECORD knows nothing of them."""
+    wheel, roots = torch_wheel(folder)
+    place = folder / "unpacked" / "torch-2.7.1+cu117"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(place)
+    for root in roots:
+        for dll in root.rglob("*.dll"):
+            if dll.name in LACKS or dll.name.startswith(("mkl_", "nvperf")):
+                shutil.copyfile(dll, place / "torch" / "lib" / dll.name)
+    return place, wheel.name
+
+
+def zip_with_7z(place: Path, target: Path) -> None:
+    """Mark everything in the folder, Add to archive."""
+    everything = sorted(path.name for path in place.iterdir())
+    _run(place, program("7z", "p7zip-full"), "a", "-bd", "-tzip", target, *everything)
+
+
+def zip_the_folder_with_7z(place: Path, target: Path) -> None:
+    """Right-click on the folder itself, Add to archive: everything lies one folder too deep."""
+    _run(place.parent, program("7z", "p7zip-full"), "a", "-bd", "-tzip", target, place.name)
+
+
+def zip_with_info_zip(place: Path, target: Path) -> None:
+    _run(place, program("zip", "zip"), "-q", "-r", target, ".")
+
+
+def zip_through_a_pipe(place: Path, target: Path) -> None:
+    """``zip -r - . | …`` cannot seek back, so that sizes follow the data."""
+    command = [program("zip", "zip"), "-q", "-r", "-", "."]
+    target.write_bytes(subprocess.run(command, cwd=place, stdin=subprocess.DEVNULL, capture_output=True).stdout)
+
+
+def zip_with_make_archive(place: Path, target: Path) -> None:
+    """The script that everybody writes: ``shutil.make_archive`` and a rename."""
+    made = shutil.make_archive(str(target.with_suffix("")), "zip", place)
+    Path(made).rename(target)
+
+
+def zip_with_backslashes(place: Path, target: Path) -> None:
+    """What some tools for Windows write, and Python turns into slashes only there."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(path for path in place.rglob("*") if path.is_file()):
+            info = zipfile.ZipInfo("x", (2024, 1, 1, 0, 0, 0))
+            info.filename = str(path.relative_to(place)).replace("/", "\\")
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, path.read_bytes())
+
+
+def _run(folder: Path, *command: str | Path) -> None:
+    done = subprocess.run(list(map(str, command)), cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("repack", "codes"),
+    [
+        pytest.param(zip_with_7z, {"WF101"}, id="7z"),
+        pytest.param(zip_the_folder_with_7z, {"WF112"}, id="7z-folder-too-deep"),
+        pytest.param(zip_with_info_zip, {"WF101"}, id="info-zip"),
+        pytest.param(zip_through_a_pipe, {"WF101", "WF120"}, id="info-zip-pipe"),
+        pytest.param(zip_with_make_archive, {"WF101"}, id="make-archive"),
+        pytest.param(zip_with_backslashes, {"WF111"}, id="backslashes"),
+    ],
+)
+def test_repacked_by_hand(repack: Callable[[Path, Path], None], codes: set[str], tmp_path: Path) -> None:
+    """The DLLs are there, the archive is not right; no root is needed to put it right."""
+    place, name = unpack_and_paste(tmp_path)
+    (tmp_path / "repacked").mkdir()
+    wheel = tmp_path / "repacked" / name
+    repack(place, wheel)
+    assert codes <= {finding.code for finding in scan(wheel, ScanOptions(roots=RootOptions(discover=False))).findings}
+    with pytest.raises((AssertionError, ValueError)):
+        check_with_clients(wheel, tmp_path / "before", only=("installer",))
+    made = mend(wheel, tmp_path)
+    members = [info for info in zipfile.ZipFile(made).infolist() if not info.is_dir()]
+    assert {info.filename for info in members} == {
+        path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()
+    }
+    assert not [info for info in members if info.flag_bits & 0x8]

@@ -1,0 +1,359 @@
+"""Repair from end to end on small wheels made of forged DLLs: the two Kepler stories and what can go wrong."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+
+import pytest
+
+from tests.support.wheels import build_wheel
+from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.errors import CannotRepair, InputError, UsageError
+from wheelfix.exam.scan import scan
+from wheelfix.model import Machine, Verdict
+from wheelfix.options import RepairOptions, RootOptions, ScanOptions
+from wheelfix.plan.lock import read_lock, write_lock
+from wheelfix.repairs.outcome import Outcome
+from wheelfix.repairs.repair import repair
+from wheelfix.repairs.replay import replay
+from wheelfix.roots.late import late_index
+
+
+def options(tmp_path, *roots, **more):
+    found = RootOptions(roots=tuple(roots), discover=False)
+    return RepairOptions(wheel_dir=tmp_path / "out", scan=ScanOptions(roots=found, jobs=2), **more)
+
+
+def run(path, chosen, **more):
+    with late_index(chosen.scan.roots) as index:
+        return repair(path, chosen, index, **more)
+
+
+def check_record_independently(path):
+    """RECORD against the bytes with nothing but the standard library."""
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        names = archive.namelist()
+        assert len(names) == len(set(names))
+        record = next(name for name in names if name.endswith(".dist-info/RECORD"))
+        rows = {row[0]: row for row in csv.reader(io.StringIO(archive.read(record).decode()))}
+        assert set(rows) == {name for name in names if not name.endswith("/")}
+        assert names[-1] == record
+        for name, (_, digest, size) in rows.items():
+            if name != record:
+                data = archive.read(name)
+                value = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+                assert (digest, size) == (f"sha256={value}", str(len(data)))
+
+
+@pytest.mark.parametrize("make", [kepler_cu117, kepler_cu114], ids=["cu117", "cu114"])
+def test_a_kepler_build_is_broken_before_and_loads_after(make, tmp_path):
+    story = make()
+    wheel = write_wheel(story, tmp_path / "dist")
+    before = scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
+    assert before.verdict is Verdict.BROKEN
+    assert before.first_failure is not None
+    assert f'Error loading "…\\torch\\lib\\{story.blamed}"' in before.first_failure.message
+    assert before.first_failure.chain[-1] in story.lacks
+    imported = {missing.name for missing in before.missing if missing.kind.value == "import"}
+    assert imported == set(story.lacks)
+
+    original = wheel.read_bytes()
+    roots = write_roots(story, tmp_path / "roots")
+    result = run(wheel, options(tmp_path, *roots.values()))
+    assert result.outcome is Outcome.REPAIRED
+    assert wheel.read_bytes() == original
+    assert {addition.name for addition in result.plan.additions} >= set(story.lacks)
+    assert all(addition.target.startswith("torch/lib/") for addition in result.plan.additions)
+
+    after = scan(result.output, ScanOptions(roots=RootOptions(discover=False), verify=True))
+    assert after.first_failure is None
+    assert not [finding for finding in after.findings if finding.severity.value == "error"]
+    check_record_independently(result.output)
+
+
+def test_unchanged_members_keep_their_very_bytes(tmp_path):
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    result = run(wheel, options(tmp_path, *write_roots(story, tmp_path / "roots").values()))
+    with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(result.output) as new:
+        for entry in old.infolist():
+            if not entry.filename.endswith("RECORD"):
+                found = new.getinfo(entry.filename)
+                assert (found.CRC, found.compress_size, found.date_time, found.external_attr) == (
+                    entry.CRC,
+                    entry.compress_size,
+                    entry.date_time,
+                    entry.external_attr,
+                )
+
+
+def test_the_same_input_gives_the_same_bytes_and_a_second_repair_changes_nothing(tmp_path):
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    roots = write_roots(story, tmp_path / "roots").values()
+    first = run(wheel, options(tmp_path / "a", *roots)).output.read_bytes()
+    second = run(wheel, options(tmp_path / "b", *roots))
+    assert second.output.read_bytes() == first
+    again = run(second.output, options(tmp_path / "c", *roots))
+    assert again.outcome is Outcome.UNCHANGED
+    assert again.output.read_bytes() == first
+
+
+def test_nothing_is_written_when_something_stays_missing(tmp_path):
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    roots = write_roots(story, tmp_path / "roots")
+    with pytest.raises(CannotRepair, match=r"cupti64_2022\.2\.1\.dll"):
+        run(wheel, options(tmp_path, roots["oneAPI"]))
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_may_be_missing_does_not_stop_a_repair(tmp_path):
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    roots = write_roots(story, tmp_path / "roots")
+    chosen = options(tmp_path, roots["oneAPI"], allow_missing=("cupti64_*",))
+    # cudart is in the wheel, CUPTI is not: that stays an error of its own unless it is allowed too.
+    result = run(wheel, chosen, dry_run=True)
+    remaining = {item.name: item for item in result.plan.remaining}
+    assert remaining["cupti64_2022.2.1.dll"].allowed
+    assert "mkl_intel_thread.2.dll" not in remaining
+
+
+def test_a_dry_run_writes_nothing_and_tells_everything(tmp_path):
+    story = kepler_cu114()
+    wheel = write_wheel(story, tmp_path / "dist")
+    result = run(wheel, options(tmp_path, *write_roots(story, tmp_path / "roots").values()), dry_run=True)
+    assert result.outcome is Outcome.PLANNED
+    assert result.output is None
+    assert not (tmp_path / "out").exists()
+    by_name = {addition.name: addition for addition in result.plan.additions}
+    cudnn = by_name["cudnn64_8.dll"]
+    assert cudnn.because == "imported by torch_cuda.dll"
+    assert len(cudnn.sha256) == 64
+    assert by_name["cudnn_ops_infer64_8.dll"].kind == "family"
+    tree = json.loads(json.dumps(result.plan.to_json()))
+    assert tree["schema"] == "wheelfix.plan/1"
+
+
+def test_a_lock_replays_to_the_same_wheel_and_refuses_other_sources(tmp_path):
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    roots = write_roots(story, tmp_path / "roots")
+    chosen = options(tmp_path, *roots.values())
+    done = run(wheel, chosen)
+    write_lock([done.plan], tmp_path / "lock.json")
+    plan = read_lock(tmp_path / "lock.json")[0]
+    assert plan == done.plan
+    replayed = replay(plan, replace(chosen, wheel_dir=tmp_path / "again"), "lock.json")
+    assert replayed.output.read_bytes() == done.output.read_bytes()
+
+    victim = roots["CUDA/v11.7"] / "extras/CUPTI/lib64/cupti64_2022.2.1.dll"
+    victim.write_bytes(victim.read_bytes() + b"\0")
+    with pytest.raises(Exception, match="cupti64_2022"):
+        replay(plan, replace(chosen, wheel_dir=tmp_path / "third"), "lock.json")
+    assert not list((tmp_path / "third").glob("*"))
+
+
+def test_a_lock_for_another_wheel_is_refused(tmp_path):
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    chosen = options(tmp_path, *write_roots(story, tmp_path / "roots").values())
+    plan = run(wheel, chosen, dry_run=True).plan
+    wheel.write_bytes(write_wheel(kepler_cu114(), tmp_path / "other").read_bytes())
+    with pytest.raises(InputError, match="not the wheel"):
+        replay(plan, chosen, "lock.json")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[]", '{"schema": "wheelfix.lock/1"}', '{"schema": "wheelfix.lock/1", "plans": [{}]}', "\x00\xff"],
+)
+def test_a_bad_lock_file_is_told_plainly(text, tmp_path):
+    path = tmp_path / "lock.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError, match=r"lock\.json"):
+        read_lock(path)
+
+
+def test_test_artefacts_are_dropped_on_request(tmp_path):
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    roots = write_roots(story, tmp_path / "roots").values()
+    result = run(wheel, options(tmp_path, *roots, drop_test_artifacts=True))
+    with zipfile.ZipFile(result.output) as archive:
+        assert "torch/lib/aoti_custom_ops.dll" not in archive.namelist()
+    check_record_independently(result.output)
+    assert scan(result.output, ScanOptions(roots=RootOptions(discover=False))).verdict is Verdict.OK
+
+
+def test_test_programs_are_dropped_with_the_other_test_artefacts(tmp_path):
+    """WF603 counted the programs, and --drop-test-artifacts left them in the wheel."""
+    story = kepler_cu117()
+    program = forge_dll("test_jit.exe")
+    more = {"torch/bin/test_jit.exe": program, "torch/bin/protoc.exe": program, "torch/test/test_api.exe": program}
+    wheel = write_wheel(replace(story, extra={**story.extra, **more}), tmp_path / "dist")
+    roots = tuple(write_roots(story, tmp_path / "roots").values())
+    counted = next(f for f in scan(wheel, ScanOptions(roots=RootOptions(discover=False))).findings if f.code == "WF603")
+    result = run(wheel, options(tmp_path, *roots, drop_test_artifacts=True))
+    with zipfile.ZipFile(result.output) as archive:
+        left = archive.namelist()
+    assert "torch/bin/protoc.exe" in left
+    assert {drop.path for drop in result.plan.drops} == set(counted.evidence["paths"])
+    assert not set(counted.evidence["paths"]) & set(left)
+    assert "WF603" not in [f.code for f in scan(result.output).findings]
+
+
+def test_a_drop_pattern_that_matches_nothing_is_a_usage_error(tmp_path):
+    wheel = write_wheel(kepler_cu117(), tmp_path / "dist")
+    with pytest.raises(UsageError, match=r"--drop nothere\.dll"):
+        run(wheel, options(tmp_path, drop=("nothere.dll",)))
+
+
+def test_excluded_dlls_are_refused_and_said(tmp_path):
+    story = kepler_cu114()
+    wheel = write_wheel(story, tmp_path / "dist")
+    roots = write_roots(story, tmp_path / "roots").values()
+    result = run(wheel, options(tmp_path, *roots, exclude=("nvToolsExt*",)), dry_run=True)
+    assert [(refusal.name, refusal.because) for refusal in result.plan.refused] == [
+        ("nvToolsExt64_1.dll", "excluded with --exclude")
+    ]
+
+
+def test_a_candidate_of_the_wrong_machine_or_without_the_symbol_is_rejected(tmp_path):
+    story = kepler_cu114()
+    wheel = write_wheel(story, tmp_path / "dist")
+    roots = write_roots(story, tmp_path / "roots")
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    (bad / "nvToolsExt64_1.dll").write_bytes(
+        forge_dll("nvToolsExt64_1.dll", machine=Machine.X86, exports=["nvtxRangePushA"])
+    )
+    result = run(wheel, options(tmp_path, roots["CUDA/v11.4"], bad), dry_run=True)
+    remaining = {item.name: item.because for item in result.plan.remaining}
+    assert "x86" in remaining["nvToolsExt64_1.dll"]
+    (bad / "nvToolsExt64_1.dll").write_bytes(forge_dll("nvToolsExt64_1.dll", exports=["other"]))
+    result = run(wheel, options(tmp_path, roots["CUDA/v11.4"], bad), dry_run=True)
+    remaining = {item.name: item.because for item in result.plan.remaining}
+    assert "nvtxRangePushA" in remaining["nvToolsExt64_1.dll"]
+
+
+def test_a_dll_elsewhere_in_the_wheel_is_copied_to_where_the_loader_looks(tmp_path):
+    extension = forge_dll("_x.pyd", imports={"helper.dll": ["f"]}, exports=["PyInit__x"])
+    files = {
+        "pkg/__init__.py": b"from . import _x\n",
+        "pkg/_x.cp311-win_amd64.pyd": extension,
+        "pkg/bin/helper.dll": forge_dll("helper.dll", exports=["f"]),
+    }
+    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    result = run(wheel, options(tmp_path))
+    with zipfile.ZipFile(result.output) as archive:
+        assert archive.read("pkg/helper.dll") == files["pkg/bin/helper.dll"]
+    check_record_independently(result.output)
+
+
+def test_a_dll_that_code_may_find_is_not_copied(tmp_path):
+    """Two copies of one DLL in a process are worse than a folder that could not be read from the code."""
+    files = {
+        "pkg/__init__.py": b"import os\nos.add_dll_directory(os.path.join(unknown(), 'libs'))\nfrom . import _x\n",
+        "pkg/_x.cp311-win_amd64.pyd": forge_dll("_x.pyd", imports={"helper.dll": ["f"]}, exports=["PyInit__x"]),
+        "pkg/libs/helper.dll": forge_dll("helper.dll", exports=["f"]),
+    }
+    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    result = run(wheel, options(tmp_path))
+    assert result.outcome is Outcome.UNCHANGED
+    assert result.output.read_bytes() == wheel.read_bytes()
+
+
+def test_unknown_dlls_of_an_extension_package_go_to_libs_under_other_names(tmp_path):
+    extension = forge_dll(
+        "_x.pyd", imports={"zlib1x.dll": ["inflate"], "python311.dll": ["PyX"]}, exports=["PyInit__x"]
+    )
+    files = {"pkg/__init__.py": b"from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": extension}
+    wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "zlib1x.dll").write_bytes(forge_dll("zlib1x.dll", exports=["inflate"], size=8192))
+    result = run(wheel, options(tmp_path, root))
+    assert result.plan.layout == "libs"
+    with zipfile.ZipFile(result.output) as archive:
+        names = archive.namelist()
+    assert any(name.startswith("pkg.libs/zlib1x-") for name in names)
+    check_record_independently(result.output)
+    assert scan(result.output, ScanOptions(roots=RootOptions(discover=False))).verdict is Verdict.OK
+
+    beside = run(wheel, options(tmp_path / "b", root, layout="beside"))
+    with zipfile.ZipFile(beside.output) as archive:
+        assert "pkg/zlib1x.dll" in archive.namelist()
+
+
+def test_a_wheel_that_needs_nothing_is_copied(tmp_path):
+    wheel = build_wheel(tmp_path / "dist", "pure", "1.0", "py3-none-any", {"pure/__init__.py": b""}, purelib=True)
+    result = run(wheel, options(tmp_path))
+    assert result.outcome is Outcome.UNCHANGED
+    assert result.output.read_bytes() == wheel.read_bytes()
+
+
+def test_a_build_tag_is_in_name_and_wheel_file(tmp_path):
+    story = kepler_cu114()
+    wheel = write_wheel(story, tmp_path / "dist")
+    roots = write_roots(story, tmp_path / "roots").values()
+    result = run(wheel, options(tmp_path, *roots, build_tag="1vendored"))
+    assert result.output.name == "torch-1.12.0+cu114-1vendored-cp311-cp311-win_amd64.whl"
+    with zipfile.ZipFile(result.output) as archive:
+        assert b"\nBuild: 1vendored\n" in archive.read("torch-1.12.0+cu114.dist-info/WHEEL")
+    assert not [f for f in scan(result.output).findings if f.code == "WF123"]
+
+
+def test_the_bill_of_materials_names_what_came_in_and_no_path(tmp_path):
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    result = run(wheel, options(tmp_path, *write_roots(story, tmp_path / "roots").values()))
+    with zipfile.ZipFile(result.output) as archive:
+        text = archive.read("torch-2.7.1+cu117.dist-info/sboms/wheelfix.cdx.json").decode()
+    assert str(tmp_path) not in text
+    document = json.loads(text)
+    assert document["bomFormat"] == "CycloneDX"
+    names = {component["name"]: component for component in document["components"]}
+    assert set(names) == {addition.name for addition in result.plan.additions}
+    assert names["libiomp5md.dll"]["supplier"]["name"].startswith("Intel")
+    assert names["libiomp5md.dll"]["version"] == "5.0.2023.428"
+
+
+def test_pip_installs_what_comes_out(tmp_path):
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    result = run(wheel, options(tmp_path, *write_roots(story, tmp_path / "roots").values()))
+    target = tmp_path / "site"
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--platform", "win_amd64"]
+    command += ["--python-version", "3.11", "--only-binary=:all:", "--target", str(target), str(result.output)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (target / "torch/lib/cupti64_2022.2.1.dll").is_file()
+
+
+def test_companions_may_be_left_out_and_family_members_that_nobody_loads_are(tmp_path):
+    """MKL's folder also has layers for MPI; they are of the family, but nothing of the chosen ones loads them."""
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    roots = write_roots(story, tmp_path / "roots")
+    mpi = forge_dll("mkl_blacs_intelmpi_lp64.2.dll", imports={"impi.dll": ["MPI_Init"]}, exports=["f"])
+    folder = next(roots["oneAPI"].rglob("mkl_core.2.dll")).parent
+    (folder / "mkl_blacs_intelmpi_lp64.2.dll").write_bytes(mpi)
+    full = run(wheel, options(tmp_path, *roots.values()), dry_run=True)
+    names = {addition.name for addition in full.plan.additions}
+    assert "mkl_def.2.dll" in names
+    assert "mkl_blacs_intelmpi_lp64.2.dll" not in names
+    bare = run(wheel, options(tmp_path, *roots.values(), companions="none"))
+    assert "mkl_def.2.dll" not in {addition.name for addition in bare.plan.additions}
+    assert bare.outcome is Outcome.REPAIRED

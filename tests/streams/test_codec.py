@@ -1,0 +1,144 @@
+"""The door to deflate: which compressor is taken, and that both speak the same format."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+from wheelfix.errors import UsageError
+from wheelfix.streams import codec, pieces
+
+DATA = b"some text that repeats, some text that repeats\n" * 500
+
+
+@pytest.fixture(params=codec.NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    """Each compressor that is installed."""
+    if not codec._version(request.param):
+        pytest.skip(f"{request.param} is not installed")
+    return str(request.param)
+
+
+@pytest.mark.parametrize("level", range(10))
+def test_zlib_inflates_what_each_compressor_makes(name: str, level: int) -> None:
+    deflater = codec.Compressor.choose(name, level).deflater()
+    packed = deflater.compress(DATA) + deflater.flush()
+    assert zlib.decompress(packed, -15) == DATA
+
+
+def test_names_versions_and_methods(name: str) -> None:
+    compressor = codec.Compressor.choose(name, "store")
+    assert (compressor.name, compressor.level, compressor.method) == (name, -1, codec.STORED)
+    assert compressor.version[0].isdigit()
+    assert codec.Compressor.choose(name, "7").level == 7
+    assert codec.Compressor.choose(name).method == codec.DEFLATED
+    assert codec.Compressor.choose(name, "auto").level == {"mixed": 5, "zlib-ng": 5, "zlib": 6}[name]
+
+
+def test_the_best_one_at_hand_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("zlib_ng")
+    monkeypatch.setattr(pieces, "version", lambda: "1.2")
+    assert codec.Compressor.choose().name == "mixed"
+    assert codec.Compressor.choose().version.endswith("+deflate1.2")
+    assert codec.Compressor.choose(level=9).name == "zlib-ng", "it does not keep to a level"
+    monkeypatch.setattr(pieces, "version", lambda: "")
+    assert codec.Compressor.choose().name == "zlib-ng"
+    with pytest.raises(UsageError, match="is not installed") as caught:
+        codec.Compressor.choose("mixed")
+    assert caught.value.hint == "pip install zlib-ng deflate"
+    monkeypatch.setattr(codec, "_zlib_ng", lambda: None)
+    assert codec.Compressor.choose().name == "zlib"
+    with pytest.raises(UsageError, match="is not installed"):
+        codec.Compressor.choose("zlib-ng")
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [("auto", 10), ("auto", -2), ("auto", "best"), ("auto", ""), ("auto", "\u0665"), ("auto", "06"), ("gzip", 6)],
+)
+def test_nonsense_is_refused(name: str, level: int | str) -> None:
+    with pytest.raises(UsageError) as caught:
+        codec.Compressor.choose(name, level)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("data", "size", "expected"),
+    [
+        (zlib.compress(DATA, 6)[2:-4], len(DATA), DATA),
+        (zlib.compress(DATA, 6)[2:-4], len(DATA) - 1, None),
+        (zlib.compress(DATA, 6)[2:-4], len(DATA) + 1, None),
+        (zlib.compress(DATA, 6)[2:-5], len(DATA), None),
+        (zlib.compress(DATA, 6)[2:-4] + b"x", len(DATA), None),
+        (zlib.compress(b"")[2:-4], 0, b""),
+        (b"\xff" * 9, 5, None),
+        (b"", 0, None),
+    ],
+)
+def test_inflating_at_once(data: bytes, size: int, expected: bytes | None) -> None:
+    assert codec.inflate_whole(data, size) == expected
+
+
+def test_inflating_what_refers_to_bytes_before_it() -> None:
+    maker = zlib.compressobj(6, zlib.DEFLATED, -15, zdict=DATA)
+    packed = maker.compress(DATA) + maker.flush()
+    assert codec.inflate_whole(packed, len(DATA), DATA) == DATA
+    assert codec.inflate_whole(packed, len(DATA), memoryview(DATA)) == DATA
+    assert codec.inflate_whole(packed, len(DATA)) is None
+
+
+def test_a_stream_that_is_too_long_and_then_damaged() -> None:
+    """The damage lies behind as many bytes as are asked for, so that it comes to light only in a second step."""
+    literal, match, distance = f"{0x30 + ord('a'):08b}", "0000001", "11101"
+    bits = "110" + literal * 11 + match + distance + "0" * 13 + "0000000"  # a fixed block; 24 577 bytes back is nothing
+    stream = bytes(int(bits[at : at + 8][::-1], 2) for at in range(0, len(bits), 8))
+    assert codec.inflate_whole(stream, 10) is None
+
+
+def test_crc() -> None:
+    assert codec.crc32(DATA[100:], codec.crc32(DATA[:100])) == zlib.crc32(DATA)
+
+
+def unpack(unpacker: codec.Unpacker, packed: bytes, feed: int, room: int) -> bytes:
+    """Run a stream through an unpacker in steps; what was packed must end with it."""
+    data, at = b"", 0
+    while not unpacker.eof:
+        piece = b""
+        if unpacker.needs_input:
+            piece, at = packed[at : at + feed], at + feed
+        made = unpacker.decompress(piece, room)
+        assert len(made) <= room
+        assert made or piece or unpacker.eof, "it makes nothing of what it has"
+        data += made
+    assert not unpacker.needs_input
+    return data
+
+
+@pytest.mark.parametrize("feed", [1, 7, 4096, 1 << 20])
+@pytest.mark.parametrize("room", [1, 100, 1 << 16])
+@pytest.mark.parametrize("make", [codec.unpacker, codec._Unpacker])
+def test_both_unpackers_give_the_bytes(make, room: int, feed: int) -> None:
+    data = bytes(3000) + bytes(range(256)) * 9
+    packed = zlib.compress(data, 6)[2:-4]
+    assert unpack(make(), packed, feed, room) == data
+    late = make()
+    assert late.decompress(packed + b"behind", 1 << 20) == data
+    assert late.eof
+    assert late.unused_data == b"behind"
+
+
+@pytest.mark.parametrize("make", [codec.unpacker, codec._Unpacker])
+def test_both_unpackers_refuse_what_is_no_stream(make) -> None:
+    with pytest.raises(codec.inflate_error()):
+        make().decompress(b"\xff" * 100, 1000)
+    cut = make()
+    cut.decompress(zlib.compress(bytes(range(256)) * 9, 6)[2:50], 1 << 20)
+    assert cut.needs_input
+    assert not cut.eof
+
+
+def test_without_the_faster_unpacker_the_other_one_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "_fastest", lambda: object())
+    monkeypatch.setattr(codec, "inflater", lambda: zlib.decompressobj(codec.RAW))
+    assert isinstance(codec.unpacker(), codec._Unpacker)

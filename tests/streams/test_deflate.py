@@ -1,0 +1,167 @@
+"""Parallel deflate: one stream, the same on any number of threads."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from wheelfix.errors import EnvironmentFailure
+from wheelfix.streams import codec, deflate
+from wheelfix.streams.deflate import BLOCK, Deflating
+from wheelfix.streams.source import MemorySource
+
+if TYPE_CHECKING:
+    from wheelfix.streams.deflate import Packed
+
+WORDS = [b"torch", b"lib", b"kernel", b"\0\0\0\0", b"mov eax", bytes(range(200, 256))]
+
+
+def some_bytes(size: int) -> bytes:
+    """Return bytes that compress somewhat, always the same."""
+    chance = random.Random(7)
+    out = bytearray()
+    while len(out) < size:
+        out += chance.choice(WORDS) + chance.randbytes(2)
+    return bytes(out[:size])
+
+
+def pack(data: bytes, jobs: int = 2, name: str = "zlib", level: int | str = 6) -> tuple[Packed, bytes]:
+    out: list[bytes] = []
+    with Deflating(codec.Compressor.choose(name, level), jobs) as deflating:
+        packed = deflating.begin(MemorySource(data), "it").write(out.append)
+    return packed, b"".join(out)
+
+
+def need(name: str) -> str:
+    """Skip where a compressor is not installed."""
+    if not codec._version(name):
+        pytest.skip(f"{name} is not installed")
+    return name
+
+
+@pytest.mark.parametrize("size", [1, 100, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 3 * BLOCK + 70_000])
+def test_the_stream_is_one_and_right(size: int) -> None:
+    data = some_bytes(size)
+    packed, stream = pack(data)
+    if packed.method == codec.DEFLATED:
+        inflater = zlib.decompressobj(-15)
+        assert inflater.decompress(stream) == data
+        assert inflater.eof
+        assert not inflater.unused_data
+    else:
+        assert stream == data
+    assert (packed.usize, packed.csize, packed.crc) == (size, len(stream), zlib.crc32(data))
+    assert packed.sha256 == hashlib.sha256(data).digest()
+
+
+@pytest.mark.parametrize("name", codec.NAMES)
+def test_threads_do_not_change_the_bytes(name: str) -> None:
+    data = some_bytes(4 * BLOCK + 5) + random.Random(2).randbytes(BLOCK)
+    streams = {pack(data, jobs, need(name))[1] for jobs in (1, 2, 5)}
+    assert len(streams) == 1
+
+
+def test_blocks_cost_next_to_nothing() -> None:
+    data = some_bytes(4 * BLOCK)
+    whole = zlib.compressobj(6, zlib.DEFLATED, -15)
+    at_once = len(whole.compress(data) + whole.flush())
+    assert pack(data)[0].csize < at_once * 1.005
+
+
+def test_what_does_not_shrink_is_stored_and_nothing_is_nothing() -> None:
+    noise = random.Random(1).randbytes(1000)
+    assert pack(noise)[0].method == codec.STORED
+    assert pack(noise)[1] == noise
+    packed, stream = pack(b"")
+    assert (packed.method, packed.csize, packed.crc, stream) == (codec.STORED, 0, 0, b"")
+
+
+def test_blocks_under_way_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However large the file, only as many blocks are in memory as threads can chew."""
+    monkeypatch.setattr(deflate, "BLOCK", 1000)
+    reached = written = 0
+    ahead = []
+
+    class Counting:
+        size = 200_000
+
+        def read_at(self, offset: int, length: int) -> bytes:
+            nonlocal reached
+            reached = offset + length
+            ahead.append(reached - written)
+            return b"x" * length
+
+    def write(_: bytes) -> None:
+        nonlocal written
+        written += 1000
+
+    with Deflating(codec.Compressor.choose("zlib"), 3) as deflating:
+        deflating.begin(Counting(), "it").write(write)
+    assert max(ahead) <= 7000
+
+
+def test_a_source_that_ends_early_is_a_failure() -> None:
+    class Short:
+        size = 10
+
+        def read_at(self, offset: int, length: int) -> bytes:
+            return b"x"
+
+    with Deflating(codec.Compressor.choose(), 1) as deflating, pytest.raises(EnvironmentFailure, match="shorter"):
+        deflating.begin(Short(), "it").write(lambda _: None)
+
+
+def dense(size: int) -> bytes:
+    """Bytes that shrink by a tenth, and in which nothing repeats."""
+    chance = random.Random(3)
+    return bytes(chance.choices(range(240), k=size))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(dense(3 * BLOCK), id="dense throughout"),
+        pytest.param(dense(BLOCK + 1), id="a last block of one byte"),
+        pytest.param(dense(600_000) + some_bytes(300_000) + dense(600_000), id="dense, not dense, dense again"),
+        pytest.param(some_bytes(300_000) + dense(700_000), id="dense at its end"),
+        pytest.param(dense(65_536) + some_bytes(70_000), id="dense only where it was looked at"),
+        pytest.param(random.Random(4).randbytes(BLOCK + 5) + bytes(BLOCK), id="noise and nothing"),
+        pytest.param(dense(100) * 9000, id="it only looks dense"),
+    ],
+)
+def test_what_is_dense_is_packed_otherwise_and_right(data: bytes) -> None:
+    packed, stream = pack(data, name=need("mixed"), level=5)
+    inflater = zlib.decompressobj(-15)
+    assert inflater.decompress(stream) == data
+    assert inflater.eof
+    assert not inflater.unused_data
+    assert (packed.csize, packed.crc, sum(packed.cuts)) == (len(stream), zlib.crc32(data), len(stream))
+    plain = pack(data, name="zlib-ng", level=5)[0].csize
+    assert packed.csize <= plain * 1.03
+
+
+def test_several_files_are_under_way_at_once_and_come_out_in_turn() -> None:
+    files = [some_bytes(size) for size in (10, 3 * BLOCK, 0, 700, BLOCK + 1, 90)]
+    streams = [pack(data)[1] for data in files]
+    out: list[list[bytes]] = [[] for _ in files]
+    with Deflating(codec.Compressor.choose("zlib"), 2) as deflating:
+        begun = [deflating.begin(MemorySource(data), "it") for data in files]
+        for packing, into in zip(begun, out, strict=True):
+            packing.write(into.append)
+    assert [b"".join(parts) for parts in out] == streams
+
+
+def test_what_shall_be_stored_is() -> None:
+    data = some_bytes(BLOCK + 1)
+    packed, stream = pack(data, level="store")
+    assert stream == data
+    assert (packed.method, packed.cuts, packed.sha256) == (codec.STORED, (), hashlib.sha256(data).digest())
+
+
+def test_what_is_small_is_as_small_as_can_be() -> None:
+    data = some_bytes(500)
+    assert pack(data, name=need("mixed"), level=5)[1] == pack(data, name="zlib-ng", level=5)[1]

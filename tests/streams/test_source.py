@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import gc
+import os
+import random
+import threading
+import zlib
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.streams import packed as steps
+from wheelfix.streams.source import FileSource, InflatedSource, MemorySource, PassingSource, StoredSource, chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def deflate(data: bytes) -> bytes:
+    compressor = zlib.compressobj(6, zlib.DEFLATED, -15)
+    return compressor.compress(data) + compressor.flush()
+
+
+def inflated(packed: bytes, usize: int, **options: int) -> InflatedSource:
+    return InflatedSource(lambda at, length: packed[at : at + length], len(packed), usize, **options)
+
+
+def mixed(size: int, seed: int = 1) -> bytes:
+    """Bytes that compress somewhat: words from a small book, with noise in between."""
+    dice = random.Random(seed)
+    book = [dice.randbytes(dice.randint(3, 90)) for _ in range(200)]
+    data = bytearray()
+    while len(data) < size:
+        data += dice.choice(book)
+        if dice.random() < 0.1:
+            data += dice.randbytes(50)
+    return bytes(data[:size])
+
+
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps so small that some hundred kilobytes see every jump."""
+    monkeypatch.setattr(steps, "INPUT_STEP", 512)
+    monkeypatch.setattr(steps, "OUTPUT_STEP", 2048)
+    monkeypatch.setattr(steps, "FIRST", 4096)
+    monkeypatch.setattr(steps, "FIRST_STEP", 256)
+    monkeypatch.setattr(steps, "FIRST_OUTPUT", 1024)
+    monkeypatch.setattr(steps, "CHECKPOINT_STEP", 8192)
+    monkeypatch.setattr(steps, "CHECKPOINTS", 8)
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("cache", [0, 4096, 1 << 20], ids=["no-cache", "small-cache", "all-cached"])
+def test_any_order_of_reads_gives_the_bytes(cache: int) -> None:
+    data = mixed(400_000)
+    source = inflated(deflate(data), len(data), cache=cache)
+    dice = random.Random(7)
+    for _ in range(300):
+        at, length = dice.randrange(len(data) + 100), dice.randrange(5000)
+        assert source.read_at(at, length) == data[at : at + length]
+    assert source.size == len(data)
+
+
+def test_only_the_prefix_is_inflated() -> None:
+    data = mixed(3 << 20)
+    source = inflated(deflate(data), len(data))
+    source.read_at(0, 4096)
+    assert 4096 <= source.inflated <= steps.FIRST_OUTPUT
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_a_jump_back_starts_at_a_checkpoint() -> None:
+    data = mixed(200_000)
+    packed = deflate(data)
+    asked: list[int] = []
+
+    def read(at: int, length: int) -> bytes:
+        asked.append(at)
+        return packed[at : at + length]
+
+    source = InflatedSource(read, len(packed), len(data), cache=0)
+    source.read_at(199_000, 10)
+    asked.clear()
+    assert source.read_at(190_000, 10) == data[190_000:190_010]  # the first makes the checkpoints
+    assert min(asked) == 0
+    asked.clear()
+    assert source.read_at(150_000, 10) == data[150_000:150_010]
+    assert asked
+    assert min(asked) > len(packed) // 2
+    # And going on at the end needs nothing from the middle.
+    asked.clear()
+    assert source.read_at(199_990, 10) == data[199_990:]
+    assert not asked or min(asked) > len(packed) * 9 // 10
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_memory_stays_small_however_long_the_member() -> None:
+    data = bytes(5 << 20)
+    source = inflated(deflate(data), len(data), cache=4096)
+    assert source.read_at(len(data) - 1, 1) == b"\0"
+    assert sum(len(chunk) for _, chunk in source._recent) <= 4096 + steps.OUTPUT_STEP
+    assert source._again is None
+    source.read_at(len(data) - 100_000, 1)
+    assert source._again is not None
+    assert len(source._again._checkpoints) <= steps.CHECKPOINTS
+    assert sum(map(len, source._again._chunks.values())) <= 4096 + steps.OUTPUT_STEP
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_a_file_that_is_spoilt_between_two_reads_is_an_input_error() -> None:
+    data = mixed(100_000)
+    packed = bytearray(deflate(data))
+    source = InflatedSource(lambda at, length: bytes(packed[at : at + length]), len(packed), len(data), cache=0)
+    source.read_at(99_000, 10)
+    del packed[len(packed) // 3 :]
+    with pytest.raises(InputError, match="ends too early"):
+        source.read_at(60_000, 10)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda packed: packed[: len(packed) // 2], id="cut"),
+        pytest.param(lambda packed: b"", id="nothing"),
+        pytest.param(lambda packed: packed[:40] + b"\xff" * 60 + packed[100:], id="garbage"),
+        pytest.param(lambda packed: deflate(b"short"), id="less-than-promised"),
+    ],
+)
+def test_a_damaged_stream_is_an_input_error(spoil: Callable[[bytes], bytes]) -> None:
+    data = mixed(100_000)
+    packed = spoil(deflate(data))
+    source = inflated(packed, len(data))
+    with pytest.raises(InputError, match="damaged after"):
+        source.read_at(len(data) - 10, 10)
+
+
+def test_bytes_behind_the_promised_size_are_not_looked_at() -> None:
+    packed = deflate(bytes(50 << 20))
+    source = inflated(packed, 1000)
+    assert source.read_at(0, 1 << 30) == bytes(1000)
+    assert source.inflated == 1000
+
+
+def test_a_short_read_of_the_archive_is_an_input_error() -> None:
+    data = mixed(100_000)
+    packed = deflate(data)
+    source = InflatedSource(lambda at, length: packed[at : min(at + length, 100)], len(packed), len(data))
+    with pytest.raises(InputError, match="ends too early"):
+        source.read_at(90_000, 10)
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_threads_may_share_a_source() -> None:
+    data = mixed(300_000)
+    source = inflated(deflate(data), len(data), cache=8192)
+    wrong: list[int] = []
+
+    def work(seed: int) -> None:
+        dice = random.Random(seed)
+        for _ in range(60):
+            at = dice.randrange(len(data))
+            if source.read_at(at, 700) != data[at : at + 700]:
+                wrong.append(at)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@given(st.binary(max_size=3000), st.lists(st.tuples(st.integers(-5, 3100), st.integers(-5, 3100)), max_size=8))
+def test_all_sources_agree(data: bytes, reads: list[tuple[int, int]]) -> None:
+    packed = deflate(data)
+    stored = StoredSource(lambda at, length: data[at : at + length], len(data))
+    sources = (MemorySource(data), stored, inflated(packed, len(data)))
+    for at, length in reads:
+        expected = data[at : at + length] if at >= 0 and length > 0 else b""
+        assert [source.read_at(at, length) for source in sources] == [expected] * 3
+
+
+@pytest.mark.parametrize("pread", [True, False], ids=["pread", "seek"])
+def test_a_file_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pread: bool) -> None:
+    if not pread:
+        monkeypatch.delattr(os, "pread", raising=False)
+    path = tmp_path / "a.dll"
+    path.write_bytes(bytes(range(256)))
+    with FileSource(path) as source:
+        assert source.size == 256
+        assert source.read_at(250, 100) == bytes(range(250, 256))
+        assert source.read_at(256, 1) == source.read_at(-1, 1) == b""
+        assert b"".join(chunks(source, 10, 30, step=7)) == bytes(range(10, 30))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentFailure, match=r"absent\.dll"):
+        FileSource(tmp_path / "absent.dll")
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_last_user_closes_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.dll"
+    path.write_bytes(b"abc")
+    file = FileSource(path)
+    handle = file._file
+    del file
+    gc.collect()
+    assert handle.closed
+
+
+@given(st.binary(max_size=300), st.lists(st.tuples(st.integers(0, 350), st.integers(0, 350)), max_size=8))
+def test_bytes_go_past_once_and_in_order(data: bytes, reads: list[tuple[int, int]]) -> None:
+    gone = bytearray()
+    source = PassingSource(MemorySource(data), gone.extend)
+    assert source.size == len(data)
+    for offset, length in reads:
+        assert source.read_at(offset, length) == data[offset : offset + length]
+        assert gone == data[: len(gone)]
+        assert len(gone) >= min(offset + length if length else 0, len(data))
+    source.finish()
+    assert gone == data
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_what_is_only_passed_is_not_remembered_and_still_there() -> None:
+    """A reader who jumps ahead leaves a gap behind him; who goes back into it gets the right bytes."""
+    data = mixed(100_000)
+    source = inflated(deflate(data), len(data), cache=5000)
+    assert source.read_at(0, 10) == data[:10]
+    assert source.read_at(90_000, 10) == data[90_000:90_010]
+    assert sum(len(chunk) for _, chunk in source._recent) <= 5000 + 2048
+    for offset in (89_000, 50_000, 10, 0, 86_000):
+        assert source.read_at(offset, 300) == data[offset : offset + 300]

@@ -1,0 +1,1 @@
+"""The embedded example, and small DLLs made for it and for tests."""

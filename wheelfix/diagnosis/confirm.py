@@ -1,0 +1,319 @@
+"""Holds a symptom against the files: does the loader model show the same failure, and what is behind it there?"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from wheelfix.diagnosis.answer import Explained
+from wheelfix.diagnosis.symptoms.causes import cause_by_id, explain_symptom
+from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
+from wheelfix.knowledge.families import family_of, is_openmp
+from wheelfix.knowledge.system import classify
+from wheelfix.loader.predict import explain
+from wheelfix.loader.resolve import resolve
+from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
+from wheelfix.model import LoadEvent, LoadOutcome, Severity, canonical, dll_key
+from wheelfix.options import ScanOptions
+from wheelfix.rules.gpufit import in_order
+from wheelfix.rules.registry import run
+from wheelfix.rules.wording import listing
+from wheelfix.values import dataclass, field, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from wheelfix.diagnosis.symptoms.causes import Cause
+    from wheelfix.exam.examination import Examination
+    from wheelfix.loader.places import Environment
+    from wheelfix.model import Finding, MissingDll, Resolution
+
+# Findings that show what a cause says, by the cause's id.
+_SHOWN_BY = {
+    "numpy-abi": ("WF410",),
+    "python-abi-mismatch": ("WF401",),
+    "cudnn-mixed": ("WF404", "WF310"),
+    "cudnn-part-missing": ("WF404",),
+    "wrong-version": ("WF310", "WF311", "WF402", "WF404", "WF408"),
+    "ordinal-clash": ("WF310",),
+    "start-wrong-version": ("WF310", "WF311"),
+    "delay-load-symbol": ("WF310", "WF412"),
+    "torch-extension-mismatch": ("WF310",),
+    "wrong-machine": ("WF201", "WF202", "WF203", "WF204"),
+    "machine-mismatch": ("WF204",),
+    "zlibwapi-wrong-machine": ("WF204",),
+    "init-failed": ("WF409", "WF405"),
+    "vc-runtime-too-old": ("WF409",),
+    "driver-too-old": ("WF503",),
+}
+# Causes in which the text cannot name what lacks, and any missing DLL of the package explains it.
+_ANY_MISSING = frozenset({"delay-load-missing", "start-missing-dll", "missing-dependency", "load-failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One examined distribution."""
+
+    exam: Examination
+    prefix: str
+    """How the user names the environment; empty for a wheel."""
+    wheel: str = ""
+    known: Mapping[str, str] = field(default_factory=dict)
+    """What is known about the environment, see :func:`situation`."""
+    options: ScanOptions = field(default_factory=ScanOptions)
+    """What the user said about the target machine and about roots; a repair needs to hear it again."""
+
+    @property
+    def resolution(self) -> Resolution:
+        """What the loader model found out."""
+        return self.exam.report.resolution
+
+    @property
+    def missing(self) -> dict[str, MissingDll]:
+        """The DLLs that nobody provides, by folded name."""
+        return {dll_key(item.name): item for item in self.exam.report.missing}
+
+
+def confirm(symptom: Symptom, case: Case) -> Explained | None:
+    """Return what is behind a symptom in these files; None when they do not show it."""
+    outcome = matching_outcome(symptom, case)
+    if outcome is not None and outcome.code:
+        return from_outcome(outcome, case, symptom)
+    return (
+        _from_names(symptom, case)
+        or _two_openmp(symptom, case)
+        or _no_gpu_code(symptom, case)
+        or _from_findings(symptom, case)
+        or (_without_assumption(symptom, outcome, case) if outcome is not None else None)
+        or _any_missing(symptom, case)
+    )
+
+
+# --------------------------------------------------------------------------------------------------- the load itself
+
+
+def matching_outcome(symptom: Symptom, case: Case) -> LoadOutcome | None:
+    """The load of the model that the symptom speaks of: by the file it names, else by the module."""
+    file, module = symptom.file.lower(), symptom.module
+    found: LoadOutcome | None = None
+    for outcome in case.resolution.outcomes:
+        event = outcome.event
+        if file:
+            fits = base_name(event.path).lower() == file
+        else:
+            fits = bool(module) and (event.module == module or event.module.endswith("." + module))
+        if fits and (found is None or (outcome.code and not found.code)):
+            found = outcome
+    return found
+
+
+def from_outcome(outcome: LoadOutcome, case: Case, symptom: Symptom | None = None) -> Explained:
+    """Return a failing load as a cause, in the model's own words."""
+    table = _table_cause(outcome, case, symptom)
+    cause, needer = outcome.chain[-1], outcome.chain[-2] if len(outcome.chain) > 1 else ""
+    item = case.missing.get(dll_key(cause))
+    if outcome.code == 126 and needer:
+        summary = f"{cause} is missing, which {needer} imports."
+    elif needer:
+        summary = f"{cause}, which {needer} imports, cannot be used: {outcome.detail}."
+    else:
+        summary = f"{cause} cannot be loaded: {outcome.detail}."
+    proven = replace(
+        table,
+        summary=summary,
+        likely_missing=(item.name if item else cause,) if outcome.code == 126 else (),
+        confidence=Confidence.SURE,
+    )
+    return Explained(proven, symptom, outcome.chain, explain(outcome, case.resolution), case.exam.identity.name)
+
+
+def _table_cause(outcome: LoadOutcome, case: Case, symptom: Symptom | None) -> Cause:
+    """The table's cause for a failing load; its own code counts, not that of a text from another day."""
+    own = symptom_of(outcome.event, outcome.code, case)
+    if symptom is not None:
+        own = replace(symptom, code=outcome.code, package=symptom.package or own.package)
+    cause, missing = outcome.chain[-1], (outcome.chain[-1],) if outcome.code == 126 else ()
+    if outcome.code == 126 and classify(cause, case.exam.report.machine).kind == "vcredist":
+        return cause_by_id("vc-runtime-missing", own, missing)
+    if outcome.code == 126 and classify(cause, case.exam.report.machine).kind == "driver":
+        return cause_by_id("driver-missing", replace(own, dlls=(cause,)), missing)
+    found = explain_symptom(own) or cause_by_id("missing-dependency", own, missing)
+    suspects = [pattern.lower() for pattern in found.likely_missing]
+    if outcome.code == 126 and suspects and not any(fnmatchcase(dll_key(cause), pattern) for pattern in suspects):
+        # The table suspects other DLLs than the one that the files show to be missing: its story is not this one's.
+        return cause_by_id("missing-dependency", replace(own, dlls=(cause,)), missing)
+    return found
+
+
+def symptom_of(event: LoadEvent, code: int, case: Case) -> Symptom:
+    """The symptom that a failing load will have, for a diagnosis without a text."""
+    kinds = {"torch-glob": "torch-load", "extension": "dll-load-failed", "cffi": "load-library"}
+    kind = kinds.get(event.cause, "ctypes-not-found")
+    inside = event.path.replace("/", "\\")
+    path = f"{case.prefix}\\{inside}" if case.prefix else inside
+    package = event.path.removeprefix(SITE_PACKAGES + "/").partition("/")[0]
+    identity = case.exam.identity
+    details = {**case.known, "distribution": canonical(identity.name), "version": identity.version}
+    if canonical(identity.name) == "torch":
+        details["torch"] = identity.version
+    return Symptom(kind, code, path, module=event.module.rpartition(".")[2], package=package, details=details)
+
+
+def situation(environment: Environment) -> dict[str, str]:
+    """Return what an environment tells about remedies: its kind (``venv``, ``conda``, ``python``) and its torch."""
+    prefix = environment.prefix
+    kind = "conda" if (prefix / "conda-meta").is_dir() else "venv" if (prefix / "pyvenv.cfg").is_file() else "python"
+    torch = next((one.version for one in environment.distributions if canonical(one.name) == "torch"), "")
+    return {"environment": kind, "torch": torch}
+
+
+# ------------------------------------------------------------------------------------------------ what the text names
+
+
+def _from_names(symptom: Symptom, case: Case) -> Explained | None:
+    """A DLL that the text names and that the files lack: companions, delay loads, bare names."""
+    names = symptom.dlls or ((symptom.path,) if symptom.path and "\\" not in symptom.path else ())
+    items = [case.missing[dll_key(name)] for name in names if dll_key(name) in case.missing]
+    if not items and symptom.kind == "cudnn-sublibrary":
+        items = [item for item in case.missing.values() if _family_id(item.name) == "cudnn"]
+    if not items or (symptom.code not in (None, 126)):
+        return None
+    return _missing_item(items[0], tuple(item.name for item in items), symptom, case)
+
+
+def _missing_item(item: MissingDll, names: tuple[str, ...], symptom: Symptom, case: Case) -> Explained:
+    table = explain_symptom(symptom) or cause_by_id("named-file-missing", symptom, names)
+    needer = base_name(item.needed_by[0].replace("\\", "/")) if item.needed_by else ""
+    how = {"companion": "loads by name at run time", "delay": "loads when it first uses it"}.get(
+        item.kind.value, "imports"
+    )
+    summary = f"{item.name} is missing, which {needer} {how}." if needer else f"{item.name} is missing."
+    cause = replace(table, summary=summary, likely_missing=names, confidence=Confidence.SURE)
+    return Explained(cause, symptom, item.chain, table.what_is_known, case.exam.identity.name)
+
+
+def _any_missing(symptom: Symptom, case: Case) -> Explained | None:
+    """A required DLL that lacks, where the text could not name any."""
+    table = explain_symptom(symptom)
+    if table is None or table.id not in _ANY_MISSING or symptom.file or symptom.module:
+        return None
+    wanted = "delay" if table.id == "delay-load-missing" else ""
+    items = [item for item in case.missing.values() if item.required and (not wanted or item.kind.value == wanted)]
+    if not items:
+        return None
+    found = _missing_item(items[0], (items[0].name,), symptom, case)
+    return replace(found, cause=replace(found.cause, confidence=Confidence.LIKELY))
+
+
+def _family_id(name: str) -> str:
+    member = family_of(name)
+    return member.family.id if member else ""
+
+
+# ------------------------------------------------------------------------------------------------------- other proofs
+
+
+def openmp_files(case: Case) -> tuple[str, ...]:
+    """Every OpenMP runtime in the view that a process can come to load, by path; those of other tools are left out."""
+    found = []
+    for file in case.exam.subject.view.files:
+        name = base_name(file.path)
+        if is_openmp(name) and name.lower().endswith(".dll") and "stubs" not in name.lower():
+            found.append(file.path)
+    return tuple(found)
+
+
+def _two_openmp(symptom: Symptom, case: Case) -> Explained | None:
+    if symptom.kind != "omp-duplicate":
+        return None
+    paths = openmp_files(case)
+    named = {name.lower() for name in symptom.dlls}
+    chosen = [path for path in paths if base_name(path).lower() in named] or list(paths)
+    if len(chosen) < 2:
+        chosen = list(paths)
+    if len(chosen) < 2:
+        return None
+    view = case.exam.subject.view
+    places = [f"{base_name(path)} in {parent(path) or 'the prefix'} ({view.file(path).size} bytes)" for path in chosen]
+    cause = cause_by_id("two-openmp", symptom)
+    summary = f"{len(chosen)} OpenMP runtimes can meet in one process: {'; '.join(places)}."
+    told = replace(cause, summary=summary, confidence=Confidence.SURE)
+    return Explained(told, symptom, tuple(chosen), cause.what_is_known, case.exam.identity.name)
+
+
+def _no_gpu_code(symptom: Symptom, case: Case) -> Explained | None:
+    """Read the GPU code for the card that the text names, or for which cards there is any; takes the whole DLLs."""
+    capability = symptom.details.get("capability", "")
+    if symptom.kind != "no-kernel-image":
+        return None
+    found = run(replace(case.exam.subject, gpu=capability), ("WF501", "WF502")) if capability else ()
+    return _from_finding(found[0], symptom, case) if found else _gpu_code_there_is(symptom, case, capability)
+
+
+def _gpu_code_there_is(symptom: Symptom, case: Case, capability: str) -> Explained | None:
+    """Say for which architectures the files have code, where the text names no card or one that they have code for."""
+    subject, table = case.exam.subject, explain_symptom(symptom)
+    codes = {path: code.archs for path in subject.images if (code := subject.code_of(path)) and code.archs}
+    if not codes or table is None:
+        return None
+    each = "; ".join(f"{base_name(path)}: {listing(in_order(archs), 14)}" for path, archs in codes.items())
+    known = f"The GPU code of {case.exam.identity.name} is for these architectures: {each}."
+    if capability:
+        known += f" It runs on {capability}: the text is from other files, or the kernel belongs to another package."
+    else:
+        known += " The text does not name the card; `nvidia-smi --query-gpu=compute_cap --format=csv` does."
+    summary = f"{table.summary} {case.exam.identity.name} has code for {listing(in_order(_all(codes)), 20)}."
+    likely = replace(table, summary=summary, confidence=Confidence.GUESS if capability else table.confidence)
+    return Explained(likely, symptom, (), known, case.exam.identity.name)
+
+
+def _all(codes: dict[str, tuple[str, ...]]) -> set[str]:
+    return {arch for archs in codes.values() for arch in archs}
+
+
+def _from_findings(symptom: Symptom, case: Case) -> Explained | None:
+    table = explain_symptom(symptom)
+    codes = _SHOWN_BY.get(table.id, ()) if table else ()
+    found = [one for one in case.exam.report.findings if one.code in codes and one.severity is not Severity.INFO]
+    return _from_finding(found[0], symptom, case) if found else None
+
+
+def _from_finding(finding: Finding, symptom: Symptom, case: Case) -> Explained | None:
+    table = explain_symptom(symptom)
+    if table is None:
+        return None
+    cause = replace(table, summary=f"{_sentence(finding.message)} ({finding.code})", confidence=Confidence.SURE)
+    return Explained(cause, symptom, (), finding.hint, case.exam.identity.name)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(".") else f"{text}."
+
+
+def _without_assumption(symptom: Symptom, outcome: LoadOutcome, case: Case) -> Explained | None:
+    """Would the load fail as the text says if the machine lacked what is taken for granted?"""
+    if symptom.code != 126:
+        return None
+    subject = case.exam.subject
+    for word, name in (("vcredist", "vc-runtime-missing"), ("nvidia-driver", "driver-missing")):
+        profile = replace(subject.profile, assume=subject.profile.assume - {word})
+        again = resolve(subject.view, profile, case.exam.identity.requires)
+        for other in again.outcomes:
+            if other.event == outcome.event and other.code == 126:
+                missing = (other.chain[-1],)
+                cause = cause_by_id(name, replace(symptom, dlls=missing), missing)
+                known = f"The files are whole; the text fits a machine without {missing[0]}. {cause.what_is_known}"
+                likely = replace(cause, likely_missing=missing, confidence=Confidence.LIKELY)
+                return Explained(likely, symptom, other.chain, known, case.exam.identity.name)
+    return None
+
+
+def faults(case: Case) -> Iterator[Explained]:
+    """Yield the failures that the files show without any text: the first load that fails, and nothing twice."""
+    failure = case.exam.report.first_failure
+    if failure is None:
+        return
+    for outcome in case.resolution.outcomes:
+        if outcome.code == failure.code and outcome.chain == failure.chain:
+            yield from_outcome(outcome, case)
+            return

@@ -1,0 +1,266 @@
+"""What recorded loads show: the first failure with its chain, and where a record and the model of the files differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.diagnosis.answer import Explained
+from wheelfix.diagnosis.symptoms.causes import cause_by_id, explain_symptom
+from wheelfix.diagnosis.symptoms.recognise import package_of
+from wheelfix.diagnosis.symptoms.recordings.model import base_name, in_windows_folder
+from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
+from wheelfix.knowledge.system import classify
+from wheelfix.loader.view import base_name as view_name
+from wheelfix.model import EdgeKind, InView, Missing, dll_key, fold
+from wheelfix.values import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from wheelfix.diagnosis.confirm import Case
+    from wheelfix.diagnosis.symptoms.recordings import RecordedLoad, Recording
+    from wheelfix.model import Edge
+
+KIND = "recorded-load"
+_SHOWN = 6
+_PROVIDED = frozenset({"system", "api-set", "driver"})
+
+
+def describe(recording: Recording) -> str:
+    """Return a recording in a few words."""
+    if recording.imports:
+        return f"{recording.tool}: {len(recording.imports)} imports listed"
+    parts = [f"{len(recording.loaded)} DLLs {'found' if recording.static else 'loaded'}"]
+    if recording.failed:
+        parts.append(f"{len(recording.failed)} {'not found' if recording.static else 'failed'}")
+    if recording.released:
+        parts.append(f"{len(recording.released)} released again")
+    return f"{recording.tool}: {', '.join(parts)}"
+
+
+def explain_recording(recording: Recording, cases: Sequence[Case]) -> list[Explained]:
+    """Return the failures of a recording as causes, the first one first."""
+    found = [_explained(recording, load, cases) for load in _relevant(recording)]
+    if not found and recording.released:
+        found = [_explain_released(recording, cases)]
+    return found
+
+
+# -------------------------------------------------------------------------------------------------- named failures
+
+
+def _relevant(recording: Recording) -> list[RecordedLoad]:
+    """The failures that stop an import: not Windows' own attempts, nor loads that code tries by name and can miss."""
+    mine = [load for load in recording.failed if not _is_windows_matter(load)]
+    imported = [load for load in mine if load.needed_by or load.symbol or load.code != 126]
+    if imported:
+        return imported[:_SHOWN]
+    # A process that goes on after a failed load was able to do without it; the last one may have ended it.
+    return mine[-1:]
+
+
+def _is_windows_matter(load: RecordedLoad) -> bool:
+    if load.key.startswith(("ext-ms-", "api-ms-win-")) and not load.needed_by:
+        return True
+    return load.key.startswith("ext-ms-") or in_windows_folder(load.needed_by)
+
+
+def _explained(recording: Recording, load: RecordedLoad, cases: Sequence[Case]) -> Explained:
+    symptom = _symptom(recording, load)
+    table = explain_symptom(symptom) or cause_by_id("load-failed", symptom)
+    certain = bool(load.needed_by or load.symbol or load.path) and not recording.static
+    cause = replace(
+        table,
+        summary=_summary(load),
+        likely_missing=(load.name,) if load.code == 126 else (),
+        confidence=Confidence.SURE if certain else Confidence.LIKELY,
+    )
+    blamed = next((case for case in cases if _has(case, load)), None)
+    if blamed is None:
+        return Explained(cause, symptom, _chain(load), _how_known(recording, load))
+    item = blamed.missing.get(load.key) if load.code == 126 else None
+    chain = item.chain if item is not None and item.chain else _chain(load)
+    return Explained(cause, symptom, chain, _how_known(recording, load), blamed.exam.identity.name)
+
+
+def _symptom(recording: Recording, load: RecordedLoad) -> Symptom:
+    path = load.top or load.needed_by or load.path
+    details = {"tool": recording.tool}
+    if load.symbol:
+        details["symbol"] = load.symbol
+    return Symptom(
+        KIND,
+        load.code,
+        path or None,
+        () if load.symbol and not load.needed_by else (load.name,),
+        package=package_of(path),
+        line=load.line,
+        excerpt=_summary(load),
+        details=details,
+    )
+
+
+def _summary(load: RecordedLoad) -> str:
+    needer = base_name(load.needed_by) if load.needed_by else ""
+    if load.code == 126:
+        return f"{load.name} was not found" + (f"; {needer} imports it." if needer else ".")
+    if load.symbol and needer:
+        return f"{needer} imports {load.symbol} from {load.name}, which does not export it (error {load.code})."
+    if load.symbol:
+        return f"{load.name} imports {load.symbol}, which the loaded DLL does not export (error {load.code})."
+    if load.code == 1114:
+        return f"The initialization routine of {load.name} failed (error 1114)."
+    return f"{load.name} could not be loaded (error {load.code})" + (f"; {needer} imports it." if needer else ".")
+
+
+def _chain(load: RecordedLoad) -> tuple[str, ...]:
+    names = [base_name(path) for path in (load.top, load.needed_by) if path] + [load.name]
+    return tuple(dict.fromkeys(names))
+
+
+def _how_known(recording: Recording, load: RecordedLoad) -> str:
+    text = f"Line {load.line} of the {recording.tool} record shows it."
+    if load.searched:
+        folders = list(dict.fromkeys(load.searched))
+        more = f" and {len(folders) - _SHOWN} more" if len(folders) > _SHOWN else ""
+        text += f" Searched: {'; '.join(folders[:_SHOWN])}{more}."
+    if recording.tool == "Process Monitor":
+        text += " Process Monitor does not record which DLL imports it; with --env or --wheel the files tell."
+    return text
+
+
+def _has(case: Case, load: RecordedLoad) -> bool:
+    """Whether the files of a case have the module that the record blames."""
+    names = {fold(base_name(path)) for path in (load.needed_by, load.top, load.path) if path}
+    return any(fold(view_name(image.path)) in names for image in case.exam.report.images)
+
+
+# ------------------------------------------------------------------------------------------------ released modules
+
+
+def _explain_released(recording: Recording, cases: Sequence[Case]) -> Explained:
+    """A group of modules that were mapped and released: the missing one is among what they import."""
+    group = _first_group(recording.released)
+    top = min(group, key=lambda load: load.line)
+    names = {load.key for load in group}
+    present = names | {load.key for load in recording.loaded}
+    details = {"tool": recording.tool}
+    symptom = Symptom(KIND, 126, top.path, package=package_of(top.path), line=top.line, details=details)
+    for case in cases:
+        suspects = [edge for edge in _hard_imports(case, names) if _not_recorded(edge, present, case)]
+        missing = [edge for edge in suspects if isinstance(edge.provider, Missing)]
+        if missing:
+            edge = _first_of(missing, top.key, case)
+            needer = view_name(edge.importer)
+            cause = replace(
+                cause_by_id("missing-dependency", symptom, (edge.name,)),
+                summary=f"{edge.name} is missing, which {needer} imports.",
+                likely_missing=tuple(dict.fromkeys(one.name for one in missing)),
+                confidence=Confidence.SURE,
+            )
+            known = f"The record shows {top.name} mapped and released again; these files have no {edge.name}."
+            chain = tuple(dict.fromkeys((top.name, needer, edge.name)))
+            return Explained(cause, replace(symptom, dlls=(edge.name,)), chain, known, case.exam.identity.name)
+    table = explain_symptom(symptom) or cause_by_id("load-failed", symptom)
+    others = ", ".join(load.name for load in group if load is not top)
+    summary = f"{top.name} was mapped and released again: something that it needs was not found, or failed to start."
+    known = (
+        "dlltracer records loads that happen; a missing DLL leaves no line. "
+        + (f"Released with it: {others}. " if others else "")
+        + "With --env or --wheel the files tell which import is missing; loader snaps name it on the machine "
+        "(wheelfix diagnose --record)."
+    )
+    cause = replace(table, summary=summary, likely_missing=(), confidence=Confidence.LIKELY)
+    return Explained(cause, symptom, (top.name,), known)
+
+
+def _first_group(released: Sequence[RecordedLoad]) -> list[RecordedLoad]:
+    """The modules that were mapped without a break before the first release: one failed load."""
+    ordered = sorted(released, key=lambda load: load.line)
+    group = ordered[:1]
+    for load in ordered[1:]:
+        if load.line - group[-1].line > len(ordered) + 8:
+            break
+        group.append(load)
+    return group
+
+
+def _hard_imports(case: Case, importers: set[str]) -> Iterator[Edge]:
+    for edge in case.resolution.edges:
+        if edge.kind is EdgeKind.IMPORT and dll_key(view_name(edge.importer)) in importers:
+            yield edge
+
+
+def _first_of(missing: list[Edge], top: str, case: Case) -> Edge:
+    """Of several missing DLLs the one that the load of this file meets first, in the order of the import tables."""
+    causes = {
+        dll_key(outcome.chain[-1])
+        for outcome in case.resolution.outcomes
+        if outcome.code == 126 and dll_key(view_name(outcome.event.path)) == top
+    }
+    return next((edge for edge in missing if dll_key(edge.name) in causes), missing[0])
+
+
+def _not_recorded(edge: Edge, present: set[str], case: Case) -> bool:
+    return dll_key(edge.name) not in present and classify(edge.name, case.exam.report.machine).kind not in _PROVIDED
+
+
+# ------------------------------------------------------------------------------------------- the record and the model
+
+
+def differences(recording: Recording, case: Case) -> list[str]:
+    """Return where the record and the model of these files disagree, each in a sentence."""
+    if recording.static or recording.imports:
+        return []
+    loaded = {load.key: load for load in recording.loaded}
+    notes = [*_other_places(loaded, case), *_found_after_all(recording, loaded, case), *_other_outcomes(loaded, case)]
+    if len(notes) > 2 * _SHOWN:
+        notes = [*notes[: 2 * _SHOWN], f"… and {len(notes) - 2 * _SHOWN} more differences between record and model."]
+    return notes
+
+
+def provided_by_record(recording: Recording, name: str) -> str:
+    """Return the path from which the record shows a DLL loaded, or nothing."""
+    return next((load.path for load in recording.loaded if load.key == dll_key(name)), "")
+
+
+def _other_places(loaded: dict[str, RecordedLoad], case: Case) -> Iterator[str]:
+    """A DLL of these files that the process took from elsewhere."""
+    seen = set()
+    for edge in case.resolution.edges:
+        load = loaded.get(dll_key(edge.name))
+        if load is None or dll_key(edge.name) in seen or not load.path:
+            continue
+        seen.add(dll_key(edge.name))
+        if isinstance(edge.provider, Missing) and edge.required:
+            yield f"{load.name}: no provider in these files; the record shows it loaded from {load.path}."
+        elif isinstance(edge.provider, InView) and not _same_place(load.path, edge.provider.path):
+            yield f"{load.name}: the model takes {edge.provider.path}; the record shows it loaded from {load.path}."
+
+
+def _found_after_all(recording: Recording, loaded: dict[str, RecordedLoad], case: Case) -> Iterator[str]:
+    """A DLL that the record did not find and that these files have."""
+    provided = {dll_key(edge.name): edge for edge in case.resolution.edges if isinstance(edge.provider, InView)}
+    for load in recording.failed:
+        edge = provided.get(load.key)
+        if load.code == 126 and edge is not None and load.key not in loaded and isinstance(edge.provider, InView):
+            yield (
+                f"{load.name}: not found in the record; these files have it at {edge.provider.path}. The recorded "
+                "process did not search that folder, or the file was not there then."
+            )
+
+
+def _other_outcomes(loaded: dict[str, RecordedLoad], case: Case) -> Iterator[str]:
+    """A file that the model says fails and that the record shows loaded."""
+    for outcome in case.resolution.outcomes:
+        load = loaded.get(dll_key(view_name(outcome.event.path)))
+        if outcome.code and load is not None and _same_place(load.path, outcome.event.path):
+            yield f"{load.name}: the model expects error {outcome.code}; the record shows it loaded."
+
+
+def _same_place(recorded: str, path: str) -> bool:
+    """Whether a recorded Windows path is a path of the view: they end alike below the prefix or site-packages."""
+    parts = fold(path).split("/")
+    if parts[:2] == ["lib", "site-packages"]:
+        parts = parts[1:]
+    return fold(recorded.replace("\\", "/")).endswith("/" + "/".join(parts))

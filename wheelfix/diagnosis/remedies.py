@@ -1,0 +1,172 @@
+"""What to do about a cause that the files show: commands for this very environment or wheel, best first."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.diagnosis.symptoms.causes import Remedy
+from wheelfix.knowledge.distributions import owners_of
+from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.providers import conda_package, pip_packages
+from wheelfix.knowledge.system import classify
+from wheelfix.model import dll_key
+from wheelfix.values import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from wheelfix.diagnosis.answer import Explained
+    from wheelfix.diagnosis.confirm import Case
+    from wheelfix.model import MissingDll
+    from wheelfix.options import ScanOptions
+
+_LAST = ("KMP_DUPLICATE_LIB_OK",)
+
+
+def remedies_for(explained: Explained, case: Case | None) -> tuple[Remedy, ...]:
+    """Return what to do, best first: for these files, then what the table knows about such causes."""
+    table = explained.cause.next_steps
+    if case is None:
+        return table
+    own = [*_repairs(explained, case), *_vendor_packages(explained, case), *_test_artefacts(explained, case)]
+    # The table's advice to look at the files, and to repair them, was followed or is told better above.
+    rest = [step for step in table if not step.command.startswith("wheelfix ")]
+    if any("pip install" in step.command for step in own):
+        rest = [step for step in rest if step.title != "Install the vendor's package that has it"]
+    urgent = [step for step in rest if "torch>=" in step.command]
+    return ranked([*urgent, *own, *(step for step in rest if step not in urgent)])
+
+
+def ranked(steps: Iterable[Remedy]) -> tuple[Remedy, ...]:
+    """Return the steps without repetitions, the last resorts at the end, numbered."""
+    seen: dict[tuple[str, str], Remedy] = {}
+    for step in steps:
+        seen.setdefault((step.command or step.title, step.danger), step)
+    ordered = sorted(seen.values(), key=lambda step: any(word in step.command for word in _LAST))
+    return tuple(replace(step, rank=rank) for rank, step in enumerate(ordered, start=1))
+
+
+def _items(explained: Explained, case: Case) -> list[MissingDll]:
+    """The missing DLLs that a wheel could carry: those of the cause, and then all others that a load needs.
+
+    Mending the first alone would only move the error to the next.
+    """
+    if not explained.cause.likely_missing:
+        return []
+    names = [dll_key(name) for name in explained.cause.likely_missing]
+    names += [key for key, item in case.missing.items() if item.required]
+    return [case.missing[key] for key in dict.fromkeys(names) if key in case.missing and _may_travel(key, case)]
+
+
+def _may_travel(name: str, case: Case) -> bool:
+    """Whether a wheel may carry a DLL: not what Windows, Python, drivers and the C++ runtime bring."""
+    member = family_of(name)
+    kind = classify(name, case.exam.report.machine).kind
+    return kind in ("vendor", "unknown") and (member is None or member.family.redistribute)
+
+
+def target(case: Case) -> str:
+    """The arguments with which ``wheelfix repair`` means these files."""
+    if case.wheel:
+        return f'"{case.wheel}"'
+    return f'--env "{case.prefix}" --package {case.exam.identity.name}'
+
+
+def _with_candidates(explained: Explained, case: Case) -> list[MissingDll]:
+    return [item for item in _items(explained, case) if item.candidates]
+
+
+def carried(options: ScanOptions, *, discover: bool = False) -> str:
+    """What the user said about the target and about roots, as the options with which ``wheelfix repair`` hears it.
+
+    With ``discover`` roots are looked for even if the user named all of them: something new was installed.
+    """
+    roots = options.roots
+    named = (
+        *(("--root", path) for path in roots.roots),
+        *(("--cuda", path) for path in roots.cuda),
+        *(("--cudnn", path) for path in roots.cudnn),
+        *(("--oneapi", path) for path in roots.oneapi),
+        *(("--conda", path) for path in roots.conda),
+        *((("--python", options.python),) if options.python else ()),
+        *((("--trusted-roots", roots.trusted_roots),) if roots.trusted_roots else ()),
+    )
+    words = [f"--assume {word}" for word in options.assume] + [f"--no-assume {word}" for word in options.no_assume]
+    words += [f'{option} "{path}"' for option, path in named]
+    words += ["--no-discover"] if not roots.discover and not discover else []
+    words += ["--search-path"] if roots.search_path else []
+    return "".join(f" {word}" for word in words)
+
+
+def _repairs(explained: Explained, case: Case) -> Iterator[Remedy]:
+    """Repair with what was found on this machine."""
+    items = _with_candidates(explained, case)
+    if not items:
+        return
+    found = [f"{item.candidates[0].path} ({item.candidates[0].version or 'version unknown'})" for item in items]
+    yield Remedy(
+        f"Repair the {'wheel' if case.wheel else 'installed package'} with what is on this machine",
+        f"wheelfix repair {target(case)}{carried(case.options)}",
+        f"found: {'; '.join(found)}",
+    )
+
+
+def _vendor_packages(explained: Explained, case: Case) -> Iterator[Remedy]:
+    """Install the vendor's package; where its folder is not searched, take the DLL from there."""
+    cuda = case.exam.subject.cuda.text or None
+    direct: dict[str, list[str]] = {}
+    detour: dict[str, list[str]] = {}
+    conda: dict[str, list[str]] = {}
+    for item in _items(explained, case):
+        if item.candidates:
+            continue
+        for package in pip_packages(item.name, cuda=cuda)[:1]:
+            searched = _folder_of(package, item.name) == "Library/bin" and not case.wheel
+            (direct if searched else detour).setdefault(_quoted(package), []).append(item.name)
+        in_conda = conda_package(item.name)
+        if in_conda:
+            conda.setdefault(in_conda, []).append(item.name)
+    if direct:
+        yield Remedy(
+            "Install the vendor's package that has it",
+            f"python -m pip install {' '.join(direct)}",
+            f"it puts {_names(direct)} into Library\\bin, which torch searches",
+        )
+    if detour:
+        again = carried(case.options, discover=True)
+        yield Remedy(
+            "Install the vendor's package and take the DLL from there",
+            f"python -m pip install {' '.join(detour)} && wheelfix repair {target(case)}{again}",
+            f"the package has {_names(detour)} in a folder that is not searched; repair puts it beside who needs it",
+        )
+    if conda and not direct and not case.wheel:
+        yield Remedy(
+            "In a conda environment: install the package that has it",
+            f"conda install -c conda-forge {' '.join(conda)}",
+            f"it puts {_names(conda)} into Library\\bin",
+        )
+
+
+def _folder_of(requirement: str, name: str) -> str:
+    """Where a distribution puts a DLL, below the prefix."""
+    distribution = re.split(r"[<>=!~ ]", requirement)[0]
+    return next((owner.folder for owner in owners_of(name) if owner.distribution == distribution), "")
+
+
+def _names(packages: dict[str, list[str]]) -> str:
+    return ", ".join(name for names in packages.values() for name in names)
+
+
+def _quoted(requirement: str) -> str:
+    return f'"{requirement}"' if set(requirement) & set("<>=!*,") else requirement
+
+
+def _test_artefacts(explained: Explained, case: Case) -> Iterator[Remedy]:
+    found = [one for one in case.exam.report.findings if one.code == "WF603"]
+    if found:
+        yield Remedy(
+            "Drop the test artefacts that were packed by accident",
+            f"wheelfix repair --drop-test-artifacts {target(case)}{carried(case.options)}",
+            found[0].message,
+        )

@@ -1,0 +1,20 @@
+"""What people paste: error texts of any language become symptoms with codes, paths and DLL names."""
+
+from __future__ import annotations
+
+from wheelfix.diagnosis.symptoms.causes import Cause, Remedy, explain_symptom, explain_symptoms
+from wheelfix.diagnosis.symptoms.reader import read_log, read_symptoms
+from wheelfix.diagnosis.symptoms.symptom import Confidence, Limits, Log, Symptom
+
+__all__ = [
+    "Cause",
+    "Confidence",
+    "Limits",
+    "Log",
+    "Remedy",
+    "Symptom",
+    "explain_symptom",
+    "explain_symptoms",
+    "read_log",
+    "read_symptoms",
+]

@@ -1,0 +1,189 @@
+"""Reads an error text or a long log and returns every symptom in it, each once.
+
+Memory does not grow with the log: lines come in blocks, symptoms are merged as they are found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, OrderedDict, deque
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from wheelfix.diagnosis.symptoms.clean import clean_line
+from wheelfix.diagnosis.symptoms.recognise import WINDOW, form_triggers, package_of, recognise
+from wheelfix.diagnosis.symptoms.sentences import repair_encoding, sentence_triggers
+from wheelfix.diagnosis.symptoms.stream import Line, Progress, Text, suspicious_lines
+from wheelfix.diagnosis.symptoms.symptom import Limits, Log, Symptom
+from wheelfix.values import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FRAME = re.compile(r"File [\"“]([^\"“”]{1,500})[\"”], line \d|at ([A-Za-z]:\\[^:\r\n]{1,300}?\.py):\d")
+_FRAME_REACH = 40
+_OWN_FRAMES = frozenset({"ctypes", "importlib", "_distutils_hack", "pip", "pytest", "_pytest", "pluggy", "IPython"})
+_MEMORY = 4096
+
+
+def read_symptoms(text: Text, limits: Limits | None = None) -> tuple[Symptom, ...]:
+    """Return the symptoms of a text, of bytes in any common encoding, or of an open file, in order of appearance."""
+    return read_log(text, limits).symptoms
+
+
+def read_log(text: Text, limits: Limits | None = None) -> Log:
+    """Return the symptoms and what was read to find them."""
+    limits = limits or Limits()
+    progress = Progress()
+    notes = _Notes(limits)
+    for window in _windows(suspicious_lines(text, form_triggers(), sentence_triggers(), limits, progress)):
+        if not notes.look(window):
+            progress.stopped = notes.full
+            progress.lines = window[0].number
+            break
+    return Log(notes.result(), progress.encoding, progress.size, progress.lines, progress.stopped)
+
+
+def _windows(lines: Iterator[Line]) -> Iterator[list[Line]]:
+    """Yield every line with the few that directly follow it."""
+    window: deque[Line] = deque()
+    for line in lines:
+        if len(window) == WINDOW or (window and not 0 <= line.number - window[-1].number <= 1):
+            yield list(window)
+            window.popleft()
+        while window and not 0 <= line.number - window[-1].number <= 1:
+            yield list(window)
+            window.popleft()
+        window.append(line)
+    while window:
+        yield list(window)
+        window.popleft()
+
+
+@lru_cache(maxsize=64)
+def _clean(text: str) -> str:
+    return clean_line(text if text.isascii() else repair_encoding(text))
+
+
+class _Notes:
+    """What has been found so far, merged."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._found: dict[tuple[object, ...], Symptom] = {}
+        self._seen: OrderedDict[str, tuple[tuple[object, ...], ...]] = OrderedDict()
+        self._frames: deque[tuple[int, str]] = deque(maxlen=24)
+        self._again: Counter[tuple[object, ...]] = Counter()
+        self._work = 0
+        self.full = ""
+
+    def look(self, window: list[Line]) -> bool:
+        """Take in the window's first line; False when the limits are reached."""
+        number, text = window[0].number, window[0].text
+        if "line " in text or ".py:" in text:
+            frame = _FRAME.search(text)
+            if frame:
+                self._frames.append((number, frame.group(1) or frame.group(2)))
+        if not window[0].hot or self._known(text):
+            return True
+        lines = [_clean(line.text) for line in window]
+        memory = "\n".join(lines)
+        if self._known(lines[0]) or self._known(memory):
+            return True
+        reading = recognise(lines)
+        keys = tuple(self._add(symptom, number) for symptom in reading.symptoms)
+        self._remember(keys, text, lines[0]) if reading.alone else self._remember(keys, memory)
+        self._work += reading.tried
+        if self._work > self._limits.max_work:
+            self.full = f"reading stopped at line {number}: too many different suspicious lines"
+        elif len(self._found) >= self._limits.max_symptoms:
+            self.full = f"reading stopped at line {number}: {self._limits.max_symptoms} different symptoms"
+        return not self.full
+
+    def _remember(self, keys: tuple[tuple[object, ...], ...], *texts: str) -> None:
+        """Keep what a line said, so that its repetitions cost nothing."""
+        self._seen.update(dict.fromkeys(texts, keys))
+        while len(self._seen) > _MEMORY:
+            self._seen.popitem(last=False)
+
+    def _known(self, text: str) -> bool:
+        """Whether a line was read before, whatever follows it; counts what it says."""
+        keys = self._seen.get(text)
+        if keys is None:
+            return False
+        self._again.update(keys)
+        return True
+
+    def _add(self, symptom: Symptom, number: int) -> tuple[object, ...]:
+        """Note a symptom with its place and the package whose files the traceback went through."""
+        package, via = self._origin(number)
+        details = dict(symptom.details)
+        if via and symptom.kind == "winerror" and symptom.path is None:
+            details["via"] = via
+        symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
+        if symptom.kind == "could-not-load-this":
+            symptom = self._take_over(symptom)
+        known = self._found.get(symptom.key)
+        if known is None:
+            self._found[symptom.key] = symptom
+        else:
+            self._found[symptom.key] = replace(
+                known, count=known.count + 1, details={**symptom.details, **known.details}
+            )
+        return symptom.key
+
+    def _origin(self, number: int) -> tuple[str, str]:
+        """Return the package of the innermost frame that has one, and the file of the innermost frame."""
+        near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
+        packages = [package_of(file) for file in reversed(near)]
+        package = next((name for name in packages if name and name not in _OWN_FRAMES), "")
+        via = "subprocess" if near and near[-1].replace("\\", "/").rpartition("/")[2] == "subprocess.py" else ""
+        return package, via
+
+    def _take_over(self, symptom: Symptom) -> Symptom:
+        """Give a path to the error above it that had none: Python prints the cause first and the file after it."""
+        for key, known in reversed(list(self._found.items())):
+            if known.kind in ("winerror", "ctypes-not-found") and symptom.line - known.line <= _FRAME_REACH:
+                if known.path is None:
+                    del self._found[key]
+                    return replace(symptom, code=known.code, language=known.language, line=known.line)
+                if known.path == symptom.path:
+                    return known
+        return symptom
+
+    def result(self) -> tuple[Symptom, ...]:
+        """Return the symptoms in order of appearance, without those that only repeat another one."""
+        counted = (replace(known, count=known.count + self._again[key]) for key, known in self._found.items())
+        found = sorted(counted, key=lambda symptom: symptom.line)
+        return _gather(found)
+
+
+def _gather(found: list[Symptom]) -> tuple[Symptom, ...]:
+    """Merge the parts of one message that was printed over several lines."""
+    kept: list[Symptom] = []
+    for symptom in found:
+        for number, other in enumerate(kept):
+            if _same_story(other, symptom):
+                dlls = tuple(dict.fromkeys((*other.dlls, *symptom.dlls)))
+                kept[number] = replace(
+                    other,
+                    dlls=dlls,
+                    code=other.code if other.code is not None else symptom.code,
+                    details={**symptom.details, **other.details},
+                )
+                break
+        else:
+            kept.append(symptom)
+    return tuple(kept)
+
+
+def _same_story(first: Symptom, second: Symptom) -> bool:
+    """Whether the second symptom is the continuation of the first."""
+    if second.line - first.line > _FRAME_REACH:
+        return False
+    if first.kind == second.kind:
+        return first.kind in ("no-kernel-image", "numpy-abi", "mkl-cannot-load", "omp-duplicate", "nvrtc-builtins")
+    if second.kind == "sentence":
+        return first.code == second.code
+    # After naming the part that it could not find, cuDNN goes on about the handle it does not have.
+    return first.kind == "could-not-locate" and second.kind == "cudnn-sublibrary" and "status" not in second.details

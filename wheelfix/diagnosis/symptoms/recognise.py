@@ -1,0 +1,289 @@
+"""Turns the lines of a text into symptoms, one window of a few lines at a time."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import islice
+from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING
+
+from wheelfix.diagnosis.symptoms.clean import join_wrapped
+from wheelfix.diagnosis.symptoms.forms import FORMS, STATUS_NAMES, Form
+from wheelfix.diagnosis.symptoms.messages import message_triggers, read_messages
+from wheelfix.diagnosis.symptoms.phrases import dialog_forms
+from wheelfix.diagnosis.symptoms.sentences import language_of, nearest_sentence, read_sentence, sentence_triggers
+from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
+from wheelfix.parsing import whole_number
+from wheelfix.values import dataclass, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+WINDOW = 6
+"""Lines that may belong to one broken line: a path of 260 characters on a console of 80 columns, and one to spare."""
+
+_NAME_RUN = re.compile(r"[A-Za-z0-9_.+-]+")
+_NAME_END = re.compile(r"\.(?:dll|pyd)(?![A-Za-z0-9_])", re.IGNORECASE)
+_LONGEST_NAME = 124
+_OPENMP = re.compile(r"\b(?:lib)?[gi]?omp\w*(?:\.\w+)*|\bvcomp\w+(?:\.dll)?", re.IGNORECASE)
+_NEW_THOUGHT = re.compile(
+    r"\s*(?:Traceback \(|File \"|During handling of|The above exception|\S*(?:Error|Exception): )"
+)
+_SITE_PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]([A-Za-z_][\w.-]*)", re.IGNORECASE)
+_EXCERPT = 400
+_NARROWEST = 72
+_HITS = 20
+_BEFORE = 300
+_WORKFUL = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A symptom and the stretch of the first line that it covers."""
+
+    symptom: Symptom
+    start: int
+    end: int
+    weak: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one line said."""
+
+    symptoms: tuple[Symptom, ...]
+    alone: bool
+    """Whether the lines after it had no part in it, so that the same line always says the same."""
+    tried: int
+    """How many forms were worth trying, long lines counted several times; a measure of the work."""
+
+
+@lru_cache(maxsize=1)
+def form_triggers() -> tuple[str, ...]:
+    """Return every word, in lower case, without which no form can match a line."""
+    words = {word for form in FORMS for word in form.triggers}
+    words.update(word for _, form in dialog_forms() for word in form.triggers)
+    words.update(message_triggers())
+    # A word that contains another one adds nothing to the search.
+    return tuple(sorted(word for word in words if not any(other != word and other in word for other in words)))
+
+
+def recognise(lines: Sequence[str]) -> Reading:
+    """Return what the first line, read on into the following ones where it was broken, reports."""
+    line = lines[0]
+    lowered = (line + (lines[1] if len(lines) > 1 and len(line) >= _NARROWEST else "")).lower()
+    text = _Wrapped(lines)
+    found: list[Found] = []
+    alone = True
+    tried = 0
+    for language, form in (*((None, form) for form in FORMS), *dialog_forms()):
+        if form.fits(lowered):
+            hits, complete = _apply(form, text)
+            if language:
+                hits = [replace(hit, symptom=replace(hit.symptom, language=language)) for hit in hits]
+            found += hits
+            alone &= complete
+            tried += 1 + len(line) // _WORKFUL
+    kept = _strongest(found)
+    if not kept and any(word in lowered for word in message_triggers()):
+        kept = [Found(symptom, 0, len(line), weak=True) for symptom in read_messages(line)]
+        tried += 1
+    if not kept and any(part in lowered for part in sentence_triggers()):
+        kept = list(_bare_sentence(text))
+        tried += 1
+        alone = False
+    return Reading(tuple(_last_resort(hit.symptom) for hit in kept), alone, tried)
+
+
+def _apply(form: Form, text: _Wrapped) -> tuple[list[Found], bool]:
+    """Return the form's matches that begin in the first line, and whether that line sufficed."""
+    matches = islice(form.pattern.finditer(text.first), _HITS)
+    hits = [hit for match in matches if (hit := _found(form, match)) is not None]
+    if hits and not any(_torn(hit, text.first) for hit in hits):
+        return hits, True
+    if text.following and form.pattern.search(text.following):
+        return hits, False  # the next line is a message of its own, not the rest of this one
+    for joined in text.readings():
+        match = form.pattern.search(joined)
+        hit = _found(form, match) if match else None
+        if hit is not None and hit.start < len(text.first) and not _torn(hit, joined):
+            return [hit], False
+    return hits, False
+
+
+class _Wrapped:
+    """A line and what it becomes when the following ones are its broken-off rest."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.first = lines[0]
+        self.following = lines[1] if len(lines) > 1 else ""
+        self._lines = lines
+        self._joined: list[str] | None = None
+
+    def readings(self) -> list[str]:
+        """The line joined with one, two and more of the following ones, up to a blank line or a new message."""
+        if self._joined is None:
+            self._joined = []
+            for count in range(2, len(self._lines) + 1):
+                following = self._lines[count - 1]
+                if not following.strip() or _NEW_THOUGHT.match(following):
+                    break
+                self._joined.append(join_wrapped(tuple(self._lines[:count])))
+        return self._joined
+
+
+def _torn(hit: Found, text: str) -> bool:
+    """Whether the match reaches the end of the line without what such a message goes on to say."""
+    text = text.rstrip()
+    if hit.end < len(text):
+        return False
+    symptom = hit.symptom
+    if symptom.kind == "dll-load-failed":
+        return symptom.code is None
+    if symptom.kind in ("mkl-cannot-load", "omp-duplicate"):
+        return not symptom.dlls or not text.endswith(".")
+    return "supported" in symptom.details and not text.endswith(".")
+
+
+def _last_resort(symptom: Symptom) -> Symptom:
+    """Guess the code of a sentence that is nearly a known one."""
+    if symptom.code is not None or symptom.kind != "dll-load-failed":
+        return symptom
+    text = symptom.excerpt.partition("DLL load fail")[2].partition(":")[2]
+    known = nearest_sentence(text)
+    if known is None:
+        return symptom
+    return replace(symptom, code=known.code, language=known.language, confidence=known.confidence)
+
+
+def _strongest(found: list[Found]) -> list[Found]:
+    """Drop weak matches inside strong ones, and the same place told twice."""
+    strong = [hit for hit in found if not hit.weak]
+    kept = list(strong)
+    for hit in found:
+        if hit.weak and not any(other.start < hit.end and hit.start < other.end for other in kept):
+            kept.append(hit)
+    return sorted(kept, key=lambda hit: hit.start)
+
+
+def _bare_sentence(text: _Wrapped) -> Iterator[Found]:
+    """Yield the symptom of a line that has nothing but the system's sentence, or the first half of it."""
+    known = read_sentence(text.first)
+    if known is None and text.readings() and read_sentence(text.following) is None:
+        known = read_sentence(text.readings()[0])
+    if known is None:
+        return
+    names = _names(text.first)
+    path = _quoted_path(text.first)
+    symptom = Symptom(
+        "sentence",
+        known.code,
+        path or (names[0] if names else None),
+        language=known.language,
+        excerpt=_shorten(text.first),
+        confidence=Confidence.LIKELY,
+    )
+    yield Found(symptom, 0, len(text.first), weak=True)
+
+
+def _found(form: Form, match: re.Match[str]) -> Found | None:
+    """Turn a match into a symptom; None if the text before it is not what the form has there."""
+    groups = {name: value for name, value in match.groupdict().items() if value is not None}
+    start = match.start()
+    if form.before is not None:
+        ahead = form.before(match.string[max(start - _BEFORE, 0) : start])
+        if ahead is None:
+            return None
+        groups.update(ahead)
+        start = min((match.string.rfind(value, 0, start) for value in ahead.values()), default=start)
+    code = _code(form, groups)
+    text = groups.get("text", "")
+    known = read_sentence(text) if text.strip() else None
+    confidence = form.confidence
+    if code is None and known is not None:
+        code = known.code
+        confidence = max(confidence, known.confidence, key=list(Confidence).index)
+    path = _tidy_path(groups["path"]) if "path" in groups else None
+    if path is None and form.kind in ("winerror", "load-library"):
+        path = _quoted_path(text or match.string)
+    details = {name[2:]: " ".join(value.split()) for name, value in groups.items() if name.startswith("d_")}
+    symptom = Symptom(
+        form.kind,
+        code,
+        path,
+        _dlls(form.kind, groups.get("dlls", "")),
+        module=groups.get("module", ""),
+        package=package_of(path or ""),
+        language=known.language if known else language_of(text),
+        excerpt=_shorten(match.string if len(match.string) <= _EXCERPT else match.string[start:]),
+        confidence=confidence,
+        details=details,
+    )
+    return Found(symptom, start, match.end(), form.weak)
+
+
+def _code(form: Form, groups: dict[str, str]) -> int | None:
+    if "code" in groups:
+        return whole_number(groups["code"], digits=10)
+    if "status" in groups:
+        return int(groups["status"], 0) & 0xFFFFFFFF
+    if "status_name" in groups:
+        return STATUS_NAMES[groups["status_name"].upper()]
+    if "hresult" in groups:
+        return int(groups["hresult"], 16)
+    return form.code
+
+
+def _dlls(kind: str, text: str) -> tuple[str, ...]:
+    names = _names(text)
+    if kind == "omp-duplicate" and not names:
+        names = tuple(dict.fromkeys(found.group() for found in _OPENMP.finditer(text)))
+    return names
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """The DLL names in a text, each once, as first spelled."""
+    seen: dict[str, str] = {}
+    for run in _NAME_RUN.finditer(text):
+        start = 0
+        for end in _NAME_END.finditer(run[0]):
+            name = run[0][start : end.end()].lstrip(".+-")
+            start = end.end()
+            if 4 < len(name) <= _LONGEST_NAME:
+                seen.setdefault(name.lower(), name)
+    return tuple(seen.values())
+
+
+_QUOTED = re.compile(
+    r"""\\?["'“‘](?P<path>(?:[A-Za-z]:|\\\\|\.)[\\/][^"'“”‘’:]{1,700}(?:['‘’][^"'“”‘’:]{1,260}){0,4}?)\\?["'”’](?=\s|$|[.),:])"""
+)
+_BARE = re.compile(r"(?P<path>[A-Za-z]:[\\/][^\"'*?<>|:\r\n]{1,400}?\.(?:dll|pyd|exe|node))(?![\w.])", re.IGNORECASE)
+
+
+def _quoted_path(text: str) -> str | None:
+    found = _QUOTED.search(text) or _BARE.search(text)
+    return _tidy_path(found.group("path")) if found else None
+
+
+def _tidy_path(path: str) -> str:
+    """Return a path as Windows writes it: one backslash between the parts, also where the text was escaped."""
+    path = path.strip()
+    if re.search(r"(?<=[^\\])\\\\", path):
+        path = path.replace("\\\\", "\\")
+    if path.startswith("\\\\?\\"):
+        path = path[4:]
+    return str(PureWindowsPath(path)) if path else path
+
+
+def package_of(path: str) -> str:
+    """Return the top-level package below ``site-packages`` that a path lies in, or nothing."""
+    found = _SITE_PACKAGES.search(path)
+    if not found:
+        return ""
+    return PureWindowsPath(found.group(1)).stem if "." in found.group(1) else found.group(1)
+
+
+def _shorten(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _EXCERPT else text[: _EXCERPT - 1] + "…"

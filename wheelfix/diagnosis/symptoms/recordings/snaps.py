@@ -1,0 +1,137 @@
+"""Loader snaps: what Windows' own loader prints to a debugger after ``gflags /i python.exe +sls``.
+
+The lines are ``process:thread @ time - function - KIND: text``, whatever program wrote them down.
+"""
+
+from __future__ import annotations
+
+import re
+
+from wheelfix.diagnosis.symptoms.recordings.model import (
+    MAX_LOADS,
+    MAX_SEARCHED,
+    RecordedLoad,
+    Recording,
+    base_name,
+    distinct,
+    win32_code,
+)
+
+_LINE = re.compile(r"(?P<thread>[0-9a-fA-F]{1,8}:[0-9a-fA-F]{1,8}) @ \w{1,20} - (?P<function>\w{1,60}) - (?P<text>.*)")
+_UNABLE = re.compile(
+    r'Unable to load DLL: "(?P<name>[^"]{1,500})", Parent Module: "(?P<parent>[^"]{0,500})", '
+    r"Status: 0x(?P<status>[0-9a-fA-F]{8})"
+)
+_EXPORT = re.compile(
+    r'Locating export "(?P<symbol>[^"]{1,2000})" for DLL "(?P<parent>[^"]{1,500})" '
+    r"failed with status: 0x(?P<status>[0-9a-fA-F]{8})"
+)
+_INIT_FAILED = re.compile(
+    r'Init routine \S{1,40} for DLL "(?P<name>[^"]{1,500})" failed during DLL_PROCESS_ATTACH', re.IGNORECASE
+)
+_NAMED = re.compile(r"ENTER: DLL name: (?P<path>[^\r\n]{1,500})")
+_STATUS = re.compile(r"RETURN: Status: 0x(?P<status>[0-9a-fA-F]{8})")
+_ENTRIES = frozenset({"LdrLoadDll", "LdrpLoadDll", "LdrpLoadDllInternal"})
+
+
+class SnapsReader:
+    """Collects what the loader said, thread by thread: several work on one load."""
+
+    markers: tuple[str, ...] = (" - Ldr", " - _Ldr")
+
+    def __init__(self) -> None:
+        """Begin with nothing seen."""
+        self._loaded: dict[str, RecordedLoad] = {}
+        self._failed: list[RecordedLoad] = []
+        self._tops: dict[str, str] = {}
+        self._probing: dict[str, str] = {}
+        self._searched: dict[str, list[str]] = {}
+        self._mapping: dict[str, str] = {}
+        self._lines = 0
+        self._stopped = ""
+
+    def feed(self, number: int, line: str) -> None:
+        """Take one line in."""
+        at = line.find(" @ ")
+        found = _LINE.match(line, max(line.rfind(" ", 0, at) + 1, 0)) if at > 0 else None
+        if not found:
+            return
+        self._lines += 1
+        if len(self._loaded) + len(self._failed) >= MAX_LOADS:
+            self._stopped = f"more than {MAX_LOADS} loads"
+            return
+        thread, function, text = found["thread"], found["function"], found["text"]
+        if "ERROR" in text or "WARNING" in text:
+            self._fault(number, thread, function, text)
+        elif text.startswith("ENTER"):
+            self._enter(thread, function, text)
+        elif text.startswith("RETURN"):
+            self._leave(number, thread, function, text)
+
+    def _enter(self, thread: str, function: str, text: str) -> None:
+        named = _NAMED.match(text)
+        if not named:
+            return
+        path = named["path"].strip()
+        if function in _ENTRIES:
+            # The process names its wish once; calls within that load come from the same thread before it returns.
+            self._tops.setdefault(thread, path)
+        elif function == "LdrpResolveDllName":
+            self._probing[thread] = path
+        elif function == "LdrpMinimalMapModule":
+            self._mapping[thread] = path
+
+    def _leave(self, number: int, thread: str, function: str, text: str) -> None:
+        status = _STATUS.match(text)
+        failed = bool(status and int(status["status"], 16))
+        if function == "LdrLoadDll":
+            self._tops.pop(thread, None)
+        elif function == "LdrpResolveDllName":
+            path = self._probing.pop(thread, "")
+            if failed and path:
+                places = self._searched.setdefault(base_name(path).lower(), [])
+                if len(places) < MAX_SEARCHED:
+                    places.append(path.rpartition("\\")[0])
+        elif function == "LdrpMinimalMapModule" and not failed:
+            path = self._mapping.pop(thread, "")
+            if path:
+                self._loaded.setdefault(path.lower(), RecordedLoad(base_name(path), path, line=number))
+
+    def _fault(self, number: int, thread: str, function: str, text: str) -> None:
+        unable = _UNABLE.search(text)
+        if unable:
+            self._note_unable(number, thread, unable)
+            return
+        export = _EXPORT.search(text)
+        if export and "ERROR" in text:
+            parent = export["parent"]
+            code = win32_code(int(export["status"], 16))
+            self._failed.append(
+                RecordedLoad(
+                    base_name(parent), parent, code, top=self._top(thread), symbol=export["symbol"], line=number
+                )
+            )
+            return
+        broken = _INIT_FAILED.search(text)
+        if broken:
+            path = broken["name"]
+            self._failed.append(RecordedLoad(base_name(path), path, 1114, top=self._top(thread), line=number))
+
+    def _note_unable(self, number: int, thread: str, unable: re.Match[str]) -> None:
+        name = base_name(unable["name"])
+        parent = "" if unable["parent"] in ("", "(null)") else unable["parent"]
+        code = win32_code(int(unable["status"], 16))
+        searched = tuple(self._searched.get(name.lower(), ()))
+        path = unable["name"] if "\\" in unable["name"] else ""
+        self._failed.append(RecordedLoad(name, path, code, parent, self._top(thread), searched=searched, line=number))
+
+    def _top(self, thread: str) -> str:
+        """The load that was asked for: of this thread, else of the only one that waits for one."""
+        waiting = set(self._tops.values())
+        return self._tops.get(thread, "") or (waiting.pop() if len(waiting) == 1 else "")
+
+    def result(self) -> Recording | None:
+        """Return the recording; None when there was no line of the loader."""
+        if not self._lines:
+            return None
+        return Recording("loader snaps", tuple(self._loaded.values()), distinct(self._failed), stopped=self._stopped)

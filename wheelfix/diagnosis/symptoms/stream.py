@@ -1,0 +1,193 @@
+"""Logs of any size and encoding as numbered lines, a block at a time.
+
+Most blocks of a long log hold nothing of interest; they are dropped whole after a few substring searches, which is
+what makes a hundred megabytes affordable. Bytes that are no UTF-8 survive as surrogates until a line matters.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+from typing import IO, TYPE_CHECKING, Union
+
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.diagnosis.symptoms.symptom import Limits
+
+BLOCK = 1 << 18
+EARLY = 1 << 24
+_OVERLAP = 1024
+_LEAD_LINES = 40
+_TRAIL_LINES = 8
+
+Text = Union[str, bytes, "IO[bytes]", "IO[str]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the text; a gap in the numbers means that dull lines were left out between."""
+
+    number: int
+    text: str
+    hot: bool = False
+    """Whether a trigger is in it; the others are there for what they say about the hot ones."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """What reading has come to; filled while the lines are drawn."""
+
+    encoding: str = "utf-8"
+    size: int = 0
+    lines: int = 0
+    stopped: str = ""
+
+
+def sniff_encoding(head: bytes) -> str:
+    """Return the encoding that the first bytes speak of: a byte order mark, or the zeros of UTF-16."""
+    for mark, name in (
+        (codecs.BOM_UTF8, "utf-8-sig"),
+        (codecs.BOM_UTF32_LE, "utf-32"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
+        if head.startswith(mark):
+            return name
+    sample = head[:4096]
+    if len(sample) >= 8:
+        half = len(sample) // 2
+        if not sample[1] and sample[1::2].count(0) > half * 0.7 and sample[0::2].count(0) < half * 0.1:
+            return "utf-16-le"
+        if not sample[0] and sample[0::2].count(0) > half * 0.7 and sample[1::2].count(0) < half * 0.1:
+            return "utf-16-be"
+    return "utf-8"
+
+
+def blocks(source: Text, limits: Limits, progress: Progress) -> Iterator[str]:
+    """Yield the text in decoded blocks, up to the limit of bytes."""
+    stream: IO[bytes] | IO[str]
+    if isinstance(source, str):
+        stream = io.StringIO(source, newline="")
+    elif isinstance(source, bytes):
+        stream = io.BytesIO(source)
+    else:
+        stream = source
+    decoder: codecs.IncrementalDecoder | None = None
+    while True:
+        piece = stream.read(min(BLOCK, limits.max_bytes - progress.size))
+        if isinstance(piece, str):
+            progress.encoding = "str"
+            text = piece
+        else:
+            if decoder is None:
+                progress.encoding = sniff_encoding(piece)
+                wide = progress.encoding.startswith(("utf-16", "utf-32"))
+                decoder = codecs.getincrementaldecoder(progress.encoding)("replace" if wide else "surrogateescape")
+            text = decoder.decode(piece, final=not piece)
+        progress.size += len(piece)
+        # Appending to a UTF-8 file from PowerShell leaves UTF-16 in its midst: without its zeros it reads as ASCII.
+        yield text.replace("\x00", "") if "\x00" in text else text
+        if not piece:
+            return
+        if progress.size >= limits.max_bytes:
+            if stream.read(1):
+                progress.stopped = f"only the first {limits.max_bytes} bytes were read"
+            return
+
+
+def suspicious_lines(
+    source: Text, triggers: tuple[str, ...], early: tuple[str, ...], limits: Limits, progress: Progress
+) -> Iterator[Line]:
+    """Yield the lines that contain a trigger (lower case), with the lines around them.
+
+    ``early`` are triggers that are worth their time in short texts only: they count in the first megabytes.
+    """
+    number = 1
+    carry = ""
+    lead: list[Line] = []
+    owed = 0
+    for block in blocks(source, limits, progress):
+        whole, carry = _cut(carry + block, final=not block, longest=limits.max_line)
+        if not whole:
+            continue
+        hot = _hot_lines(whole.lower(), triggers + early if progress.size <= EARLY else triggers)
+        if hot or owed:
+            lines = whole.split("\n")
+            if not lines[-1]:
+                lines.pop()
+            if hot and hot[0] < _LEAD_LINES:
+                for line in lead:
+                    if line.number >= number + hot[0] - _LEAD_LINES:
+                        yield from _pieces(line, limits)
+            burning = frozenset(hot)
+            for index in _wanted(hot, owed, len(lines)):
+                yield from _pieces(Line(number + index, lines[index], index in burning), limits)
+            owed = max(_TRAIL_LINES - (len(lines) - hot[-1] - 1), 0) if hot else max(owed - len(lines), 0)
+        breaks = whole.count("\n")
+        lead = _tail(whole, number + breaks, after=hot[-1] + number + _TRAIL_LINES if hot else 0)
+        number += breaks
+        progress.lines = number - whole.endswith("\n")
+
+
+def _hot_lines(lowered: str, words: tuple[str, ...]) -> list[int]:
+    """Return the indexes of the lines that contain one of the words."""
+    places: set[int] = set()
+    for word in words:
+        at = lowered.find(word)
+        while at >= 0:
+            places.add(at)
+            end = lowered.find("\n", at)
+            at = lowered.find(word, end) if end >= 0 else -1
+    indexes: list[int] = []
+    index = before = 0
+    for place in sorted(places):
+        index += lowered.count("\n", before, place)
+        before = place
+        if not indexes or indexes[-1] != index:
+            indexes.append(index)
+    return indexes
+
+
+def _wanted(hot: list[int], owed: int, count: int) -> Iterator[int]:
+    """Yield the indexes of the hot lines and of those around them, each once and in order."""
+    following = min(owed, count)
+    yield from range(following)
+    for index in hot:
+        end = min(index + _TRAIL_LINES + 1, count)
+        yield from range(max(index - _LEAD_LINES, following), end)
+        following = max(following, end)
+
+
+def _tail(text: str, number: int, after: int) -> list[Line]:
+    """Return the last lines of a block, as far as they were not wanted already."""
+    lines = text[-16 * _OVERLAP :].split("\n")[-_LEAD_LINES - 1 : -1]
+    first = number - len(lines)
+    return [Line(first + place, line) for place, line in enumerate(lines) if first + place > after]
+
+
+def _cut(text: str, *, final: bool, longest: int) -> tuple[str, str]:
+    """Split behind the last line end; without one, keep back a tail so that nothing is torn in two."""
+    if final:
+        return text, ""
+    end = text.rfind("\n") + 1
+    if end:
+        return text[:end], text[end:]
+    if len(text) > 4 * BLOCK:
+        return text[: -2 * longest], text[-2 * longest :]
+    return "", text
+
+
+def _pieces(line: Line, limits: Limits) -> Iterator[Line]:
+    """Yield a line, or its overlapping pieces when it is over-long; a lone carriage return ends one as well."""
+    text = line.text[:-1] if line.text.endswith("\r") else line.text
+    if "\r" in text:
+        for part in text.split("\r"):
+            yield from _pieces(Line(line.number, part, line.hot), limits)
+    elif len(text) <= limits.max_line:
+        yield Line(line.number, text, line.hot)
+    else:
+        for start in range(0, len(text), max(limits.max_line - _OVERLAP, 1)):
+            yield Line(line.number, text[start : start + limits.max_line], line.hot)

@@ -1,0 +1,169 @@
+"""From read images to a report: load them in the model, run the rules, and say what was found."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from wheelfix.exam.details import Details, archs_of_all, scanned_images
+from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
+from wheelfix.exam.missing import list_missing
+from wheelfix.loader.packages.torch import torch_facts
+from wheelfix.loader.predict import predict
+from wheelfix.loader.profile import Profile, assumptions
+from wheelfix.loader.resolve import resolve
+from wheelfix.model import Image, Machine, ScanReport
+from wheelfix.rules.allowed import with_allowed
+from wheelfix.rules.context import Subject
+from wheelfix.rules.cudastory import cuda_story
+from wheelfix.rules.failures import visible_failure
+from wheelfix.rules.registry import check_patterns, run
+from wheelfix.values import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from wheelfix.exam.examination import Progress
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import FileVersion, Resolution
+    from wheelfix.options import RepairOptions, ScanOptions
+    from wheelfix.roots.index import Candidates
+
+_PLATFORMS = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
+
+
+def examine_view(
+    view: FileView,
+    identity: Identity,
+    options: ScanOptions,
+    facts: ArchiveFacts,
+    index: Candidates | None = None,
+    progress: Progress | None = None,
+    python: tuple[int, int] | None = None,
+    *,
+    installed: bool = False,
+    versions: Mapping[str, FileVersion | None] | None = None,
+) -> Examination:
+    """Read the images, resolve the loads, run the rules, and put the report together.
+
+    What is installed finds the CUDA toolkit and NVTX of this machine, as far as torch's code searches them.
+    """
+    view.read_images(options.jobs, progress)
+    profile, resolution = load(view, identity, options, python, installed=installed)
+    machine = profile.machine
+    details = Details(view, options, versions)
+    details.read_ahead(options)
+    subject = Subject(
+        view=view,
+        profile=profile,
+        resolution=resolution,
+        machine=machine,
+        wheel=facts.info,
+        archive_faults=facts.faults,
+        record_faults=facts.record_faults,
+        torch=torch_facts(view),
+        unowned=facts.unowned,
+        gpu=options.gpu,
+        version=details.version,
+        gpu_code=details.gpu_code,
+        numpy=details.numpy,
+        signature=details.signature if options.signatures or options.signers else nobody_asked,
+        judges_signatures=options.signatures,
+    )
+    images = tuple(scanned_images(subject, options))
+    check_patterns(options.select, "select")
+    check_patterns(options.ignore, "ignore")
+    findings = with_allowed(run(subject, options.select, options.ignore), options.allow_missing)
+    failure = visible_failure(subject, findings)
+    report = ScanReport(
+        path=identity.path,
+        name=identity.name,
+        version=identity.version,
+        tags=identity.tags,
+        # Pure Python is for no processor in particular; the profile still needs one to load with.
+        machine=machine if images or machine_of_tags(identity.tags) else Machine.UNKNOWN,
+        images=images,
+        resolution=resolution,
+        missing=list_missing(subject, index),
+        first_failure=predict(view, resolution, failure) if failure is not None else None,
+        findings=findings,
+        archs=archs_of_all(images) if options.archs or options.gpu is not None else None,
+        cuda=cuda_story(subject),
+    )
+    return Examination(report, subject, identity, facts)
+
+
+def load(
+    view: FileView,
+    identity: Identity,
+    options: ScanOptions,
+    python: tuple[int, int] | None = None,
+    *,
+    installed: bool = False,
+) -> tuple[Profile, Resolution]:
+    """Load the subject in the model; the images must have been read."""
+    assume, cuda = assumptions(options.assume, options.no_assume)
+    profile = Profile(machine_of(identity.tags, view), python_of_tags(identity.tags) or python, assume, cuda)
+    facts = torch_facts(view) if installed and options.roots.discover else None
+    if options.roots.discover and (cuda or (facts is not None and facts.cuda)):
+        profile = _with_folders(profile, facts.cuda if facts else None)
+    return profile, resolve(view, profile, identity.requires)
+
+
+def _with_folders(profile: Profile, built: str | None) -> Profile:
+    """The profile with the folders of this machine that are searched, where they can be read.
+
+    ``built`` is the CUDA of a torch that is installed here; an assumed toolkit may lie anywhere.
+    """
+    from wheelfix.roots.host import this_machine
+    from wheelfix.roots.searched import known_toolkit, searched_nvtx, searched_toolkit
+
+    host = this_machine()
+    assumed = known_toolkit(profile.cuda, host) if profile.cuda else None
+    toolkit = assumed or (searched_toolkit(built, host) if built and not profile.cuda else None)
+    return replace(profile, toolkit=toolkit, nvtx=searched_nvtx(host) if built else None)
+
+
+def again(before: Examination, options: RepairOptions) -> Callable[[FileView, ArchiveFacts], Examination]:
+    """The same scan, unfiltered, for another view of the same thing: what a plan asks about its result."""
+    scan = replace(options.scan, select=(), ignore=(), allow_missing=options.allow_missing)
+    installed, python = before.facts.info is None, before.subject.profile.python
+    return lambda view, facts: examine_view(
+        view, before.identity, scan, facts, None, python=python, installed=installed
+    )
+
+
+def nobody_asked(path: str) -> None:
+    """The answer to a question that costs more than the scan was told to spend."""
+    return
+
+
+def machine_of_tags(tags: tuple[str, ...]) -> Machine | None:
+    """The processor that a platform tag for Windows names, or None."""
+    platforms = (tag.rpartition("-")[2] for tag in tags)
+    return next((_PLATFORMS[platform] for platform in platforms if platform in _PLATFORMS), None)
+
+
+def machine_of(tags: tuple[str, ...], view: FileView) -> Machine:
+    """The processor a wheel is for: from its platform tag, else the one most of its images are for."""
+    named = machine_of_tags(tags)
+    if named is not None:
+        return named
+    counted = Counter(facts.machine for facts in view.images().values() if isinstance(facts, Image))
+    counted.pop(Machine.UNKNOWN, None)
+    return counted.most_common(1)[0][0] if counted else Machine.AMD64
+
+
+def python_of_tags(tags: tuple[str, ...]) -> tuple[int, int] | None:
+    """The one CPython that a wheel's tags name; None for abi3, pure and several."""
+    found = set()
+    for tag in tags:
+        python, _, rest = tag.partition("-")
+        abi = rest.partition("-")[0]
+        match = re.fullmatch("cp([0-9])([0-9]{1,3})", python)
+        if match and abi.startswith("cp"):
+            found.add((int(match[1]), int(match[2])))
+        else:
+            return None
+    return found.pop() if len(found) == 1 else None

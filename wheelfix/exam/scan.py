@@ -1,0 +1,202 @@
+"""Look at a wheel, a folder or an environment: read its facts, load it in the model, and say what was found."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import InputError, WheelfixError
+from wheelfix.exam.examination import ArchiveFacts, Examination, Identity, Progress
+from wheelfix.exam.wheel import looking_at
+from wheelfix.failures import failure_of
+from wheelfix.model import ScanReport, canonical
+from wheelfix.options import ScanOptions
+from wheelfix.roots.late import late_index
+from wheelfix.streams.pool import WorkerPool
+from wheelfix.values import dataclass, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from wheelfix.archive.reader import Archive
+    from wheelfix.archive.wheelinfo import WheelInfo
+    from wheelfix.loader.places import Distribution, Environment
+    from wheelfix.roots.index import Candidates
+    from wheelfix.streams.pool import Task
+
+
+@dataclass(frozen=True, slots=True)
+class ScanFailure:
+    """An input that could not be scanned, and why; the others are scanned all the same."""
+
+    path: str
+    error: WheelfixError
+
+
+# ------------------------------------------------------------------------------------------------- for everybody
+
+
+def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
+    """Scan one wheel, package folder or environment with one distribution of interest, and return the report.
+
+    An environment with several distributions that have DLLs gives several reports: use :func:`scan_all`.
+    """
+    results = list(scan_all([Path(path)], options or ScanOptions()))
+    if len(results) > 1:
+        names = ", ".join(result.name for result in results if isinstance(result, ScanReport))
+        raise InputError(
+            str(path), because=f"it holds several distributions ({names})", hint="name one, or use scan_all"
+        )
+    result = results[0]
+    if isinstance(result, ScanFailure):
+        raise result.error
+    return result
+
+
+def scan_all(
+    paths: Iterable[Path],
+    options: ScanOptions,
+    progress: Progress | None = None,
+) -> Iterator[ScanReport | ScanFailure]:
+    """Scan several inputs, some of them side by side, and give the results in the order of the inputs.
+
+    One that cannot be read does not stop the rest, and never are more than a few in memory.
+    """
+    waiting = list(paths)
+    with late_index(options.roots) as index:
+        if len(waiting) == 1 or options.jobs == 1:
+            for path in waiting:
+                yield from _results(path, options, index, progress)
+            return
+        index.prepare()
+        alone = replace(options, jobs=1)
+        with WorkerPool(options.jobs) as pool:
+            running: deque[Task[list[ScanReport | ScanFailure]]] = deque()
+            for path in waiting:
+                running.append(pool.submit(functools.partial(_gathered, path, alone, index)))
+                if len(running) > 2 * options.jobs:
+                    yield from running.popleft().result()
+            while running:
+                yield from running.popleft().result()
+
+
+def _gathered(path: Path, options: ScanOptions, index: Candidates) -> list[ScanReport | ScanFailure]:
+    return list(_results(path, options, index, None))
+
+
+def _results(
+    path: Path,
+    options: ScanOptions,
+    index: Candidates,
+    progress: Progress | None,
+) -> Iterator[ScanReport | ScanFailure]:
+    try:
+        yield from _scan_one(path, options, index, progress)
+    except Exception as error:  # whatever it is, it costs this input only
+        yield ScanFailure(str(path), failure_of(error, path))
+
+
+def _scan_one(
+    path: Path,
+    options: ScanOptions,
+    index: Candidates | None,
+    progress: Progress | None,
+) -> Iterator[ScanReport | ScanFailure]:
+    if not path.is_dir():
+        with looking_at(path, options, progress) as (_, look):
+            report = look.examine(index).report
+        yield report
+    elif is_package_folder(path):
+        yield examine_folder(path, options, index, progress).report
+    else:
+        from wheelfix.loader.places import open_environment
+
+        environment = open_environment(path)
+        chosen = chosen_distributions(environment, options.packages)
+        if not chosen and next(environment.site.rglob("*.so"), None) is not None:
+            raise InputError(
+                str(path),
+                because="it is an environment of Linux or macOS: its extension modules are .so files",
+                hint="give a Windows environment, or a copy of one: the folder that has python.exe",
+            )
+        for distribution in chosen:
+            try:
+                report = examine_installed(environment, distribution, options, index, progress).report
+            except Exception as error:
+                name = f"{path}, {distribution.name}"
+                yield ScanFailure(name, failure_of(error, name))
+            else:
+                yield report
+
+
+# --------------------------------------------------------------------------------------------- what is no wheel
+
+
+def examine_folder(
+    path: Path, options: ScanOptions, index: Candidates | None = None, progress: Progress | None = None
+) -> Examination:
+    """Scan a package that lies in a folder, as if it were installed."""
+    from wheelfix.exam.examine import examine_view
+    from wheelfix.loader.places import view_of_folder
+
+    return examine_view(
+        view_of_folder(path), Identity(str(path), path.name, ""), options, ArchiveFacts(), index, progress
+    )
+
+
+def examine_installed(
+    environment: Environment,
+    distribution: Distribution,
+    options: ScanOptions,
+    index: Candidates | None = None,
+    progress: Progress | None = None,
+) -> Examination:
+    """Scan one distribution within its environment."""
+    from wheelfix.exam.examine import examine_view
+
+    where = environment.view.origin(f"{distribution.dist_info}/METADATA")
+    path = str(Path(where).parent) if where else str(environment.prefix)
+    identity = Identity(path, distribution.name, distribution.version, distribution.tags, distribution.requires)
+    view = environment.view.focused(distribution.paths)
+    facts, python = ArchiveFacts(unowned=environment.unowned), environment.python
+    return examine_view(view, identity, options, facts, index, progress, python, installed=True)
+
+
+def is_package_folder(path: Path) -> bool:
+    """Whether a folder is a package (``torch/``) or an unpacked wheel and no environment."""
+    if (path / "__init__.py").exists():
+        return True
+    infos = list(path.glob("*.dist-info"))
+    return len(infos) == 1 and path.name.lower() != "site-packages"
+
+
+def chosen_distributions(environment: Environment, packages: tuple[str, ...]) -> list[Distribution]:
+    """The distributions of an environment that were asked for, or all that have DLLs."""
+    wanted = {canonical(name) for name in packages}
+    found = []
+    for distribution in environment.distributions:
+        name = canonical(distribution.name)
+        if name in wanted:
+            found.append(distribution)
+            wanted.discard(name)
+        elif not packages and any(path.lower().endswith((".dll", ".pyd")) for path in distribution.paths):
+            found.append(distribution)
+    if wanted:
+        raise InputError(
+            str(environment.prefix),
+            because=f"{', '.join(sorted(wanted))} is not installed there",
+            hint="without --package every distribution with DLLs is scanned",
+        )
+    return found
+
+
+def archive_facts(archive: Archive, info: WheelInfo, options: ScanOptions) -> ArchiveFacts:
+    """What is irregular about a wheel as an archive, and between it and its RECORD."""
+    from wheelfix.archive.conformance import check_archive
+    from wheelfix.archive.record import check_record
+    from wheelfix.archive.stored import stored_fault
+
+    faults = (*check_archive(archive), *stored_fault(archive), *info.faults)
+    return ArchiveFacts(info, faults, check_record(archive, hashes=options.verify, jobs=options.jobs))

@@ -1,0 +1,65 @@
+"""Check wheels as archives: RECORD against every byte, and what PyPI, pip and uv accept; DLLs are not looked into."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.exam.scan import ScanFailure, archive_facts
+from wheelfix.failures import failure_of
+from wheelfix.loader.profile import Profile
+from wheelfix.loader.view import FileView
+from wheelfix.model import Machine, Resolution, ScanReport
+from wheelfix.options import ScanOptions
+from wheelfix.rules.context import Subject
+from wheelfix.rules.registry import Group, group_of, run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from wheelfix.model import Finding
+
+
+def verify(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
+    """Return a report with findings about the archive and its RECORD alone."""
+    path, options = Path(path), options or ScanOptions(verify=True)
+    with Archive.open(path, options.limits) as archive:
+        info = WheelInfo.from_archive(archive)
+        return ScanReport(
+            path=str(path),
+            name=info.name,
+            version=info.version,
+            tags=info.tags,
+            machine=Machine.UNKNOWN,
+            images=(),
+            resolution=Resolution(),
+            missing=(),
+            first_failure=None,
+            findings=archive_findings(archive, info, options),
+        )
+
+
+def archive_findings(archive: Archive, info: WheelInfo, options: ScanOptions) -> tuple[Finding, ...]:
+    """Return what is wrong with an open wheel as an archive, and between it and its RECORD."""
+    facts = archive_facts(archive, info, options)
+    subject = Subject(
+        view=FileView(()),
+        profile=Profile(),
+        resolution=Resolution(),
+        wheel=info,
+        archive_faults=facts.faults,
+        record_faults=facts.record_faults,
+    )
+    found = run(subject, options.select, options.ignore)
+    return tuple(finding for finding in found if group_of(finding) is Group.ARCHIVE)
+
+
+def verify_all(paths: Iterable[Path], options: ScanOptions) -> Iterator[ScanReport | ScanFailure]:
+    """Verify several wheels; one that cannot be read does not stop the rest."""
+    for path in paths:
+        try:
+            yield verify(path, options)
+        except Exception as error:  # whatever it is, it costs this wheel only
+            yield ScanFailure(str(path), failure_of(error, path))

@@ -1,0 +1,161 @@
+"""Scan an open wheel: threads inflate its images, the largest first, while this one reads names, headers and RECORD.
+
+Images come first, because everything waits for their facts. The hashes of the other members, which only RECORD needs,
+may go on while a repair is planned and written; it calls :meth:`Look.make_sure` before the result counts. Only the
+longest of them is started before the images, or it would be what is waited for in the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.conformance import check_archive
+from wheelfix.archive.hashing import HashedReading, digest_work
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.record import check_hashes, check_record, read_record
+from wheelfix.archive.stored import stored_fault
+from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.errors import InputError
+from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
+from wheelfix.knowledge.families import is_released_whole
+from wheelfix.loader.places import open_environment, view_of_wheel
+from wheelfix.loader.view import PE_SUFFIXES, Layer
+from wheelfix.pe.image import read_image
+from wheelfix.pe.version import read_version
+from wheelfix.streams.pool import WorkerPool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from wheelfix.archive.hashing import Digest
+    from wheelfix.archive.members import Member
+    from wheelfix.archive.record import RecordFault
+    from wheelfix.exam.examination import Progress
+    from wheelfix.loader.view import FileView, ViewFile
+    from wheelfix.model import FileVersion, ImageFacts
+    from wheelfix.options import ScanOptions
+    from wheelfix.roots.index import Candidates
+    from wheelfix.streams.pool import Task
+
+
+class RecordIsWrong(Exception):
+    """Some hash in RECORD is not right, after all of them were taken to be."""
+
+
+def examine_wheel(archive: Archive, options: ScanOptions, index: Candidates | None = None) -> Examination:
+    """Scan an open wheel."""
+    with WorkerPool(options.jobs) as pool:
+        return Look(archive, options, pool).examine(index)
+
+
+@contextlib.contextmanager
+def looking_at(path: Path, options: ScanOptions, progress: Progress | None = None) -> Iterator[tuple[Archive, Look]]:
+    """Open a wheel and read it."""
+    # The archive is closed before the threads are waited for: one that still reads finds nothing more to read.
+    with WorkerPool(options.jobs) as pool, Archive.open(path, options.limits) as archive:
+        yield archive, Look(archive, options, pool, progress)
+
+
+class Look:
+    """An open wheel whose images are being read, and whose members are being hashed if RECORD is to be verified."""
+
+    def __init__(
+        self,
+        archive: Archive,
+        options: ScanOptions,
+        pool: WorkerPool,
+        progress: Progress | None = None,
+    ) -> None:
+        """Read the images."""
+        self._archive, self._options, self._progress = archive, options, progress
+        self._images = images = Images(archive, pool, verify=options.verify)
+        from wheelfix.exam import examine  # the rules: 0.1 s to import, in which the largest image is inflated
+
+        self._rules = examine
+        info = WheelInfo.from_archive(archive)
+        view = view_of_wheel(archive, info)
+        if options.python is not None:
+            view = view.over(open_environment(options.python).view)
+        others = digest_work(archive, _no_images(view, archive) if options.verify else ())
+        self._hashing = [pool.submit_steps(longest) for longest in itertools.islice(others, 1)]
+        finish_images = view.begin_images(images.start)
+        self._hashing += [pool.submit_steps(work) for work in others]
+        self._view, self._info = view, info
+        self._faults = (*check_archive(archive), *stored_fault(archive), *info.faults)
+        self._record_faults = check_record(archive)
+        finish_images(progress)
+
+    def examine(self, index: Candidates | None = None, *, wait: bool = True) -> Examination:
+        """Say what was found; not to ``wait`` for the hashes is to take those of RECORD to be right."""
+        info, options = self._info, self._options
+        identity = Identity(str(self._archive.path), info.name, info.version, info.tags, info.metadata.requires_dist)
+        self._rules.load(self._view, identity, options)  # while the others still hash
+        record_faults = (*self._record_faults, *self._hash_faults()) if wait else self._record_faults
+        facts = ArchiveFacts(info, self._faults, record_faults)
+        return self._rules.examine_view(
+            self._view, identity, options, facts, index, self._progress, versions=self._images.versions
+        )
+
+    def make_sure(self) -> None:
+        """Wait for the hashes, and raise RecordIsWrong unless they are as RECORD says."""
+        if self._hash_faults():
+            raise RecordIsWrong
+
+    def _hash_faults(self) -> tuple[RecordFault, ...]:
+        if not self._options.verify:
+            return ()
+        others = {digest.member.entry: digest for work in self._hashing for digest in work.result()}
+        known = self._images.digests | others
+        return check_hashes(self._archive, read_record(self._archive), jobs=self._options.jobs, known=known)
+
+
+def _no_images(view: FileView, archive: Archive) -> list[Member]:
+    """The members that are not hashed as images."""
+    images = {view.origin(path) for path in view.image_paths}
+    return [member for member in archive.members if member.name[-1:] != "/" and member.name not in images]
+
+
+class Images:
+    """Reads the images of a wheel; where RECORD is to be verified, it hashes them in the same pass."""
+
+    def __init__(self, archive: Archive, pool: WorkerPool, *, verify: bool) -> None:
+        """Start with the largest image, before anything else is known about the wheel: nothing takes longer."""
+        self._archive, self._pool, self._verify = archive, pool, verify
+        self.digests: dict[int, Digest] = {}
+        """The digests of those that were hashed, by ``entry``."""
+        self.versions: dict[str, FileVersion | None] = {}
+        """The version resources that rules compare, by member: read in the same pass, so that it is the only one."""
+        self._largest: tuple[str, Task[ImageFacts | None]] | None = None
+        images = (member for member in archive.members if member.name.endswith(PE_SUFFIXES))
+        first = max(images, key=attrgetter("usize"), default=None)
+        if first is not None and archive.find(first.name) == first:  # else a second member has its name
+            self._largest = first.name, pool.submit(lambda: self._read(first))
+
+    def start(self, file: ViewFile) -> Task[ImageFacts | None]:
+        """Have a file of a view read."""
+        if self._largest is not None and file.layer is Layer.SUBJECT and file.origin == self._largest[0]:
+            return self._largest[1]
+        return self._pool.submit(lambda: self._read_file(file))
+
+    def _read_file(self, file: ViewFile) -> ImageFacts | None:
+        member = self._archive.find(file.origin) if file.layer is Layer.SUBJECT else None
+        return self._read(member) if member is not None else None
+
+    def _read(self, member: Member) -> ImageFacts | None:
+        """Return the facts of a member; None for one that cannot be read, which the view shows as empty."""
+        try:
+            reading = HashedReading(self._archive, member) if self._verify else None
+            source = reading.source if reading is not None else self._archive.source(member)
+            facts = read_image(source)
+            if is_released_whole(member.name.rpartition("/")[2], self._archive.path.name.partition("-")[0]):
+                self.versions[member.name] = read_version(source)
+        except InputError:
+            return None
+        digest = reading.finish() if reading is not None else None
+        if digest is not None:
+            self.digests[member.entry] = digest
+        return facts

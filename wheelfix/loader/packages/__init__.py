@@ -1,0 +1,1 @@
+"""One file per package that loads DLLs with code of its own."""

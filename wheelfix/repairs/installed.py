@@ -1,0 +1,195 @@
+"""Repair a package where it is installed: DLLs put beside, RECORD kept true, and a journal to take it all back.
+
+The journal is written before anything is changed. A repair that fails or is interrupted is taken back at once; one that
+was killed can be undone later. The journal is named in RECORD, so that uninstalling removes it with the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.record import Record, Row, encode_digest, render
+from wheelfix.errors import CannotRepair, EnvironmentFailure
+from wheelfix.exam.examine import again
+from wheelfix.exam.scan import chosen_distributions, examine_installed
+from wheelfix.loader.places import open_environment
+from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.plan import advice
+from wheelfix.plan.make import make_plan, still_broken
+from wheelfix.repairs.journal import (
+    JOURNAL,
+    Journal,
+    Undone,
+    journalled,
+    read_journal,
+    relative,
+    repaired_before,
+    set_aside,
+    sha256_of,
+    take_back,
+    write_whole,
+)
+from wheelfix.streams.output import AtomicFile
+from wheelfix.values import dataclass, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from wheelfix.loader.places import Distribution, Environment
+    from wheelfix.model import ScanReport
+    from wheelfix.options import RepairOptions
+    from wheelfix.plan.make import Planned
+    from wheelfix.plan.model import Plan
+    from wheelfix.roots.index import RootIndex
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledRepair:
+    """What was done to an installed distribution."""
+
+    plan: Plan
+    changed: bool
+    added: tuple[str, ...]
+    before: ScanReport
+    after: ScanReport
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """One file of a repair: where it goes, and what it must be."""
+
+    path: Path
+    row: str
+    """Its path in RECORD."""
+    sha256: str
+    size: int
+
+
+def repair_installed(
+    prefix: Path, package: str, options: RepairOptions, index: RootIndex, *, dry_run: bool = False
+) -> InstalledRepair:
+    """Put the DLLs that an installed distribution lacks beside whoever needs them."""
+    environment = open_environment(prefix)
+    distribution = chosen_distributions(environment, (package,))[0]
+    info = environment.disk_path(distribution.dist_info)
+    before = examine_installed(environment, distribution, options.scan, index)
+    if not dry_run and (info / JOURNAL).exists():
+        raise repaired_before(info / JOURNAL)
+    planned = make_plan(before, index, options, again(before, options))
+    faults = still_broken(planned)
+    if faults and not dry_run:
+        raise CannotRepair(
+            f"{distribution.name} in {prefix} cannot be repaired",
+            because=(*faults, *advice.why_unmet(planned.plan)),
+            hint=advice.hint(planned.plan) or "`wheelfix scan` tells more",
+        )
+    changes = tuple(_changes(environment, planned))
+    result = InstalledRepair(planned.plan, bool(changes), _shown(changes), before.report, planned.after.report)
+    if dry_run or not (changes or planned.plan.drops):
+        return replace(result, changed=False)
+    with _environment_errors(prefix):
+        _apply(environment, distribution, planned, changes, index)
+    return replace(result, changed=True)
+
+
+def _shown(changes: tuple[_Change, ...]) -> tuple[str, ...]:
+    return tuple(str(change.path) for change in changes)
+
+
+def _changes(environment: Environment, planned: Planned) -> Iterator[_Change]:
+    for entry, addition in zip(planned.chosen, planned.plan.additions, strict=True):
+        path = environment.disk_path(entry.path)
+        sha256 = addition.sha256 if entry.file else sha256_of(environment.disk_path(entry.own)).hex()
+        yield _Change(path, _row_path(entry.path), sha256, addition.size)
+
+
+def _row_path(path: str) -> str:
+    """How RECORD spells a path of the view: relative to site-packages."""
+    if path.startswith(SITE_PACKAGES + "/"):
+        return path[len(SITE_PACKAGES) + 1 :]
+    return "../" * (SITE_PACKAGES.count("/") + 1) + path
+
+
+def _apply(
+    environment: Environment,
+    distribution: Distribution,
+    planned: Planned,
+    changes: tuple[_Change, ...],
+    index: RootIndex,
+) -> None:
+    info = environment.disk_path(distribution.dist_info)
+    record = info / "RECORD"
+    drops = [Path(drop.path) for drop in planned.plan.drops]
+    replaced = [path for path in drops if any(change.path == path for change in changes)]
+    taken = [change.path for change in changes if change.path.exists() and change.path not in replaced]
+    if taken:
+        raise CannotRepair(f"{taken[0]} is there already", because="nothing that exists is overwritten")
+    old = record.read_bytes()
+    added = tuple((relative(change.path, info.parent), change.sha256) for change in changes)
+    with journalled(info, Journal(old, added, tuple(relative(path, info.parent) for path in drops))):
+        for path in replaced:
+            path.replace(set_aside(path))
+        for entry, change in zip(planned.chosen, changes, strict=True):
+            source = index.chunks(entry.file) if entry.file else _file_chunks(environment.disk_path(entry.own))
+            _place(source, change)
+        for path in drops:
+            if path not in replaced:
+                path.replace(set_aside(path))
+        write_whole(record, render(_rows(old, environment, changes, drops, info)))
+
+
+def _rows(
+    old: bytes, environment: Environment, changes: tuple[_Change, ...], drops: list[Path], info: Path
+) -> Iterable[Row]:
+    """The rows of the new RECORD: without what was dropped, with what was added and the journal."""
+    rows = {row.path: row for row in Record.parse(old).rows}
+    for path in drops:
+        rows.pop(relative(path, environment.site), None)
+    for change in changes:
+        rows[change.row] = Row(change.row, "sha256", encode_digest(bytes.fromhex(change.sha256)), change.size)
+    own = f"{info.name}/{JOURNAL}"
+    rows[own] = Row(own, "", "", None)
+    return rows.values()
+
+
+def _file_chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            yield piece
+
+
+def _place(source: Iterator[bytes], change: _Change) -> None:
+    """Copy one DLL under a temporary name, check it, and give it its own."""
+    digest = hashlib.sha256()
+    with AtomicFile(change.path) as out:
+        for piece in source:
+            digest.update(piece)
+            out.write(piece)
+        if digest.hexdigest() != change.sha256:
+            raise EnvironmentFailure(f"the source of {change.path.name} changed since it was planned", hint="run again")
+        out.commit()
+
+
+def undo(prefix: Path, package: str) -> Undone:
+    """Take a repair back: remove what it added, restore what it dropped, and RECORD as it was."""
+    environment = open_environment(prefix)
+    distribution = chosen_distributions(environment, (package,))[0]
+    info = environment.disk_path(distribution.dist_info)
+    journal = read_journal(info, environment.prefix)
+    with _environment_errors(prefix):
+        return take_back(info, journal)
+
+
+@contextlib.contextmanager
+def _environment_errors(prefix: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise EnvironmentFailure(
+            f"cannot change {exc.filename or prefix}",
+            because=exc.strerror or str(exc),
+            hint="close programs that use the environment and check permissions; --undo takes back what was done",
+        ) from exc

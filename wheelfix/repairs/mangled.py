@@ -1,0 +1,110 @@
+"""The ``libs`` layout: DLLs of no known family are renamed by delvewheel, and the result is held to our own checks."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.edition import new_stamp
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.errors import CannotRepair, EnvironmentFailure
+from wheelfix.exam.wheel import examine_wheel
+from wheelfix.knowledge.families import demangle
+from wheelfix.model import Severity, dll_key
+from wheelfix.plan.sources import bytes_of
+from wheelfix.repairs.delve import run_delvewheel
+from wheelfix.repairs.rewrite import keep, rewrite
+from wheelfix.rules.registry import Group, group_of
+from wheelfix.streams.output import AtomicFile
+from wheelfix.streams.workfolder import WorkFolder
+from wheelfix.values import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from wheelfix.archive.edition import NewMember
+    from wheelfix.exam.examination import Examination
+    from wheelfix.model import ScanReport
+    from wheelfix.options import RepairOptions
+    from wheelfix.plan.model import Addition, Plan
+
+
+def repair_with_libs(
+    archive: Archive,
+    plan: Plan,
+    members: Iterable[NewMember],
+    stale: set[str],
+    options: RepairOptions,
+    target: Path,
+) -> tuple[Plan, ScanReport, int]:
+    """Carry out a plan some of whose DLLs get names of their own; the plan with these names, the rescan, the size."""
+    beside, renamed = [], []
+    for new, addition in zip(members, plan.additions, strict=True):
+        if addition.mangle:
+            renamed.append((addition.name, new))
+        else:
+            beside.append(new)
+    with WorkFolder() as folder:
+        for name, new in renamed:
+            stage(new, folder / "dlls" / name)
+        first = _without_mangled(archive, plan, beside, stale, options, folder / "first")
+        stamp = new_stamp(archive.members)
+        second = run_delvewheel(first, folder / "dlls", plan.left_alone, folder / "second", stamp)
+        with Archive.open(second, options.scan.limits) as made:
+            after = examine_wheel(made, options.scan)
+            _refuse_if_broken(after, archive.path)
+            named = replace(plan, additions=tuple(_as_named(plan, made, options.scan.roots.trusted_roots)))
+            written = rewrite(made, WheelInfo.from_archive(made), named, (), set(), target, options)
+    return named, after.report, written.size
+
+
+def stage(new: NewMember, path: Path) -> None:
+    """Put a DLL to be renamed into the folder that delvewheel sees, checked against the plan's hash."""
+    digest = hashlib.sha256()
+    with AtomicFile(path) as out:
+        for piece in bytes_of(new):
+            digest.update(piece)
+            out.write(piece)
+        if digest.hexdigest() != new.sha256:
+            raise EnvironmentFailure(f"{new.origin} changed since it was planned", hint="run again")
+        out.commit()
+
+
+def _without_mangled(
+    archive: Archive, plan: Plan, beside: list[NewMember], stale: set[str], options: RepairOptions, folder: Path
+) -> Path:
+    """The wheel with everything of the plan but the renamed DLLs, for delvewheel to go on from."""
+    kept = tuple(addition for addition in plan.additions if not addition.mangle)
+    plan = replace(plan, additions=kept, sbom=False, output=archive.path.name)
+    target = folder / archive.path.name
+    if not plan.changes:
+        return keep(archive, target)
+    return rewrite(archive, WheelInfo.from_archive(archive), plan, beside, stale, target, options).path
+
+
+def _refuse_if_broken(after: Examination, path: Path) -> None:
+    faults = [
+        f.message for f in after.report.findings if f.severity is Severity.ERROR and group_of(f) is Group.DEPENDENCIES
+    ]
+    if faults:
+        raise CannotRepair(
+            f"{path} cannot be repaired with renamed DLLs",
+            because=faults,
+            hint="--layout beside puts them next to the extension under their own names",
+        )
+
+
+def _as_named(plan: Plan, made: Archive, trusted_roots: Path | None) -> Iterator[Addition]:
+    """The additions with the names that delvewheel gave them, and with what it left of their signatures."""
+    from wheelfix.pe.signature import read_signature
+
+    renamed = {dll_key(demangle(member.name.rpartition("/")[2])): member for member in made.members}
+    for addition in plan.additions:
+        member = renamed.get(dll_key(addition.name)) if addition.mangle else None
+        if member is None:
+            yield addition
+            continue
+        answer = read_signature(made.source(member), trusted_roots)
+        yield replace(addition, target=member.name, signer=answer.trusted_signer, signature=str(answer))

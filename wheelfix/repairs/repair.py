@@ -1,0 +1,113 @@
+"""Make a wheel whole: scan it, plan, write it anew, read it back, and only then give it its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import CannotRepair
+from wheelfix.exam.wheel import RecordIsWrong, looking_at
+from wheelfix.model import Repairable, Severity
+from wheelfix.options import RepairOptions
+from wheelfix.repairs.outcome import Outcome, Repaired, target_of
+from wheelfix.roots.late import LateIndex, late_index
+from wheelfix.rules.registry import Group, group_of
+from wheelfix.values import dataclass, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from wheelfix.archive.reader import Archive
+    from wheelfix.exam.examination import Examination, Progress
+    from wheelfix.model import ScanReport
+    from wheelfix.plan.make import Planned
+
+
+def repair_wheel(path: str | Path, options: RepairOptions | None = None, *, dry_run: bool = False) -> Repaired:
+    """Repair one wheel with the roots that the options name; what the Python API calls ``wheelfix.repair``."""
+    chosen = options or RepairOptions(wheel_dir=Path("wheelhouse"))
+    with late_index(chosen.scan.roots) as index:
+        return repair(Path(path), chosen, index, dry_run=dry_run)
+
+
+def repair(
+    path: Path,
+    options: RepairOptions,
+    roots: LateIndex,
+    *,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Repaired:
+    """Repair one wheel; CannotRepair, with nothing written, when something would still be broken."""
+    scan = replace(options.scan, verify=not options.trust_record)
+    with looking_at(path, scan, progress) as (archive, look):
+        job = _Repair(path, archive, options, roots, dry_run)
+        try:
+            return job.done(look.examine(roots, wait=False), look.make_sure)
+        except RecordIsWrong:  # which is rare: then all is done again, with that among the faults
+            return job.done(look.examine(roots), lambda: None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Repair:
+    """The repair of one wheel, after it was examined."""
+
+    path: Path
+    archive: Archive
+    options: RepairOptions
+    roots: LateIndex
+    dry_run: bool
+
+    def done(self, before: Examination, make_sure: Callable[[], None]) -> Repaired:
+        """Plan, and write what was planned; before anything is told or named, ``make_sure`` is called."""
+        from wheelfix.exam.examine import again
+        from wheelfix.plan.make import make_plan
+        from wheelfix.plan.sources import new_members
+        from wheelfix.repairs.rewrite import keep, rewrite
+
+        archive, options = self.archive, self.options
+        index = self.roots.open()
+        planned = make_plan(before, index, options, again(before, options), archive)
+        plan, report = planned.plan, before.report
+        faults = _lasting_faults(planned, report)
+        if self.dry_run or faults or not plan.changes or plan.layout == "libs":
+            make_sure()
+        if self.dry_run:
+            return Repaired(Outcome.PLANNED, plan, None, report, planned.after.report, faults=faults)
+        _refuse_if_broken(faults, planned, self.path)
+        target = target_of(self.path, plan, options)
+        if not plan.changes:
+            return Repaired(Outcome.UNCHANGED, plan, keep(archive, target), report, report)
+        info = before.facts.info
+        assert info is not None
+        stale = {fault.path for fault in before.facts.record_faults}
+        members = new_members(planned.chosen, plan, archive, index)
+        if plan.layout == "libs":
+            from wheelfix.repairs.mangled import repair_with_libs
+
+            plan, after, size = repair_with_libs(archive, plan, members, stale, options, target)
+            return Repaired(Outcome.REPAIRED, plan, target, report, after, size)
+        written = rewrite(archive, info, plan, members, stale, target, options, make_sure)
+        return Repaired(Outcome.REPAIRED, plan, target, report, planned.after.report, written.size)
+
+
+def _lasting_faults(planned: Planned, before: ScanReport) -> tuple[str, ...]:
+    """Why the wheel would still not load, and what of the archive writing it anew does not mend."""
+    from wheelfix.plan.make import still_broken
+
+    faults = still_broken(planned)
+    for finding in before.findings:
+        lasting = group_of(finding) is Group.ARCHIVE and finding.repairable is Repairable.NEVER
+        if lasting and finding.severity is Severity.ERROR:
+            faults += (f"{finding.code} {finding.subject}: {finding.message}",)
+    return faults
+
+
+def _refuse_if_broken(faults: tuple[str, ...], planned: Planned, path: Path) -> None:
+    """CannotRepair if something would still be wrong."""
+    if faults:
+        from wheelfix.plan import advice
+
+        because = (*faults, *advice.why_unmet(planned.plan))
+        hint = advice.hint(planned.plan) or "`wheelfix scan` tells more"
+        raise CannotRepair(f"{path} cannot be repaired", because=because, hint=hint)

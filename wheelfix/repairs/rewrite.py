@@ -1,0 +1,195 @@
+"""Turn a plan into bytes: the edition of the wheel that it asks for, written, read back, and only then named."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.edition import Edition, NewMember
+from wheelfix.archive.hashing import digests
+from wheelfix.archive.readback import read_back
+from wheelfix.archive.record import SIGNATURES, read_record
+from wheelfix.archive.stored import stored_members
+from wheelfix.archive.writer import not_as_planned, write_wheel
+from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
+from wheelfix.plan.sbom import FILE_NAME, make_sbom
+from wheelfix.streams.codec import Compressor
+from wheelfix.streams.output import AtomicFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from wheelfix.archive.members import Member
+    from wheelfix.archive.reader import Archive
+    from wheelfix.archive.record import Row
+    from wheelfix.archive.wheelinfo import WheelInfo
+    from wheelfix.archive.writer import Draft, Written
+    from wheelfix.options import RepairOptions, ScanOptions
+    from wheelfix.plan.model import Plan
+
+
+def keep(archive: Archive, target: Path) -> Path:
+    """Put a wheel that needs nothing where a repaired one would go."""
+    if target.exists() and target.samefile(archive.path):
+        return target
+    with AtomicFile(target) as out:
+        out.copy_from(archive, 0, archive.size)
+        archive.check_unchanged()
+        out.commit()
+    return target
+
+
+def rewrite(
+    archive: Archive,
+    info: WheelInfo,
+    plan: Plan,
+    additions: Iterable[NewMember],
+    stale: set[str],
+    target: Path,
+    options: RepairOptions,
+    make_sure: Callable[[], None] | None = None,
+) -> Written:
+    """Write the wheel under a temporary name, read it back, and rename it; ``make_sure`` may still stop it then."""
+    new = [*additions, *_documents(archive, info, plan)]
+    names = _renames(archive, info)
+    gone = frozenset(_dropped(archive, plan))
+    if plan.recompress:
+        taken = {member.name for member in new}
+        new += [member for member in _stored(archive, info, names, gone) if member.name not in taken]
+    edition = Edition(
+        dist_info=info.dist_info,
+        drop=gone,
+        rename=names,
+        add=tuple(new),
+        rows=tuple(kept_rows(archive, stale)),
+    )
+    compressor = Compressor.choose(options.compressor or "auto", options.compression)
+    return write_checked(archive, edition, target, options.scan, compressor, make_sure)
+
+
+def write_checked(
+    archive: Archive,
+    edition: Edition,
+    target: Path,
+    scan: ScanOptions,
+    compressor: Compressor,
+    make_sure: Callable[[], None] | None = None,
+) -> Written:
+    """Write an edition of a wheel under a temporary name, read it back, and rename it."""
+    right = _must_be_right(archive, list(edition.add), scan)
+    in_place = _is_in_place(archive, target)
+
+    def check(draft: Draft) -> None:
+        right(draft)
+        if make_sure is not None:
+            make_sure()
+        if in_place and not _is_in_place(archive, target):
+            raise EnvironmentFailure(
+                f"{target} was replaced while it was being rewritten",
+                because="another program rewrote it",
+                hint="run again",
+            )
+
+    return write_wheel(archive, target, edition, compressor=compressor, jobs=scan.jobs, check=check, check_hashes=True)
+
+
+def _is_in_place(archive: Archive, target: Path) -> bool:
+    """Whether the target is the very file that is open as the archive."""
+    try:
+        return os.path.samestat(os.fstat(archive.fileno()), target.stat())
+    except OSError:
+        return False
+
+
+def _documents(archive: Archive, info: WheelInfo, plan: Plan) -> Iterator[NewMember]:
+    if plan.sbom:
+        yield NewMember(f"{info.dist_info}/sboms/{FILE_NAME}", data=make_sbom(plan))
+    if plan.output != archive.path.name:
+        wheel = archive.find(f"{info.prefix}{info.dist_info}/WHEEL")
+        if wheel is not None:
+            yield NewMember(f"{info.dist_info}/WHEEL", data=_with_build(archive.read(wheel), plan.output.split("-")[2]))
+
+
+def _with_build(wheel: bytes, build: str) -> bytes:
+    """The WHEEL file with another build number."""
+    lines = [line for line in wheel.decode("utf-8").splitlines() if line and not line.lower().startswith("build:")]
+    return ("\n".join([*lines, f"Build: {build}"]) + "\n").encode()
+
+
+def _dropped(archive: Archive, plan: Plan) -> Iterator[Member]:
+    """Members that the plan drops, entries of folders with data, and second copies that are the same to the byte."""
+    gone = {drop.path for drop in plan.drops}
+    by_name: dict[str, list[Member]] = {}
+    for member in archive.members:
+        if member.name in gone or (member.is_dir and member.usize):
+            yield member
+        else:
+            by_name.setdefault(member.name, []).append(member)
+    for copies in by_name.values():
+        if len(copies) > 1:
+            found = digests(archive, copies)
+            if len({(found[copy.entry].value, found[copy.entry].error) for copy in copies}) == 1:
+                yield from copies[1:]  # where they differ, the writer refuses, because nobody can tell which is meant
+
+
+def _renames(archive: Archive, info: WheelInfo) -> Mapping[str, str]:
+    if not info.prefix:
+        return {}
+    return {member.name: member.name.removeprefix(info.prefix) for member in archive.members}
+
+
+def _stored(
+    archive: Archive, info: WheelInfo, names: Mapping[str, str], gone: frozenset[Member]
+) -> Iterator[NewMember]:
+    """The members without compression, as new ones, which are compressed like all new members."""
+    ours = {f"{info.dist_info}/{name}" for name in ("RECORD", *SIGNATURES)}
+    for member in stored_members(archive):
+        name = names.get(member.name, member.name)
+        if member not in gone and name not in ours:
+            yield NewMember(name, packed=(archive, member))
+
+
+def kept_rows(archive: Archive, stale: set[str]) -> Iterator[Row]:
+    """The old rows that are known to be right, or trusted; the writer makes the others from the bytes."""
+    record = read_record(archive)
+    for row in record.rows if record is not None else ():
+        if row.path not in stale and row.digest and row.size is not None:
+            yield row
+
+
+def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions) -> Callable[[Draft], None]:
+    """A check of a wheel just written, which may keep the oddities of old members but gets no new ones."""
+    names = sorted(member.name for member in new)
+    before = {(fault.kind, fault.subject) for fault in archive.faults}
+    # The writer has held the new ones against them.
+    known = frozenset() if before else frozenset([*archive.names(), *names])
+
+    def check(draft: Draft) -> None:
+        try:
+            found = read_back(
+                draft.path,
+                names,
+                jobs=options.jobs,
+                limits=options.limits,
+                written=draft.record,
+                known=known,
+                ready=draft.ready,
+                cuts=draft.cuts,
+            )
+        except InputError as exc:
+            raise EnvironmentFailure("the wheel that was written cannot be read back", because=str(exc)) from exc
+        for member in new:
+            if member.packed is not None and member.name in found.unreadable:
+                raise CannotRepair(f"cannot vendor {member.origin}", because=found.unreadable[member.name])
+            if member.sha256 and member.name in found.stale:
+                raise not_as_planned(member, f"its sha256 is not {member.sha256}, as the plan says")
+        faults = [
+            f"{fault.subject}: {fault.message}" for fault in found.archive if (fault.kind, fault.subject) not in before
+        ]
+        faults += [f"{fault.path}: {fault.message}" for fault in found.record]
+        faults += found.damaged
+        if faults:
+            raise CannotRepair("the wheel that was written is not right", because=faults[:5], hint="please report this")
+
+    return check

@@ -1,0 +1,269 @@
+"""Sign the PE files of a wheel with a command of the user's, and rewrite the wheel only when every signature holds."""
+
+from __future__ import annotations
+
+import hashlib
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.edition import Edition, NewMember
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.record import SIGNATURES
+from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.errors import CannotSign, EnvironmentFailure
+from wheelfix.exam.verify import archive_findings
+from wheelfix.model import TRUSTED, Severity, Signature
+from wheelfix.options import ScanOptions, SignOptions
+from wheelfix.pe.layout import Headers, read_headers
+from wheelfix.plan.sbom import FILE_NAME, with_signed
+from wheelfix.programs import run_program
+from wheelfix.repairs.rewrite import keep, kept_rows, write_checked
+from wheelfix.repairs.signcheck import GENUINE, check_can_verify, check_signed, why_not_signable
+from wheelfix.repairs.signcommand import SignCommand, Staged
+from wheelfix.streams.codec import Compressor
+from wheelfix.streams.output import AtomicFile
+from wheelfix.streams.workfolder import WorkFolder
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from wheelfix.archive.members import Member
+
+    Said = Callable[[str], None]
+
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-")
+_LAST_LINES = 5
+SUFFIXES = (".dll", ".exe", ".pyd")
+"""Names that promise a PE file."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedFile:
+    """One PE file of a wheel, and what became of it."""
+
+    path: str
+    """Its place in the wheel."""
+    action: str
+    """``signed``, ``to-sign`` (dry run), ``kept`` (it has a valid signature) or ``excluded``."""
+    signature: Signature | None
+    """Its signature afterwards; None where nobody looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """The result for one wheel."""
+
+    path: str
+    outcome: str
+    """``signed``, ``unchanged`` (nothing was to be signed) or ``planned`` (dry run)."""
+    output: Path | None
+    """The wheel that came out; None for a dry run."""
+    files: tuple[SignedFile, ...]
+    notes: tuple[str, ...] = ()
+
+
+def sign(path: str | Path, options: SignOptions, *, dry_run: bool = False, said: Said | None = None) -> Signed:
+    """Sign every PE file of a wheel that has no valid signature; the wheel is replaced at the very end.
+
+    CannotSign, with nothing written, if the wheel does not match its RECORD or a signature does not hold;
+    EnvironmentFailure if the command fails. ``said`` gets what the command prints.
+    """
+    check_can_verify()
+    command = SignCommand.parse(options.command)
+    path = Path(path)
+    with Archive.open(path, options.limits) as archive:
+        info = WheelInfo.from_archive(archive)
+        _refuse_if_wrong(archive, info, options)
+        chosen = _choose(archive, options)
+        todo = [member for member, file in chosen if file.action == "to-sign"]
+        files = tuple(file for _, file in chosen)
+        notes = tuple(_notes(archive, info, files, rewritten=bool(todo)))
+        if dry_run:
+            return Signed(str(path), "planned", None, files, notes)
+        target = _target(path, options)
+        if not todo:
+            return Signed(str(path), "unchanged", keep(archive, target), files, notes)
+        with WorkFolder() as folder:
+            made = _Signing(archive, command, options, folder, said).sign(todo)
+            _rewrite(archive, info, made, target, options)
+    done = {new.name: signature for new, signature in made}
+    return Signed(
+        str(path),
+        "signed",
+        target,
+        tuple(SignedFile(f.path, "signed", done[f.path]) if f.path in done else f for f in files),
+        notes,
+    )
+
+
+def pe_files(path: Path, options: SignOptions) -> list[str]:
+    """Return the PE files of a wheel by their paths, whatever their suffix."""
+    with Archive.open(path, options.limits) as archive:
+        return [member.name for member in _images(archive)]
+
+
+def matches(path: str, patterns: Iterable[str]) -> bool:
+    """Whether a path in the wheel, or the name at its end, matches a glob; case does not matter."""
+    spelled = path.casefold()
+    name = spelled.rpartition("/")[2]
+    return any(fnmatchcase(spelled, one.casefold()) or fnmatchcase(name, one.casefold()) for one in patterns)
+
+
+def _target(path: Path, options: SignOptions) -> Path:
+    """Where the signed wheel goes; a link is followed, so that the wheel and not the link is replaced."""
+    return path.resolve() if options.output_dir is None else options.output_dir / path.name
+
+
+# ------------------------------------------------------------------------------------------------- what is to be signed
+
+
+def _refuse_if_wrong(archive: Archive, info: WheelInfo, options: SignOptions) -> None:
+    """CannotSign if the wheel is not what its RECORD says: a signature would vouch for files that nobody built."""
+    found = archive_findings(archive, info, ScanOptions(verify=True, jobs=options.jobs, limits=options.limits))
+    wrong = [
+        finding
+        for finding in found
+        if finding.severity is Severity.ERROR
+        or (finding.severity is Severity.WARNING and finding.code.startswith("WF10"))
+    ]
+    if wrong:
+        raise CannotSign(
+            f"{archive.path} is not signed",
+            because=[f"{finding.code} {finding.message}" for finding in wrong[:_LAST_LINES]],
+            hint="'wheelfix verify' shows everything; build the wheel again, or repair it and sign what comes out",
+        )
+
+
+def _images(archive: Archive) -> Iterator[Member]:
+    """Yield the members that are PE files by their headers; their names decide nothing."""
+    for member in archive.members:
+        if member.name[-1:] != "/" and member.usize >= 64:
+            source = archive.source(member)
+            if source.read_at(0, 2) == b"MZ" and isinstance(read_headers(source), Headers):
+                yield member
+
+
+def _choose(archive: Archive, options: SignOptions) -> list[tuple[Member, SignedFile]]:
+    """Say for each PE file whether it is signed; with the signature that it has."""
+    chosen = []
+    for member in _images(archive):
+        if (options.include and not matches(member.name, options.include)) or matches(member.name, options.exclude):
+            chosen.append((member, SignedFile(member.name, "excluded", None)))
+            continue
+        answer = why_not_signable(archive.source(member), options.trusted_roots)
+        if isinstance(answer, str):
+            raise CannotSign(f"{archive.path} is not signed", because=f"{member.name}: {answer}")
+        enough = (TRUSTED,) if options.require_trusted else GENUINE
+        action = "kept" if answer.status in enough and not options.resign else "to-sign"
+        chosen.append((member, SignedFile(member.name, action, answer)))
+    return chosen
+
+
+# ---------------------------------------------------------------------------------------------------------- the command
+
+
+@dataclass(frozen=True, slots=True)
+class _Signing:
+    """Signs members of one wheel, in a folder that nobody else uses."""
+
+    archive: Archive
+    command: SignCommand
+    options: SignOptions
+    folder: Path
+    said: Said | None
+
+    def sign(self, members: Sequence[Member]) -> list[tuple[NewMember, Signature]]:
+        """Unpack the members, run the command on them, and return what takes their places."""
+        staged = [self._stage(number, member) for number, member in enumerate(members)]
+        by_path = dict(zip(staged, members, strict=True))
+        for files in self.command.runs(staged):
+            self._run(files, [by_path[file].name for file in files])
+        return [self._checked(member, file) for member, file in zip(members, staged, strict=True)]
+
+    def _stage(self, number: int, member: Member) -> Staged:
+        """Unpack a member; its folder is its own, its name keeps no character that a program could misread."""
+        name = "".join(letter if letter in _SAFE else "_" for letter in member.name.rpartition("/")[2])[-100:]
+        path = self.folder / f"{number:05}" / name
+        with AtomicFile(path) as out:
+            for piece in self.archive.chunks(member):
+                out.write(piece)
+            out.commit()
+        output = path.parent / "signed" / name
+        if self.command.makes_copies:
+            output.parent.mkdir()
+        return Staged(path, output)
+
+    def _run(self, files: Sequence[Staged], names: Sequence[str]) -> None:
+        about = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        try:
+            done = run_program(self.command.argv(files), timeout=self.options.timeout, within=self.folder)
+        except EnvironmentFailure as error:
+            raise EnvironmentFailure(
+                f"{self.archive.path} is not signed: {error.what}",
+                because=error.reasons,
+                hint="--timeout gives it more time" if "took more than" in error.because else error.hint,
+            ) from error
+        lines = [line.rstrip() for line in done.text.splitlines() if line.strip()]
+        if done.code:
+            raise EnvironmentFailure(
+                f"{self.archive.path} is not signed: {Path(self.command.program).name} failed on {about}",
+                because=[f"it ended with exit code {done.code}", *lines[-_LAST_LINES:]],
+                hint="nothing was written; relative paths in --with that are not files are taken from an empty folder: "
+                "write them as {cwd}/name",
+            )
+        if self.said is not None:
+            self.said(f"{about}: signed" if not lines else f"{about}: {lines[-1]}")
+
+    def _checked(self, member: Member, file: Staged) -> tuple[NewMember, Signature]:
+        """Return the signed file as a new member; CannotSign if anything but its signature is different."""
+        path = file.out if self.command.makes_copies else file.path
+        signature = check_signed(
+            self.archive.source(member), path, self.options.trusted_roots, trusted=self.options.require_trusted
+        )
+        if isinstance(signature, str):
+            raise CannotSign(
+                f"{self.archive.path} is not signed",
+                because=f"the command ended without an error, but {member.name}: {signature}",
+                hint="nothing was written; try the command by hand on a copy of the file",
+            )
+        with path.open("rb") as stream:
+            sha256 = hashlib.sha256()
+            while piece := stream.read(1 << 20):
+                sha256.update(piece)
+        return NewMember(member.name, path=path, sha256=sha256.hexdigest()), signature
+
+
+# ------------------------------------------------------------------------------------------------------------ the wheel
+
+
+def _rewrite(
+    archive: Archive,
+    info: WheelInfo,
+    made: Sequence[tuple[NewMember, Signature]],
+    target: Path,
+    options: SignOptions,
+) -> None:
+    """Write the wheel with the signed files, read it back, and give it its name."""
+    new = [member for member, _ in made]
+    sbom = archive.find(f"{info.dist_info}/sboms/{FILE_NAME}")
+    if sbom is not None:
+        signed = {member.name: (member.sha256, signature) for member, signature in made}
+        changed = with_signed(archive.read(sbom), signed)
+        if changed is not None:
+            new.append(NewMember(sbom.name, data=changed))
+    edition = Edition(dist_info=info.dist_info, add=tuple(new), rows=tuple(kept_rows(archive, set())))
+    scan = ScanOptions(jobs=options.jobs, limits=options.limits)
+    write_checked(archive, edition, target, scan, Compressor.choose("auto", "auto"))
+
+
+def _notes(archive: Archive, info: WheelInfo, files: Sequence[SignedFile], *, rewritten: bool) -> Iterator[str]:
+    """Yield what a user would not expect."""
+    known = {file.path for file in files}
+    for member in archive.members:
+        if member.name.lower().endswith(SUFFIXES) and member.name not in known:
+            yield f"{member.name} is not a PE file, so it cannot be signed"
+    for name in SIGNATURES if rewritten else ():
+        if archive.find(f"{info.dist_info}/{name}") is not None:
+            yield f"{name} is dropped: it signs the old RECORD"

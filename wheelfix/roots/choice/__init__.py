@@ -1,0 +1,1 @@
+"""Which of several candidates is vendored: machine, symbols, release, family and GPU code decide."""

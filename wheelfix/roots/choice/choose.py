@@ -1,0 +1,343 @@
+"""The choice among candidates: which file is vendored for a missing DLL, why, and why not the others.
+
+Roots that the user named come before discovered ones, and those before last resorts; a later rank is not even opened
+when an earlier one has a file that serves. Within a rank: what has no objection, lies with its companions, stands by
+itself and fits the wheel's versions; then the newest; within one root the folder order. What is still undecided is a
+question for the user.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.system import classify, runtime_file
+from wheelfix.model import dll_key
+from wheelfix.roots import tree
+from wheelfix.roots.choice.fit import cuda_fit, release_fit
+from wheelfix.roots.choice.outcome import Choice, Conflict, Considered, Need, NoCandidate, Objection, Terms
+from wheelfix.roots.choice.release import GROUPS, SEPARATE, cuda_told, possible_releases, stated_version
+from wheelfix.roots.choice.symbols import Serves, serves
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from wheelfix.model import Machine
+    from wheelfix.roots.choice.outcome import Facts, OneRelease, Outcome
+    from wheelfix.roots.index import RootFile
+
+
+def never_vendored(name: str, machine: Machine, *, runtime: bool = False) -> str:
+    """Return why a DLL of that name is never taken, or an empty string when it may be."""
+    known = classify(name, machine)
+    if runtime and runtime_file(name) is not None and not known.debug:
+        return ""
+    match known.kind:
+        case "driver":
+            return f"{name} is never vendored: {known.detail or 'a driver installs it'}"
+        case "system" | "api-set" | "ucrt":
+            return f"{name} is never vendored: it is part of Windows"
+        case "python" if not known.folder:  # what lies in DLLs is found by Python's own modules alone
+            return f"{name} is never vendored: Python brings it"
+        case "vcredist" if known.debug:
+            return f"{name} is never vendored: a debug runtime must not be passed on"
+        case "vcredist":
+            return f"{name} belongs to the Visual C++ runtime, which is vendored only with --with-vcredist"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A candidate that would serve, with what ranks it."""
+
+    file: RootFile
+    serves: Serves
+    objection: str
+    lacks: tuple[str, ...]
+    cuda: int
+    release: int
+    told: str
+    """The CUDA release that it is for."""
+    toolkit: int = 0
+    """2 in the root that gives most of the one release, 1 certainly of that release, 0 perhaps."""
+
+    @property
+    def rank(self) -> tuple[bool, int, bool, int, int, int]:
+        """The smaller, the better."""
+        brings = bool(self.serves.brings)
+        return (bool(self.objection), len(self.lacks), brings, -self.toolkit, -self.cuda, -self.release)
+
+
+def choose(need: Need, candidates: Sequence[RootFile], facts: Facts, terms: Terms | None = None) -> Outcome:
+    """Return which of the candidates is vendored for a need, or why none is."""
+    terms = terms or Terms()
+    if refusal := never_vendored(need.name, need.machine, runtime=terms.runtime):
+        return NoCandidate(need.name, refusal, tuple(Considered(file, "rejected", refusal) for file in candidates))
+    if not candidates:
+        return NoCandidate(need.name, f"no root has {need.name}")
+    rejected: list[Considered] = []
+    ranks = sorted({standing(file) for file in candidates})
+    for position, rank in enumerate(ranks):
+        group = [file for file in candidates if standing(file) == rank]
+        fits: list[Ranking] = []
+        for file in group:
+            fit = examine(need, file, facts, terms)
+            if isinstance(fit, Ranking):
+                fits.append(fit)
+            else:
+                rejected.append(Considered(file, "rejected", fit))
+        if fits:
+            later = [file for file in candidates if standing(file) in ranks[position + 1 :]]
+            passed = [Considered(file, "outranked", _STANDINGS[standing(file)]) for file in later]
+            return _decide(need, fits, facts, (*rejected, *passed))
+    told = [f"{entry.file.location}: {entry.reason}" for entry in rejected[:MAX_TOLD]]
+    told += [f"and {len(rejected) - MAX_TOLD} more"] if len(rejected) > MAX_TOLD else []
+    return NoCandidate(need.name, f"no candidate for {need.name} serves: " + "; ".join(told), tuple(rejected))
+
+
+MAX_TOLD = 4
+"""Rejected candidates in one sentence; all of them are in ``considered``."""
+
+
+_STANDINGS = {
+    1: "discovered; a root that was named comes first",
+    2: "asked only when no other root has a file that serves",
+}
+
+
+def standing(file: RootFile) -> int:
+    """Return 0 for a file of a root that was named, 1 for a discovered one, 2 for a last resort."""
+    return 0 if file.root.explicit else 2 if file.root.last_resort else 1
+
+
+def examine(need: Need, file: RootFile, facts: Facts, terms: Terms) -> Ranking | str:
+    """Return how a candidate ranks, or why it does not serve."""
+    if need.beside is not None and not _same_folder(file, need.beside):
+        return f"its family comes from one folder, that of {need.beside.location}"
+    if not _redistributable(file) and dll_key(need.name) not in terms.included:
+        return f"the vendor does not allow to pass it on; --include {need.name} takes it all the same"
+    verdict = serves(file, need.machine, need.needers, facts, terms.provided)
+    if isinstance(verdict, str):
+        return verdict
+    objection = terms.objection(file)
+    if objection is not None and objection.fatal:
+        return objection.reason
+    told = cuda_told(file, facts) if need.cuda else ""
+    cuda = cuda_fit(told, need.cuda)
+    other = _other_release(need, file, facts) or _other_major(need, file, told)
+    if other and dll_key(need.name) not in terms.included:
+        return f"{other}; --include {need.name} takes it all the same"
+    if other:
+        objection = objection or Objection(other)
+    return Ranking(
+        file,
+        verdict,
+        objection.reason if objection is not None else "",
+        tuple(name for name in need.companions if facts.beside(file, name) is None),
+        cuda,
+        release_fit(file, need.release, facts) if need.release else 1,
+        told,
+        _toolkit_rank(need.one_release, file, facts),
+    )
+
+
+def _other_release(need: Need, file: RootFile, facts: Facts) -> str:
+    """Return that a candidate is of another release than the one chosen for its group; nothing when it may be of it."""
+    one = need.one_release
+    if one is None or not one.release:
+        return ""
+    possible = possible_releases(file, facts)
+    if not possible or one.release in possible:
+        return ""
+    found = " or ".join(sorted(possible, key=tree.numbers)) if len(possible) < 3 else "another release"
+    title = GROUPS[one.group]
+    return f"of {title} {found}; this wheel takes its {title} libraries from {one.release}: {one.because}"
+
+
+_CUDA = ("cuda", "cudnn", "cuda-extra")
+"""Groups of families that are built for one CUDA major."""
+
+
+def _other_major(need: Need, file: RootFile, told: str) -> str:
+    """Return that a candidate was made for another CUDA major than the wheel, which never works."""
+    member = family_of(file.name)
+    if cuda_fit(told, need.cuda) or member is None or member.family.group not in _CUDA or member.family.id in SEPARATE:
+        return ""
+    return f"for CUDA {told}; the wheel is for CUDA {need.cuda}"
+
+
+def _toolkit_rank(one: OneRelease | None, file: RootFile, facts: Facts) -> int:
+    if one is None or not one.release or possible_releases(file, facts) != {one.release}:
+        return 0
+    return 2 if file.root.path == one.root else 1
+
+
+def _redistributable(file: RootFile) -> bool:
+    member = family_of(file.name)
+    return file.folder.redistributable and (member is None or member.family.redistribute)
+
+
+def _same_folder(file: RootFile, other: RootFile) -> bool:
+    return file.root.path == other.root.path and file.folder.path == other.folder.path
+
+
+def _decide(need: Need, fits: list[Ranking], facts: Facts, others: tuple[Considered, ...]) -> Choice | Conflict:
+    best = min(fit.rank for fit in fits)
+    top = [fit for fit in fits if fit.rank == best]
+    losers = [fit for fit in fits if fit.rank != best]
+    below = [Considered(fit.file, "outranked", _why_below(fit, top[0])) for fit in losers]
+    contest = _Contest([top], _why_best(top[0], losers, others), []) if len(top) == 1 else _newest(top, facts)
+    if len(contest.left) > 1:
+        return _conflict(need, [fit for group in contest.left for fit in group], (*contest.older, *below, *others))
+    winner, *twins = contest.left[0]
+    below = [*contest.older, *below]
+    reason = contest.reason
+    same = [Considered(fit.file, "identical", "the same bytes") for fit in twins]
+    considered = (Considered(winner.file, "chosen", reason), *same, *below, *others)
+    return Choice(need.name, winner.file, reason, considered, tuple(_warnings(need, winner)), winner.serves.brings)
+
+
+def _why_best(fit: Ranking, losers: list[Ranking], others: tuple[Considered, ...]) -> str:
+    """Return what set the winner apart from the one that came nearest."""
+    if losers:
+        return _advantage(fit, min(losers, key=lambda loser: loser.rank))
+    root = fit.file.root
+    if root.explicit and any(other.verdict == "outranked" for other in others):
+        return f"named with {root.learned}"
+    return "the only candidate that serves"
+
+
+def _advantage(fit: Ranking, loser: Ranking) -> str:
+    if loser.objection and not fit.objection:
+        return "the only one that nothing speaks against"
+    if len(loser.lacks) > len(fit.lacks):
+        return "what it needs lies beside it"
+    if loser.serves.brings and not fit.serves.brings:
+        return "it stands by itself, the others only forward"
+    if fit.toolkit > loser.toolkit:
+        return (
+            "in the root that has most of this release" if loser.toolkit else "certainly of the release that was chosen"
+        )
+    if fit.cuda > loser.cuda:
+        told = fit.told
+        exact = "which the wheel wants" if fit.cuda == 3 else "which comes nearest to what the wheel wants"
+        return f"for CUDA {told}, {exact}" if told else "the others are for another CUDA than the wheel"
+    return f"of release {fit.file.version_hint}, which fits the wheel"
+
+
+def _why_below(fit: Ranking, best: Ranking) -> str:
+    if bool(fit.objection) > bool(best.objection):
+        return fit.objection
+    if len(fit.lacks) > len(best.lacks):
+        return f"{', '.join(fit.lacks)} does not lie beside it"
+    if bool(fit.serves.brings) > bool(best.serves.brings):
+        return f"it only forwards to {', '.join(fit.serves.brings)}; the chosen one stands by itself"
+    if fit.toolkit < best.toolkit:
+        return "another root has most of this release" if fit.toolkit else "its release is not certain"
+    if fit.cuda < best.cuda:
+        told, better = fit.told, best.told
+        mine = f"for CUDA {told}" if told else "its CUDA release is not told"
+        return f"{mine}; the chosen one is for CUDA {better}" if better else f"{mine}, which the wheel does not want"
+    return f"of release {fit.file.version_hint or 'unknown'}; the chosen one fits the wheel better"
+
+
+@dataclass(frozen=True, slots=True)
+class _Contest:
+    """What is left of equals when the newest was looked for."""
+
+    left: list[list[Ranking]]
+    """Grouped by content; more than one group means that nothing decides."""
+    reason: str
+    older: list[Considered]
+
+
+def _newest(top: list[Ranking], facts: Facts) -> _Contest:
+    """Return who is left among equals: those of the newest version, in one root those of the first folder."""
+    groups = _by_content(top, facts)
+    reason, older = f"all {len(top)} candidates have the same bytes", list[Considered]()
+    for what, measure in _measures(top, facts):
+        column = measure(groups) if len(groups) > 1 else []
+        if not column or not all(column) or max(column) == min(column):
+            continue
+        said = ".".join(map(str, max(column)))
+        reason = f"the newest, {what} {said}"
+        left = [group for group, number in zip(groups, column, strict=True) if number == max(column)]
+        older += _outranked(groups, left, f"an older {what} than {said}")
+        groups = left
+    if len(groups) > 1 and len({fit.file.root.path for group in groups for fit in group}) == 1:
+        reason = f"in the first folder that counts, {groups[0][0].file.folder.path}"
+        older += _outranked(groups, groups[:1], "in a later folder of the same root")
+        groups = groups[:1]
+    return _Contest(groups, reason, older)
+
+
+def _measures(top: list[Ranking], facts: Facts) -> Sequence[tuple[str, _Measure]]:
+    """Return how age is measured: by the file's own version, then by the release of what it came in.
+
+    Within one package the release comes first: it is told by a name, while a file's version may lie behind hundreds of
+    megabytes that have to be inflated.
+    """
+    measures: list[tuple[str, _Measure]] = [
+        ("version", lambda groups: _versions(groups, facts)),
+        ("release", _releases),
+    ]
+    packages = {fit.file.package for fit in top}
+    return measures[::-1] if len(packages) == 1 and "" not in packages else measures
+
+
+_Measure: TypeAlias = "Callable[[list[list[Ranking]]], list[tuple[int, ...]]]"
+
+
+def _outranked(groups: list[list[Ranking]], left: list[list[Ranking]], reason: str) -> list[Considered]:
+    return [Considered(fit.file, "outranked", reason) for group in groups if group not in left for fit in group]
+
+
+def _by_content(fits: list[Ranking], facts: Facts) -> list[list[Ranking]]:
+    """Return the candidates grouped by their bytes, in order; only files of one size are hashed."""
+    groups: dict[tuple[int, str], list[Ranking]] = {}
+    sizes = [fit.file.size for fit in fits]
+    for fit in fits:
+        alone = sizes.count(fit.file.size) == 1
+        groups.setdefault((fit.file.size, "" if alone else facts.sha256(fit.file)), []).append(fit)
+    return list(groups.values())
+
+
+def _versions(groups: list[list[Ranking]], facts: Facts) -> list[tuple[int, ...]]:
+    """Return the version of the library that each group's file is; empty where nothing states it."""
+    return [stated_version(group[0].file, facts) for group in groups]
+
+
+def _releases(groups: list[list[Ranking]]) -> list[tuple[int, ...]]:
+    """Return the release of each group's package or root; nothing when these count in different ways."""
+    files = [group[0].file for group in groups]
+    if len({(file.package, "" if file.package else file.root.kind) for file in files}) > 1:
+        return []
+    return [tree.numbers(file.version_hint) for file in files]
+
+
+def _conflict(need: Need, top: list[Ranking], others: tuple[Considered, ...]) -> Conflict:
+    reason = "their bytes differ, and neither versions nor the order of folders tells which is right"
+    files = tuple(fit.file for fit in top)
+    places = " or ".join(f'--root "{file.root.path if file.root.is_file else _folder(file)}"' for file in files)
+    rivals = tuple(Considered(file, "rival", reason) for file in files)
+    hint = f"name the one you mean: {places}; or leave it out: --exclude {need.name}"
+    return Conflict(need.name, files, f"{len(files)} files for {need.name}: {reason}", hint, (*rivals, *others))
+
+
+def _folder(file: RootFile) -> str:
+    return str(file.root.path / file.folder.path)
+
+
+def _warnings(need: Need, fit: Ranking) -> list[str]:
+    file = fit.file
+    warnings = list(file.root.warnings)
+    if fit.objection:
+        warnings.append(fit.objection)
+    if not _redistributable(file):
+        warnings.append(f"the vendor does not allow to pass on {file.name} (it lies in {file.folder.path})")
+    if fit.lacks:
+        warnings.append(f"{', '.join(fit.lacks)} does not lie beside {file.name}")
+    if need.release and fit.release == 0:
+        warnings.append(f"{file.name} is of release {file.version_hint}, the wheel wants {need.release}")
+    return warnings

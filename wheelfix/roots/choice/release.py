@@ -1,0 +1,154 @@
+"""Which release of its toolkit a candidate may belong to, from everything that its place, name and bytes tell.
+
+An answer is the set of releases that nothing contradicts: one when a folder, a package or a version resource tells it,
+several when only the name does. ``curand64_10.dll`` alone may be of any toolkit from 10.1 to 13.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.cuda import cuda_table, cuda_versions_for, is_versioned_by_patch, release
+from wheelfix.knowledge.cudalibraries import library_version, toolkits_of, toolkits_of_file
+from wheelfix.knowledge.distributions import owners_of
+from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.providers import conda_package
+from wheelfix.model import canonical
+from wheelfix.roots import tree
+from wheelfix.roots.choice.fit import cuda_of, cuda_of_package
+from wheelfix.roots.choice.outcome import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.roots.choice.outcome import Facts
+    from wheelfix.roots.index import RootFile
+
+GROUPS = {"cuda": "CUDA", "mkl": "oneMKL", "tbb": "oneTBB"}
+"""Groups of families that come from one release, with the name to show."""
+
+SEPARATE = frozenset({"nvtx", "cupti"})
+"""Families of such a group that do not have to be of its release.
+
+NVTX is installed by itself and has one name up to 12.8; CUPTI's name tells its very release, so that a file of that
+name is the right one wherever it lies.
+"""
+
+_NEIGHBOURS = re.compile(r"nvrtc-builtins64_\d+\.dll|cupti64_[\d.]+\.dll|cudart64_\d+\.dll")
+"""DLLs that tell the release of the folder they lie in."""
+
+
+def group_of(name: str) -> str:
+    """Return the group whose members come from one release, or nothing for a DLL that is in none."""
+    member = family_of(name)
+    if member is None or member.family.id in SEPARATE or member.family.group not in GROUPS:
+        return ""
+    return member.family.group
+
+
+def possible_releases(file: RootFile, facts: Facts) -> frozenset[str]:
+    """Return the releases of its group that a candidate may be of, as ``11.7``; empty when nothing tells."""
+    member = family_of(file.name)
+    if member is None or member.family.group != "cuda":
+        return _own_release(file, facts)
+    found = cuda_versions_for(file.name)
+    for evidence in _cuda_evidence(file, facts):
+        if evidence:
+            # A release that the tables do not have yet is believed where a place or the DLL tells it.
+            found = (found & evidence) or (evidence if not found or not evidence <= _known() else found)
+        if len(found) == 1:
+            break
+    return found
+
+
+def _known() -> frozenset[str]:
+    return frozenset(f"{major}.{minor}" for major, minor in cuda_table().releases)
+
+
+def _cuda_evidence(file: RootFile, facts: Facts) -> Iterator[frozenset[str]]:
+    """Yield what tells the release, the most certain and the cheapest first."""
+    if is_versioned_by_patch(file.name):
+        return
+    packaged = cuda_of_package(file.package, file.version_hint) if file.package else ""
+    owned = toolkits_of(file.name, tree.numbers(file.version_hint)) if _is_packaged_library(file) else frozenset()
+    exact = _of_text(packaged) if "." in packaged else owned
+    yield exact
+    if not exact:
+        yield toolkits_of_file(file.name, facts.version(file))
+    if "." in file.folder.cuda:
+        yield _of_text(file.folder.cuda)
+    if not file.package:
+        yield _of_neighbours(file, facts)
+    yield _of_text(file.folder.cuda or packaged)
+
+
+def _is_packaged_library(file: RootFile) -> bool:
+    """Whether the package that a file came in is NVIDIA's for this library, so that its version is the library's."""
+    member = family_of(file.name)
+    return member is not None and member.family.group in ("cuda", "cudnn") and _is_own_package(file)
+
+
+def _is_own_package(file: RootFile) -> bool:
+    """Whether a file came in the vendor's package for it, and not in one that merely carries a copy, such as torch."""
+    package = canonical(file.package) if file.package else ""
+    owners = {owner.distribution for owner in owners_of(file.name) if not owner.only}
+    return bool(package) and (package == conda_package(file.name) or package in owners)
+
+
+def _of_neighbours(file: RootFile, facts: Facts) -> frozenset[str]:
+    """Return what the folder's own DLLs say about it; nothing when they disagree."""
+    told: set[str] = set()
+    for other in facts.siblings(file):
+        if not _NEIGHBOURS.fullmatch(other.key):
+            continue
+        exact = is_versioned_by_patch(other.name)
+        named = cuda_versions_for(other.name) if exact else toolkits_of_file(other.name, facts.version(other))
+        told |= named if len(named) == 1 else set()
+    return frozenset(told) if len(told) == 1 else frozenset()
+
+
+def _of_text(text: str) -> frozenset[str]:
+    """Return the releases that ``11.7`` or ``11`` means."""
+    parts = tree.numbers(text)
+    if len(parts) > 1:
+        return frozenset({f"{parts[0]}.{parts[1]}"})
+    return frozenset(name for name in _known() if parts and release(name)[0] == parts[0])
+
+
+def _own_release(file: RootFile, facts: Facts) -> frozenset[str]:
+    """Return major and minor of the library itself, for groups whose DLLs are numbered like their release."""
+    told = _is_own_package(file) or (file.root.kind == "oneapi" and not file.package)
+    parts = tree.numbers(file.version_hint) if told else ()
+    if len(parts) < 2:
+        parts = library_version(file.name, facts.version(file))
+    return frozenset({f"{parts[0]}.{parts[1]}"}) if len(parts) > 1 else frozenset()
+
+
+def cuda_told(file: RootFile, facts: Facts) -> str:
+    """Return the CUDA release that a candidate is for, ``11.7``, or its major alone; empty when nothing tells."""
+    told = cuda_of(file)
+    if "." in told or group_of(file.name) != "cuda":
+        return told
+    return Wanted(possible_releases(file, facts)).text or told
+
+
+def stated_version(file: RootFile, facts: Facts) -> tuple[int, ...]:
+    """Return the version of the library that a candidate is, which compares; empty when nothing states it.
+
+    Its own package tells it without a look at the DLL, whose resources may lie behind hundreds of megabytes.
+    """
+    parts = tree.numbers(file.version_hint)
+    if len(parts) > 1 and _is_packaged_library(file):
+        return parts
+    return library_version(file.name, facts.version(file))
+
+
+def shown_version(file: RootFile, facts: Facts) -> str:
+    """Return the version to show for a candidate: the library's own, else what its place tells."""
+    own = stated_version(file, facts)
+    if own:
+        return ".".join(map(str, own))
+    member = family_of(file.name)
+    foreign = file.root.kind == "cuda" and (member is None or member.family.group != "cuda")
+    return "" if foreign else file.version_hint

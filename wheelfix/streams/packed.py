@@ -1,0 +1,106 @@
+"""A deflate stream that is inflated step by step, and places in it from which that can go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import InputError
+from wheelfix.streams import codec
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+INPUT_STEP, FIRST_STEP = 3 << 19, 128 << 10
+"""Compressed bytes fed at once: the thread needs the interpreter after each step, and waits for it if it is busy. The
+first steps are smaller, because many a DLL is not read any further."""
+OUTPUT_STEP, FIRST_OUTPUT = 4 << 20, 512 << 10
+"""Most bytes that one step may inflate to, so that a stream of zeros stays small in memory."""
+FIRST = 2 << 20
+"""Inflated bytes that come in first steps."""
+CHECKPOINT_STEP = 4 << 20
+"""First distance between checkpoints; it doubles whenever there are more than CHECKPOINTS."""
+CHECKPOINTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The packed bytes of a member, in the portions in which they are inflated."""
+
+    read: Callable[[int, int], bytes]
+    csize: int
+    usize: int
+
+    def portion(self, consumed: int, reached: int) -> bytes:
+        """The next packed bytes after so many; none when there are no more."""
+        step = FIRST_STEP if reached < FIRST else INPUT_STEP
+        return self.read(consumed, min(step, self.csize - consumed)) if consumed < self.csize else b""
+
+    def room(self, reached: int) -> int:
+        """How many bytes may come out at once after so many."""
+        return min(FIRST_OUTPUT if reached < FIRST else OUTPUT_STEP, self.usize - reached)
+
+    def damaged(self, reached: int, why: str) -> InputError:
+        """The error for a stream that cannot be inflated further."""
+        return InputError(
+            f"a compressed member is damaged after {reached} of {self.usize} bytes",
+            because=why,
+            hint="download or build the wheel again",
+        )
+
+
+@dataclass(slots=True)
+class Position:
+    """A place in the stream from which inflating can go on."""
+
+    inflater: codec.Inflater
+    consumed: int = 0
+    """Compressed bytes handed to the inflater."""
+    reached: int = 0
+    """Inflated bytes that came out of it."""
+
+    def fork(self) -> Position:
+        """The same place, for somebody else to go on from."""
+        return Position(self.inflater.copy(), self.consumed, self.reached)
+
+    def step(self, packed: Packed) -> bytes:
+        """Inflate the next chunk; InputError when the stream is damaged."""
+        room = packed.room(self.reached)
+        while True:
+            data = self.inflater.unconsumed_tail
+            if not data:
+                data = packed.portion(self.consumed, self.reached)
+                self.consumed += len(data)
+            try:
+                chunk = self.inflater.decompress(data, room)
+            except codec.inflate_error() as exc:
+                raise packed.damaged(self.reached, str(exc)) from exc
+            self.reached += len(chunk)
+            if chunk:
+                return chunk
+            if not data or self.inflater.eof:
+                raise packed.damaged(self.reached, "the compressed data ends too early")
+
+
+class Checkpoints:
+    """Places that were left behind on the way, not too many of them."""
+
+    def __init__(self, first: Position) -> None:
+        self._spacing = CHECKPOINT_STEP
+        self._places = [first.fork()]
+
+    def pass_by(self, place: Position) -> None:
+        """Keep a copy of this place if the last one is far behind."""
+        if place.reached - self._places[-1].reached < self._spacing:
+            return
+        self._places.append(place.fork())
+        if len(self._places) > CHECKPOINTS:
+            del self._places[1::2]
+            self._spacing *= 2
+
+    def before(self, offset: int) -> Position:
+        """The last of them from which ``offset`` can be reached; the first is the start of the stream."""
+        return next(place for place in reversed(self._places) if place.reached <= offset)
+
+    def __len__(self) -> int:
+        return len(self._places)

@@ -1,0 +1,328 @@
+"""Bytes that can be read at any place, whether they lie in a file or deflated inside a wheel.
+
+The facts of a DLL are scattered over it, yet a wheel holds it as one deflate stream that only runs forward.
+:class:`InflatedSource` inflates as far as somebody asks and remembers the last few megabytes, which nearly always is
+enough. Who goes back further is served by a second run over the stream, which leaves checkpoints behind (a copy of the
+inflater, 40 KB): from then on a jump back costs a few megabytes of inflating, never another restart.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from bisect import bisect_right
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import EnvironmentFailure
+from wheelfix.streams import codec
+from wheelfix.streams.packed import Checkpoints, Packed, Position
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from wheelfix.model import ByteSource
+
+CACHE = 8 << 20
+"""Inflated bytes that are remembered."""
+
+
+class FileSource:
+    """A file on disk as a byte source; safe to read from several threads, closed by ``with``, or with its last user."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = path.open("rb", buffering=0)
+            self._size = os.fstat(self._file.fileno()).st_size
+        except OSError as exc:
+            raise EnvironmentFailure(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
+        self._lock = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        """How many bytes the file had when it was opened."""
+        return self._size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``."""
+        length = min(length, self._size - offset)
+        if offset < 0 or length <= 0:
+            return b""
+        try:
+            data = self._read(offset, length)
+            # One call may return less than asked (Linux stops at 2 GiB); nothing at all means the end.
+            while 0 < len(data) < length and (more := self._read(offset + len(data), length - len(data))):
+                data += more
+        except OSError as exc:
+            raise EnvironmentFailure(f"cannot read {self.path}", because=exc.strerror or str(exc)) from exc
+        return data
+
+    def _read(self, offset: int, length: int) -> bytes:
+        if hasattr(os, "pread"):
+            data: bytes = os.pread(self._file.fileno(), length, offset)
+            return data
+        with self._lock:
+            self._file.seek(offset)
+            return self._file.read(length) or b""
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+    def __enter__(self) -> FileSource:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # Views hand sources out without knowing when the reader is done; the last reference closes the file.
+        if hasattr(self, "_file"):
+            self._file.close()
+
+
+class MemorySource:
+    """Bytes at hand as a byte source."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return len(self._data)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``."""
+        return self._data[offset : offset + length] if offset >= 0 and length > 0 else b""
+
+
+class PassingSource:
+    """Bytes that go past somebody, once and in order, as far as they are read; for one reader."""
+
+    def __init__(self, source: ByteSource, tap: Callable[[bytes], object]) -> None:
+        self._source, self._tap = source, tap
+        self._passed = 0
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return self._source.size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``; those before them go past first."""
+        for skipped in chunks(self._source, self._passed, offset):
+            self._pass(skipped)
+        data = self._source.read_at(offset, length)
+        if offset + len(data) > self._passed:
+            self._pass(data[self._passed - offset :])
+        return data
+
+    def finish(self) -> None:
+        """Let the rest go past."""
+        self.read_at(self.size, 0)
+
+    def _pass(self, data: bytes) -> None:
+        self._tap(data)
+        self._passed += len(data)
+
+
+class StoredSource:
+    """A member that lies uncompressed in an archive."""
+
+    def __init__(self, read: Callable[[int, int], bytes], size: int) -> None:
+        self._read = read
+        self._size = size
+
+    @property
+    def size(self) -> int:
+        """How many bytes the member has."""
+        return self._size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``."""
+        length = min(length, self._size - offset)
+        return self._read(offset, length) if offset >= 0 and length > 0 else b""
+
+
+class InflatedSource:
+    """A deflated member, inflated only as far as it is read, in bounded memory; safe to read from several threads.
+
+    ``tap`` gets every byte once and in order, as it is inflated for the first time.
+
+    Raises InputError when the stream is damaged or ends before ``usize`` bytes came out; bytes behind ``usize``
+    are never looked at.
+    """
+
+    def __init__(
+        self,
+        read_compressed: Callable[[int, int], bytes],
+        csize: int,
+        usize: int,
+        *,
+        cache: int = CACHE,
+        tap: Callable[[bytes], object] | None = None,
+    ) -> None:
+        self._tap = tap
+        self._packed = Packed(read_compressed, csize, usize)
+        self._budget = cache
+        self._lock = threading.Lock()
+        self._recent: deque[tuple[int, bytes]] = deque()
+        self._remembered = 0
+        self._unpacker = codec.unpacker()
+        self._consumed = self._reached = 0
+        self._again: _SecondRun | None = None
+
+    @property
+    def size(self) -> int:
+        """How many bytes the member claims to inflate to."""
+        return self._packed.usize
+
+    @property
+    def inflated(self) -> int:
+        """How far the stream has been inflated until now."""
+        return self._reached
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``, inflating what that takes."""
+        end = min(offset + length, self.size)
+        if offset < 0 or end <= offset:
+            return b""
+        with self._lock:
+            parts = []
+            while offset < end:
+                start, chunk = self._chunk_at(offset)
+                part = chunk[offset - start : end - start]
+                parts.append(part)
+                offset += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def ends_where_it_should(self) -> bool:
+        """Whether the stream ends with the last byte, and the packed bytes with the stream; reads to the end."""
+        if self.size:
+            self.read_at(self.size - 1, 1)
+        with self._lock:
+            packed, unpacker = self._packed, self._unpacker
+            while not unpacker.eof:
+                data = packed.portion(self._consumed, self._reached) if unpacker.needs_input else b""
+                self._consumed += len(data)
+                hungry = unpacker.needs_input
+                try:
+                    more = unpacker.decompress(data, 1)
+                except codec.inflate_error():
+                    return False
+                if more or (hungry and not data and not unpacker.eof):
+                    return False
+            return self._consumed == packed.csize and not unpacker.unused_data
+
+    def _chunk_at(self, offset: int) -> tuple[int, bytes]:
+        """Return the chunk that holds ``offset``, and where it begins."""
+        while offset >= self._reached:
+            self._step(offset - self._budget)
+        for start, chunk in reversed(self._recent):
+            if start <= offset:
+                return start, chunk
+        if self._again is None:
+            self._again = _SecondRun(self._packed, self._budget)
+        return self._again.chunk_at(offset)
+
+    def _step(self, first: int) -> None:
+        """Inflate the next chunk, and remember it unless it ends before ``first``: then it would soon be forgotten."""
+        chunk = self._inflate()
+        if self._tap is not None:
+            self._tap(chunk)
+        start, self._reached = self._reached, self._reached + len(chunk)
+        if self._reached < first:
+            self._recent.clear()
+            self._remembered = 0
+            return
+        self._recent.append((start, chunk))
+        self._remembered += len(chunk)
+        while self._remembered > self._budget and len(self._recent) > 1:
+            self._remembered -= len(self._recent.popleft()[1])
+
+    def _inflate(self) -> bytes:
+        packed, unpacker = self._packed, self._unpacker
+        while not unpacker.eof:
+            hungry, data = unpacker.needs_input, b""
+            if hungry:
+                data = packed.portion(self._consumed, self._reached)
+                self._consumed += len(data)
+            try:
+                chunk = unpacker.decompress(data, packed.room(self._reached))
+            except codec.inflate_error() as exc:
+                raise packed.damaged(self._reached, str(exc)) from exc
+            if chunk:
+                return chunk
+            if hungry and not data:
+                break
+        raise packed.damaged(self._reached, "the compressed data ends too early")
+
+
+class _SecondRun:
+    """Runs over a stream again, for who goes back; leaves checkpoints, so that there is no third run from the start."""
+
+    def __init__(self, packed: Packed, cache: int) -> None:
+        self._packed = packed
+        self._budget = cache
+        self._head = self._frontier = Position(codec.inflater())
+        self._checkpoints = Checkpoints(self._head)
+        self._chunks: OrderedDict[int, bytes] = OrderedDict()
+        self._cached = 0
+        # Where each chunk that was ever inflated begins. Steps are deterministic: going on from a checkpoint
+        # gives the same chunks again, so a chunk's start is its name.
+        self._starts: list[int] = []
+
+    def chunk_at(self, offset: int) -> tuple[int, bytes]:
+        """Return the chunk that holds ``offset``, and where it begins."""
+        if offset < self._frontier.reached:
+            start = self._starts[bisect_right(self._starts, offset) - 1]
+            chunk = self._chunks.get(start)
+            if chunk is not None:
+                self._chunks.move_to_end(start)
+                return start, chunk
+        self._move_head(offset)
+        while True:
+            start, chunk = self._head.reached, self._step()
+            if offset < self._head.reached:
+                return start, chunk
+
+    def _move_head(self, offset: int) -> None:
+        """Put the head at the best place from which to reach ``offset``."""
+        if offset >= self._frontier.reached:
+            self._head = self._frontier
+            return
+        nearest = self._checkpoints.before(offset)
+        if not nearest.reached <= self._head.reached <= offset:
+            self._head = nearest.fork()
+
+    def _step(self) -> bytes:
+        """Inflate one chunk at the head, and remember it."""
+        head = self._head
+        start = head.reached
+        chunk = head.step(self._packed)
+        if head is self._frontier:
+            self._starts.append(start)
+            self._checkpoints.pass_by(head)
+        self._remember(start, chunk)
+        return chunk
+
+    def _remember(self, start: int, chunk: bytes) -> None:
+        if start not in self._chunks:
+            self._chunks[start] = chunk
+            self._cached += len(chunk)
+        while self._cached > self._budget and len(self._chunks) > 1:
+            self._cached -= len(self._chunks.popitem(last=False)[1])
+
+
+def chunks(source: ByteSource, start: int = 0, end: int | None = None, step: int = 1 << 20) -> Iterator[bytes]:
+    """Yield the bytes from ``start`` to ``end`` in pieces; stops early where the source does."""
+    end = source.size if end is None else min(end, source.size)
+    while start < end:
+        piece = source.read_at(start, min(step, end - start))
+        if not piece:
+            return
+        yield piece
+        start += len(piece)

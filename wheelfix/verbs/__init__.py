@@ -1,1 +1,0 @@
-"""What wheelfix can do: each verb is a short story over the rooms."""
