@@ -1,4 +1,4 @@
-"""Long tests in parts: every change runs the first ones, the rest is run by hand (``python dev.py long``)."""
+"""Long tests in parts: every change runs the first one, the rest is run by hand (``python dev.py long``)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
     from _pytest.mark.structures import ParameterSet
 
-EVERY_CHANGE = 3
+EVERY_CHANGE = 1
 
 
 def parts(start: int, count: int, step: int = 1) -> list[ParameterSet]:
-    """Return the first numbers of a test's parts; all but the first few parts are marked long."""
+    """Return the first numbers of a test's parts; all but the first part are marked long."""
     return some(range(start, start + count * step, step))
 
 
 def some(values: Iterable[object]) -> list[ParameterSet]:
-    """Return the parameters of a test; all but the first few are marked long."""
+    """Return the parameters of a test; all but the first are marked long."""
     marks = {True: (), False: (pytest.mark.long,)}
     return [pytest.param(value, marks=marks[place < EVERY_CHANGE]) for place, value in enumerate(values)]
