@@ -4,39 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.view import base_name
-from wheelfix.model import Candidate, Edge, EdgeKind, Missing, MissingDll, dll_key
+from wheelfix.model import Candidate, Edge, Missing, MissingDll, dll_key
 
 if TYPE_CHECKING:
     from wheelfix.roots.index import Candidates
     from wheelfix.rules.context import Subject
 
-_ORDER = (EdgeKind.IMPORT, EdgeKind.FORWARDER, EdgeKind.DELAY, EdgeKind.COMPANION)
-
 
 def list_missing(subject: Subject, index: Candidates | None) -> tuple[MissingDll, ...]:
     """Every DLL that somebody needs and nobody provides, required ones first, by name."""
-    grouped: dict[str, list[Edge]] = {}
-    for edge in subject.resolution.edges:
-        if isinstance(edge.provider, Missing):
-            grouped.setdefault(dll_key(edge.name), []).append(edge)
-    found = [_gather(subject, edges, index) for _, edges in sorted(grouped.items())]
+    unmet = (edge for edge in subject.resolution.edges if isinstance(edge.provider, Missing))
+    found = [_described(subject, need, index) for need in gather(unmet, lambda edge: edge.required)]
     return tuple(sorted(found, key=lambda missing: not missing.required))
 
 
-def _gather(subject: Subject, edges: list[Edge], index: Candidates | None) -> MissingDll:
-    edges = sorted(edges, key=lambda edge: (_ORDER.index(edge.kind), not edge.required, edge.importer))
-    first = edges[0]
-    cuda = subject.cuda.text or None
+def _described(subject: Subject, need: Need, index: Candidates | None) -> MissingDll:
     return MissingDll(
-        name=first.name,
-        kind=first.kind,
-        required=any(edge.required for edge in edges),
-        needed_by=tuple(dict.fromkeys(subject.origin(edge.importer) for edge in edges)),
-        chain=_chain(subject, first),
-        candidates=_candidates(first.name, index),
-        providers=who_ships(first.name, cuda=cuda),
+        name=need.name,
+        kind=need.kind,
+        required=need.required,
+        needed_by=tuple(map(subject.origin, need.importers)),
+        chain=_chain(subject, need.first),
+        candidates=_candidates(need.name, index),
+        providers=who_ships(need.name, cuda=subject.cuda.text or None),
     )
 
 

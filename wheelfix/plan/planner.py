@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import UsageError
+from wheelfix.exam.needs import Need
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import declared_folders
@@ -18,14 +19,14 @@ from wheelfix.plan.chosen import Chosen, in_site_packages, inside
 from wheelfix.plan.clean import drops_asked_for, leftovers, unusable
 from wheelfix.plan.layout import processed_by
 from wheelfix.plan.model import Drop, Refusal, Rejected
-from wheelfix.plan.needs import Lack, destinations, lacks, needers
+from wheelfix.plan.needs import destinations, needers, unmet_needs
 from wheelfix.plan.objections import objections
 from wheelfix.plan.parts import family_companions, loaded_by
-from wheelfix.plan.releases import needs_by_group, wanted_release
+from wheelfix.plan.releases import requests_by_group, wanted_release
 from wheelfix.roots.choice.choose import choose
 from wheelfix.roots.choice.family import family_files
 from wheelfix.roots.choice.onerelease import choose_release
-from wheelfix.roots.choice.outcome import Choice, Conflict, Need, OneRelease, Terms
+from wheelfix.roots.choice.outcome import Choice, Conflict, OneRelease, Request, Terms
 from wheelfix.roots.choice.release import group_of
 from wheelfix.rules.allowed import matches_any
 from wheelfix.rules.dependencies import says_out_of_reach
@@ -75,8 +76,8 @@ class Planner:
         self._drop_files(drops_asked_for(self.before, self.options))
         if self.options.clean:
             self._drop_files(Drop(self.view.origin(path), why) for path, why in unusable(self.before.subject))
-        asked = [Lack((name,), (), (), True) for name in self.options.include]
-        self._settle_releases([*lacks(self.view, self._resolve(), self.options.companions, self.cuda), *asked])
+        asked = [Need(name) for name in self.options.include]
+        self._settle_releases([*unmet_needs(self.view, self._resolve(), self.options.companions, self.cuda), *asked])
         self._include()
         self._answer_all()
         if self.options.clean:
@@ -93,18 +94,18 @@ class Planner:
         """Answer needs in rounds, until the model says that nothing changes."""
         for _ in range(ROUNDS):
             resolution = self._resolve()
-            found = list(lacks(self.view, resolution, self.options.companions, self.cuda))
+            found = list(unmet_needs(self.view, resolution, self.options.companions, self.cuda))
             self._settle_releases(found)
-            answers = [self._answer(lack, resolution.search_dirs) for lack in found]
+            answers = [self._answer(need, resolution.search_dirs) for need in found]
             if not any(answers):
                 break
         if self.options.with_vcredist:
             self._require_runtime(found)
 
-    def _require_runtime(self, left: list[Lack]) -> None:
+    def _require_runtime(self, left: list[Need]) -> None:
         """Refuse ``--with-vcredist`` where the runtime is needed and no root has it."""
         machine = self.before.subject.machine
-        absent = [lack.name for lack in left if lack.reached and classify(lack.name, machine).kind == "vcredist"]
+        absent = [need.name for need in left if need.reached and classify(need.name, machine).kind == "vcredist"]
         if absent:
             raise UsageError(
                 "--with-vcredist",
@@ -124,8 +125,8 @@ class Planner:
         for name in self.options.include:
             where = self._folder_for_included()
             if self.view.find(where, name) is None:
-                lack = Lack((name,), (), (), True)
-                if not self._take(lack, name, (where,), "include", f"asked for with --include {name}"):
+                need = Need(name)
+                if not self._take(need, name, (where,), "include", f"asked for with --include {name}"):
                     raise UsageError(
                         f"--include {name}",
                         because=self.unanswered.get(dll_key(name), "no root has a file of that name"),
@@ -143,39 +144,39 @@ class Planner:
 
     # ------------------------------------------------------------------------------------------------ one answer
 
-    def _answer(self, lack: Lack, added_dirs: tuple[str, ...]) -> bool:
+    def _answer(self, need: Need, added_dirs: tuple[str, ...]) -> bool:
         """Try to meet a need; whether the view changed."""
-        if matches_any(lack.name, self.options.exclude):
-            self.refused.setdefault(dll_key(lack.name), Refusal(lack.name, "excluded with --exclude"))
+        if matches_any(need.name, self.options.exclude):
+            self.refused.setdefault(dll_key(need.name), Refusal(need.name, "excluded with --exclude"))
             return False
         torch = self.before.subject.torch
-        folders = destinations(self.view, lack, torch.lib if torch else None, added_dirs or self._emptied())
+        folders = destinations(self.view, need, torch.lib if torch else None, added_dirs or self._emptied())
         if self.options.dest is not None:
             folders = (in_site_packages(self.options.dest),)
-        folders = tuple(folder for folder in folders if (dll_key(lack.name), folder, lack.reached) not in self.tried)
+        folders = tuple(folder for folder in folders if (dll_key(need.name), folder, need.reached) not in self.tried)
         if not folders:
             return False
-        self.tried.update((dll_key(lack.name), folder, lack.reached) for folder in folders)
-        if self._may_be_found(lack):
+        self.tried.update((dll_key(need.name), folder, need.reached) for folder in folders)
+        if self._may_be_found(need):
             return False
-        if lack.present_at and self._copy_own(lack, folders):
+        if need.present_at and self._copy_own(need, folders):
             return True
-        because = _because(self.view, lack)
-        names = lack.names or self._by_pattern(lack)
-        if any(self._take(lack, name, folders, str(lack.kind), because) for name in names):
+        because = _because(self.view, need)
+        names = need.names or self._by_pattern(need)
+        if any(self._take(need, name, folders, str(need.kind), because) for name in names):
             return True
-        return self._take_for_each(lack, because)
+        return self._take_for_each(need, because)
 
-    def _take_for_each(self, lack: Lack, because: str) -> bool:
+    def _take_for_each(self, need: Need, because: str) -> bool:
         """Answer folder by folder, where no one file has what all importers ask for: a wheel may need namesakes."""
         groups: dict[str, list[Edge]] = {}
-        for edge in lack.edges:
+        for edge in need.edges:
             if edge.kind is EdgeKind.IMPORT:
                 groups.setdefault(parent(edge.importer), []).append(edge)
         if len(groups) < 2 or self.options.dest is not None:
             return False
-        parts = [(folder, replace(lack, edges=tuple(edges))) for folder, edges in groups.items()]
-        taken = [self._take(part, lack.name, (folder,), str(lack.kind), because) for folder, part in parts]
+        parts = [(folder, replace(need, edges=tuple(edges))) for folder, edges in groups.items()]
+        taken = [self._take(part, need.name, (folder,), str(need.kind), because) for folder, part in parts]
         return any(taken)
 
     def _emptied(self) -> tuple[str, ...]:
@@ -184,36 +185,36 @@ class Planner:
             return ()
         return tuple(folder for folder in declared_folders(self.view) if folder.endswith(".libs"))
 
-    def _may_be_found(self, lack: Lack) -> bool:
+    def _may_be_found(self, need: Need) -> bool:
         """Whether the scan has its doubts that a DLL of the wheel is out of reach: its code adds folders unread.
 
         A second copy of a DLL that is found after all would be loaded beside the first.
         """
         if not self.before.subject.unread_code:
             return False
-        places = {self.view.origin(path) for path in lack.present_at}
+        places = {self.view.origin(path) for path in need.present_at}
         told = [f for f in self.before.report.findings if says_out_of_reach(f) and f.subject in places]
         return any(finding.severity is not Severity.ERROR for finding in told)
 
-    def _copy_own(self, lack: Lack, folders: tuple[str, ...]) -> bool:
+    def _copy_own(self, need: Need, folders: tuple[str, ...]) -> bool:
         """Put a copy of a DLL that the wheel has, or that this plan adds, where the loader looks."""
-        origin = next(filter(functools.partial(self._can_serve, lack), lack.present_at), None)
-        if not lack.reached or origin is None:
+        origin = next(filter(functools.partial(self._can_serve, need), need.present_at), None)
+        if not need.reached or origin is None:
             return False
         added = self.chosen.get(origin)
         first = added or Chosen(
             path=origin,
             file=None,
             own=origin,
-            kind=str(lack.kind),
+            kind=str(need.kind),
             because="",
             serves=(),
             reason="it is in the wheel, but where the loader does not look",
         )
-        because, serves = _because(self.view, lack), tuple(map(self.view.origin, lack.importers))
+        because, serves = _because(self.view, need), tuple(map(self.view.origin, need.importers))
         for folder in folders:
             path = inside(folder, base_name(origin))
-            self._add(replace(first, path=path, kind=str(lack.kind), because=because, serves=serves))
+            self._add(replace(first, path=path, kind=str(need.kind), because=because, serves=serves))
             if added is None:
                 self._add_own_family(origin, folder)
         return True
@@ -231,44 +232,44 @@ class Planner:
                 target, reason = inside(folder, base_name(path)), f"lies beside {base_name(origin)}"
                 self._add(Chosen(target, None, path, "family", because, (base_name(origin),), reason))
 
-    def _can_serve(self, lack: Lack, path: str) -> bool:
+    def _can_serve(self, need: Need, path: str) -> bool:
         """Whether a file of the view can be copied, and has what those who ask import from it."""
         if self.before.facts.info is not None and self.view.layer(path) is Layer.ENVIRONMENT:
             return False  # a wheel can only copy what is in it
         image = self.view.image(path)
         if not isinstance(image, Image) or image.machine is not self.before.subject.machine:
             return False
-        wanted = (symbol for needer in needers(self.view, lack, lack.name) for symbol in needer.symbols)
+        wanted = (symbol for needer in needers(self.view, need, need.name) for symbol in needer.symbols)
         return all(map(image.exports.offers, wanted))
 
-    def _by_pattern(self, lack: Lack) -> tuple[str, ...]:
+    def _by_pattern(self, need: Need) -> tuple[str, ...]:
         """Names of root files that a pattern means, for companions without a fixed name."""
         found = {
             file.name: None
             for file in self.index.files()
-            if any(fnmatch.fnmatchcase(file.key, glob) for glob in lack.globs)
+            if any(fnmatch.fnmatchcase(file.key, glob) for glob in need.patterns)
         }
         return tuple(found)
 
-    def _take(self, lack: Lack, name: str, folders: tuple[str, ...], kind: str, because: str) -> bool:
-        need = Need(
+    def _take(self, need: Need, name: str, folders: tuple[str, ...], kind: str, because: str) -> bool:
+        request = Request(
             name=name,
             machine=self.before.subject.machine,
-            needers=needers(self.view, lack, name),
+            needers=needers(self.view, need, name),
             cuda=self.before.subject.cuda.text,
-            release=self._release(lack, name),
+            release=self._release(need, name),
             companions=family_companions(name, self.cuda),
-            beside=self._beside(lack, name),
+            beside=self._beside(need, name),
             one_release=self.releases.get(group_of(name)),
         )
         candidates = self.index.candidates(name)
-        outcome = choose(need, candidates, self.index, self._terms(candidates))
+        outcome = choose(request, candidates, self.index, self._terms(candidates))
         if not isinstance(outcome, Choice):
             reason = f"{outcome.reason}; {outcome.hint}" if isinstance(outcome, Conflict) else outcome.reason
-            self.unanswered.setdefault(dll_key(lack.name), reason)
+            self.unanswered.setdefault(dll_key(need.name), reason)
             return False
-        self.unanswered.pop(dll_key(lack.name), None)
-        serves = tuple(map(self.view.origin, lack.importers))
+        self.unanswered.pop(dll_key(need.name), None)
+        serves = tuple(map(self.view.origin, need.importers))
         rejected = tuple(Rejected(c.file.location, c.reason) for c in outcome.considered if c.verdict != "chosen")
         for folder in folders:
             path = inside(folder, outcome.winner.name)
@@ -278,13 +279,13 @@ class Planner:
             self._add_family(outcome.winner, folder)
         return True
 
-    def _settle_releases(self, found: list[Lack]) -> None:
+    def _settle_releases(self, found: list[Need]) -> None:
         """Choose the release of each toolkit once, when the first of its DLLs is needed."""
         asked = [x for x in found if not matches_any(x.name, self.options.exclude) and not self._may_be_found(x)]
-        for group, needs in needs_by_group(asked, self.view, self.before.subject).items():
+        for group, requests in requests_by_group(asked, self.view, self.before.subject).items():
             if group not in self.releases:
                 wanted = wanted_release(group, self.before.subject)
-                self.releases[group] = choose_release(group, needs, self.index, wanted, self._terms(()))
+                self.releases[group] = choose_release(group, requests, self.index, wanted, self._terms(()))
 
     def _add_family(self, file: RootFile, folder: str) -> None:
         """The parts of its family that a DLL loads at run time come along, and from its own folder."""
@@ -346,20 +347,20 @@ class Planner:
         paths = self.view.named(dll_key(name))
         return self.view.image(paths[0]) if paths else None
 
-    def _beside(self, lack: Lack, name: str) -> RootFile | None:
+    def _beside(self, need: Need, name: str) -> RootFile | None:
         """The member of the same family that is chosen already: only its folder counts."""
         member = family_of(name)
-        for path in lack.importers:
+        for path in need.importers:
             chosen = self.chosen.get(path)
             other = family_of(base_name(path))
             if chosen and chosen.file and member and other and other.family.id == member.family.id:
                 return chosen.file
         return None
 
-    def _release(self, lack: Lack, name: str) -> str:
+    def _release(self, need: Need, name: str) -> str:
         """The release of the family that is in the wheel already, which a missing part has to fit."""
         member = family_of(name)
-        for path in lack.importers:
+        for path in need.importers:
             other = family_of(base_name(path))
             if member and other and other.family.id == member.family.id and path not in self.chosen:
                 version = self.before.subject.version(path)
@@ -367,10 +368,10 @@ class Planner:
         return ""
 
 
-def _because(view: FileView, lack: Lack) -> str:
-    names = tuple(dict.fromkeys(map(base_name, lack.importers)))
+def _because(view: FileView, need: Need) -> str:
+    names = tuple(dict.fromkeys(map(base_name, need.importers)))
     who = ", ".join(names[:3])
     more = len(names) - 3
     who += f" and {more} more" if more > 0 else ""
     words = {"import": "imported by", "delay": "delay-loaded by", "companion": "loaded at run time by"}
-    return f"{words.get(str(lack.kind), 'a forwarder target of')} {who}"
+    return f"{words.get(str(need.kind), 'a forwarder target of')} {who}"

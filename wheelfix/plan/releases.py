@@ -6,26 +6,26 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.view import base_name
 from wheelfix.plan.needs import needers
-from wheelfix.roots.choice.outcome import Need, Wanted
+from wheelfix.roots.choice.outcome import Request, Wanted
 from wheelfix.roots.choice.release import group_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from wheelfix.exam.needs import Need
     from wheelfix.loader.view import FileView
-    from wheelfix.plan.needs import Lack
     from wheelfix.rules.context import Subject
 
 
-def needs_by_group(found: Iterable[Lack], view: FileView, subject: Subject) -> dict[str, list[Need]]:
-    """Return the needs for DLLs of toolkits, by group; what belongs to no toolkit is left out."""
-    needs: dict[str, list[Need]] = {}
-    for lack in found:
-        group = group_of(lack.name)
-        for name in lack.names if group else ():
-            need = Need(name, subject.machine, needers(view, lack, name), subject.cuda.text)
-            needs.setdefault(group, []).append(need)
-    return needs
+def requests_by_group(found: Iterable[Need], view: FileView, subject: Subject) -> dict[str, list[Request]]:
+    """Return what is asked of toolkits, by group; what belongs to no toolkit is left out."""
+    requests: dict[str, list[Request]] = {}
+    for need in found:
+        group = group_of(need.name)
+        for name in need.names if group else ():
+            request = Request(name, subject.machine, needers(view, need, name), subject.cuda.text)
+            requests.setdefault(group, []).append(request)
+    return requests
 
 
 def wanted_release(group: str, subject: Subject) -> Wanted:

@@ -7,9 +7,11 @@ because one file that is absent is one thing to mend however many ask for it.
 from __future__ import annotations
 
 import fnmatch
+import functools
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.search import runs_on
 from wheelfix.loader.view import SITE_PACKAGES
@@ -31,56 +33,16 @@ from wheelfix.rules.hints import where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import arrow, listing
-from wheelfix.values import dataclass, replace
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
-    """One DLL that nobody provides, with everyone who asks for it in one way."""
-
-    name: str
-    """As spelled by the first who asks."""
-    edges: tuple[Edge, ...]
-    """Sorted by importer; importers that are really loaded come first."""
-    reached: bool
-    """Whether one of them is loaded by the package itself."""
-
-    @property
-    def first(self) -> Edge:
-        """The need that stands for all."""
-        return self.edges[0]
-
-    @property
-    def importers(self) -> tuple[str, ...]:
-        """Base names of those who ask."""
-        return tuple(dict.fromkeys(base(edge.importer) for edge in self.edges))
-
-    @property
-    def searched(self) -> tuple[str, ...]:
-        """The places where the loader looked for the first of them."""
-        return self.first.provider.searched if isinstance(self.first.provider, Missing) else ()
-
-    @property
-    def present_at(self) -> tuple[str, ...]:
-        """Files of that name where the loader does not look."""
-        found = [edge.provider.present_at for edge in self.edges if isinstance(edge.provider, Missing)]
-        return tuple(dict.fromkeys(path for paths in found for path in paths))
-
-
 def needs(subject: Subject, edges: Iterable[Edge]) -> tuple[Need, ...]:
     """Gather edges of the subject's own files, and of DLLs that lack, by the DLL they ask for."""
-    grouped: dict[str, list[Edge]] = {}
-    for edge in edges:
-        if subject.concerns(edge.importer) or is_absent(subject, edge.importer):
-            grouped.setdefault(dll_key(edge.name), []).append(edge)
-    gathered = []
-    for _, group in sorted(grouped.items()):
-        group.sort(key=lambda edge: (not _counts(subject, edge), edge.importer))
-        gathered.append(Need(group[0].name, tuple(group), _counts(subject, group[0])))
-    return tuple(gathered)
+    own = (edge for edge in edges if subject.concerns(edge.importer) or is_absent(subject, edge.importer))
+    return gather(own, functools.partial(_counts, subject))
 
 
 def is_absent(subject: Subject, importer: str) -> bool:
@@ -178,9 +140,9 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
             yield finding(
                 "WF305",
                 subject.origin(usable[0]),
-                f"{need.name} is {where}, but {listing(need.importers)} will not find it there; {consequence}",
+                f"{need.name} is {where}, but {listing(need.importer_names)} will not find it there; {consequence}",
                 hint=(
-                    f"'wheelfix repair' puts a copy beside {need.importers[0]}, into {target}; "
+                    f"'wheelfix repair' puts a copy beside {need.importer_names[0]}, into {target}; "
                     "or add the folder with os.add_dll_directory before the import"
                 ),
                 evidence=_evidence(subject, need),
@@ -196,7 +158,7 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
             yield finding(
                 "WF301",
                 need.name,
-                f"{need.name}, imported by {listing(need.importers)}, is missing; {consequence}"
+                f"{need.name}, imported by {listing(need.importer_names)}, is missing; {consequence}"
                 + (f"; of no use: {listing(copies)}" if copies else ""),
                 hint=where_from(need.name, subject),
                 evidence=_evidence(subject, need),
@@ -312,7 +274,7 @@ def missing_delay_loads(subject: Subject) -> Iterator[Finding]:
         yield finding(
             "WF304",
             need.name,
-            f"{need.name}, delay-loaded by {listing(need.importers)}, is missing; loading succeeds, the first "
+            f"{need.name}, delay-loaded by {listing(need.importer_names)}, is missing; loading succeeds, the first "
             "call into it ends the process (0xC06D007E)"
             + (" and ordinary use makes that call" if wanted else " unless the program is prepared for it"),
             hint=where_from(need.name, subject),
@@ -372,7 +334,7 @@ def owner_not_reachable(subject: Subject) -> Iterator[Finding]:
         yield finding(
             "WF307",
             need.name,
-            f"{need.name}, needed by {listing(need.importers)}, is in {owner.distribution}, but out of reach: "
+            f"{need.name}, needed by {listing(need.importer_names)}, is in {owner.distribution}, but out of reach: "
             f"{owner.because}",
             hint=(
                 f"import {owner.distribution} first if it adds its own folder, or call os.add_dll_directory with the "

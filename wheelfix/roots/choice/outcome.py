@@ -81,7 +81,7 @@ class OneRelease:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class Request:
     """A DLL that is wanted."""
 
     name: str
