@@ -1,4 +1,4 @@
-"""The rules of binary compatibility, and which card a word stands for."""
+"""The rules of binary compatibility."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 
 from tests.support.gpucode import container
 from wheelfix.demo.forge import forge_dll
-from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.pe.fatbin import read_gpu_code
-from wheelfix.rules import gpufit
-from wheelfix.rules.gpufit import Fit, card_arch, fit, fit_of_image, parse_arch
+from wheelfix.rules.gpufit import Fit, fit, fit_of_image, parse_arch
 from wheelfix.streams.source import MemorySource
 
 
@@ -89,38 +87,6 @@ def test_a_driver_must_know_the_version_of_ptx(version: tuple[int, int] | None, 
 def test_what_nvcc_leaves_behind_fits_no_card_and_harms_none(archs: tuple[str, ...], size: int, expected: Fit) -> None:
     assert fit_of_image(archs, size, "sm_35", {}) is expected
     assert not expected.runs
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("sm_35", "sm_35"), ("3.5", "sm_35"), ("K40c", "sm_35"), ("RTX 5070", "sm_120"), ("compute_86", "sm_86")],
-)
-def test_words_for_cards(text: str, expected: str) -> None:
-    assert card_arch(text) == expected
-
-
-def test_an_unknown_card_is_refused_with_a_way_out() -> None:
-    with pytest.raises(UsageError) as caught:
-        card_arch("Voodoo 2")
-    assert caught.value.hint
-
-
-@pytest.mark.parametrize("answer", ["8.6\n", "8.6\n8.6\n"])
-def test_native_asks_the_driver(answer: str) -> None:
-    assert card_arch("Native", lambda: answer) == "sm_86"
-
-
-def test_native_with_different_cards_is_a_question() -> None:
-    with pytest.raises(UsageError, match="different architectures"):
-        card_arch("native", lambda: "8.6\n12.0\n")
-
-
-def test_native_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpufit, "_ASK_DRIVER", ("no-such-program-anywhere",))
-    with pytest.raises(EnvironmentFailure, match="nvidia-smi gives no answer"):
-        card_arch("native")
-    with pytest.raises(EnvironmentFailure, match="names no card"):
-        card_arch("native", lambda: "N/A\n")
 
 
 @settings(max_examples=300, deadline=None)

@@ -172,7 +172,7 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
     _refuse(args)
     Compressor.choose(args.compressor, args.compression)
     if args.gpu is not None:
-        from wheelfix.rules.gpufit import card_arch
+        from wheelfix.roots.card import card_arch
 
         card_arch(args.gpu)
     scan = ScanOptions(

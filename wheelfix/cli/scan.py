@@ -85,7 +85,7 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
     refuse_contradiction(args.assume, args.no_assume)
     assumptions(tuple(args.assume), tuple(args.no_assume))  # a slip is said once, not for every wheel
     if args.gpu is not None:
-        from wheelfix.rules.gpufit import card_arch
+        from wheelfix.roots.card import card_arch
 
         card_arch(args.gpu)
     return ScanOptions(

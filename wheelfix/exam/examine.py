@@ -22,7 +22,7 @@ from wheelfix.rules.registry import check_patterns, run
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from wheelfix.exam.examination import Progress
     from wheelfix.loader.view import FileView
@@ -125,13 +125,11 @@ def _with_folders(profile: Profile, built: str | None) -> Profile:
     return replace(profile, toolkit=toolkit, nvtx=searched_nvtx(host) if built else None)
 
 
-def again(before: Examination, options: RepairOptions) -> Callable[[FileView, ArchiveFacts], Examination]:
-    """The same scan, unfiltered, for another view of the same thing: what a plan asks about its result."""
+def examine_again(before: Examination, view: FileView, facts: ArchiveFacts, options: RepairOptions) -> Examination:
+    """Examine another view of the same thing, with all findings: what a plan asks about its result."""
     scan = replace(options.scan, select=(), ignore=(), allow_missing=options.allow_missing)
     installed, python = before.facts.info is None, before.subject.profile.python
-    return lambda view, facts: examine_view(
-        view, before.identity, scan, facts, None, python=python, installed=installed
-    )
+    return examine_view(view, before.identity, scan, facts, None, python=python, installed=installed)
 
 
 def nobody_asked(path: str) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import heapq
 import re
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from wheelfix.errors import UsageError
+from wheelfix.exam.examine import examine_again
 from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.view import base_name
 from wheelfix.model import EdgeKind, Repairable, Severity, dll_key
@@ -24,11 +25,10 @@ from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from wheelfix.archive.reader import Archive
-    from wheelfix.exam.examination import ArchiveFacts, Examination
-    from wheelfix.loader.view import FileView
+    from wheelfix.exam.examination import Examination
     from wheelfix.model import Finding, MissingDll
     from wheelfix.options import RepairOptions
     from wheelfix.plan.chosen import Chosen
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 STORED = "WF130"
 """The finding about members without compression, which are left as they are unless somebody asks."""
-
-Examine: TypeAlias = "Callable[[FileView, ArchiveFacts], Examination]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +48,8 @@ class Planned:
     after: Examination
 
 
-def make_plan(
-    before: Examination, index: RootIndex, options: RepairOptions, examine: Examine, archive: Archive | None = None
-) -> Planned:
-    """Decide what to do with what was scanned: a wheel, or a distribution in an environment.
-
-    ``examine`` looks at the view that the plan would make, as the scan looked at the one that is there.
-    """
+def make_plan(before: Examination, index: RootIndex, options: RepairOptions, archive: Archive | None = None) -> Planned:
+    """Decide what to do with what was scanned: a wheel, or a distribution in an environment."""
     info = before.facts.info
     with WorkerPool(options.scan.jobs) as pool:
         reading = _Reading(index, pool)
@@ -67,7 +60,7 @@ def make_plan(
         chosen = one_of_each(chosen, layout)
         mended = replace(info, faults=(), prefix="") if info else None
         facts = replace(before.facts, info=mended, faults=(), record_faults=())
-        after = examine(planner.view, facts)
+        after = examine_again(before, planner.view, facts, options)
         reading.finish()
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
     additions = tuple(_addition(entry, planner, entry.path in layout.renamed) for entry in chosen)

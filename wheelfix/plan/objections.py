@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.model import TRUSTED
+from wheelfix.roots.card import card_arch
 from wheelfix.roots.choice.family import family_files
 from wheelfix.roots.choice.gpu import gpu_objection
 from wheelfix.roots.choice.outcome import Objection
-from wheelfix.rules.gpufit import Fit, card_arch, fit
+from wheelfix.rules.gpufit import Fit, fit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

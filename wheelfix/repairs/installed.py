@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.record import Record, Row, encode_digest, render
 from wheelfix.errors import CannotRepair, EnvironmentFailure
-from wheelfix.exam.examine import again
 from wheelfix.exam.scan import chosen_distributions, examine_installed
 from wheelfix.loader.places import open_environment
 from wheelfix.loader.view import SITE_PACKAGES
@@ -78,7 +77,7 @@ def repair_installed(
     before = examine_installed(environment, distribution, options.scan, index)
     if not dry_run and (info / JOURNAL).exists():
         raise repaired_before(info / JOURNAL)
-    planned = make_plan(before, index, options, again(before, options))
+    planned = make_plan(before, index, options)
     faults = still_broken(planned)
     if faults and not dry_run:
         raise CannotRepair(

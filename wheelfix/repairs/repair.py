@@ -60,14 +60,13 @@ class _Repair:
 
     def done(self, before: Examination, make_sure: Callable[[], None]) -> Repaired:
         """Plan, and write what was planned; before anything is told or named, ``make_sure`` is called."""
-        from wheelfix.exam.examine import again
         from wheelfix.plan.make import make_plan
         from wheelfix.plan.sources import new_members
         from wheelfix.repairs.rewrite import keep, rewrite
 
         archive, options = self.archive, self.options
         index = self.roots.open()
-        planned = make_plan(before, index, options, again(before, options), archive)
+        planned = make_plan(before, index, options, archive)
         plan, report = planned.plan, before.report
         faults = _lasting_faults(planned, report)
         if self.dry_run or faults or not plan.changes or plan.layout == "libs":

@@ -30,8 +30,8 @@ from wheelfix.model import (
 )
 from wheelfix.pe.fatbin import GpuCode, read_gpu_code
 from wheelfix.pe.numpyapi import read_numpy
+from wheelfix.roots.card import card_arch
 from wheelfix.rules.backends import Backends
-from wheelfix.rules.gpufit import card_arch
 from wheelfix.rules.wantedcuda import wanted_cuda
 from wheelfix.values import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Whether GPU code runs on a card: NVIDIA's rules of binary compatibility, and which card a word stands for.
+"""Whether GPU code runs on a card: NVIDIA's rules of binary compatibility.
 
 The rules are those of the CUDA C++ Programming Guide ("Binary Compatibility", "PTX Compatibility"), for desktop cards:
 
@@ -12,20 +12,15 @@ The rules are those of the CUDA C++ Programming Guide ("Binary Compatibility", "
 from __future__ import annotations
 
 import enum
-import functools
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.knowledge.cards import capability_of, suggest
 from wheelfix.knowledge.drivers import driver_for_ptx, last_driver
-from wheelfix.programs import find_program, run_program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
 _ARCH = re.compile(r"(?:sm_|compute_|ptx_)?(?P<major>[0-9]{1,3}?)\.?(?P<minor>[0-9])(?P<variant>[a-z]?)")
-_ASK_DRIVER = ("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
 
 
 class Fit(enum.Enum):
@@ -101,50 +96,3 @@ def fit_of_image(archs: tuple[str, ...], size: int, card: str, ptx: Mapping[str,
     if set(archs) <= {"sm_52", "ptx_52"} and size < _LEFT_OVER:
         return Fit.LEFT_OVER
     return fit(archs, card, ptx)
-
-
-@functools.cache
-def card_arch(text: str, ask: Callable[[], str] | None = None) -> str:
-    """Return the architecture, as ``sm_86``, that ``8.6``, ``K40c``, ``RTX 5070`` or ``native`` stands for.
-
-    ``native`` asks the driver of this machine; several cards in it must be alike. UsageError for a word that no table
-    knows, EnvironmentFailure where no driver answers.
-    """
-    word = text.strip()
-    if word.lower() == "native":
-        return _native((ask or _ask_driver)())
-    capability = capability_of(word)
-    if capability is None:
-        close = suggest(word)
-        hint = f"did you mean {' or '.join(close)}?" if close else "give the architecture instead, as sm_86 or 8.6"
-        raise UsageError(f"--gpu {text}", because="no table knows that card", hint=hint)
-    return f"sm_{capability[0]}{capability[1]}"
-
-
-def _native(answer: str) -> str:
-    found = sorted({line.strip() for line in answer.splitlines() if re.fullmatch(r"\s*[0-9]{1,3}\.[0-9]\s*", line)})
-    if not found:
-        raise EnvironmentFailure("--gpu native", because="the driver names no card", hint="give the card: --gpu sm_86")
-    if len(found) > 1:
-        raise UsageError(
-            "--gpu native",
-            because=f"this machine has cards of different architectures ({', '.join(found)})",
-            hint=f"choose one: --gpu {found[0]}",
-        )
-    major, _, minor = found[0].partition(".")
-    return f"sm_{major}{minor}"
-
-
-def _ask_driver() -> str:
-    hint = "give the card: --gpu sm_86"
-    program = find_program(_ASK_DRIVER[0])
-    if program is None:
-        raise EnvironmentFailure("--gpu native", because="nvidia-smi gives no answer (it is not on PATH)", hint=hint)
-    try:
-        done = run_program([program, *_ASK_DRIVER[1:]], timeout=30)
-    except EnvironmentFailure as error:
-        raise EnvironmentFailure("--gpu native", because=str(error), hint=hint) from error
-    if done.code:
-        because = f"nvidia-smi gives no answer (exit code {done.code})"
-        raise EnvironmentFailure("--gpu native", because=because, hint=hint)
-    return done.out
