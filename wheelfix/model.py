@@ -226,7 +226,7 @@ class Assumed:
 
 @dataclass(frozen=True, slots=True)
 class OwnedBy:
-    """A DLL that another distribution, named in Requires-Dist, provides."""
+    """A DLL that another distribution provides, which the wheel requires or its code imports."""
 
     name: str
     distribution: str
@@ -234,6 +234,30 @@ class OwnedBy:
     """Whether its folder is on the search path, or the DLL already loaded, when the load happens."""
     because: str
     """Why it is or is not reachable."""
+    specifier: str = ""
+    """The versions that are asked for, as Requires-Dist has them; empty for any."""
+    via: tuple[str, ...] = ()
+    """The distributions through which it is required, the nearest to the wheel first."""
+    versions: tuple[str, ...] = ()
+    """Versions that fit the specifier and are known to have the DLL, from old to new."""
+    only: str = ""
+    """The builds of the distribution that have it, when those on PyPI do not."""
+
+    @property
+    def requirement(self) -> str:
+        """The distribution with its specifier: ``mkl (<=2021.4.0,>=2021.1.1)``."""
+        return f"{self.distribution} ({self.specifier})" if self.specifier else self.distribution
+
+
+@dataclass(frozen=True, slots=True)
+class MayComeFrom:
+    """A DLL of which could not be told whether another distribution provides it."""
+
+    name: str
+    distributions: tuple[str, ...]
+    """Those that may, the likeliest first."""
+    because: str
+    """Why it could not be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +268,11 @@ class Missing:
     """The folders and stations that were asked, in order."""
     present_at: tuple[str, ...] = ()
     """Files of that name which are in the view, but where the loader does not look."""
+    required: tuple[str, ...] = ()
+    """Why distributions that are required do not provide it, one sentence for each."""
 
 
-Provider: TypeAlias = "InView | System | PythonRuntime | Driver | VcRedist | Assumed | OwnedBy | Missing"
+Provider: TypeAlias = "InView | System | PythonRuntime | Driver | VcRedist | Assumed | OwnedBy | MayComeFrom | Missing"
 
 
 class EdgeKind(str, enum.Enum):

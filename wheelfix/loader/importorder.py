@@ -152,6 +152,20 @@ class ImportOrder:
         """The files of the package that running a Python file imports for certain, directly."""
         return [step.path for step in self._steps(self._code(path), True) if step.certain]
 
+    def imported_from_others(self, start: Iterable[str]) -> tuple[str, ...]:
+        """The top-level modules that are not in the package and that running some files, and what they import, imports.
+
+        Only statements that are carried out for certain count.
+        """
+        found: dict[str, None] = {}
+        for step, _ in self._walk([path for path in start if path in self.view]):
+            if step.certain and step.path.endswith(".py"):
+                for statement in self._code(step.path).statements:
+                    top = statement.names[0].partition(".")[0]
+                    if statement.certain and top and top not in self._tops:
+                        found[top] = None
+        return tuple(found)
+
     def _parents_of(self, path: str) -> list[str]:
         return [init for init in packages_above(path) if init in self.view]
 

@@ -1,114 +1,164 @@
-"""DLLs that others bring: distributions named in Requires-Dist, and what the profile assumes on the target."""
+"""DLLs that others provide: distributions that are installed with the wheel, and what the profile assumes."""
 
 from __future__ import annotations
 
-import re
+import functools
+import sys
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.distributions import owners_of
-from wheelfix.knowledge.families import cuda_part
+from wheelfix.knowledge.families import cuda_part, demangle
+from wheelfix.knowledge.modules import module_owners
+from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.providers import conda_package
 from wheelfix.loader.packages import torch
-from wheelfix.model import Assumed, Machine, OwnedBy, canonical, dll_key
+from wheelfix.loader.requirements import DependencyTree
+from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.model import Assumed, MayComeFrom, Missing, OwnedBy, canonical, dll_key
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from packaging.requirements import Requirement
+    from collections.abc import Callable, Iterable
 
     from wheelfix.knowledge.distributions import Owner
+    from wheelfix.knowledge.provider_index import Answer
     from wheelfix.loader.profile import Profile
+    from wheelfix.loader.requirements import Dependency
     from wheelfix.loader.view import FileView
     from wheelfix.model import Provider
 
-_NAME = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
-
-LONGEST = 2000
-"""Characters of a requirement that is still worth parsing; fewer than the digits that Python makes a number of."""
-_MACHINES = {Machine.AMD64: "AMD64", Machine.X86: "x86", Machine.ARM64: "ARM64"}
+_UNKNOWN_FOLDER = "whether its folder is searched was not checked; 'wheelfix scan --with' with its wheel does that"
 
 
-class Required:
-    """The distributions that an installer brings along on the target: no extras, no lines for another system.
+@dataclass(frozen=True, slots=True)
+class PackageHabits:
+    """What the Python code of a package does that matters to the DLLs of other distributions."""
 
-    torch's METADATA names NVIDIA's packages in its Windows wheels too, but for Linux only. A line is taken apart when
-    somebody asks for its distribution, which for most wheels is never.
-    """
-
-    def __init__(self, requires: tuple[str, ...], profile: Profile) -> None:
-        self._profile = profile
-        self._lines: dict[str, list[str]] = {}
-        for text in requires:
-            match = _NAME.match(text)
-            if match:
-                self._lines.setdefault(canonical(match[1].rstrip("-_.")), []).append(text)
-
-    def __contains__(self, distribution: str) -> bool:
-        return any(self._holds(text) for text in self._lines.get(distribution, ()))
-
-    def _holds(self, text: str) -> bool:
-        requirement = parse_requirement(text) if ";" in text else None
-        return requirement is None or holds_on_target(requirement, self._profile)
-
-
-def parse_requirement(text: str) -> Requirement | None:
-    """A line of Requires-Dist taken apart, or None for one that is none; it comes from whoever made the wheel."""
-    from packaging.requirements import Requirement  # takes longer to import than a small wheel to scan
-
-    if len(text) > LONGEST:
-        return None
-    try:
-        return Requirement(text)
-    except (ValueError, RecursionError):  # parentheses within parentheses; numbers that no integer may have
-        return None
-
-
-def holds_on_target(requirement: Requirement, profile: Profile) -> bool:
-    """Whether an installer on the target heeds a requirement, no extras asked for."""
-    major, minor = profile.python or (3, 11)
-    environment = {
-        "extra": "",
-        "os_name": "nt",
-        "sys_platform": "win32",
-        "platform_system": "Windows",
-        "platform_machine": _MACHINES.get(profile.machine, "AMD64"),
-        "platform_python_implementation": "CPython",
-        "implementation_name": "cpython",
-        "python_version": f"{major}.{minor}",
-        "python_full_version": f"{major}.{minor}.0",
-    }
-    try:
-        return requirement.marker is None or requirement.marker.evaluate(environment)
-    except (ValueError, RecursionError):  # a name that nobody defines, versions that cannot be compared
-        return True
+    folders: frozenset[str] = frozenset()
+    """Folders that it adds to the search, also those in which the package itself has no file."""
+    unread: bool = False
+    """Whether it adds folders or loads DLLs that could not be read from it."""
+    imports: Callable[[], Iterable[str]] = field(default=tuple)
+    """The top-level modules of others that running it imports for certain."""
 
 
 class Provisions:
-    """Who else may bring a DLL."""
+    """Who else may provide a DLL."""
 
     def __init__(
-        self, profile: Profile, requires: tuple[str, ...], facts: torch.TorchFacts | None, view: FileView
+        self,
+        profile: Profile,
+        requires: tuple[str, ...],
+        facts: torch.TorchFacts | None,
+        view: FileView,
+        habits: PackageHabits | None = None,
     ) -> None:
         self.profile = profile
         self.torch = facts
         self.adds_cuda = facts is None or torch.adds_cuda(facts, view)
-        self.required = Required(requires, profile)
+        self.habits = habits or PackageHabits()
+        self.dependencies = DependencyTree(requires, profile, provider_index, lambda: self.imported)
+        self._answers: dict[str, list[tuple[Dependency, Answer]]] = {}
+
+    @functools.cached_property
+    def imported(self) -> tuple[str, ...]:
+        """The distributions whose modules the package imports for certain; a module that nobody knows names itself."""
+        found: dict[str, None] = {}
+        for module in self.habits.imports():
+            if module not in sys.stdlib_module_names:
+                owners = module_owners().get(module, ())
+                found.update(dict.fromkeys(owners if owners else [canonical(module)]))
+        return tuple(found)
 
     def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
-        """The distribution or assumption that brings a DLL, if any."""
-        owner = next((owner for owner in owners_of(name) if owner.distribution in self.required), None)
-        if owner is not None:
-            reachable, because = self._reach(owner, steps)
-            return OwnedBy(name, owner.distribution, reachable, because)
-        return self._assumed(name)
+        """The distribution or assumption that provides a DLL, if any."""
+        unsure: list[tuple[str, str]] = []
+        without: list[str] = []
+        for dependency, answer in self._ask(name):
+            if self._has_it(answer) and not dependency.extra:
+                return self._owned(name, dependency, answer, steps)
+            owner = _owner(name, dependency.name)
+            if owner is not None and not dependency.extra and (owner.only or answer.ships is Ships.UNKNOWN):
+                return self._tabled(name, dependency, owner, answer, steps)
+            if answer.ships is Ships.SOME or (answer.ships is Ships.YES and dependency.extra):
+                unsure.append((str(dependency), _some(dependency, answer)))
+            elif answer.ships is Ships.UNKNOWN and not dependency.extra and self._may_have(name, dependency):
+                unsure.append((str(dependency), f"what {dependency} contains is not known"))
+            elif answer.ships is Ships.NO and _otherwise(name, dependency.name):
+                without.append(_not_in(name, dependency))
+        assumed = self._assumed(name)
+        if assumed is not None:
+            return assumed
+        if unsure:
+            return MayComeFrom(name, tuple(who for who, _ in unsure), "; ".join(why for _, why in unsure[:3]))
+        return Missing(required=tuple(without)) if without else None
 
-    def _reach(self, owner: Owner, steps: tuple[str, ...]) -> tuple[bool, str]:
-        """Whether the owner's folder is searched when the load happens, and why."""
-        if owner.preloads:
-            return True, f"importing {owner.distribution} first has loaded it already"
-        if owner.folder in steps:
-            return True, f"{owner.distribution} puts it into {owner.folder}, which is searched"
-        if self.torch is not None and owner.folder == "Library/bin":
+    def _ask(self, name: str) -> list[tuple[Dependency, Answer]]:
+        """What the index says about each dependency, asked once for each name."""
+        key = dll_key(name)
+        if key not in self._answers:
+            index, found = provider_index(), []
+            for dependency in self.dependencies.all:
+                try:
+                    answer = index.ships(dependency.name, dependency.specifier, name, self.profile.machine)
+                except ValueError:  # a specifier that is not valid
+                    answer = index.ships(dependency.name, "", name, self.profile.machine)
+                found.append((dependency, answer))
+            self._answers[key] = found
+        return self._answers[key]
+
+    def _may_have(self, name: str, dependency: Dependency) -> bool:
+        """Whether a distribution of which nothing is known about a DLL can have it.
+
+        A name with delvewheel's hash is used by the wheel that ships it, and by code that adds that wheel's folder.
+        """
+        if demangle(dll_key(name)) == dll_key(name):
+            return True
+        folders = (folder.rpartition("/")[2].removesuffix(".libs") for folder in self.habits.folders)
+        return dependency.name in map(canonical, folders)
+
+    @staticmethod
+    def _has_it(answer: Answer) -> bool:
+        return answer.ships is Ships.YES or (answer.ships is Ships.SOME and answer.newest)
+
+    def _owned(self, name: str, dependency: Dependency, answer: Answer, steps: tuple[str, ...]) -> Provider:
+        owner = _owner(name, dependency.name)
+        folders = answer.folders or (owner.folders if owner else ())
+        reachable, because = self._reach(dependency, folders, owner, steps)
+        if not reachable and self.habits.unread:
+            return MayComeFrom(name, (str(dependency),), f"{because}, as far as the package's code could be read")
+        versions = answer.having or answer.between
+        return OwnedBy(name, dependency.name, reachable, because, dependency.specifier, dependency.via, versions, "")
+
+    def _tabled(
+        self, name: str, dependency: Dependency, owner: Owner, answer: Answer, steps: tuple[str, ...]
+    ) -> Provider:
+        """What the table of distributions says where the index does not know, or does not know that build."""
+        reachable, because = self._reach(dependency, owner.folders, owner, steps)
+        only = owner.only if owner.only and answer.ships is Ships.NO else ""
+        return OwnedBy(name, dependency.name, reachable, because, dependency.specifier, dependency.via, (), only)
+
+    def _reach(
+        self, dependency: Dependency, folders: tuple[str, ...], owner: Owner | None, steps: tuple[str, ...]
+    ) -> tuple[bool, str]:
+        """Whether the folder is searched, or the DLL is loaded already, when the load happens, and why."""
+        name = dependency.name
+        searched = next((folder for folder in folders if folder in steps), None)
+        if searched is not None:
+            return True, f"{name} puts it into {searched}, which is searched"
+        if owner is not None and owner.preloads:
+            return True, f"importing {name} first has loaded it already"
+        added = next((folder for folder in folders if folder in self.habits.folders), None)
+        if added is not None:
+            return True, f"{name} puts it into {added}, which the package's code adds to the search"
+        if self.torch is not None and "Library/bin" in folders:
             return True, "torch adds Library\\bin to the search"
-        return False, f"{owner.distribution} puts it into {owner.folder}, which nothing adds to the search"
+        if name in self.imported:
+            return True, f"the package's code imports {name} first"
+        outside = [folder for folder in folders if not folder.startswith(SITE_PACKAGES)]
+        if outside and len(outside) == len(folders):
+            return False, f"{name} puts it into {outside[0]}, which nothing adds to the search"
+        return True, _UNKNOWN_FOLDER
 
     def _assumed(self, name: str) -> Provider | None:
         toolkit, nvtx = self.profile.toolkit, self.profile.nvtx
@@ -122,3 +172,27 @@ class Provisions:
         if "conda" in self.profile.assume and conda_package(name):
             return Assumed(name, "conda")
         return None
+
+
+def _owner(name: str, distribution: str) -> Owner | None:
+    """The entry of the table of distributions for a DLL of that distribution, one for every build first."""
+    entries = [owner for owner in owners_of(name) if owner.distribution == distribution]
+    return min(entries, key=lambda owner: bool(owner.only), default=None)
+
+
+def _some(dependency: Dependency, answer: Answer) -> str:
+    if dependency.extra:
+        return f"{dependency.name} has it, but is installed only with the extra {dependency.extra!r}"
+    return f"{dependency.name} {answer.having[-1]} has it, {answer.without[-1]} does not"
+
+
+def _otherwise(name: str, distribution: str) -> bool:
+    """Whether some other version of the distribution has the DLL."""
+    return any(dll.distribution == distribution for dll in provider_index().shipped(name))
+
+
+def _not_in(name: str, dependency: Dependency) -> str:
+    own = [dll for dll in provider_index().shipped(name) if dll.distribution == dependency.name]
+    versions = own[0].versions if own else ()
+    shown = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}" if versions else ""
+    return f"{dependency} does not have it, {dependency.name} {shown} does"

@@ -6,7 +6,8 @@ import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.knowledge.companions import companions_of, depends_on_version, needs_in_practice
-from wheelfix.loader.others import Provisions
+from wheelfix.loader.importorder import ImportOrder, packages_above
+from wheelfix.loader.others import PackageHabits, Provisions
 from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads
 from wheelfix.loader.packages import torch
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
@@ -55,9 +56,9 @@ def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) ->
 
 def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Resolution:
     facts = torch.torch_facts(view)
-    provisions = Provisions(profile, requires, facts, view)
-    blank = Loader(view, Target(profile, provisions), profile.machine)
     loads = package_loads(view, profile) if facts is None else PackageLoads()
+    provisions = Provisions(profile, requires, facts, view, _habits(view, loads))
+    blank = Loader(view, Target(profile, provisions), profile.machine)
     found, processes, dirs = _import_torch(blank, facts, profile) if facts else _import_package(blank, loads)
     whole = _all_together(blank, found, processes)
     reached = _touched(found)
@@ -72,6 +73,19 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
         code_folders=loads.folders,
         unread_calls=loads.unread_calls,
     )
+
+
+def _habits(view: FileView, loads: PackageLoads) -> PackageHabits:
+    """What the package's code does that matters to the DLLs of others; its imports are followed on demand."""
+
+    def imports() -> tuple[str, ...]:
+        starts = [*(event.path for event in loads.extensions), *(file.path for file in loads.files)]
+        above = [init for path in starts for init in packages_above(path)]
+        code = [file.path for file in loads.files if file.path.endswith(".py")]
+        return ImportOrder(view).imported_from_others(dict.fromkeys([*above, *code]))
+
+    folders = frozenset(item.folder for item in loads.folders)
+    return PackageHabits(folders, bool(loads.unread_calls), imports)
 
 
 def _all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) -> Loader:

@@ -18,6 +18,7 @@ from wheelfix.model import (
     InView,
     Machine,
     Malformed,
+    MayComeFrom,
     Missing,
     OwnedBy,
     dll_key,
@@ -237,9 +238,12 @@ class Loader:
                 return found
         present = self.view.named(key)
         found = self.surroundings.elsewhere(name, steps)
-        if isinstance(found, OwnedBy) and present and not found.reachable:
+        if present and (isinstance(found, MayComeFrom) or (isinstance(found, OwnedBy) and not found.reachable)):
             found = None
-        return found or Missing(searched=tuple(step or "<prefix>" for step in steps), present_at=present)
+        if found is not None and not isinstance(found, Missing):
+            return found
+        searched = tuple(step or "<prefix>" for step in steps)
+        return Missing(searched, present, found.required if found is not None else ())
 
     def _look(self, step: str, name: str, key: str) -> Provider | None:
         if step == _SYSTEM:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 
-from wheelfix.model import Edge, InView, Malformed, Missing, OwnedBy, ScannedImage, ScanReport, dll_key
+from wheelfix.model import Edge, InView, Malformed, MayComeFrom, Missing, OwnedBy, ScannedImage, ScanReport, dll_key
 from wheelfix.report.words import SITE_PACKAGES, provider_phrase
 from wheelfix.values import dataclass, field
 
@@ -112,9 +112,13 @@ def _target(edge: Edge, places: _Places, nodes: list[Node], extra: dict[str, int
             node = Node(edge.name, "", "missing" if edge.required else "optional")
             if key in extra and edge.required:
                 nodes[extra[key]].kind = "missing"
-        case OwnedBy(distribution=owner, reachable=reachable, because=because):
+        case OwnedBy(distribution=owner, reachable=reachable, because=because) as provider:
             key = f"owned {owner} {dll_key(edge.name)}"
-            facts = {"from": owner} | ({} if reachable else {"out of reach": because})
+            facts = {"from": provider.requirement} | ({} if reachable else {"out of reach": because})
+            node = Node(edge.name, "", "owned", facts=facts)
+        case MayComeFrom(distributions=owners, because=because):
+            key = f"unsure {dll_key(edge.name)}"
+            facts = {"may come from": ", ".join(owners), "could not tell": because}
             node = Node(edge.name, "", "owned", facts=facts)
         case _:
             return None

@@ -10,6 +10,7 @@ from wheelfix.model import (
     Driver,
     Finding,
     InView,
+    MayComeFrom,
     Missing,
     OwnedBy,
     Provider,
@@ -105,8 +106,10 @@ def provider_phrase(provider: Provider) -> str:
             return "the VC++ runtime"
         case Assumed(by=by):
             return f"assumed: {by}"
-        case OwnedBy(distribution=distribution, reachable=reachable):
-            return f"{distribution}" if reachable else f"{distribution}, out of reach"
+        case OwnedBy(reachable=reachable):
+            return provider.requirement if reachable else f"{provider.requirement}, out of reach"
+        case MayComeFrom(distributions=distributions):
+            return f"could not tell: may come from {' or '.join(distributions)}"
         case Missing(present_at=present):
             return f"MISSING (lies at {_first(present)})" if present else "MISSING"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.others import holds_on_target, parse_requirement
+from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import Finding, Repairable, Severity
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule

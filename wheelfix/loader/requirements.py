@@ -1,0 +1,192 @@
+"""The distributions that are installed with a wheel: what Requires-Dist names, what those require, what code imports.
+
+For each of them the provider index says whether the versions that fit ship a DLL.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.model import Machine, canonical
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from packaging.requirements import Requirement
+
+    from wheelfix.knowledge.provider_index import ProviderIndex
+    from wheelfix.loader.profile import Profile
+
+_NAME = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+_EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]{1,60})['"]""")
+
+LONGEST = 2000
+"""Characters of a requirement that is still worth parsing; fewer than the digits that Python makes a number of."""
+MOST = 400
+"""Distributions that are followed for one wheel."""
+_MACHINES = {Machine.AMD64: "AMD64", Machine.X86: "x86", Machine.ARM64: "ARM64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """A distribution that an installer installs with the wheel, or that the wheel's code imports."""
+
+    name: str
+    """Normalised."""
+    specifier: str = ""
+    """The versions that fit; empty for any."""
+    via: tuple[str, ...] = ()
+    """The distributions through which it is required, the nearest to the wheel first."""
+    extra: str = ""
+    """The extra that has to be asked for."""
+    imported: bool = False
+    """It is not required: only an import statement names it."""
+
+    def __str__(self) -> str:
+        text = f"{self.name} ({self.specifier})" if self.specifier else self.name
+        return f"{text} with the extra {self.extra!r}" if self.extra else text
+
+
+def parse_requirement(text: str) -> Requirement | None:
+    """Return a line of Requires-Dist in its parts, or None for one that is not valid; it comes from a stranger."""
+    from packaging.requirements import Requirement  # takes longer to import than a small wheel to scan
+
+    if len(text) > LONGEST:
+        return None
+    try:
+        return Requirement(text)
+    except (ValueError, RecursionError):  # parentheses within parentheses; numbers that no integer may have
+        return None
+
+
+def holds_on_target(requirement: Requirement, profile: Profile, extra: str = "") -> bool:
+    """Whether an installer on the target takes a requirement into account, with at most one extra asked for."""
+    major, minor = profile.python or (3, 11)
+    environment = {
+        "extra": extra,
+        "os_name": "nt",
+        "sys_platform": "win32",
+        "platform_system": "Windows",
+        "platform_machine": _MACHINES.get(profile.machine, "AMD64"),
+        "platform_python_implementation": "CPython",
+        "implementation_name": "cpython",
+        "python_version": f"{major}.{minor}",
+        "python_full_version": f"{major}.{minor}.0",
+    }
+    try:
+        return requirement.marker is None or requirement.marker.evaluate(environment)
+    except (ValueError, RecursionError):  # a name that nobody defines, versions that cannot be compared
+        return True
+
+
+class Required:
+    """The distributions that an installer adds on the target: no extras, no lines for another system.
+
+    torch's METADATA names NVIDIA's packages in its Windows wheels too, but for Linux only. A line is parsed when
+    its distribution is asked for, which for most wheels is never.
+    """
+
+    def __init__(self, requires: tuple[str, ...], profile: Profile) -> None:
+        self._profile = profile
+        self._lines: dict[str, list[str]] = {}
+        for text in requires:
+            match = _NAME.match(text)
+            if match:
+                self._lines.setdefault(canonical(match[1].rstrip("-_.")), []).append(text)
+
+    def __contains__(self, distribution: str) -> bool:
+        return any(self._holds(text) for text in self._lines.get(distribution, ()))
+
+    def _holds(self, text: str) -> bool:
+        requirement = parse_requirement(text) if ";" in text else None
+        return requirement is None or holds_on_target(requirement, self._profile)
+
+    def direct(self) -> list[Dependency]:
+        """Every distribution that is named, those of extras last; none twice unless its extras differ."""
+        found: dict[tuple[str, str], Dependency] = {}
+        for name, lines in self._lines.items():
+            for text in lines:
+                requirement = parse_requirement(text)
+                specifier = _spelled(requirement)
+                if requirement is None or holds_on_target(requirement, self._profile):
+                    known = found.get((name, ""))
+                    joined = ",".join(sorted({*filter(None, (known.specifier if known else "", specifier))}))
+                    found[name, ""] = Dependency(name, joined)
+                    continue
+                for extra in dict.fromkeys(_EXTRA.findall(text)):
+                    if holds_on_target(requirement, self._profile, extra):
+                        found.setdefault((name, extra), Dependency(name, specifier, extra=extra))
+        return sorted(found.values(), key=lambda dependency: bool(dependency.extra))
+
+
+def _spelled(requirement: Requirement | None) -> str:
+    return str(requirement.specifier) if requirement is not None else ""
+
+
+class DependencyTree:
+    """Everything that is installed with a wheel, found when somebody first asks."""
+
+    def __init__(
+        self,
+        requires: tuple[str, ...],
+        profile: Profile,
+        index: Callable[[], ProviderIndex],
+        imported: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
+        """``imported`` gives the distributions that the wheel's code imports."""
+        self.required = Required(requires, profile)
+        self._index, self._imported = index, imported
+
+    @functools.cached_property
+    def all(self) -> tuple[Dependency, ...]:
+        """The direct ones first, then what these require, and so on; those of extras and of imports last."""
+        found: dict[str, Dependency] = {}
+        extras = []
+        for dependency in self.required.direct():
+            if dependency.extra:
+                extras.append(dependency)
+            else:
+                found[dependency.name] = dependency
+        self._follow(found)
+        for name in self._imported():
+            found.setdefault(name, Dependency(name, imported=True))
+        self._follow(found)
+        return (*found.values(), *(extra for extra in extras if extra.name not in found))
+
+    def _follow(self, found: dict[str, Dependency]) -> None:
+        """Add what the dependencies require, as far as the index knows."""
+        pending = list(found.values())
+        for dependency in pending:  # grows while it is walked
+            for required in self._requirements(dependency):
+                if required.name not in found and len(found) < MOST:
+                    via = (*dependency.via, dependency.name)
+                    new = Dependency(required.name, required.specifier, via, imported=dependency.imported)
+                    found[required.name] = new
+                    pending.append(new)
+
+    def _requirements(self, dependency: Dependency) -> Iterable[Dependency]:
+        index = self._index()
+        versions = [wheel.version for wheel in index.looked_at(dependency.name)]
+        if not versions:
+            return
+        newest = newest_fitting(versions, dependency.specifier)
+        for required in index.requirements(dependency.name, newest or versions[-1]) or ():
+            yield Dependency(required.name, required.specifier)
+
+
+def newest_fitting(versions: Iterable[str], specifier: str) -> str:
+    """Return the newest of some versions that fits a specifier, as pip chooses it; empty where none does."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        wanted = SpecifierSet(specifier)
+        known = sorted((version for version in versions), key=Version)
+        final = list(wanted.filter(known))
+        fitting = final or list(wanted.filter(known, prereleases=True))
+    except (InvalidSpecifier, InvalidVersion):
+        return ""
+    return fitting[-1] if fitting else ""
