@@ -65,6 +65,12 @@ class Need:
         return self.first.provider.searched if isinstance(self.first.provider, Missing) else ()
 
     @property
+    def required(self) -> tuple[str, ...]:
+        """Why distributions that are required do not provide it."""
+        found = [edge.provider.required for edge in self.edges if isinstance(edge.provider, Missing)]
+        return tuple(dict.fromkeys(text for texts in found for text in texts))
+
+    @property
     def present_at(self) -> tuple[str, ...]:
         """Files of that name where the loader does not look."""
         found = (edge.provider.present_at for edge in self.edges if isinstance(edge.provider, Missing))

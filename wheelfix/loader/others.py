@@ -7,10 +7,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.distributions import owners_of
-from wheelfix.knowledge.families import cuda_part, demangle
+from wheelfix.knowledge.families import cuda_part, demangle, family_of
 from wheelfix.knowledge.modules import module_owners
 from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.providers import conda_package
+from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.packages import torch
 from wheelfix.loader.requirements import DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES
@@ -71,24 +72,28 @@ class Provisions:
         return tuple(found)
 
     def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
-        """The distribution or assumption that provides a DLL, if any."""
-        unsure: list[tuple[str, str]] = []
-        without: list[str] = []
-        for dependency, answer in self._ask(name):
-            if self._has_it(answer) and not dependency.extra:
+        """The distribution or assumption that provides a DLL, if any; the index is more certain than the table."""
+        answers = self._ask(name)
+        for dependency, answer in answers:
+            if _has_it(answer) and not dependency.extra:
                 return self._owned(name, dependency, answer, steps)
+        for dependency, answer in answers:
             owner = _owner(name, dependency.name)
             if owner is not None and not dependency.extra and (owner.only or answer.ships is Ships.UNKNOWN):
                 return self._tabled(name, dependency, owner, answer, steps)
+        return self._assumed(name) or self._unclear(name, answers)
+
+    def _unclear(self, name: str, answers: list[tuple[Dependency, Answer]]) -> Provider | None:
+        """Who may provide a DLL that nobody is known to provide, else why those that should have it do not."""
+        unsure: list[tuple[str, str]] = []
+        without: list[str] = []
+        for dependency, answer in answers:
             if answer.ships is Ships.SOME or (answer.ships is Ships.YES and dependency.extra):
                 unsure.append((str(dependency), _some(dependency, answer)))
             elif answer.ships is Ships.UNKNOWN and not dependency.extra and self._may_have(name, dependency):
                 unsure.append((str(dependency), f"what {dependency} contains is not known"))
             elif answer.ships is Ships.NO and _otherwise(name, dependency.name):
                 without.append(_not_in(name, dependency))
-        assumed = self._assumed(name)
-        if assumed is not None:
-            return assumed
         if unsure:
             return MayComeFrom(name, tuple(who for who, _ in unsure), "; ".join(why for _, why in unsure[:3]))
         return Missing(required=tuple(without)) if without else None
@@ -112,14 +117,19 @@ class Provisions:
 
         A name with delvewheel's hash is used by the wheel that ships it, and by code that adds that wheel's folder.
         """
+        member = family_of(name)
+        if runtime_file(name) is not None or (member is not None and not member.family.redistribute):
+            return False  # part of the compiler, or nothing that a wheel may contain
         if demangle(dll_key(name)) == dll_key(name):
-            return True
+            return not self._is_pure(dependency)
         folders = (folder.rpartition("/")[2].removesuffix(".libs") for folder in self.habits.folders)
         return dependency.name in map(canonical, folders)
 
     @staticmethod
-    def _has_it(answer: Answer) -> bool:
-        return answer.ships is Ships.YES or (answer.ships is Ships.SOME and answer.newest)
+    def _is_pure(dependency: Dependency) -> bool:
+        """Whether every wheel of a distribution that was looked at is for any system."""
+        wheels = provider_index().looked_at(dependency.name)
+        return bool(wheels) and all(wheel.machine is None and wheel.tags.endswith("-any") for wheel in wheels)
 
     def _owned(self, name: str, dependency: Dependency, answer: Answer, steps: tuple[str, ...]) -> Provider:
         owner = _owner(name, dependency.name)
@@ -172,6 +182,11 @@ class Provisions:
         if "conda" in self.profile.assume and conda_package(name):
             return Assumed(name, "conda")
         return None
+
+
+def _has_it(answer: Answer) -> bool:
+    """Whether the version that pip chooses has it."""
+    return answer.ships is Ships.YES or (answer.ships is Ships.SOME and answer.newest)
 
 
 def _owner(name: str, distribution: str) -> Owner | None:

@@ -103,7 +103,9 @@ def test_a_wrong_machine_is_raised_at_once_and_not_tried_through_path():
 
 def test_what_torch_requires_is_not_missing():
     dlls = {"torch_cpu.dll": forge_dll("torch_cpu.dll", imports={"mkl_intel_thread.2.dll": ["f"]})}
-    resolution = resolve(torch_view(dlls), Profile(), ("mkl>=2021 ; platform_system == 'Windows'", "intel-openmp"))
+    resolution = resolve(
+        torch_view(dlls), Profile(), ("mkl>=2021,<2026 ; platform_system == 'Windows'", "intel-openmp")
+    )
     assert resolution.first_failure is None
     edge = next(edge for edge in resolution.edges if edge.name == "mkl_intel_thread.2.dll")
     assert isinstance(edge.provider, OwnedBy)
