@@ -65,7 +65,7 @@ class Need:
         return self.first.provider.searched if isinstance(self.first.provider, Missing) else ()
 
     @property
-    def required(self) -> tuple[str, ...]:
+    def objections(self) -> tuple[str, ...]:
         """Why distributions that are required do not provide it."""
         found = [edge.provider.required for edge in self.edges if isinstance(edge.provider, Missing)]
         return tuple(dict.fromkeys(text for texts in found for text in texts))
