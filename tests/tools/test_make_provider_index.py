@@ -1,0 +1,286 @@
+"""Making the provider index from a package index."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from packaging.version import Version
+
+from tests.tools.served import ServedIndex
+from tools import make_provider_index, package_index
+from tools.make_provider_index import Survey, best_wheels, sample, survey_all
+from tools.package_index import IndexFault, IndexFile, PackageIndex, index_url
+from tools.provider_tables import Looked, write_tables
+from tools.remote_wheel import Contents, dlls_of, modules_of, read_contents, requires_of, wheel_rank
+from wheelfix.knowledge.provider_index import ProviderIndex, Required
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LARGE = random.Random(7).randbytes(400_000)
+MKL = {"mkl-2.0.data/data/Library/bin/MKL_core.2.dll": LARGE, "mkl-2.0.data/data/Library/lib/mkl.lib": b"x"}
+
+
+@pytest.fixture
+def served() -> Iterator[ServedIndex]:
+    with ServedIndex().serve() as index:
+        yield index
+
+
+def _file(served: ServedIndex, project: str) -> tuple[PackageIndex, IndexFile]:
+    index = PackageIndex(served.url)
+    return index, index.files(project)[0]
+
+
+@pytest.mark.parametrize("pages", ["html", "json"])
+def test_only_parts_of_a_wheel_are_read(served: ServedIndex, pages: str) -> None:
+    served.json = pages == "json"
+    served.add("mkl-2.0-py3-none-win_amd64.whl", MKL, ("tbb==2022.*", 'six; sys_platform == "linux"'))
+    index, file = _file(served, "mkl")
+    contents = read_contents(index, file)
+    assert contents.dlls == ("Library/bin/mkl_core.2.dll",)
+    assert contents.requires == ("tbb==2022.*",)
+    assert index.bytes < 100_000
+    assert index.requests <= 4
+    assert any(asked.endswith(".metadata") for asked in served.asked) == served.json
+
+
+def test_a_large_directory_is_read_in_one_piece(served: ServedIndex) -> None:
+    names = {f"package/{'long_' * 20}{number}.dll": b"" for number in range(900)}
+    served.add("package-1.0-cp311-cp311-win_amd64.whl", {"package/data.bin": LARGE} | names)
+    index, file = _file(served, "package")
+    contents = read_contents(index, file)
+    assert len(contents.dlls) == 900
+    assert [asked.partition(" ")[2] for asked in served.asked].count("") == 1  # the page of the project
+    assert len(served.asked) == 4  # and the end, the directory, METADATA
+
+
+def test_a_server_without_parts_is_asked_for_the_whole(served: ServedIndex) -> None:
+    served.ranges = False
+    served.add("mkl-2.0-py3-none-win_amd64.whl", MKL)
+    index, file = _file(served, "mkl")
+    assert read_contents(index, file).dlls == ("Library/bin/mkl_core.2.dll",)
+    assert len(served.asked) == 2
+
+
+def test_a_large_file_is_not_read_whole(served: ServedIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package_index, "MOST_WHOLE", 100_000)
+    served.ranges = False
+    served.add("mkl-2.0-py3-none-win_amd64.whl", MKL)
+    index, file = _file(served, "mkl")
+    with pytest.raises(IndexFault, match="gives no parts of files"):
+        read_contents(index, file)
+
+
+def test_a_file_that_is_smaller_than_the_first_part(served: ServedIndex) -> None:
+    served.add("small-1.0-py3-none-any.whl", {"small/__init__.py": b""})
+    index, file = _file(served, "small")
+    assert read_contents(index, file) == Contents((), ("small",), ())
+
+
+def test_a_busy_server_is_asked_again(served: ServedIndex) -> None:
+    served.add("small-1.0-py3-none-any.whl", {"small.py": b""})
+    served.busy = 2
+    index, file = _file(served, "small")
+    assert file.name == "small-1.0-py3-none-any.whl"
+    assert len(served.asked) == 3
+    assert index.names() == ["small"]
+
+
+def test_a_project_that_does_not_exist_has_no_files(served: ServedIndex) -> None:
+    assert PackageIndex(served.url).files("nothing") == []
+
+
+def test_a_damaged_wheel_is_a_fault_that_names_it(served: ServedIndex, tmp_path: Path) -> None:
+    served.add("mkl-2.0-py3-none-win_amd64.whl", MKL)
+    served.projects["mkl"]["mkl-2.0-py3-none-win_amd64.whl"] = LARGE
+    survey = Survey(PackageIndex(served.url), tmp_path)
+    assert survey.distribution("mkl", pure=False) == []
+    assert "mkl-2.0-py3-none-win_amd64.whl" in survey.faults[0]
+
+
+def test_a_second_run_asks_for_nothing_that_is_known(served: ServedIndex, tmp_path: Path) -> None:
+    served.add("mkl-2.0-py3-none-win_amd64.whl", MKL, ("tbb",))
+    served.add("tbb-1.0-py3-none-win_amd64.whl", {"tbb-1.0.data/data/Library/bin/tbb12.dll": b""}, ("gone",))
+    survey = Survey(PackageIndex(served.url), tmp_path)
+    first = survey_all(survey, ["MKL"], [], workers=2)
+    assert {looked.project for looked in first} == {"mkl", "tbb"}
+    del served.asked[:]
+    assert survey_all(Survey(PackageIndex(served.url), tmp_path), ["mkl"], [], workers=2) == first
+    assert served.asked == []
+
+
+def test_optional_names_without_wheels_for_windows_are_left_out_unless_required(
+    served: ServedIndex, tmp_path: Path
+) -> None:
+    served.add("pure-1.0-py3-none-any.whl", {"pure.py": b""})
+    served.add("other-1.0-py3-none-any.whl", {"other.py": b""})
+    served.add("native-1.0-cp312-cp312-win_amd64.whl", {"native.cp312-win_amd64.pyd": b""}, ("pure",))
+    survey = Survey(PackageIndex(served.url), tmp_path)
+    found = survey_all(survey, [], ["pure", "other", "native"], workers=2)
+    assert sorted(looked.project for looked in found) == ["native", "pure"]
+
+
+def test_the_whole_run(served: ServedIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", f"{served.url}/")
+    served.add("mkl-1.0-py3-none-win_amd64.whl", {"mkl-1.0.data/data/Library/bin/mkl_core.1.dll": b""})
+    served.add("mkl-2.0-py3-none-win_amd64.whl", MKL, ("six>=1",))
+    served.add("six-1.0-py3-none-any.whl", {"six.py": b""})
+    command = ["mkl", "--cache", str(tmp_path / "cache"), "--output", str(tmp_path)]
+    assert make_provider_index.main(command) == 0
+    index = _read(tmp_path)
+    assert [(dll.distribution, dll.since, dll.until) for dll in index.shipped("mkl_core.2.dll")] == [
+        ("mkl", "2.0", "2.0")
+    ]
+    assert index.requirements("mkl") == (Required("six", ">=1"),)
+    assert index.names == ("mkl", "six")
+    assert "six six\n" in (tmp_path / "modules.txt").read_text("utf-8")
+
+
+def _read(folder: Path) -> ProviderIndex:
+    tables = ("provider_distributions.txt.gz", "provider_dlls.txt.gz")
+    return ProviderIndex(*(gzip.decompress((folder / table).read_bytes()).decode() for table in tables))
+
+
+def _looked(wheel: str, *dlls: str) -> Looked:
+    project, version = wheel.split("-")[:2]
+    return Looked(project, Version(version), wheel, Contents(dlls, (), ()))
+
+
+def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+    looked = [
+        _looked("b-10.0-py3-none-win_amd64.whl", "x.dll", "Lib/site-packages/b/y.dll"),
+        _looked("b-9.0-py3-none-win_amd64.whl", "x.dll"),
+        _looked("b-8.0-cp311-cp311-win_amd64.whl", "Lib/site-packages/b/y.dll"),
+        _looked("a-1.0-py3-none-any.whl"),
+    ]
+    write_tables(looked, tmp_path, "command", "2026-01-01")
+    before = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
+    index = _read(tmp_path)
+    assert [wheel.version for wheel in index.looked_at("b")] == ["8.0", "9.0", "10.0"]
+    assert [(dll.folder, dll.versions) for dll in index.shipped("y.dll")] == [("Lib/site-packages/b", ("8.0", "10.0"))]
+    assert [(dll.folder, dll.versions) for dll in index.shipped("x.dll")] == [("", ("9.0", "10.0"))]
+    assert index.shipped_by("a", "1.0") == ()
+    write_tables(reversed(looked), tmp_path, "command", "2026-01-01")
+    assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == before
+
+
+@pytest.mark.parametrize(
+    ("member", "wheel", "expected"),
+    [
+        ("torch/lib/C10.dll", "torch-2.0-cp311-cp311-win_amd64.whl", ("Lib/site-packages/torch/lib/c10.dll",)),
+        ("m-1.data/data/a.dll", "m-1-py3-none-win_amd64.whl", ("a.dll",)),
+        ("m-1.data/scripts/a.dll", "m-1-py3-none-win_amd64.whl", ("Scripts/a.dll",)),
+        ("M-1.0.data/platlib/a.dll", "m-1-py3-none-win_amd64.whl", ("Lib/site-packages/a.dll",)),
+        ("p/pywintypes311.dll", "p-1-cp311-cp311-win_amd64.whl", ("Lib/site-packages/p/pywintypes{py}.dll",)),
+        ("p/s.cp38-win_amd64.dll", "p-1-cp38-cp38-win_amd64.whl", ("Lib/site-packages/p/s.cp{py}-win_amd64.dll",)),
+        ("p/x3110.dll", "p-1-cp311-cp311-win_amd64.whl", ("Lib/site-packages/p/x3110.dll",)),
+        ("p/x311.dll", "p-1-cp311-abi3-win_amd64.whl", ("Lib/site-packages/p/x311.dll",)),
+        ("p/_base.pyd", "p-1-cp311-cp311-win_amd64.whl", ("Lib/site-packages/p/_base.pyd",)),
+        ("p/_base.cp311-win_amd64.pyd", "p-1-cp311-cp311-win_amd64.whl", ()),
+        (f"p.libs/msvcp140-{'a' * 32}.dll", "p-1-cp311-cp311-win_amd64.whl", ()),
+        ("p/a.dll.txt", "p-1-cp311-cp311-win_amd64.whl", ()),
+    ],
+)
+def test_where_dlls_lie(member: str, wheel: str, expected: tuple[str, ...]) -> None:
+    assert dlls_of([member], wheel) == expected
+
+
+def test_modules_of_a_wheel() -> None:
+    members = [
+        "a/__init__.py",
+        "a/x.pyd",
+        "_b.cp311-win_amd64.pyd",
+        "tests/x.py",
+        "c/data.txt",
+        "d-1.data/purelib/e.py",
+    ]
+    assert modules_of(members) == ("_b", "a", "e")
+
+
+def test_requirements_that_hold_on_windows() -> None:
+    lines = [
+        "Tbb.Devel (==2022.*)",
+        "a; extra == 'x'",
+        "b>=1; sys_platform == 'win32' and python_version >= '3.12'",
+        "c; platform_system != 'Windows'",
+        "d[fast]<2,>=1",
+        "e; python_version < '3'",
+        "not a requirement",
+    ]
+    text = "".join(f"Requires-Dist: {line}\n" for line in lines)
+    assert requires_of(text) == ("b>=1", "d<2,>=1", "tbb-devel==2022.*")
+    assert requires_of("") == ()
+
+
+@pytest.mark.parametrize(
+    ("worse", "better"),
+    [
+        ("a-1-cp311-cp311-win32.whl", "a-1-cp311-cp311-win_amd64.whl"),
+        ("a-1-cp311-cp311-win_arm64.whl", "a-1-cp311-cp311-win32.whl"),
+        ("a-1-py3-none-any.whl", "a-1-cp39-cp39-win_amd64.whl"),
+        ("a-1-cp39-cp39-win_amd64.whl", "a-1-cp313-cp313-win_amd64.whl"),
+        ("a-1-cp314-cp314-win_amd64.whl", "a-1-cp313-cp313-win_amd64.whl"),
+        ("a-1-cp313-cp313-win_amd64.whl", "a-1-cp39-abi3-win_amd64.whl"),
+    ],
+)
+def test_which_wheel_stands_for_a_version(worse: str, better: str) -> None:
+    files = [IndexFile(name, "") for name in (worse, better)]
+    assert best_wheels(files) == best_wheels(reversed(files)) == {Version("1"): files[1]}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a-1.tar.gz",
+        "a-1-cp27-cp27m-win_amd64.whl",
+        "a-1-cp313-cp313t-win_amd64.whl",
+        "a-1-cp311-cp311-linux_x86_64.whl",
+    ],
+)
+def test_what_is_not_looked_at(name: str) -> None:
+    assert wheel_rank(name) is None
+
+
+def test_pre_releases_only_where_there_is_nothing_else() -> None:
+    names = ["a-2.0rc1-py3-none-any.whl", "a-1.0-py3-none-any.whl"]
+    assert list(best_wheels(IndexFile(name, "") for name in names)) == [Version("1.0")]
+    assert list(best_wheels([IndexFile(names[0], "")])) == [Version("2.0rc1")]
+
+
+def test_the_first_version_with_a_dll_is_found() -> None:
+    """Between two versions with different DLLs others are looked at, until no unseen one is left between them."""
+    versions = [Version(f"1.{minor}") for minor in range(40)]
+    looks = []
+
+    def look(version: Version) -> Contents:
+        looks.append(version)
+        return Contents(("new.dll",) if version >= Version("1.23") else (), (), ())
+
+    seen = sample(versions, look, budget=12)
+    having = [version for version, contents in seen.items() if contents.dlls]
+    without = [version for version, contents in seen.items() if not contents.dlls]
+    assert (max(without), min(having)) == (Version("1.22"), Version("1.23"))
+    assert len(looks) <= 12
+    assert sample(versions, lambda _: Contents((), (), ()), budget=12).keys() == {versions[0], versions[-1]}
+
+
+def test_versions_that_cannot_be_read_are_left_out() -> None:
+    versions = [Version(f"{major}.0") for major in range(1, 6)]
+    seen = sample(versions, lambda version: None if version.major == 5 else Contents((), (), ()), budget=12)
+    assert Version("5.0") not in seen
+    assert Version("1.0") in seen
+
+
+def test_the_index_that_pip_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "https://example.org/simple/")
+    assert index_url() == "https://example.org/simple"
+    monkeypatch.delenv("PIP_INDEX_URL")
+    monkeypatch.setattr(
+        package_index.subprocess, "run", lambda *_, **__: package_index.subprocess.CompletedProcess([], 1, "")
+    )
+    assert index_url() == "https://pypi.org/simple"
