@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import gzip
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -60,8 +59,7 @@ def write_tables(looked: Iterable[Looked], folder: Path, command: str, date: str
 
 
 def _write(path: Path, source: str, lines: Sequence[str]) -> None:
-    text = source + "".join(f"{line}\n" for line in lines)
-    path.write_bytes(gzip.compress(text.encode("utf-8"), 9, mtime=0))
+    path.write_text(source + "".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
 
 
 def _versions(wheels: Sequence[Looked]) -> str:

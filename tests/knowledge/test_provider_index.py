@@ -45,6 +45,12 @@ def test_who_ships_a_name(index: ProviderIndex) -> None:
     assert index.shipped("mkl_core.dll") == ()
 
 
+def test_line_ends_of_windows(index: ProviderIndex) -> None:
+    windows = ProviderIndex(DISTRIBUTIONS.replace("\n", "\r\n"), DLLS.replace("\n", "\r\n"))
+    assert windows.shipped("shared.dll") == index.shipped("shared.dll")
+    assert windows.requirements("mkl") == index.requirements("mkl")
+
+
 def test_a_name_with_the_version_of_python(index: ProviderIndex) -> None:
     (own,) = index.shipped("pywintypes311.dll")
     assert (own.distribution, own.folder) == ("pywin32", "Lib/site-packages/pywin32_system32")

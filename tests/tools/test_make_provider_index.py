@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import random
 from typing import TYPE_CHECKING
 
@@ -142,8 +141,8 @@ def test_the_whole_run(served: ServedIndex, tmp_path: Path, monkeypatch: pytest.
 
 
 def _read(folder: Path) -> ProviderIndex:
-    tables = ("provider_distributions.txt.gz", "provider_dlls.txt.gz")
-    return ProviderIndex(*(gzip.decompress((folder / table).read_bytes()).decode() for table in tables))
+    tables = ("provider_distributions.txt", "provider_dlls.txt")
+    return ProviderIndex(*((folder / table).read_text("utf-8") for table in tables))
 
 
 def _looked(wheel: str, *dlls: str) -> Looked:

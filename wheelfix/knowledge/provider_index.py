@@ -1,14 +1,14 @@
 """Which distribution on PyPI ships a DLL of a name, in which versions and in which folder: read from real wheels.
 
-Two tables, written by ``tools/make_provider_index.py`` and packed with gzip. Each has sorted lines with tabs between
-their fields, and is searched without being parsed: it is unpacked when the first question is asked.
+Two tables, written by ``tools/make_provider_index.py``. Each has sorted lines with tabs between their fields, and is
+searched without being parsed: reading it costs a few milliseconds, when the first question is asked.
 
-``provider_distributions.txt.gz``, one line for each distribution::
+``provider_distributions.txt``, one line for each distribution::
 
     mkl  2021.4.0/py2.py3-none-win_amd64 2025.3.0/-  Library/bin  intel-openmp==2021.*@0 tbb==2022.*@1
 
 the versions that were looked at with the tags of the wheel, from old to new (``/-`` stands for the tags before it), the
-folders (``|`` between them), and the requirements on Windows. ``provider_dlls.txt.gz``, one line for each name::
+folders (``|`` between them), and the requirements on Windows. ``provider_dlls.txt``, one line for each name::
 
     mkl_core.1.dll  mkl:0@0
 
@@ -24,20 +24,18 @@ from __future__ import annotations
 
 import enum
 import functools
-import pkgutil
 import re
-import zlib
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.tables import TableFault
+from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.model import Machine, canonical, dll_key
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-DISTRIBUTIONS = "provider_distributions.txt.gz"
-DLLS = "provider_dlls.txt.gz"
+DISTRIBUTIONS = "provider_distributions.txt"
+DLLS = "provider_dlls.txt"
 
 _MANGLED = re.compile(r"-[0-9a-f]{32}(?=\.)")
 _PYTHON = re.compile(r"(?<![0-9])3[0-9]{1,2}(?![0-9])")
@@ -242,19 +240,12 @@ class ProviderIndex:
 
 @functools.cache
 def provider_index() -> ProviderIndex:
-    """Return the index that comes with wheelfix; unpacked when first asked for."""
-    return ProviderIndex(_unpacked(DISTRIBUTIONS), _unpacked(DLLS))
-
-
-def _unpacked(table: str) -> str:
-    try:
-        data = pkgutil.get_data(__package__, table)
-        return zlib.decompress(data or b"", zlib.MAX_WBITS | 16).decode("utf-8")
-    except (OSError, ValueError, zlib.error) as exc:
-        raise TableFault(table, [str(exc)]) from exc
+    """Return the index that comes with wheelfix; read when first asked for."""
+    return ProviderIndex(read_text(DISTRIBUTIONS), read_text(DLLS))
 
 
 def _without_heading(text: str) -> str:
+    text = text.replace("\r\n", "\n")  # as git may check it out on Windows
     while text.startswith("#"):
         text = text.partition("\n")[2]
     return text
