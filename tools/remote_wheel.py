@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.parser import HeaderParser
 
 from packaging.markers import Marker, UndefinedEnvironmentName
@@ -53,30 +53,40 @@ def _metadata(index: PackageIndex, file: IndexFile, archive: zipfile.ZipFile, me
 
 
 def dlls_of(members: list[str], wheel: str) -> tuple[str, ...]:
-    """Return where the DLLs of a wheel lie under the prefix; ``{py}`` for the wheel's version of Python in a name."""
+    """Return where the DLLs of a wheel lie under the prefix, their names folded."""
     name, version = wheel.split("-")[:2]
     data = next(
         (top for top in (m.partition("/")[0] for m in members) if top.endswith(".data")), f"{name}-{version}.data"
     )
-    python = _python_of(wheel)
     found = set()
     for member in members:
         folder, _, base = installed_path(member, data).rpartition("/")
         key = fold(base)
         if _IMAGE.search(key) and not _MANGLED.search(key) and not set(member) & set("\t\n\r|"):
-            found.add(f"{folder}/{general_name(key, python)}" if folder else general_name(key, python))
+            found.add(f"{folder}/{key}" if folder else key)
     return tuple(sorted(found))
 
 
-def _python_of(wheel: str) -> str:
-    """Return the digits of the one Python that a wheel is for, or nothing."""
+def without_python(contents: Contents, wheel: str) -> Contents:
+    """Return contents that can be compared with those of a wheel for another Python."""
     found = re.fullmatch(r"cp(3\d{1,2})", wheel.split("-")[-3])
-    return found[1] if found and "abi3" not in wheel.split("-")[-2] else ""
+    if not found or "abi3" in wheel.split("-")[-2]:
+        return contents
+    split = (path.rpartition("/") for path in contents.dlls)
+    return replace(
+        contents, dlls=tuple(sorted(f"{folder}{slash}{general_name(name, found[1])}" for folder, slash, name in split))
+    )
 
 
 def general_name(key: str, python: str) -> str:
-    """Return a name with ``{py}`` in place of the version of Python."""
-    return re.sub(rf"(?<!\d){python}(?!\d)", "{py}", key) if python else key
+    """Return a name with ``{py}`` in place of the version of Python, ``{py.}`` where that has a dot.
+
+    Only names that are about Python: others may have the same digits for another reason.
+    """
+    if "py" not in key and f"cp{python}" not in key:
+        return key
+    general = re.sub(rf"(?<![\d.]){python}(?!\d)", "{py}", key)
+    return re.sub(rf"(?<![\d.])3\.{python[1:]}(?!\d)", "{py.}", general)
 
 
 def modules_of(members: list[str]) -> tuple[str, ...]:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
+import os
+import random
+import zipfile
+from pathlib import Path
 
-from wheelfix.knowledge.provider_index import ProviderIndex, Required, Ships, find_line, provider_index
-from wheelfix.knowledge.tables import TableFault
+import pytest
+from packaging.utils import parse_wheel_filename
+
+from tools.package_index import PackageIndex
+from tools.remote_wheel import Contents, dlls_of, read_contents, without_python
+from wheelfix.knowledge.provider_index import DISTRIBUTIONS as DISTRIBUTIONS_TABLE
+from wheelfix.knowledge.provider_index import DLLS as DLLS_TABLE
+from wheelfix.knowledge.provider_index import LookedAt, ProviderIndex, Required, Ships, find_line, provider_index
+from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.model import Machine
 
 DISTRIBUTIONS = (
@@ -19,6 +29,7 @@ DISTRIBUTIONS = (
 )
 DLLS = (
     "# source: made up\n"
+    "core{py.}-9.3.dll\tqt:0\n"
     "mkl_core.1.dll\tmkl:0@0\n"
     "mkl_core.2.dll\tmkl:0@1-2\n"
     "pywintypes{py}.dll\tpywin32:1\n"
@@ -54,6 +65,8 @@ def test_line_ends_of_windows(index: ProviderIndex) -> None:
 def test_a_name_with_the_version_of_python(index: ProviderIndex) -> None:
     (own,) = index.shipped("pywintypes311.dll")
     assert (own.distribution, own.folder) == ("pywin32", "Lib/site-packages/pywin32_system32")
+    assert [dll.name for dll in index.shipped("core3.12-9.3.dll")] == ["core{py.}-9.3.dll"]
+    assert index.shipped("core312-9.3.dll") == index.shipped("core3.12-9.4.dll") == ()
     assert index.shipped("pywintypes27.dll") == ()
     assert index.shipped("pywintypes.dll") == ()
 
@@ -161,3 +174,81 @@ class TestShippedIndex:
         assert index.ships("pyqt6-webengine-qt6", ">=6.11", "qt6webenginecore.dll").ships is Ships.YES
         assert index.ships("kivy-deps-sdl2", "", "sdl2.dll").folders == ("share/sdl2/bin",)
         assert "pyside6-essentials" in {required.name for required in index.requirements("pyside6") or ()}
+
+    @pytest.mark.parametrize("table", [DISTRIBUTIONS_TABLE, DLLS_TABLE])
+    def test_lines_are_sorted_and_of_one_key_each(self, table: str) -> None:
+        lines = [line for line in read_text(table).splitlines() if not line.startswith("#")]
+        keys = [line.partition("\t")[0] for line in lines]
+        assert keys == sorted(set(keys))
+
+    def test_every_line_can_be_read(self) -> None:
+        index = provider_index()
+        names = [line.partition("\t")[0] for line in read_text(DLLS_TABLE).splitlines() if not line.startswith("#")]
+        assert all(index.shipped(name) for name in names)
+        assert all(index.looked_at(name) and index.requirements(name) is not None for name in index.names)
+
+    def test_what_is_covered(self) -> None:
+        index = provider_index()
+        native = [name for name in index.names if any(wheel.machine for wheel in index.looked_at(name))]
+        assert len(native) >= 1500
+        newest = {required.name for name in index.names for required in index.requirements(name) or ()}
+        missing = newest - set(index.names)  # those that have no wheels at all, or left the index
+        assert len(missing) < len(newest) / 10
+
+
+WHEELS = Path(os.environ.get("WHEELFIX_WHEELS", Path.home() / ".cache/wheelfix/wheels"))
+
+
+def _looked_at(wheel: str) -> LookedAt | None:
+    name, version, _, _ = parse_wheel_filename(wheel)
+    own = [
+        one
+        for one in provider_index().looked_at(name)
+        if one.version == str(version) and wheel.endswith(f"-{one.tags}.whl")
+    ]
+    return own[0] if own else None
+
+
+def _shipped_by(looked: LookedAt) -> list[str]:
+    dlls = provider_index().shipped_by(looked.distribution, looked.version) or ()
+    return sorted(f"{dll.folder}/{dll.name}".lstrip("/") for dll in dlls)
+
+
+@pytest.mark.real
+def test_the_index_has_what_wheels_have() -> None:
+    """Every wheel of the cache that was looked at has exactly the DLLs that the index says, where it says."""
+    compared = 0
+    for wheel in sorted(WHEELS.glob("*.whl")):
+        looked = _looked_at(wheel.name)
+        if looked is not None:
+            with zipfile.ZipFile(wheel) as archive:
+                dlls = dlls_of(archive.namelist(), wheel.name)
+            assert sorted(without_python(Contents(dlls, (), ()), wheel.name).dlls) == _shipped_by(looked), wheel.name
+            compared += 1
+    if not compared:
+        pytest.skip("no wheel of the index in the cache")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("seed", range(10))
+def test_the_index_agrees_with_the_package_index(seed: int) -> None:
+    """A DLL of the table, chosen at random, is in the wheel on the package index, with everything else of it."""
+    index = provider_index()
+    names = [line.partition("\t")[0] for line in read_text(DLLS_TABLE).splitlines() if not line.startswith("#")]
+    chosen = random.Random(seed)
+    dll = chosen.choice(index.shipped(chosen.choice(names)))
+    version = chosen.choice(dll.versions)
+    looked = next(wheel for wheel in index.looked_at(dll.distribution) if wheel.version == version)
+    packages = PackageIndex()
+    files = [file for file in packages.files(dll.distribution) if _looked_at_or_none(file.name) == looked]
+    if not files:
+        pytest.skip(f"{dll.distribution} {version} has left the package index")
+    contents = without_python(read_contents(packages, files[0]), files[0].name)
+    assert sorted(contents.dlls) == _shipped_by(looked)
+
+
+def _looked_at_or_none(file: str) -> LookedAt | None:
+    try:
+        return _looked_at(file)
+    except ValueError:  # not a wheel
+        return None

@@ -13,7 +13,7 @@ from tools import make_provider_index, package_index
 from tools.make_provider_index import Survey, best_wheels, sample, survey_all
 from tools.package_index import IndexFault, IndexFile, PackageIndex, index_url
 from tools.provider_tables import Looked, write_tables
-from tools.remote_wheel import Contents, dlls_of, modules_of, read_contents, requires_of, wheel_rank
+from tools.remote_wheel import Contents, dlls_of, modules_of, read_contents, requires_of, wheel_rank, without_python
 from wheelfix.knowledge.provider_index import ProviderIndex, Required
 
 if TYPE_CHECKING:
@@ -175,10 +175,6 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
         ("m-1.data/data/a.dll", "m-1-py3-none-win_amd64.whl", ("a.dll",)),
         ("m-1.data/scripts/a.dll", "m-1-py3-none-win_amd64.whl", ("Scripts/a.dll",)),
         ("M-1.0.data/platlib/a.dll", "m-1-py3-none-win_amd64.whl", ("Lib/site-packages/a.dll",)),
-        ("p/pywintypes311.dll", "p-1-cp311-cp311-win_amd64.whl", ("Lib/site-packages/p/pywintypes{py}.dll",)),
-        ("p/s.cp38-win_amd64.dll", "p-1-cp38-cp38-win_amd64.whl", ("Lib/site-packages/p/s.cp{py}-win_amd64.dll",)),
-        ("p/x3110.dll", "p-1-cp311-cp311-win_amd64.whl", ("Lib/site-packages/p/x3110.dll",)),
-        ("p/x311.dll", "p-1-cp311-abi3-win_amd64.whl", ("Lib/site-packages/p/x311.dll",)),
         ("p/_base.pyd", "p-1-cp311-cp311-win_amd64.whl", ("Lib/site-packages/p/_base.pyd",)),
         ("p/_base.cp311-win_amd64.pyd", "p-1-cp311-cp311-win_amd64.whl", ()),
         (f"p.libs/msvcp140-{'a' * 32}.dll", "p-1-cp311-cp311-win_amd64.whl", ()),
@@ -187,6 +183,22 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
 )
 def test_where_dlls_lie(member: str, wheel: str, expected: tuple[str, ...]) -> None:
     assert dlls_of([member], wheel) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "wheel", "expected"),
+    [
+        ("pywintypes311.dll", "p-1-cp311-cp311-win_amd64.whl", "pywintypes{py}.dll"),
+        ("s.cp38-win_amd64.dll", "p-1-cp38-cp38-win_amd64.whl", "s.cp{py}-win_amd64.dll"),
+        ("vtkpythoncore3.11-9.3.11.dll", "p-1-cp311-cp311-win_amd64.whl", "vtkpythoncore{py.}-9.3.11.dll"),
+        ("py3110.dll", "p-1-cp311-cp311-win_amd64.whl", "py3110.dll"),
+        ("pyx311.dll", "p-1-cp311-abi3-win_amd64.whl", "pyx311.dll"),
+        ("codec311.dll", "p-1-cp311-cp311-win_amd64.whl", "codec311.dll"),
+        ("pywintypes311.dll", "p-1-py3-none-win_amd64.whl", "pywintypes311.dll"),
+    ],
+)
+def test_the_version_of_python_in_a_name(name: str, wheel: str, expected: str) -> None:
+    assert without_python(Contents((f"Lib/{name}",), (), ()), wheel).dlls == (f"Lib/{expected}",)
 
 
 def test_modules_of_a_wheel() -> None:

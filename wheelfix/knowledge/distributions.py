@@ -1,115 +1,152 @@
-"""Tells which distribution on PyPI brings a DLL, and where it lies once installed."""
+"""Tells which distribution on PyPI ships a DLL for others, and where it lies once installed.
+
+What a distribution ships is in the provider index; ``distributions.toml`` has what names cannot tell, and builds that
+are not on PyPI.
+"""
 
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.families import demangle
-from wheelfix.knowledge.tables import Checker, NamePattern, PatternIndex, parse_toml, read_text
+from wheelfix.knowledge.provider_index import provider_index
+from wheelfix.knowledge.tables import Checker, NamePattern, PatternIndex, Row, parse_toml, read_text
 from wheelfix.model import canonical, dll_key
-from wheelfix.values import dataclass, field
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Sequence
+
+    from wheelfix.knowledge.provider_index import ShippedDll
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A distribution that brings certain DLLs."""
+    """A distribution that ships certain DLLs for others."""
 
     distribution: str
     """Its normalised name."""
     folders: tuple[str, ...]
     """Where they lie under the prefix, the usual folder first."""
     patterns: tuple[NamePattern, ...]
+    """The DLLs that others may count on; none: all that it ships."""
     source: str
     preloads: bool = False
     """Whether importing the distribution has the DLLs loaded, or their folder searched."""
     why: str = ""
     """How that comes, as half a sentence."""
     only: str = ""
-    """The builds of the distribution that have them, when not all do."""
+    """The builds of the distribution that have them, when those on PyPI do not."""
     tracks_cuda: bool = False
     """Whether the distribution's version begins with that of the CUDA toolkit."""
     cuda: int = 0
     """The major of the toolkit that the distribution is for; 0 when it has nothing to do with CUDA."""
-    versions: Mapping[str, str] = field(default_factory=dict)
-    """What the name of a DLL says about its release, to the versions of the distribution that have it."""
+    specifier: str = ""
+    """The versions that have the DLL that was asked about, as pip takes them; empty for any."""
 
     @property
     def folder(self) -> str:
         """The usual folder under the prefix."""
         return self.folders[0]
 
-    def brings(self, name: str) -> bool:
-        """Whether a DLL of that name comes with the distribution."""
-        key = dll_key(name)
-        return any(pattern.fullmatch(key) for pattern in self.patterns)
-
 
 def parse_distributions(table: str, text: str) -> tuple[Owner, ...]:
-    """Turn the table's text into values; every fault is told at once."""
-    tree = parse_toml(table, text)
+    """Turn the table's text into values; every fault is reported at once."""
     check = Checker(table)
-    rows = check.rows(
-        tree,
-        "distribution",
-        ["name", "folders", "patterns"],
-        ["preloads", "why", "only", "tracks_cuda", "cuda", "versions"],
-    )
+    optional = ["folders", "patterns", "preloads", "why", "only", "tracks_cuda", "cuda"]
+    rows = check.rows(parse_toml(table, text), "distribution", ["name"], optional)
     check.unique("entry", ((row["name"], row.get("only", "")) for row in rows))
-    owners = []
     for row in rows:
-        name = row["name"]
-        if canonical(name) != name:
-            check.faults.append(f"{name!r} is not normalised")
-        if any(folder != folder.strip("/") or "\\" in folder for folder in row["folders"]):
-            check.faults.append(f"{name!r} has a folder that is not relative with forward slashes")
-        if row.get("preloads") and not row.get("why"):
-            check.faults.append(f"{name!r} preloads and does not say how")
-        for wanted in row.get("versions", {}).values():
-            check.specifier(wanted)
-        if row.get("tracks_cuda") and not row.get("cuda"):
-            check.faults.append(f"{name!r} tracks CUDA without saying which")
-        owners.append(
-            Owner(
-                distribution=name,
-                folders=tuple(row["folders"]),
-                patterns=tuple(NamePattern(pattern) for pattern in row["patterns"]),
-                source=row["source"],
-                preloads=row.get("preloads", False),
-                why=row.get("why", ""),
-                only=row.get("only", ""),
-                tracks_cuda=row.get("tracks_cuda", False),
-                cuda=row.get("cuda", 0),
-                versions=dict(row.get("versions", {})),
-            )
-        )
+        check.faults += _faults(row)
     check.finish()
-    return tuple(owners)
+    return tuple(
+        Owner(
+            distribution=row["name"],
+            folders=tuple(row.get("folders", ())),
+            patterns=tuple(NamePattern(pattern) for pattern in row.get("patterns", ())),
+            source=row["source"],
+            preloads=row.get("preloads", False),
+            why=row.get("why", ""),
+            only=row.get("only", ""),
+            tracks_cuda=row.get("tracks_cuda", False),
+            cuda=row.get("cuda", 0),
+        )
+        for row in rows
+    )
+
+
+def _faults(row: Row) -> Iterator[str]:
+    name = row["name"]
+    if canonical(name) != name:
+        yield f"{name!r} is not normalised"
+    if any(folder != folder.strip("/") or "\\" in folder for folder in row.get("folders", ())):
+        yield f"{name!r} has a folder that is not relative with forward slashes"
+    if "folders" in row and "patterns" not in row:
+        yield f"{name!r} has folders without patterns"
+    if "only" in row and "folders" not in row:
+        yield f"{name!r} has builds that are not on PyPI without folders"
+    if row.get("preloads") and not row.get("why"):
+        yield f"{name!r} preloads and does not say how"
+    if row.get("tracks_cuda") and not row.get("cuda"):
+        yield f"{name!r} tracks CUDA without saying which"
 
 
 @functools.cache
 def distributions() -> tuple[Owner, ...]:
-    """Return every distribution that is known to bring DLLs."""
+    """Return every distribution that is known to ship DLLs for others."""
     return parse_distributions("distributions.toml", read_text("distributions.toml"))
 
 
 @functools.cache
-def _owners() -> PatternIndex[Owner]:
-    return PatternIndex((pattern, owner) for owner in distributions() for pattern in owner.patterns)
+def _elsewhere() -> PatternIndex[Owner]:
+    """The builds that are not on PyPI."""
+    return PatternIndex((pattern, owner) for owner in distributions() if owner.folders for pattern in owner.patterns)
 
 
 @functools.lru_cache(maxsize=16384)
 def owners_of(name: str) -> tuple[Owner, ...]:
-    """Return the distributions that bring a DLL of that name, in the order of the table."""
-    found = {id(owner): owner for owner in _owners().matching(demangle(dll_key(name)))}
-    return tuple(found.values())
+    """Return the distributions that ship a DLL of that very name for others, in the order of the table."""
+    key = dll_key(name)
+    shipped = {name: [*dlls] for name, dlls in itertools.groupby(provider_index().shipped(key), _distribution)}
+    elsewhere = {id(owner) for owner in _elsewhere().matching(key)}
+    found = []
+    for owner in distributions() if shipped or elsewhere else ():
+        if id(owner) in elsewhere:
+            found.append(owner)
+        elif not owner.folders and owner.distribution in shipped and _counts_on(owner, key):
+            dlls = sorted(shipped[owner.distribution], key=lambda dll: -dll.looked_at.index(dll.until))
+            folders = tuple(dll.folder for dll in dlls)
+            found.append(replace(owner, folders=folders, specifier=versions_with(dlls)))
+    return tuple(found)
 
 
-def folders_of(distribution: str) -> tuple[str, ...]:
-    """Return the folders under the prefix that a distribution puts DLLs into."""
-    wanted = canonical(distribution)
-    found = (folder for owner in distributions() if owner.distribution == wanted for folder in owner.folders)
-    return tuple(dict.fromkeys(found))
+def _distribution(dll: ShippedDll) -> str:
+    return dll.distribution
+
+
+def _counts_on(owner: Owner, key: str) -> bool:
+    return not owner.patterns or any(pattern.fullmatch(key) for pattern in owner.patterns)
+
+
+def versions_with(dlls: Sequence[ShippedDll]) -> str:
+    """Return a specifier of the versions of a distribution that have a DLL in one of its folders; empty for all.
+
+    Whole majors where the versions that were looked at allow it: ``==2021.*``, ``>=2022,<2026``.
+    """
+    looked_at = dlls[0].looked_at
+    having = [version for version in looked_at if any(version in dll.versions for dll in dlls)]
+    if len(having) == len(looked_at):
+        return ""
+    majors = sorted({_major(version) for version in having})
+    every = sorted({_major(version) for version in looked_at})
+    whole = [version for version in looked_at if majors[0] <= _major(version) <= majors[-1]] == having
+    if whole and len(majors) == 1 and majors[-1] != every[-1]:
+        return f"=={majors[0]}.*"
+    low = "" if having[0] == looked_at[0] else f">={majors[0] if whole else having[0]}"
+    high = f"<{majors[-1] + 1}" if whole else f"<={having[-1]}"
+    return ",".join(part for part in (low, "" if having[-1] == looked_at[-1] else high) if part)
+
+
+def _major(version: str) -> int:
+    return int(version.partition("!")[2].partition(".")[0] or version.partition(".")[0].partition("!")[0])

@@ -13,8 +13,8 @@ folders (``|`` between them), and the requirements on Windows. ``provider_dlls.t
     mkl_core.1.dll  mkl:0@0
 
 the distribution, the number of the folder, and after ``@`` the numbers of the versions (``0-2,5``) unless all have it.
-The version of Python in a name is written ``{py}``: ``pywintypes{py}.dll`` is ``pywintypes311.dll`` in a wheel for
-cp311.
+The version of Python in a name is written ``{py}``, or ``{py.}`` with a dot: ``pywintypes{py}.dll`` is
+``pywintypes311.dll`` in a wheel for cp311, ``x-python{py.}.dll`` is ``x-python3.11.dll``.
 
 A wheel is looked at for one version of Python, and for x64 where there is one. Names with delvewheel's hash are left
 out: only the wheel that ships such a DLL uses it. Extension modules are in the index if their names have no tag.
@@ -38,7 +38,7 @@ DISTRIBUTIONS = "provider_distributions.txt"
 DLLS = "provider_dlls.txt"
 
 _MANGLED = re.compile(r"-[0-9a-f]{32}(?=\.)")
-_PYTHON = re.compile(r"(?<![0-9])3[0-9]{1,2}(?![0-9])")
+_PYTHON = re.compile(r"(?<![0-9.])3(\.?)[0-9]{1,2}(?![0-9])")
 _MACHINES = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
 
 
@@ -61,7 +61,7 @@ class ShippedDll:
     """A DLL of a distribution, in one folder."""
 
     name: str
-    """Folded; with ``{py}`` where the name has the version of Python."""
+    """Folded; with ``{py}`` or ``{py.}`` where the name has the version of Python."""
     distribution: str
     """Its normalised name."""
     folder: str
@@ -167,7 +167,7 @@ class ProviderIndex:
         """Return the distributions whose wheels have a DLL of that very name, in the order of their names."""
         key = dll_key(name)
         if key not in self._found:
-            keys = [key, *(f"{key[: one.start()]}{{py}}{key[one.end() :]}" for one in _PYTHON.finditer(key))]
+            keys = [key, *(f"{key[: one.start()]}{{py{one[1]}}}{key[one.end() :]}" for one in _PYTHON.finditer(key))]
             found = [dll for own in keys for dll in self._parse_dlls(own, find_line(self._dlls, own))]
             self._found[key] = tuple(sorted(found, key=lambda dll: (dll.distribution, dll.folder)))
         return self._found[key]

@@ -6,8 +6,9 @@ import functools
 
 from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_for, release
 from wheelfix.knowledge.cudalibraries import version_on_pypi
-from wheelfix.knowledge.distributions import Owner, owners_of
+from wheelfix.knowledge.distributions import Owner, owners_of, versions_with
 from wheelfix.knowledge.families import demangle, families, family_of
+from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
 from wheelfix.model import Machine, dll_key
@@ -94,7 +95,16 @@ def pip_packages(name: str, *, cuda: str | None = None) -> tuple[str, ...]:
         own = [owner for owner in fitting if not named or owner.cuda in named]
         own.sort(key=lambda owner: -owner.cuda)
     requirements = (_requirement(owner, name, _exact(cuda)) for owner in own or fitting)
-    return tuple(dict.fromkeys(requirement for requirement in requirements if requirement))
+    found = tuple(dict.fromkeys(requirement for requirement in requirements if requirement))
+    return found if fitting else _only_shipper(name)
+
+
+def _only_shipper(name: str) -> tuple[str, ...]:
+    """Return the distribution whose own DLL it is: the only one that ships the name, of all that are in the index."""
+    dlls = provider_index().shipped(name)
+    if len({dll.distribution for dll in dlls}) != 1 or classify(name).kind not in ("vendor", "unknown"):
+        return ()
+    return (dlls[0].distribution + versions_with(dlls),)
 
 
 def _exact(cuda: str | None) -> str | None:
@@ -107,16 +117,13 @@ def _requirement(owner: Owner, name: str, cuda: str | None) -> str:
 
     Nothing when the toolkit's version of the library is not on PyPI: another release would not be taken.
     """
-    member = family_of(name)
-    if member and (wanted := owner.versions.get(member.version)):
-        return owner.distribution + wanted
     if cuda and owner.cuda == release(cuda)[0] and (version := version_on_pypi(name, cuda)) is not None:
         return f"{owner.distribution}=={version}" if version else ""
     toolkits = sorted(cuda_versions_for(name), key=release) if owner.tracks_cuda else []
     own = "{}.{}".format(*release(cuda)) if cuda and owner.tracks_cuda and owner.cuda == release(cuda)[0] else ""
     if own and (own in toolkits or not toolkits):
         return f"{owner.distribution}=={own}.*"
-    return f"{owner.distribution}=={toolkits[0]}.*" if len(toolkits) == 1 else owner.distribution
+    return f"{owner.distribution}=={toolkits[0]}.*" if len(toolkits) == 1 else owner.distribution + owner.specifier
 
 
 def who_ships(name: str, *, cuda: str | None = None, machine: Machine = Machine.AMD64) -> tuple[str, ...]:
