@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge import make_system_dlls as maker
+from tools import make_system_dlls as maker
 from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import read_names
 from wheelfix.model import Machine

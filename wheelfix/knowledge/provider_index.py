@@ -180,9 +180,13 @@ class ProviderIndex:
         if wanted is None:
             return None
         found: list[ShippedDll] = []
-        for match in re.finditer(rf"^(?=[^\n]*\t{re.escape(own)}:)([^\t]+)\t([^\n]*)", self._dlls, re.MULTILINE):
-            found += self._parse_dlls(match[1], match[2].split("\t"))
-        return tuple(dll for dll in found if dll.distribution == own and wanted in dll.versions)
+        place = self._dlls.find(f"\t{own}:")
+        while place >= 0:
+            start, end = self._dlls.rfind("\n", 0, place) + 1, self._dlls.find("\n", place)
+            name, *fields = self._dlls[start:end].split("\t")
+            found += self._parse_dlls(name, [field for field in fields if field.startswith(f"{own}:")])
+            place = self._dlls.find(f"\t{own}:", end)
+        return tuple(dll for dll in found if wanted in dll.versions)
 
     def ships(self, distribution: str, specifier: str, name: str, machine: Machine = Machine.AMD64) -> Answer:
         """Say whether the versions of a distribution that fit a specifier, empty for any, ship a DLL of that name.
