@@ -18,7 +18,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.edition import Edition
+from wheelfix.archive.changes import WheelChanges
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, record_member
 from wheelfix.archive.writer import write_wheel
@@ -156,7 +156,7 @@ def _without(wheel: Path, path: Path) -> None:
         assert gone is not None
         rows = tuple(row for row in Record.parse(archive.read(own)).rows if row.path != IOMP and row.digest)
         dist_info = own.name.removesuffix("/RECORD")
-        write_wheel(archive, path, Edition(dist_info=dist_info, drop=frozenset({gone}), rows=rows))
+        write_wheel(archive, path, WheelChanges(dist_info=dist_info, drop=frozenset({gone}), rows=rows))
 
 
 def _extract(wheel: Path, folder: Path, *endings: str) -> None:
@@ -175,7 +175,7 @@ def _enlarge(wheel: Path, path: Path) -> None:
         own = record_member(archive)
         assert own is not None
         record, name = archive.read(own), own.name
-        edition = Edition(dist_info=name.removesuffix("/RECORD"), rows=Record.parse(record).rows)
+        edition = WheelChanges(dist_info=name.removesuffix("/RECORD"), rows=Record.parse(record).rows)
         write_wheel(archive, kept, edition)
     block = random.Random(8).randbytes(64 << 20)
     rows = b""
@@ -196,7 +196,7 @@ def _enlarge(wheel: Path, path: Path) -> None:
             rows += f"torch/lib/{member},sha256={_spelled(digest.digest())},{BIG_MEMBER}\n".encode()
     # The old RECORD is in the way of the new one; the writer of wheels puts it right.
     with Archive.open(kept) as archive:
-        edition = Edition(dist_info=name.removesuffix("/RECORD"), rows=Record.parse(record + rows).rows)
+        edition = WheelChanges(dist_info=name.removesuffix("/RECORD"), rows=Record.parse(record + rows).rows)
         write_wheel(archive, path, edition)
     kept.unlink()
 

@@ -27,9 +27,9 @@ from wheelfix.repairs.repair import repair_wheel
 from wheelfix.repairs.replay import replay
 from wheelfix.report.diagnosis import render_json
 from wheelfix.report.formats import MACHINE_KINDS, render
-from wheelfix.report.look import Look
 from wheelfix.report.text import render_scan
 from wheelfix.report.text.diagnosis import render_diagnosis
+from wheelfix.report.textstyle import TextStyle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LIMITS = Limits(max_members=2000, max_member_size=1 << 20, max_total=8 << 20, ratio_from=1 << 20)
 """A fuzzer finds bombs quickly; that they are refused is tested elsewhere."""
-LOOK = Look(100, colour=False, unicode=True)
+LOOK = TextStyle(100, colour=False, unicode=True)
 
 
 def _options(bench: Bench) -> ScanOptions:

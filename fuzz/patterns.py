@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import wheelfix
 from wheelfix.diagnosis.symptoms import report_block
-from wheelfix.diagnosis.symptoms.causes import Rule
+from wheelfix.diagnosis.symptoms.causes import CauseRule
 from wheelfix.diagnosis.symptoms.forms import Form
 from wheelfix.knowledge.tables import NamePattern
 from wheelfix.roots.vendors import cudnn
@@ -194,7 +194,7 @@ def _in_objects(modules: list[Any]) -> Iterator[Site]:
             yield Site(thing.pattern, 0, "fullmatch", f"table: {thing.pattern}")
         elif isinstance(thing, Form):
             yield Site(thing.pattern.pattern, thing.pattern.flags, "finditer", f"form {thing.kind}")
-        elif isinstance(thing, Rule):
+        elif isinstance(thing, CauseRule):
             for part in (thing.file, thing.dll, thing.module, thing.package):
                 if part is not None:
                     yield Site(part.pattern, part.flags, "fullmatch", f"cause {thing.cause}")

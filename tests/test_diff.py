@@ -12,8 +12,8 @@ from wheelfix.errors import InputError
 from wheelfix.model import Severity
 from wheelfix.report.diff import render_markdown
 from wheelfix.report.json_ import render_scan
-from wheelfix.report.look import Look
 from wheelfix.report.text.diff import render_diff
+from wheelfix.report.textstyle import TextStyle
 
 
 def build(*files: File, problems: tuple[Problem, ...] = (), **settings) -> Build:
@@ -123,4 +123,4 @@ def test_builds_of_different_projects_are_said_to_be(name, said):
     found = compare_all([build(name="num-py")], [build(name=name)])
     told = "is compared with"
     assert (told in render_markdown(found)) is said
-    assert (told in render_diff(found, Look())) is said
+    assert (told in render_diff(found, TextStyle())) is said

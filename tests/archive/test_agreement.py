@@ -24,7 +24,7 @@ from tests.support.tiers import absent
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.verify import verify
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.repairs.outcome import Outcome
+from wheelfix.repairs.outcome import RepairOutcome
 from wheelfix.repairs.repair import repair_wheel
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def repaired(seeds: Iterable[int], folder: Path) -> Iterator[str]:
         except WheelfixError:
             continue
         assert result.output is not None
-        if result.outcome is Outcome.REPAIRED:
+        if result.outcome is RepairOutcome.REPAIRED:
             yield from (f"wheel {seed} ({', '.join(made.said)}): {text}" for text in refusals(result.output, folder))
         shutil.rmtree(folder / str(seed))
 

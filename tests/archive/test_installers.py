@@ -17,7 +17,7 @@ from installer.sources import WheelFile
 
 from tests.archive.byhand import DIST_INFO, Entry, deflate, write_wheel_by_hand
 from tests.archive.hostile import CASES
-from wheelfix.archive.edition import Edition, NewMember
+from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.writer import write_wheel
 
@@ -55,7 +55,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
             NewMember("pkg/lib/empty.dll", data=b""),
             NewMember(f"{DIST_INFO}/sboms/x.cdx.json", data=b"{}"),
         )
-        write_wheel(archive, target, Edition(DIST_INFO, add=add))
+        write_wheel(archive, target, WheelChanges(DIST_INFO, add=add))
     return target
 
 

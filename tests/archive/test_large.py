@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.archive.byhand import DIST_INFO, Entry, central_entry, extra_field, local_header, wheel_entries
+from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.edition import Edition, NewMember
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.reader import Archive, Limits
 from wheelfix.archive.record import Record, Row, hash_bytes
@@ -86,7 +86,7 @@ def test_old_members_beyond_4_gib(tmp_path: Path, sizes: list[int]) -> None:
         target = tmp_path / "out" / source.name
         add = (NewMember("lib/new.dll", data=b"new" * 100),)
         try:
-            write_wheel(archive, target, Edition(DIST_INFO, add=add, rows=tuple(rows)), jobs=1)
+            write_wheel(archive, target, WheelChanges(DIST_INFO, add=add, rows=tuple(rows)), jobs=1)
             assert read_back(target, ["lib/new.dll"], limits=LIMITS).problems == ()
             with zipfile.ZipFile(target) as wheel, zipfile.ZipFile(source) as old:
                 assert [info.file_size for info in wheel.infolist()[: len(sizes)]] == sizes
@@ -108,7 +108,7 @@ def test_a_new_member_beyond_4_gib(tmp_path: Path) -> None:
         file.truncate(size)
     target = tmp_path / source.name
     with Archive.open(source) as archive:
-        edition = Edition(DIST_INFO, add=(NewMember("lib/big.dll", path=big),))
+        edition = WheelChanges(DIST_INFO, add=(NewMember("lib/big.dll", path=big),))
         write_wheel(archive, target, edition, compressor=codec.Compressor.choose(level=1))
     with zipfile.ZipFile(target) as wheel:
         info = wheel.getinfo("lib/big.dll")
@@ -133,7 +133,7 @@ def test_many_members(tmp_path: Path, count: int) -> None:
     target = tmp_path / "out" / source.name
     rows = tuple(Row(f"pkg/{number}.txt", "sha256", hash_bytes(b""), 0) for number in range(count - 5))
     with Archive.open(source) as archive:
-        edition = Edition(DIST_INFO, add=(NewMember("lib/new.dll", data=b"new"),), rows=rows)
+        edition = WheelChanges(DIST_INFO, add=(NewMember("lib/new.dll", data=b"new"),), rows=rows)
         write_wheel(archive, target, edition)
     assert read_back(target, ["lib/new.dll"]).problems == ()
     with zipfile.ZipFile(target) as wheel:
@@ -144,7 +144,7 @@ def test_many_members(tmp_path: Path, count: int) -> None:
 
 MEASURED = """
 import pathlib, re, sys
-from wheelfix.archive.edition import Edition, NewMember
+from wheelfix.archive.changes import Edition, NewMember
 from wheelfix.archive.reader import Archive, Limits
 from wheelfix.archive.record import Row, hash_bytes
 from wheelfix.archive.writer import write_wheel

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
-from wheelfix.archive.edition import Edition, NewMember
+from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.writer import write_wheel
@@ -83,7 +83,7 @@ def test_blocks_are_looked_at_one_by_one(tmp_path: Path, name: str) -> None:
                 found.append(read_back(draft.path, ["x.dll"], cuts=known).damaged)
         draft.path.write_bytes(whole)
 
-    edition = Edition(DIST_INFO, add=(NewMember("x.dll", data=data),))
+    edition = WheelChanges(DIST_INFO, add=(NewMember("x.dll", data=data),))
     with Archive.open(source) as archive:
         write_wheel(archive, tmp_path / "out.whl", edition, compressor=codec.Compressor.choose(name), check=check)
     assert found[:2] == [(), ()]

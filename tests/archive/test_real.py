@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.edition import Edition, NewMember
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, check_record, record_member
@@ -100,7 +100,7 @@ def test_torch_gets_its_openmp_back(tmp_path: Path) -> None:
         (vendored,) = (member for member in intel.members if member.name.endswith("/libiomp5md.dll"))
         target = tmp_path / source.name
         kept = tuple(row for row in rows if row.path != name)
-        edition = Edition(
+        edition = WheelChanges(
             "torch-2.7.1.dist-info", frozenset([old]), {}, (NewMember(name, packed=(intel, vendored)),), kept
         )
         written = write_wheel(torch, target, edition)

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from tests.archive.byhand import DIST_INFO, STAMP, Entry, build_zip, deflate, wheel_entries, write_wheel_by_hand
 from tests.archive.hostile import CASES
+from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.edition import Edition, NewMember
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import Record, Row, check_record, hash_bytes
@@ -43,10 +43,10 @@ def _no_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
 
 
-def rewrite(source: Path, target: Path, edition: Edition | None = None, **options: object) -> Written:
+def rewrite(source: Path, target: Path, edition: WheelChanges | None = None, **options: object) -> Written:
     """Write an edition of a wheel with the rows of its own RECORD."""
     with Archive.open(source) as archive:
-        return write_wheel(archive, target, edition or Edition(DIST_INFO), **options)  # type: ignore[arg-type]
+        return write_wheel(archive, target, edition or WheelChanges(DIST_INFO), **options)  # type: ignore[arg-type]
 
 
 def own_rows(path: Path) -> tuple[Row, ...]:
@@ -73,11 +73,11 @@ def test_nothing_to_do_changes_nothing(tmp_path: Path) -> None:
         tmp_path, [Entry("d/", method=0), Entry("a.txt", TEXT), Entry("b.bin", b"b", method=0)]
     )
     target = tmp_path / "out" / source.name
-    first = rewrite(source, target, Edition(DIST_INFO, rows=own_rows(source)))
+    first = rewrite(source, target, WheelChanges(DIST_INFO, rows=own_rows(source)))
     assert contents(target) == contents(source)
     assert_right(target)
     again = tmp_path / "again" / source.name
-    rewrite(target, again, Edition(DIST_INFO, rows=own_rows(target)))
+    rewrite(target, again, WheelChanges(DIST_INFO, rows=own_rows(target)))
     assert again.read_bytes() == target.read_bytes()
     assert first.size == target.stat().st_size
 
@@ -90,7 +90,7 @@ def test_members_are_dropped_added_replaced_and_renamed(tmp_path: Path) -> None:
     disk.write_bytes(TEXT * 3)
     with Archive.open(source) as archive:
         drop = frozenset(member for member in archive.members if member.name == "d.txt")
-    edition = Edition(
+    edition = WheelChanges(
         DIST_INFO,
         drop=drop,
         rename={"old/c.txt": "new/c.txt"},
@@ -123,7 +123,7 @@ def test_unchanged_members_keep_header_and_bytes(tmp_path: Path) -> None:
     source = write_wheel_by_hand(tmp_path, [Entry("gone.bin", TEXT), kept, Entry("more.bin", b"m")])
     target = tmp_path / "out.whl"
     with Archive.open(source) as archive:
-        edition = Edition(DIST_INFO, drop=frozenset(archive.members[:1]))
+        edition = WheelChanges(DIST_INFO, drop=frozenset(archive.members[:1]))
         written = write_wheel(archive, target, edition)
         old = archive.find("kept.bin")
         assert old is not None
@@ -151,7 +151,9 @@ def test_a_plain_archive_is_copied_in_runs_with_the_same_result(tmp_path: Path, 
             assert archive.is_regular
             archive.is_regular = plain
             gone = frozenset(member for member in archive.members if member.name in dropped)
-            edition = Edition(DIST_INFO, drop=gone, add=(NewMember("pkg/new.dll", data=TEXT),), rows=own_rows(source))
+            edition = WheelChanges(
+                DIST_INFO, drop=gone, add=(NewMember("pkg/new.dll", data=TEXT),), rows=own_rows(source)
+            )
             target = tmp_path / str(plain) / source.name
             write_wheel(archive, target, edition)
             assert_right(target)
@@ -239,7 +241,7 @@ def test_a_wheel_too_deep_is_lifted(tmp_path: Path) -> None:
     target = tmp_path / "out.whl"
     with Archive.open(source) as archive:
         rename = {member.name: member.name.removeprefix("deep/") for member in archive.members}
-        write_wheel(archive, target, Edition(DIST_INFO, rename=rename))
+        write_wheel(archive, target, WheelChanges(DIST_INFO, rename=rename))
     assert contents(target).keys() == {
         "a.txt", "pkg/__init__.py", f"{DIST_INFO}/METADATA", f"{DIST_INFO}/WHEEL", RECORD
     }  # fmt: skip
@@ -262,7 +264,7 @@ def test_packed_bytes_are_taken_as_they_are(tmp_path: Path) -> None:
     with Archive.open(root_wheel(tmp_path, TEXT, packed=packed)) as root:
         new = NewMember("lib/x.dll", packed=(root, root.members[0]), sha256=hashlib.sha256(TEXT).hexdigest())
         target = tmp_path / "out.whl"
-        written = rewrite(source, target, Edition(DIST_INFO, add=(new,)))
+        written = rewrite(source, target, WheelChanges(DIST_INFO, add=(new,)))
     assert contents(target)["lib/x.dll"] == TEXT
     assert_right(target, ("lib/x.dll",))
     (added,) = written.added
@@ -280,7 +282,7 @@ def test_stored_members_of_a_root_are_compressed(tmp_path: Path) -> None:
     target = tmp_path / "out.whl"
     with Archive.open(root_wheel(tmp_path, TEXT, method=0)) as root:
         new = NewMember("lib/x.dll", packed=(root, root.members[0]))
-        (added,) = rewrite(source, target, Edition(DIST_INFO, add=(new,))).added
+        (added,) = rewrite(source, target, WheelChanges(DIST_INFO, add=(new,))).added
     assert added.packed_size < len(TEXT) // 5
     assert_right(target, ("lib/x.dll",))
 
@@ -290,7 +292,7 @@ def test_a_damaged_root_gets_nothing_in(tmp_path: Path, change: dict[str, object
     source = write_wheel_by_hand(tmp_path / "in")
     target = tmp_path / "out" / "x.whl"
     with Archive.open(root_wheel(tmp_path, TEXT, **change)) as root:
-        edition = Edition(DIST_INFO, add=(NewMember("lib/x.dll", packed=(root, root.members[0])),))
+        edition = WheelChanges(DIST_INFO, add=(NewMember("lib/x.dll", packed=(root, root.members[0])),))
         with pytest.raises(CannotRepair, match="cannot vendor"):
             rewrite(source, target, edition)
     assert list(target.parent.iterdir()) == []
@@ -306,7 +308,7 @@ def test_other_bytes_than_planned_are_refused(tmp_path: Path, way: str) -> None:
         new = NewMember("lib/x.dll", sha256="0" * 64, **{way: places[way]})  # type: ignore[arg-type]
         target = tmp_path / "out" / "x.whl"
         with pytest.raises(EnvironmentFailure, match="not the file that was planned"):
-            rewrite(source, target, Edition(DIST_INFO, add=(new,)))
+            rewrite(source, target, WheelChanges(DIST_INFO, add=(new,)))
     assert list(target.parent.iterdir()) == []
 
 
@@ -315,7 +317,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     target = tmp_path / "out" / "x.whl"
     new = NewMember("lib/x.dll", path=tmp_path / "none.dll")
     with pytest.raises(WheelfixError, match=r"none\.dll"):
-        rewrite(source, target, Edition(DIST_INFO, add=(new,)))
+        rewrite(source, target, WheelChanges(DIST_INFO, add=(new,)))
     assert list(target.parent.iterdir()) == []
 
 
@@ -328,7 +330,7 @@ def test_levels_and_sizes(tmp_path: Path, size: int, level: str | int) -> None:
     data = (TEXT * (size // len(TEXT) + 1))[:size]
     source = write_wheel_by_hand(tmp_path)
     target = tmp_path / "out.whl"
-    edition = Edition(DIST_INFO, add=(NewMember("x.dll", data=data),))
+    edition = WheelChanges(DIST_INFO, add=(NewMember("x.dll", data=data),))
     rewrite(source, target, edition, compressor=codec.Compressor.choose("auto", level))
     assert contents(target)["x.dll"] == data
     assert_right(target, ("x.dll",))
@@ -343,7 +345,7 @@ def test_a_large_file_that_does_not_shrink_is_stored(tmp_path: Path) -> None:
     noise = random.Random(3).randbytes(2 * BLOCK + 100)
     source = write_wheel_by_hand(tmp_path)
     target = tmp_path / "out.whl"
-    (added,) = rewrite(source, target, Edition(DIST_INFO, add=(NewMember("x.dll", data=noise),))).added
+    (added,) = rewrite(source, target, WheelChanges(DIST_INFO, add=(NewMember("x.dll", data=noise),))).added
     assert added.packed_size == len(noise)
     assert contents(target)["x.dll"] == noise
     assert_right(target, ("x.dll",))
@@ -355,7 +357,7 @@ def test_the_same_bytes_on_any_number_of_threads_and_in_any_order(tmp_path: Path
     results = set()
     for number, (jobs, order) in enumerate([(1, new), (2, new[::-1]), (5, new[1:] + new[:1])]):
         target = tmp_path / f"{number}.whl"
-        rewrite(source, target, Edition(DIST_INFO, add=tuple(order)), jobs=jobs)
+        rewrite(source, target, WheelChanges(DIST_INFO, add=tuple(order)), jobs=jobs)
         results.add(target.read_bytes())
     assert len(results) == 1
 
@@ -369,7 +371,7 @@ def test_dates_and_permissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     source = write_wheel_by_hand(tmp_path, entries)
     target = tmp_path / "out.whl"
     add = (NewMember("new.dll", data=TEXT, mode=0o100755), NewMember("old.dll", data=TEXT))
-    rewrite(source, target, Edition(DIST_INFO, add=add))
+    rewrite(source, target, WheelChanges(DIST_INFO, add=add))
     with zipfile.ZipFile(target) as wheel:
         infos = {info.filename: info for info in wheel.infolist()}
     assert infos["run.sh"].external_attr >> 16 == 0o100755
@@ -400,7 +402,7 @@ def test_any_edition_is_a_right_wheel(
     with Archive.open(source) as archive:
         gone = frozenset(member for member in archive.members if member.name.removeprefix("old/") in drop)
         add = tuple(NewMember(f"new/{name}", data=data) for name, data in new.items())
-        write_wheel(archive, target, Edition(DIST_INFO, drop=gone, add=add), jobs=1)
+        write_wheel(archive, target, WheelChanges(DIST_INFO, drop=gone, add=add), jobs=1)
     found = contents(target)
     assert {name: found[f"old/{name}"] for name in old.keys() - drop} == {name: old[name] for name in old.keys() - drop}
     assert {name: found[f"new/{name}"] for name in new} == new
@@ -412,7 +414,7 @@ def test_any_edition_is_a_right_wheel(
 
 def test_in_place(tmp_path: Path) -> None:
     source = write_wheel_by_hand(tmp_path, [Entry("a.txt", TEXT)])
-    rewrite(source, source, Edition(DIST_INFO, add=(NewMember("b.txt", data=b"b"),)))
+    rewrite(source, source, WheelChanges(DIST_INFO, add=(NewMember("b.txt", data=b"b"),)))
     assert contents(source)["b.txt"] == b"b"
     assert_right(source, ("b.txt",))
     assert [path.name for path in tmp_path.iterdir()] == [source.name]
@@ -431,7 +433,7 @@ def test_an_input_that_changes_meanwhile(tmp_path: Path, which: str) -> None:
         os.utime(victim, (1, 1))
 
     with Archive.open(root_path) as root:
-        edition = Edition(DIST_INFO, add=(NewMember("lib/x.dll", packed=(root, root.members[0])),))
+        edition = WheelChanges(DIST_INFO, add=(NewMember("lib/x.dll", packed=(root, root.members[0])),))
         with pytest.raises(EnvironmentFailure, match="changed while it was read"):
             rewrite(source, target, edition, progress=change)
     assert list(target.parent.iterdir()) == []
@@ -444,7 +446,7 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     def interrupt(_: int) -> None:
         raise KeyboardInterrupt
 
-    edition = Edition(DIST_INFO, add=(NewMember("x.dll", data=TEXT * 50_000),))
+    edition = WheelChanges(DIST_INFO, add=(NewMember("x.dll", data=TEXT * 50_000),))
     with pytest.raises(KeyboardInterrupt):
         rewrite(source, target, edition, progress=interrupt)
     assert list(target.parent.iterdir()) == []
@@ -453,7 +455,7 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
 SLOW_WRITE = """
 import sys, pathlib, time
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.edition import Edition, NewMember
+from wheelfix.archive.changes import Edition, NewMember
 from wheelfix.archive.writer import write_wheel
 source, target = map(pathlib.Path, sys.argv[1:])
 print("go", flush=True)
@@ -504,6 +506,6 @@ def test_crc_of_long_members_is_right(tmp_path: Path) -> None:
     data = TEXT * (3 * BLOCK // len(TEXT))
     source = write_wheel_by_hand(tmp_path)
     target = tmp_path / "out.whl"
-    rewrite(source, target, Edition(DIST_INFO, add=(NewMember("x", data=data),)))
+    rewrite(source, target, WheelChanges(DIST_INFO, add=(NewMember("x", data=data),)))
     with zipfile.ZipFile(target) as wheel:
         assert zlib.crc32(data) == wheel.getinfo("x").CRC

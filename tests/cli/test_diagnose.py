@@ -15,8 +15,8 @@ from tests.support.environments import install, lay
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.diagnosis.diagnose import diagnose
-from wheelfix.report.look import Look
 from wheelfix.report.text.diagnosis import render_diagnosis
+from wheelfix.report.textstyle import TextStyle
 
 CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
 LIB = r"C:\e\Lib\site-packages\torch\lib"
@@ -139,7 +139,7 @@ def test_a_folder_is_sent_to_env(tmp_path, capsys):
 
 def test_the_whole_text_of_a_diagnosis():
     found = diagnose("OMP: Error #15: Initializing libiomp5md.dll, but found libomp140.x86_64.dll already initialized.")
-    assert render_diagnosis(found, Look(width=100)) == (
+    assert render_diagnosis(found, TextStyle(width=100)) == (
         "text        the text\n"
         "            line 1: omp-duplicate (libiomp5md.dll, libomp140.x86_64.dll)\n"
         "\n"

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from wheelfix.cli.main import main
-from wheelfix.report.look import Look
 from wheelfix.report.text import render_page, render_rules
+from wheelfix.report.textstyle import TextStyle
 from wheelfix.rules.registry import all_rules, page
 
 
@@ -19,12 +19,12 @@ def explain(capsys, *argv: str) -> str:
 
 @pytest.mark.parametrize("word", ["WF301", "wf301", "missing-dependency", "Missing_Dependency"])
 def test_by_code_and_by_name(word, capsys):
-    assert explain(capsys, word) == render_page(page("WF301"), Look())
+    assert explain(capsys, word) == render_page(page("WF301"), TextStyle())
 
 
 def test_all_in_a_list(capsys):
     out = explain(capsys)
-    assert out == render_rules(all_rules(), Look())
+    assert out == render_rules(all_rules(), TextStyle())
     for rule in all_rules():
         assert f"  {rule.code}  " in out
 
@@ -59,7 +59,7 @@ def test_a_slip(capsys):
 
 @pytest.mark.parametrize("code", [rule.code for rule in all_rules()])
 def test_every_page_is_rendered_whole_and_narrow(code):
-    text = render_page(page(code), Look(80))
+    text = render_page(page(code), TextStyle(80))
     assert text.isascii(), [line for line in text.splitlines() if not line.isascii()]
     assert "```" not in text
     assert "**" not in text
@@ -69,4 +69,4 @@ def test_every_page_is_rendered_whole_and_narrow(code):
 
 def test_into_a_file(tmp_path, capsys):
     assert explain(capsys, "WF301", "-o", str(tmp_path / "page.txt")) == ""
-    assert (tmp_path / "page.txt").read_text(encoding="utf-8") == render_page(page("WF301"), Look(unicode=True))
+    assert (tmp_path / "page.txt").read_text(encoding="utf-8") == render_page(page("WF301"), TextStyle(unicode=True))

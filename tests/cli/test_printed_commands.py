@@ -16,9 +16,9 @@ from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.exam.scan import scan
 from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.report.formats import MACHINE_KINDS, render
-from wheelfix.report.look import Look
 from wheelfix.report.missinghint import missing_hints
 from wheelfix.report.text import render_scan
+from wheelfix.report.textstyle import TextStyle
 from wheelfix.rules.registry import all_rules, page
 
 COMMAND = re.compile(r"'(wheelfix (?:scan|repair|diagnose|verify|ci|explain|roots)[^']*)'")
@@ -78,7 +78,10 @@ def test_what_a_scan_proposes_names_the_roots_that_it_was_given(tmp_path) -> Non
 @pytest.mark.parametrize("seed", range(0, 40, 2))
 def test_every_command_in_every_report_can_be_parsed(seed, tmp_path) -> None:
     report = scan(make(seed).wheel(tmp_path), ScanOptions(jobs=1, roots=RootOptions(discover=False)))
-    texts = [render_scan(report, Look(), verbose=True), *(render(kind, [report]) for kind in ("markdown", "github"))]
+    texts = [
+        render_scan(report, TextStyle(), verbose=True),
+        *(render(kind, [report]) for kind in ("markdown", "github")),
+    ]
     texts += [finding.hint for finding in report.findings]
     for command in set().union(*map(printed, texts)):
         parsed(command)

@@ -13,8 +13,8 @@ from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel
 from wheelfix.demo.example import kepler_cu114, kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.diagnosis.answer import Diagnosis, Outcome
-from wheelfix.diagnosis.diagnose import Question, active_environment, answer
+from wheelfix.diagnosis.answer import Diagnosis, DiagnosisOutcome
+from wheelfix.diagnosis.diagnose import DiagnoseRequest, active_environment, answer
 from wheelfix.diagnosis.symptoms import Confidence
 from wheelfix.errors import InputError, UsageError
 from wheelfix.model import Machine
@@ -52,7 +52,7 @@ def commands(diagnosis: Diagnosis) -> list[str]:
 def test_the_chain_leads_from_the_blamed_file_to_the_true_cause(kepler: Path) -> None:
     found = diagnose(torch_error("aoti_custom_ops.dll"), environment=kepler)
     first = found.explained[0]
-    assert found.outcome is Outcome.CAUSE
+    assert found.outcome is DiagnosisOutcome.CAUSE
     assert first.chain == ("aoti_custom_ops.dll", "torch_cpu.dll", "mkl_intel_thread.2.dll")
     assert first.cause.summary == "mkl_intel_thread.2.dll is missing, which torch_cpu.dll imports."
     assert first.cause.likely_missing == ("mkl_intel_thread.2.dll",)
@@ -198,7 +198,7 @@ def test_a_sound_environment_has_no_fault(tmp_path: Path) -> None:
     files = {"pkg/__init__.py": "", "pkg/a.dll": forge_dll("a.dll", imports={"KERNEL32.dll": ["Sleep"]})}
     prefix = install(build_wheel(tmp_path, "pkg", "1.0", files=files), tmp_path / "env")
     found = diagnose(environment=prefix)
-    assert (found.outcome, found.explained, found.remedies) == (Outcome.NO_FAULT, (), ())
+    assert (found.outcome, found.explained, found.remedies) == (DiagnosisOutcome.NO_FAULT, (), ())
 
 
 def test_files_that_contradict_the_text_are_said_to(kepler: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_vendors_dll_without_its_signature_is_doubted(tmp_path: Path) -> None:
 
 def test_a_text_alone_says_so() -> None:
     found = diagnose(torch_error("shm.dll"))
-    assert found.outcome is Outcome.CAUSE
+    assert found.outcome is DiagnosisOutcome.CAUSE
     assert found.only_fault is None
     assert commands(found)[0] == r'wheelfix diagnose --env "C:\envs\ml"'
     assert any("from the text alone" in note for note in found.notes)
@@ -235,13 +235,13 @@ def test_a_text_alone_says_so() -> None:
 
 def test_a_text_without_dlls_could_not_be_told() -> None:
     found = diagnose("KeyError: 'colour'")
-    assert (found.outcome, found.explained) == (Outcome.UNKNOWN, ())
+    assert (found.outcome, found.explained) == (DiagnosisOutcome.UNKNOWN, ())
     assert "nothing that has to do with loading DLLs" in found.notes[0]
 
 
 def test_a_guess_is_no_cause() -> None:
     found = diagnose("ImportError: DLL load failed while importing _x: ไม่พบ")
-    assert found.outcome is Outcome.UNKNOWN
+    assert found.outcome is DiagnosisOutcome.UNKNOWN
     assert found.explained[0].cause.id == "load-failed"
 
 
@@ -269,9 +269,9 @@ def test_a_folder_that_is_no_environment_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_active_environment_is_used_without_a_text(kepler: Path) -> None:
-    found = answer(Question(active=kepler, options=HERMETIC))
+    found = answer(DiagnoseRequest(active=kepler, options=HERMETIC))
     assert found.evidence[0].told == "the active environment; torch 2.7.1+cu117"
-    assert found.outcome is Outcome.CAUSE
+    assert found.outcome is DiagnosisOutcome.CAUSE
 
 
 def test_what_is_active_is_told_by_variables(tmp_path: Path) -> None:
@@ -291,16 +291,16 @@ def test_on_windows_the_environment_of_the_text_is_used_when_it_is_there(
 ) -> None:
     monkeypatch.setattr("wheelfix.diagnosis.diagnose._on_windows", lambda: True)
     monkeypatch.setattr("wheelfix.diagnosis.diagnose.environment_prefix", lambda path: str(kepler) if path else "")
-    named = answer(Question(text=torch_error("aoti_custom_ops.dll"), options=HERMETIC))
+    named = answer(DiagnoseRequest(text=torch_error("aoti_custom_ops.dll"), options=HERMETIC))
     assert named.evidence[1].told == "named in the text; torch 2.7.1+cu117"
     assert named.explained[0].proven
     without_path = "ImportError: DLL load failed while importing _C: The specified module could not be found."
-    active = answer(Question(text=without_path, active=kepler, options=HERMETIC))
+    active = answer(DiagnoseRequest(text=without_path, active=kepler, options=HERMETIC))
     assert active.evidence[1].told == "the active environment; torch 2.7.1+cu117"
 
 
 def test_elsewhere_a_text_is_not_held_against_what_happens_to_be_active(kepler: Path) -> None:
-    found = answer(Question(text=torch_error("aoti_custom_ops.dll"), active=kepler, options=HERMETIC))
+    found = answer(DiagnoseRequest(text=torch_error("aoti_custom_ops.dll"), active=kepler, options=HERMETIC))
     assert [one.kind for one in found.evidence] == ["text"]
 
 
@@ -315,7 +315,7 @@ UNTOLD = {"import-unknown-language.txt", "exit-crash.txt"}
 def test_no_text_is_left_untold_that_a_person_could_tell(path: Path) -> None:
     outcome = diagnose(path.read_bytes()).outcome  # type: ignore[arg-type]  # bytes are a text too
     untold = path.name.startswith("none-") or path.name in UNTOLD
-    assert outcome is (Outcome.UNKNOWN if untold else Outcome.CAUSE)
+    assert outcome is (DiagnosisOutcome.UNKNOWN if untold else DiagnosisOutcome.CAUSE)
 
 
 def test_gpu_code_is_read_for_the_card_that_the_text_names(tmp_path: Path) -> None:

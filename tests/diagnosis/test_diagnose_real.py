@@ -9,7 +9,7 @@ import pytest
 from tests.support.environments import install, lay
 from tests.support.tiers import wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.diagnosis.answer import Outcome
+from wheelfix.diagnosis.answer import DiagnosisOutcome
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.diagnosis.symptoms import Confidence
 from wheelfix.options import RootOptions, ScanOptions
@@ -60,7 +60,7 @@ def test_torch_240_with_intels_openmp_beside_it(torch_240: Path) -> None:
 
 def test_torch_241_is_whole(tmp_path: Path) -> None:
     found = diagnose(wheel=wheel("torch-2.4.1-cp311-cp311-win_amd64.whl"), options=QUIET)
-    assert (found.outcome, found.explained) == (Outcome.NO_FAULT, ())
+    assert (found.outcome, found.explained) == (DiagnosisOutcome.NO_FAULT, ())
 
 
 def test_a_build_like_keplers_from_a_real_torch(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import wheelfix
 from tests.support.environments import install, lay
 from wheelfix.demo.example import kepler_cu117, write_wheel
-from wheelfix.diagnosis.answer import Diagnosis, Outcome
+from wheelfix.diagnosis.answer import Diagnosis, DiagnosisOutcome
 from wheelfix.diagnosis.symptoms import Confidence
 from wheelfix.errors import InputError
 from wheelfix.options import RootOptions, ScanOptions
@@ -34,7 +34,7 @@ def kepler(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_loader_snaps_alone_name_the_missing_dll_and_its_chain() -> None:
     found = diagnose((FIXTURES / "snaps-126.txt").read_bytes())
     first = found.explained[0]
-    assert found.outcome is Outcome.CAUSE
+    assert found.outcome is DiagnosisOutcome.CAUSE
     assert first.cause.summary == "mkl_intel_thread.2.dll was not found; torch_cpu.dll imports it."
     assert first.chain == ("shm.dll", "torch_cpu.dll", "mkl_intel_thread.2.dll")
     assert first.cause.confidence is Confidence.SURE
@@ -96,7 +96,7 @@ def test_process_monitor_is_likely_and_not_sure() -> None:
 
 def test_a_listing_of_imports_is_no_verdict() -> None:
     found = diagnose((FIXTURES / "dumpbin.txt").read_bytes())
-    assert found.outcome is Outcome.UNKNOWN
+    assert found.outcome is DiagnosisOutcome.UNKNOWN
     assert any("does not say which of them are missing" in note for note in found.notes)
 
 
@@ -104,7 +104,7 @@ def test_several_wheels_and_folders(tmp_path: Path) -> None:
     wheel = write_wheel(kepler_cu117(), tmp_path / "dist")
     found = wheelfix.diagnose(wheel=[tmp_path / "dist", wheel], options=HERMETIC)
     assert [one.kind for one in found.evidence] == ["wheel"]
-    assert found.outcome is Outcome.CAUSE
+    assert found.outcome is DiagnosisOutcome.CAUSE
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no wheel in this folder"):
         wheelfix.diagnose(wheel=tmp_path / "empty", options=HERMETIC)
@@ -112,7 +112,7 @@ def test_several_wheels_and_folders(tmp_path: Path) -> None:
 
 def test_an_empty_text_is_called_empty() -> None:
     found = diagnose("")
-    assert found.outcome is Outcome.UNKNOWN
+    assert found.outcome is DiagnosisOutcome.UNKNOWN
     assert found.notes == ("The text is empty.",)
 
 

@@ -11,7 +11,7 @@ import wheelfix
 from tests.support.environments import install, lay
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
-from wheelfix.diagnosis.answer import Outcome
+from wheelfix.diagnosis.answer import DiagnosisOutcome
 from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ def wheelfix_commands(found: wheelfix.Diagnosis) -> list[Remedy]:
 def test_each_repair_of_an_environment_removes_the_cause(prefix: Path, tmp_path: Path, number: int) -> None:
     roots = write_roots(STORY, tmp_path / "roots")
     before = wheelfix.diagnose(ERROR, environment=prefix, options=options(roots))
-    assert before.outcome is Outcome.CAUSE
+    assert before.outcome is DiagnosisOutcome.CAUSE
     assert run(wheelfix_commands(before)[number], "--no-discover") == 0
     after = wheelfix.diagnose(environment=prefix, options=options(roots))
-    assert after.outcome is Outcome.NO_FAULT, after.explained
+    assert after.outcome is DiagnosisOutcome.NO_FAULT, after.explained
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -64,7 +64,7 @@ def test_each_repair_of_a_wheel_removes_the_cause(tmp_path: Path, number: int) -
     before = wheelfix.diagnose(ERROR, wheel=wheel, options=options(roots))
     assert run(wheelfix_commands(before)[number], "--no-discover", "-w", str(tmp_path / "out")) == 0
     (repaired,) = (tmp_path / "out").glob("*.whl")
-    assert wheelfix.diagnose(wheel=repaired, options=options(roots)).outcome is Outcome.NO_FAULT
+    assert wheelfix.diagnose(wheel=repaired, options=options(roots)).outcome is DiagnosisOutcome.NO_FAULT
 
 
 def test_advice_to_look_is_not_given_to_those_who_did(prefix: Path) -> None:

@@ -17,11 +17,11 @@ from wheelfix.errors import CannotRepair
 from wheelfix.exam.scan import ScanFailure, scan, scan_all
 from wheelfix.model import Severity, Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.repairs.outcome import Outcome
+from wheelfix.repairs.outcome import RepairOutcome
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.report.formats import MACHINE_KINDS, render
-from wheelfix.report.look import Look
 from wheelfix.report.text import render_scan
+from wheelfix.report.textstyle import TextStyle
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def check_repair(made: Made, folder: Path, seed: int) -> None:
     agrees_with_itself(after)
     assert after.verdict is not Verdict.BROKEN, [item for item in after.findings if item.severity is Severity.ERROR]
     again = repair_wheel(done.output, replace(options, wheel_dir=folder / "again"))
-    assert again.outcome is Outcome.UNCHANGED, again.plan.additions
+    assert again.outcome is RepairOutcome.UNCHANGED, again.plan.additions
 
 
 def check_formats(made: Made, folder: Path) -> None:
@@ -148,7 +148,7 @@ def check_formats(made: Made, folder: Path) -> None:
     assert ("error" in levels) == (verdict == "broken")
     assert ("<failure" in texts["junit"]) == (verdict == "broken")
     for options in ({}, {"verbose": True}, {"quiet": True}):
-        text = render_scan(report, Look(), **options)
+        text = render_scan(report, TextStyle(), **options)
         assert verdict.upper() in text.splitlines()[0]
         assert options == {"quiet": True} or f"Verdict: {verdict} (" in text
 

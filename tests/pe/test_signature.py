@@ -15,7 +15,7 @@ from tests.support.signing import PLAIN, Recipe, file_digest, headers, message, 
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Signature
 from wheelfix.pe.signature import read_signature
-from wheelfix.streams.source import MemorySource, PassingSource
+from wheelfix.streams.source import MemorySource, TeeSource
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -203,7 +203,7 @@ def test_a_file_that_changes_while_it_is_read(roots: Path) -> None:
     """The headers are read before they are hashed; the hash in a plan is that of the first reading."""
     forged = patched(FILE, 0x50, "<B", FILE[0x50] ^ 1)
     passed: list[bytes] = []
-    source = PassingSource(Shifty(forged, FILE), passed.append)
+    source = TeeSource(Shifty(forged, FILE), passed.append)
     assert read_signature(source, roots).status == "invalid"
     source.finish()
     assert b"".join(passed) == forged

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from wheelfix.errors import InputError
-from wheelfix.plan.model import Addition, Drop, Mend, Plan, Rejected, Remaining, Source, WheelRef, plan_from_json
+from wheelfix.plan.model import Addition, ArchiveFix, Drop, Plan, Rejected, Remaining, Source, WheelRef, plan_from_json
 
 PLAN = Plan(
     wheel=WheelRef("dist/a-1-py3-none-any.whl", "a", "1", 10, "00"),
@@ -29,7 +29,7 @@ PLAN = Plan(
         ),
     ),
     drops=(Drop("a/t.dll", "asked for"),),
-    mends=(Mend("WF102", "a/z.py", "the row has no member"),),
+    mends=(ArchiveFix("WF102", "a/z.py", "the row has no member"),),
     remaining=(Remaining("q.dll", False, ("a/y.dll",), "optional"),),
 )
 

@@ -16,9 +16,9 @@ from wheelfix.errors import CannotRepair, UsageError
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.plan.sbom import FILE_NAME
 from wheelfix.repairs.repair import Repaired, repair
-from wheelfix.report.look import Look
 from wheelfix.report.text.plan import render_plan
-from wheelfix.roots.late import late_index
+from wheelfix.report.textstyle import TextStyle
+from wheelfix.roots.lazy import lazy_index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,7 @@ def mend(tmp_path: Path, *roots: Path, gpu: str | None = None, **more: Any) -> R
     options = RepairOptions(
         wheel_dir=tmp_path / "out", companions="none", allow_missing=("cudnn_*",), scan=scan, **more
     )
-    with late_index(scan.roots) as index:
+    with lazy_index(scan.roots) as index:
         return repair(wheel(tmp_path / "dist"), options, index)
 
 
@@ -82,7 +82,7 @@ def test_plan_and_bill_of_materials_say_who_signed(
     assert (addition.signer, addition.signature) == (signer, answer)
     assert any("signature" in note for note in result.plan.notes) is bool(warning)
     assert not warning or any(warning in note for note in result.plan.notes)
-    shown = render_plan(result.plan, "repaired", "", Look(300, colour=False, unicode=False))
+    shown = render_plan(result.plan, "repaired", "", TextStyle(300, colour=False, unicode=False))
     assert f"signature {answer}\n" in shown
     assert result.output is not None
     with zipfile.ZipFile(result.output) as archive:
@@ -105,7 +105,7 @@ def test_require_signed_lets_nothing_else_in(tmp_path: Path, data: bytes, reason
     with pytest.raises(CannotRepair):
         mend(tmp_path, root(tmp_path / "root", cudnn64_8=data), require_signed=True)
     assert not (tmp_path / "out").exists()
-    with late_index(RootOptions(roots=(tmp_path / "root",), discover=False)) as index:
+    with lazy_index(RootOptions(roots=(tmp_path / "root",), discover=False)) as index:
         scan = ScanOptions(roots=RootOptions(roots=(tmp_path / "root",), discover=False))
         options = RepairOptions(wheel_dir=tmp_path / "out", require_signed=True, scan=scan)
         plan = repair(tmp_path / "dist" / "pkg-1.0-cp311-cp311-win_amd64.whl", options, index, dry_run=True).plan

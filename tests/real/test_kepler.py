@@ -21,7 +21,7 @@ from tests.real.vendors import CUDART, CUDNN, CUPTI, CUPY, MKL, MKL_IN_USE, OPEN
 from tests.support.clients import check_with_clients
 from tests.support.tiers import wheel, wheel_at_hand
 from tests.support.views import BytesSource
-from wheelfix.demo.example import Story, kepler_cu114, kepler_cu117, write_roots, write_wheel
+from wheelfix.demo.example import ExampleBuild, kepler_cu114, kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Image
 from wheelfix.pe.image import read_image
@@ -67,7 +67,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory, unpacked: Unpacked) -> dict
     }
 
 
-def compiled(story: Story, folder: Path, keep: set[str]) -> Story:
+def compiled(story: ExampleBuild, folder: Path, keep: set[str]) -> ExampleBuild:
     """The same story with DLLs that a compiler and a linker made: the same functions wanted and offered."""
     lib = dict(story.lib)
     for name, data in story.lib.items():

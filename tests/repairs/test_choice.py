@@ -20,7 +20,7 @@ from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.installed import repair_installed
 from wheelfix.repairs.repair import repair
 from wheelfix.roots.gather import open_index
-from wheelfix.roots.late import late_index
+from wheelfix.roots.lazy import lazy_index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def plan_of(wheel: Path, *roots: Path, assume: tuple[str, ...] = (), discover: b
     """What a repair would do."""
     found = RootOptions(roots=roots, discover=discover)
     options = RepairOptions(scan=ScanOptions(roots=found, jobs=1, assume=assume), **more)
-    with late_index(found) as index:
+    with lazy_index(found) as index:
         return repair(wheel, options, index, dry_run=True).plan
 
 
@@ -198,7 +198,7 @@ def test_a_repair_that_fails_says_why_each_file_was_not_taken(tmp_path: Path) ->
     options = RepairOptions(
         wheel_dir=tmp_path / "out", scan=ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1)
     )
-    with late_index(options.scan.roots) as index, pytest.raises(CannotRepair) as caught:
+    with lazy_index(options.scan.roots) as index, pytest.raises(CannotRepair) as caught:
         repair(wheel, options, index)
     text = str(caught.value.because)
     assert "it does not export mkl_blas_cgemm3m_batch_strided" in text
@@ -212,7 +212,7 @@ def test_a_refused_file_is_taken_with_include_and_the_hint_says_so(tmp_path: Pat
     root = grow(tmp_path / "dlls", {"libomp140.x86_64.dll": dll("libomp140.x86_64.dll", "f")})
     found = RootOptions(roots=(root,), discover=False)
     options = RepairOptions(wheel_dir=tmp_path / "out", scan=ScanOptions(roots=found, jobs=1))
-    with late_index(found) as index, pytest.raises(CannotRepair) as caught:
+    with lazy_index(found) as index, pytest.raises(CannotRepair) as caught:
         repair(wheel, options, index)
     assert caught.value.hint.startswith("--include libomp140.x86_64.dll takes what was refused")
     plan = plan_of(wheel, root, include=("libomp140.x86_64.dll",))

@@ -18,7 +18,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Severity
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.repairs.outcome import Outcome
+from wheelfix.repairs.outcome import RepairOutcome
 from wheelfix.repairs.repair import repair_wheel
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def options(folder: Path, *roots: Path, **more: Any) -> RepairOptions:
 def mend(path: Path, folder: Path, *roots: Path, **more: Any) -> Path:
     """Repair a wheel, and let everybody read what comes out."""
     result = repair_wheel(path, options(folder, *roots, **more))
-    assert result.outcome is Outcome.REPAIRED
+    assert result.outcome is RepairOutcome.REPAIRED
     assert result.output is not None
     check_with_clients(result.output, folder / "clients")
     report = scan(result.output, ScanOptions(roots=RootOptions(discover=False), verify=True))

@@ -22,10 +22,10 @@ from wheelfix.exam.scan import scan
 from wheelfix.model import Machine, Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.plan.lock import read_lock, write_lock
-from wheelfix.repairs.outcome import Outcome
+from wheelfix.repairs.outcome import RepairOutcome
 from wheelfix.repairs.repair import repair
 from wheelfix.repairs.replay import replay
-from wheelfix.roots.late import late_index
+from wheelfix.roots.lazy import lazy_index
 
 
 def options(tmp_path, *roots, **more):
@@ -34,7 +34,7 @@ def options(tmp_path, *roots, **more):
 
 
 def run(path, chosen, **more):
-    with late_index(chosen.scan.roots) as index:
+    with lazy_index(chosen.scan.roots) as index:
         return repair(path, chosen, index, **more)
 
 
@@ -70,7 +70,7 @@ def test_a_kepler_build_is_broken_before_and_loads_after(make, tmp_path):
     original = wheel.read_bytes()
     roots = write_roots(story, tmp_path / "roots")
     result = run(wheel, options(tmp_path, *roots.values()))
-    assert result.outcome is Outcome.REPAIRED
+    assert result.outcome is RepairOutcome.REPAIRED
     assert wheel.read_bytes() == original
     assert {addition.name for addition in result.plan.additions} >= set(story.lacks)
     assert all(addition.target.startswith("torch/lib/") for addition in result.plan.additions)
@@ -105,7 +105,7 @@ def test_the_same_input_gives_the_same_bytes_and_a_second_repair_changes_nothing
     second = run(wheel, options(tmp_path / "b", *roots))
     assert second.output.read_bytes() == first
     again = run(second.output, options(tmp_path / "c", *roots))
-    assert again.outcome is Outcome.UNCHANGED
+    assert again.outcome is RepairOutcome.UNCHANGED
     assert again.output.read_bytes() == first
 
 
@@ -134,7 +134,7 @@ def test_a_dry_run_writes_nothing_and_tells_everything(tmp_path):
     story = kepler_cu114()
     wheel = write_wheel(story, tmp_path / "dist")
     result = run(wheel, options(tmp_path, *write_roots(story, tmp_path / "roots").values()), dry_run=True)
-    assert result.outcome is Outcome.PLANNED
+    assert result.outcome is RepairOutcome.PLANNED
     assert result.output is None
     assert not (tmp_path / "out").exists()
     by_name = {addition.name: addition for addition in result.plan.additions}
@@ -271,7 +271,7 @@ def test_a_dll_that_code_may_find_is_not_copied(tmp_path):
     }
     wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
     result = run(wheel, options(tmp_path))
-    assert result.outcome is Outcome.UNCHANGED
+    assert result.outcome is RepairOutcome.UNCHANGED
     assert result.output.read_bytes() == wheel.read_bytes()
 
 
@@ -300,7 +300,7 @@ def test_unknown_dlls_of_an_extension_package_go_to_libs_under_other_names(tmp_p
 def test_a_wheel_that_needs_nothing_is_copied(tmp_path):
     wheel = build_wheel(tmp_path / "dist", "pure", "1.0", "py3-none-any", {"pure/__init__.py": b""}, purelib=True)
     result = run(wheel, options(tmp_path))
-    assert result.outcome is Outcome.UNCHANGED
+    assert result.outcome is RepairOutcome.UNCHANGED
     assert result.output.read_bytes() == wheel.read_bytes()
 
 
@@ -356,4 +356,4 @@ def test_companions_may_be_left_out_and_family_members_that_nobody_loads_are(tmp
     assert "mkl_blacs_intelmpi_lp64.2.dll" not in names
     bare = run(wheel, options(tmp_path, *roots.values(), companions="none"))
     assert "mkl_def.2.dll" not in {addition.name for addition in bare.plan.additions}
-    assert bare.outcome is Outcome.REPAIRED
+    assert bare.outcome is RepairOutcome.REPAIRED

@@ -13,10 +13,10 @@ from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import CannotRepair, InputError
 from wheelfix.model import Finding, Severity
 from wheelfix.report import concise, github, junit, markdown, safe
-from wheelfix.report.document import Context, Failure
+from wheelfix.report.document import Context, FailedInput
 from wheelfix.report.formats import render
 
-FAILURE = Failure(
+FAILURE = FailedInput(
     "dist/x.whl", InputError("dist/x.whl is no wheel", because="it is no ZIP archive", hint="build again")
 )
 ALL = [broken_torch(), clean_wheel(), risky_extension()]
@@ -36,7 +36,7 @@ def with_finding(**settings) -> object:
     return dataclasses.replace(clean_wheel(), findings=(finding,))
 
 
-UNREPAIRED = Failure(
+UNREPAIRED = FailedInput(
     broken_torch().path,
     CannotRepair("torch was not repaired", because="no root has libomp", hint="name a root"),
     "repair",

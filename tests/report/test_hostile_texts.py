@@ -21,25 +21,25 @@ from wheelfix.plan.model import Plan
 from wheelfix.report import diagnosis as diagnosis_json
 from wheelfix.report import diff as diff_documents
 from wheelfix.report import safe
-from wheelfix.report.document import Context, Failure
+from wheelfix.report.document import Context, FailedInput
 from wheelfix.report.formats import SCAN_KINDS, render
-from wheelfix.report.look import Look
 from wheelfix.report.text import render_scan, render_summary
 from wheelfix.report.text.diagnosis import render_diagnosis
 from wheelfix.report.text.diff import render_diff
 from wheelfix.report.text.plan import render_plan
+from wheelfix.report.textstyle import TextStyle
 
 if typing.TYPE_CHECKING:
     from collections.abc import Iterator
 
-LOOKS = [Look(), Look(unicode=True), Look(width=40), Look(unicode=True, colour=True)]
+LOOKS = [TextStyle(), TextStyle(unicode=True), TextStyle(width=40), TextStyle(unicode=True, colour=True)]
 COMMAND = "::error::owned ::error::owned"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def document(kind: str, text: str) -> str:
     """A document in which every text is this one."""
-    failures = [Failure(text, InputError(text, because=text, hint=text))]
+    failures = [FailedInput(text, InputError(text, because=text, hint=text))]
     context = Context(skipped=(text,), sources={text: text})
     return render(kind, [Maker(text).make(ScanReport)], failures, context, lambda failure: None)
 
@@ -58,12 +58,12 @@ def must_be_mute(text: str, *, ours: tuple[str, ...] = ()) -> None:
 @pytest.mark.parametrize("look", LOOKS, ids=["ascii", "unicode", "narrow", "colour"])
 @pytest.mark.parametrize("verbose", [False, True])
 @pytest.mark.parametrize("chosen", [HOSTILE, COMMAND], ids=["all", "command"])
-def test_texts_for_people(look: Look, verbose: bool, chosen: str) -> None:
+def test_texts_for_people(look: TextStyle, verbose: bool, chosen: str) -> None:
     written = [
         render_scan(Maker(chosen, status="invalid").make(ScanReport), look, verbose=verbose),
         render_summary(
             [Maker(chosen).make(ScanReport)],
-            [Failure(chosen, InputError(chosen, because=chosen, hint=chosen))],
+            [FailedInput(chosen, InputError(chosen, because=chosen, hint=chosen))],
             look,
             Context(skipped=(chosen,)),
         ),

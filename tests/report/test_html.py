@@ -12,11 +12,11 @@ import pytest
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
 from wheelfix.model import Finding, Severity
-from wheelfix.report.document import Context, Failure
+from wheelfix.report.document import Context, FailedInput
 from wheelfix.report.html import render_scan
 from wheelfix.report.html.element import VOID, Html, el, from_markdown, join
 
-FAILURE = Failure("x.whl", InputError("x.whl is no wheel", because="it is <no> ZIP archive"))
+FAILURE = FailedInput("x.whl", InputError("x.whl is no wheel", because="it is <no> ZIP archive"))
 
 
 class Reader(HTMLParser):

@@ -11,7 +11,7 @@ import pytest
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
 from wheelfix.model import CudaStory, FileVersion, GpuFit, Signature
-from wheelfix.report.document import Failure
+from wheelfix.report.document import FailedInput
 from wheelfix.report.json_ import render_scan
 from wheelfix.schemas import load_schema
 
@@ -100,7 +100,7 @@ def test_gpu_code_and_cuda_are_added():
 
 def test_inputs_that_could_not_be_read_are_named():
     error = InputError("x.whl is no wheel", because="it is no ZIP archive", hint="build it again")
-    document = json.loads(render_scan([clean_wheel()], [Failure("x.whl", error)]))
+    document = json.loads(render_scan([clean_wheel()], [FailedInput("x.whl", error)]))
     check(document)
     assert document["failures"] == [
         {

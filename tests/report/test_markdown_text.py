@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wheelfix.report.look import Look
 from wheelfix.report.text import render_page
+from wheelfix.report.textstyle import TextStyle
 
 PAGE = """\
 # WF999 thing-is-wrong
@@ -57,17 +57,17 @@ What to do
 
 
 def test_page_in_ascii():
-    assert render_page(PAGE, Look(60)) == EXPECTED
+    assert render_page(PAGE, TextStyle(60)) == EXPECTED
 
 
 def test_page_in_unicode_differs_by_its_glyphs():
     expected = EXPECTED.replace("  * ", "  • ").replace("terminal -> see the\npage", "terminal → see the\npage")
-    assert render_page(PAGE, Look(60, unicode=True)) == expected
+    assert render_page(PAGE, TextStyle(60, unicode=True)) == expected
 
 
 def test_code_is_coloured_where_asked():
-    assert "\x1b[36mthing\x1b[0m" in render_page(PAGE, Look(60, colour=True))
+    assert "\x1b[36mthing\x1b[0m" in render_page(PAGE, TextStyle(60, colour=True))
 
 
 def test_an_unclosed_fence_ends_with_the_page():
-    assert render_page("```\nabc", Look(60)) == "    abc\n"
+    assert render_page("```\nabc", TextStyle(60)) == "    abc\n"

@@ -11,13 +11,13 @@ import pytest
 
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
-from wheelfix.report.document import Context, Failure
+from wheelfix.report.document import Context, FailedInput
 from wheelfix.report.sarif import file_uri, fingerprint, render_scan
 from wheelfix.rules.registry import all_rules
 
 SUBSET = json.loads(Path(__file__).with_name("sarif-subset.json").read_text(encoding="utf-8"))
 STANDARD = Path(os.environ.get("WHEELFIX_SARIF_SCHEMA", "~/.cache/wheelfix/sarif-schema-2.1.0.json")).expanduser()
-FAILURE = Failure("x.whl", InputError("x.whl is no wheel", because="[it](1) is no ZIP archive"))
+FAILURE = FailedInput("x.whl", InputError("x.whl is no wheel", because="[it](1) is no ZIP archive"))
 
 LOGS = {
     "findings": lambda: render_scan([broken_torch(), risky_extension()]),

@@ -17,13 +17,13 @@ from tests.report.golden import check_golden
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import CannotRepair, InputError
 from wheelfix.model import Edge, EdgeKind, InView, LoadEvent, LoadOutcome, Resolution
-from wheelfix.report.document import Context, Failure
-from wheelfix.report.look import Look
+from wheelfix.report.document import Context, FailedInput
 from wheelfix.report.text import render_scan, render_summary
 from wheelfix.report.text.canvas import STYLES, Canvas, wrapped
+from wheelfix.report.textstyle import TextStyle
 
-ASCII = Look(80, colour=False, unicode=False)
-UNICODE = Look(80, colour=False, unicode=True)
+ASCII = TextStyle(80, colour=False, unicode=False)
+UNICODE = TextStyle(80, colour=False, unicode=True)
 
 
 @pytest.mark.parametrize(("style", "look"), [("ascii", ASCII), ("unicode", UNICODE)])
@@ -46,7 +46,7 @@ def test_no_line_is_wider_than_the_look_but_those_that_must_stay_whole():
 
 def test_the_predicted_line_stands_whole_on_one_line():
     report = broken_torch()
-    assert f"\n  {report.first_failure.message}\n" in render_scan(report, Look(60))
+    assert f"\n  {report.first_failure.message}\n" in render_scan(report, TextStyle(60))
 
 
 def test_control_characters_in_names_are_shown_not_obeyed():
@@ -104,8 +104,8 @@ def test_a_tree_without_end_is_cut_and_says_so():
 
 def test_summary_of_many():
     failures = [
-        Failure("dist/x.whl", InputError("dist/x.whl is not a wheel")),
-        Failure(broken_torch().path, CannotRepair("nothing was written"), "repair"),
+        FailedInput("dist/x.whl", InputError("dist/x.whl is not a wheel")),
+        FailedInput(broken_torch().path, CannotRepair("nothing was written"), "repair"),
     ]
     context = Context(skipped=("dist/y-1-py3-none-linux_x86_64.whl",))
     check_golden("summary.ascii.txt", render_summary([clean_wheel(), broken_torch()], failures, ASCII, context))
@@ -127,7 +127,7 @@ SPANS = st.one_of(WORDS, st.tuples(WORDS, st.sampled_from([*STYLES])))
 def test_colour_never_moves_a_word(spans, width):
     drawn = []
     for colour in (False, True):
-        canvas = Canvas(Look(width=width, unicode=True, colour=colour))
+        canvas = Canvas(TextStyle(width=width, unicode=True, colour=colour))
         canvas.line(*spans, indent=2)
         canvas.paragraph(*spans, indent=4, lead=("hint: ", "note"))
         canvas.table([spans, spans] if spans else [])
@@ -138,6 +138,6 @@ def test_colour_never_moves_a_word(spans, width):
 
 
 def test_styles_are_what_terminals_know():
-    canvas = Canvas(Look(colour=True))
+    canvas = Canvas(TextStyle(colour=True))
     canvas.line(("gone", "bad"), " and ", ("known", "name"))
     assert canvas.text() == "\x1b[1;31mgone\x1b[0m and \x1b[1mknown\x1b[0m\n"

@@ -6,10 +6,10 @@ import dataclasses
 
 from tests.report.samples import clean_wheel
 from wheelfix.model import Image, Import, Machine, NumpyApi, ScannedImage, ScanReport
-from wheelfix.report.look import Look
 from wheelfix.report.text import render_scan
+from wheelfix.report.textstyle import TextStyle
 
-LOOK = Look(80, colour=False, unicode=False)
+LOOK = TextStyle(80, colour=False, unicode=False)
 
 
 def module(name: str, python: str, numpy: NumpyApi | None = None) -> ScannedImage:

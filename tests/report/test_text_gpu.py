@@ -8,12 +8,12 @@ import pytest
 
 from tests.report.samples import clean_wheel
 from wheelfix.model import CudaStory, Finding, GpuFit, Image, Machine, ScannedImage, ScanReport, Severity
-from wheelfix.report.look import Look
 from wheelfix.report.text import render_scan
 from wheelfix.report.text.gpu import FITS, spell_archs
+from wheelfix.report.textstyle import TextStyle
 from wheelfix.rules.gpufit import Fit
 
-LOOK = Look(80, colour=False, unicode=False)
+LOOK = TextStyle(80, colour=False, unicode=False)
 CODE = {
     "torch/lib/cudnn_cnn_infer64_8.dll": ("sm_50", "sm_86", "ptx_90"),
     "torch/lib/cudnn_ops_infer64_8.dll": ("sm_50", "sm_86", "ptx_90"),

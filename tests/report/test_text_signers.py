@@ -6,10 +6,10 @@ import dataclasses
 
 from tests.report.samples import clean_wheel
 from wheelfix.model import Image, Machine, ScannedImage, Signature
-from wheelfix.report.look import Look
 from wheelfix.report.text import render_scan
+from wheelfix.report.textstyle import TextStyle
 
-LOOK = Look(60, colour=False, unicode=False)
+LOOK = TextStyle(60, colour=False, unicode=False)
 
 
 def text(verbose: bool = True, **signatures: Signature | None) -> str:

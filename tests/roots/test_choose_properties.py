@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from wheelfix.model import Exports, FileVersion, Image, Machine
 from wheelfix.roots.choice.choose import choose
-from wheelfix.roots.choice.outcome import Choice, Conflict, Needer, NoCandidate, Request
+from wheelfix.roots.choice.outcome import Choice, Conflict, DllRequest, Needer, NoCandidate
 from wheelfix.roots.index import RootFile
 from wheelfix.roots.root import Root, RootFolder
 
 if TYPE_CHECKING:
     from wheelfix.model import ImageFacts
 
-NEED = Request("uv.dll", needers=(Needer("a.dll", ("uv_run",)),), cuda="11.7")
+NEED = DllRequest("uv.dll", needers=(Needer("a.dll", ("uv_run",)),), cuda="11.7")
 
 
 class MadeUp:

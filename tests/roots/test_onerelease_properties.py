@@ -13,7 +13,7 @@ from tests.support.nvidia import TOOLKITS
 from wheelfix.model import Exports, FileVersion, Image, Machine, dll_key
 from wheelfix.roots.choice.choose import choose
 from wheelfix.roots.choice.onerelease import choose_release
-from wheelfix.roots.choice.outcome import Choice, Needer, OneRelease, Request, Wanted
+from wheelfix.roots.choice.outcome import Choice, DllRequest, Needer, OneRelease, Wanted
 from wheelfix.roots.choice.release import possible_releases
 from wheelfix.roots.index import RootFile
 from wheelfix.roots.root import Root, RootFolder
@@ -93,7 +93,7 @@ WANTED = st.sampled_from(
 def take(files: list[RootFile], wanted: Wanted) -> tuple[OneRelease, dict[str, Outcome], MadeUp]:
     """The release and what comes of each need."""
     index = MadeUp(tuple(files))
-    needs = [Request(name, needers=(Needer("a.dll", ("f",)),), cuda=wanted.text) for name in NAMES]
+    needs = [DllRequest(name, needers=(Needer("a.dll", ("f",)),), cuda=wanted.text) for name in NAMES]
     one = choose_release("cuda", needs, index, wanted)  # type: ignore[arg-type]  # all that is asked of an index
     found = {
         need.name: choose(dataclasses.replace(need, one_release=one), index.candidates(need.name), index)

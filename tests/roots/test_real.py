@@ -10,7 +10,7 @@ import pytest
 from wheelfix.roots.choice.choose import choose
 from wheelfix.roots.choice.family import family_files
 from wheelfix.roots.choice.fit import cuda_of
-from wheelfix.roots.choice.outcome import Choice, Needer, NoCandidate, Request
+from wheelfix.roots.choice.outcome import Choice, DllRequest, Needer, NoCandidate
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.named import named_root
@@ -42,7 +42,7 @@ def test_cupti_straight_out_of_its_wheel() -> None:
     needer = Needer("torch/lib/torch_cpu.dll", ("cuptiActivityEnable", "cuptiGetVersion"))
     with RootIndex([root]) as index:
         outcome = choose(
-            Request("cupti64_2022.2.1.dll", needers=(needer,), cuda="11.7"),
+            DllRequest("cupti64_2022.2.1.dll", needers=(needer,), cuda="11.7"),
             index.candidates("cupti64_2022.2.1.dll"),
             index,
         )
@@ -56,10 +56,10 @@ def test_cupti_straight_out_of_its_wheel() -> None:
 
 def test_the_32_bit_runtime_in_the_64_bit_wheel_is_not_taken() -> None:
     with RootIndex([named_root(wheel(RUNTIME), HOST)]) as index:
-        outcome = choose(Request("cudart32_110.dll"), index.candidates("cudart32_110.dll"), index)
+        outcome = choose(DllRequest("cudart32_110.dll"), index.candidates("cudart32_110.dll"), index)
         assert isinstance(outcome, NoCandidate)
         assert "for x86, not for amd64" in outcome.reason
-        good = choose(Request("cudart64_110.dll", cuda="11.7"), index.candidates("cudart64_110.dll"), index)
+        good = choose(DllRequest("cudart64_110.dll", cuda="11.7"), index.candidates("cudart64_110.dll"), index)
         assert isinstance(good, Choice)
 
 
@@ -75,8 +75,8 @@ def test_mkl_newest_unless_the_wheel_wants_another_release() -> None:
     roots = [named_root(wheel(name), HOST) for name in (MKL23, MKL25)]
     with RootIndex(roots) as index:
         files = index.candidates("mkl_def.2.dll")
-        newest = choose(Request("mkl_def.2.dll"), files, index)
-        fitting = choose(Request("mkl_def.2.dll", release="2023.2"), files, index)
+        newest = choose(DllRequest("mkl_def.2.dll"), files, index)
+        fitting = choose(DllRequest("mkl_def.2.dll", release="2023.2"), files, index)
         assert isinstance(newest, Choice)
         assert isinstance(fitting, Choice)
         assert (newest.winner.version_hint, fitting.winner.version_hint) == ("2025.3.0", "2023.2.0")
@@ -87,7 +87,9 @@ def test_openmp_is_compared_by_its_own_version_not_by_that_of_its_package() -> N
     torch = wheel("torch-2.7.1-cp311-cp311-win_amd64.whl")
     with RootIndex([named_root(wheel(OPENMP), HOST), named_root(torch, HOST)]) as index:
         files = index.candidates("libiomp5md.dll")
-        outcome = choose(Request("libiomp5md.dll", needers=(Needer("x.dll", ("omp_get_num_threads",)),)), files, index)
+        outcome = choose(
+            DllRequest("libiomp5md.dll", needers=(Needer("x.dll", ("omp_get_num_threads",)),)), files, index
+        )
         assert isinstance(outcome, Choice)
         assert outcome.winner.root.path == torch
         assert outcome.reason == "the newest, version 5.0.2025.108"
@@ -105,7 +107,7 @@ def test_the_wheel_laid_out_as_a_toolkit(tmp_path: Path) -> None:
     toolkit = named_root(tmp_path / "v11.7", HOST, kind="cuda", option="--cuda")
     with RootIndex([toolkit, source]) as index:
         files = index.candidates("cupti64_2022.2.1.dll")
-        outcome = choose(Request("cupti64_2022.2.1.dll", cuda="11.7"), files, index)
+        outcome = choose(DllRequest("cupti64_2022.2.1.dll", cuda="11.7"), files, index)
         assert isinstance(outcome, Choice)
         assert outcome.winner.root.kind == "cuda"
         assert [entry.verdict for entry in outcome.considered] == ["chosen", "identical"]

@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from wheelfix.errors import UsageError
-from wheelfix.streams import codec, pieces
+from wheelfix.streams import codec, libdeflate
 
 DATA = b"some text that repeats, some text that repeats\n" * 500
 
@@ -38,11 +38,11 @@ def test_names_versions_and_methods(name: str) -> None:
 
 def test_the_best_one_at_hand_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("zlib_ng")
-    monkeypatch.setattr(pieces, "version", lambda: "1.2")
+    monkeypatch.setattr(libdeflate, "version", lambda: "1.2")
     assert codec.Compressor.choose().name == "mixed"
     assert codec.Compressor.choose().version.endswith("+deflate1.2")
     assert codec.Compressor.choose(level=9).name == "zlib-ng", "it does not keep to a level"
-    monkeypatch.setattr(pieces, "version", lambda: "")
+    monkeypatch.setattr(libdeflate, "version", lambda: "")
     assert codec.Compressor.choose().name == "zlib-ng"
     with pytest.raises(UsageError, match="is not installed") as caught:
         codec.Compressor.choose("mixed")
@@ -117,7 +117,7 @@ def unpack(unpacker: codec.Unpacker, packed: bytes, feed: int, room: int) -> byt
 
 @pytest.mark.parametrize("feed", [1, 7, 4096, 1 << 20])
 @pytest.mark.parametrize("room", [1, 100, 1 << 16])
-@pytest.mark.parametrize("make", [codec.unpacker, codec._Unpacker])
+@pytest.mark.parametrize("make", [codec.stream_inflater, codec._Unpacker])
 def test_both_unpackers_give_the_bytes(make, room: int, feed: int) -> None:
     data = bytes(3000) + bytes(range(256)) * 9
     packed = zlib.compress(data, 6)[2:-4]
@@ -128,7 +128,7 @@ def test_both_unpackers_give_the_bytes(make, room: int, feed: int) -> None:
     assert late.unused_data == b"behind"
 
 
-@pytest.mark.parametrize("make", [codec.unpacker, codec._Unpacker])
+@pytest.mark.parametrize("make", [codec.stream_inflater, codec._Unpacker])
 def test_both_unpackers_refuse_what_is_no_stream(make) -> None:
     with pytest.raises(codec.inflate_error()):
         make().decompress(b"\xff" * 100, 1000)
@@ -141,4 +141,4 @@ def test_both_unpackers_refuse_what_is_no_stream(make) -> None:
 def test_without_the_faster_unpacker_the_other_one_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codec, "_fastest", lambda: object())
     monkeypatch.setattr(codec, "inflater", lambda: zlib.decompressobj(codec.RAW))
-    assert isinstance(codec.unpacker(), codec._Unpacker)
+    assert isinstance(codec.stream_inflater(), codec._Unpacker)

@@ -15,7 +15,7 @@ from wheelfix.streams.deflate import BLOCK, Deflating
 from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
-    from wheelfix.streams.deflate import Packed
+    from wheelfix.streams.deflate import DeflatedData
 
 WORDS = [b"torch", b"lib", b"kernel", b"\0\0\0\0", b"mov eax", bytes(range(200, 256))]
 
@@ -29,7 +29,7 @@ def some_bytes(size: int) -> bytes:
     return bytes(out[:size])
 
 
-def pack(data: bytes, jobs: int = 2, name: str = "zlib", level: int | str = 6) -> tuple[Packed, bytes]:
+def pack(data: bytes, jobs: int = 2, name: str = "zlib", level: int | str = 6) -> tuple[DeflatedData, bytes]:
     out: list[bytes] = []
     with Deflating(codec.Compressor.choose(name, level), jobs) as deflating:
         packed = deflating.begin(MemorySource(data), "it").write(out.append)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import packed as steps
-from wheelfix.streams.source import FileSource, InflatedSource, MemorySource, PassingSource, StoredSource, chunks
+from wheelfix.streams.source import FileSource, InflatedSource, MemorySource, StoredSource, TeeSource, chunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -216,7 +216,7 @@ def test_the_last_user_closes_the_file(tmp_path: Path) -> None:
 @given(st.binary(max_size=300), st.lists(st.tuples(st.integers(0, 350), st.integers(0, 350)), max_size=8))
 def test_bytes_go_past_once_and_in_order(data: bytes, reads: list[tuple[int, int]]) -> None:
     gone = bytearray()
-    source = PassingSource(MemorySource(data), gone.extend)
+    source = TeeSource(MemorySource(data), gone.extend)
     assert source.size == len(data)
     for offset, length in reads:
         assert source.read_at(offset, length) == data[offset : offset + length]

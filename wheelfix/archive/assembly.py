@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.members import Member
     from wheelfix.archive.reader import Archive
-    from wheelfix.streams.deflate import Packed, Packing
+    from wheelfix.streams.deflate import DeflatedData, Packing
     from wheelfix.streams.output import AtomicFile
 
 _LEVEL_FLAGS = 0x0006
@@ -114,7 +114,7 @@ class Assembly:
             self._out.copy_from(archive, start, end - start, self._progress)
             self.copied += end - start
 
-    def add(self, header: Header, packing: Packing) -> Packed:
+    def add(self, header: Header, packing: Packing) -> DeflatedData:
         """Append new bytes, compressed unless that would not make them smaller."""
         start = self._out.position
         # The header is written twice: now for its length, and again when sizes and CRC are known.

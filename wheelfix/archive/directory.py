@@ -30,7 +30,7 @@ _MARKS = tuple(b"PK" + mark for mark in (b"\x05\x06", b"\x01\x02", b"\x03\x04", 
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class DirectoryLayout:
     """Where the parts of an archive are in the file."""
 
     start: int
@@ -44,7 +44,7 @@ class Layout:
     faults: tuple[ArchiveFault, ...]
 
 
-def locate(read: Callable[[int, int], bytes], size: int, path: Path) -> Layout:
+def locate(read: Callable[[int, int], bytes], size: int, path: Path) -> DirectoryLayout:
     """Find the central directory of the file; InputError if there is none."""
     at, tail, tail_at = _find_end(read, size, path)
     faults: list[ArchiveFault] = []
@@ -72,11 +72,11 @@ def locate(read: Callable[[int, int], bytes], size: int, path: Path) -> Layout:
     if start and entries and read(end - length, 4) != b"PK\x01\x02" and read(offset, 4) == b"PK\x01\x02":
         message = f"{start} bytes lie between the directory and the end record"
         faults.append(ArchiveFault("hidden-data", "", message, (PIP, UV, PYPI)))
-        return Layout(0, offset, length, entries, comment, tuple(faults))
+        return DirectoryLayout(0, offset, length, entries, comment, tuple(faults))
     if start:
         message = f"{start} bytes precede the archive"
         faults.append(ArchiveFault("prefix-data", "", message, (UV, PYPI)))
-    return Layout(start, end - length, length, entries, comment, tuple(faults))
+    return DirectoryLayout(start, end - length, length, entries, comment, tuple(faults))
 
 
 def _find_end(read: Callable[[int, int], bytes], size: int, path: Path) -> tuple[int, bytes, int]:

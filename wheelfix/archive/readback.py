@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.hashing import digests
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import MAX_SIZE, Record, agrees_at_sight, check_record, encode_digest, record_member
-from wheelfix.streams import codec, pieces
+from wheelfix.archive.record import MAX_SIZE, Record, check_record, encode_digest, record_matches, record_member
+from wheelfix.streams import codec, libdeflate
 from wheelfix.streams.deflate import BLOCK, WINDOW
 from wheelfix.values import dataclass, field
 
@@ -69,7 +69,7 @@ def read_back(
         own = record_member(archive)
         data = archive.read(own, MAX_SIZE) if own is not None else b""
         record = Record(written.rows) if written is not None and written.data == data else Record.parse(data)
-        faults = () if own is not None and agrees_at_sight(archive, own, data) else check_record(archive, record)
+        faults = () if own is not None and record_matches(archive, own, data) else check_record(archive, record)
         wanted = sorted(set(new))
         rows = {row.path: row for row in record.rows if row.path in wanted}
         members = [member for name in wanted if (member := archive.find(name)) is not None]
@@ -95,7 +95,7 @@ def _by_block(archive: Archive, cuts: Mapping[str, Sequence[int]]) -> Chunks:
 
     def chunks(member: Member) -> Iterator[bytes | memoryview]:
         own = cuts.get(member.name, ())
-        if len(own) > 1 and sum(own) == member.csize and pieces.version():
+        if len(own) > 1 and sum(own) == member.csize and libdeflate.version():
             return _blocks(archive, member, own)
         return archive.chunks(member)
 
@@ -107,7 +107,7 @@ def _blocks(archive: Archive, member: Member, cuts: Sequence[int]) -> Iterator[m
     for index, length in enumerate(cuts):
         packed = archive.read_at(at, length)
         if index + 1 < len(cuts):
-            block = pieces.unpack_piece(packed, before, BLOCK)
+            block = libdeflate.unpack_piece(packed, before, BLOCK)
         else:  # what comes after the end of the stream is seen by zlib alone
             whole = codec.inflate_whole(packed, member.usize - index * BLOCK, before)
             block = memoryview(whole) if whole is not None else None

@@ -172,17 +172,17 @@ class Archive:
 
         return read
 
-    def source(self, member: Member, tap: Callable[[bytes], object] | None = None) -> ByteSource:
+    def source(self, member: Member, on_bytes: Callable[[bytes], object] | None = None) -> ByteSource:
         """Return the member's unpacked bytes for reading at any place, in bounded memory.
 
-        ``tap`` gets the bytes of a packed member once and in order, as they are unpacked.
+        ``on_bytes`` gets the bytes of a packed member once and in order, as they are unpacked.
         """
         from wheelfix.streams.source import InflatedSource, StoredSource
 
         read = self.reader(member)
         if member.method == codec.STORED:
             return StoredSource(read, member.usize)
-        return InflatedSource(read, member.csize, member.usize, tap=tap)
+        return InflatedSource(read, member.csize, member.usize, on_bytes=on_bytes)
 
     def chunks(self, member: Member) -> Iterator[bytes]:
         """Give the member's unpacked bytes piece by piece; InputError at the end if size or CRC were lies."""
@@ -207,17 +207,17 @@ class Archive:
                 start, left = start + len(piece), left - len(piece)
                 yield piece
             return
-        unpacker, produced = codec.unpacker(), 0
-        while not unpacker.eof:
-            hungry, data = unpacker.needs_input, b""
+        stream_inflater, produced = codec.stream_inflater(), 0
+        while not stream_inflater.eof:
+            hungry, data = stream_inflater.needs_input, b""
             if hungry:
                 data = self.read_at(start, min(left, _CHUNK))
                 start, left = start + len(data), left - len(data)
             try:
-                piece = unpacker.decompress(data, _CHUNK * 4)
+                piece = stream_inflater.decompress(data, _CHUNK * 4)
             except codec.inflate_error() as exc:
                 raise self.unreadable(member, f"its deflate stream is damaged ({exc})") from exc
-            if hungry and not data and not piece and not unpacker.eof:
+            if hungry and not data and not piece and not stream_inflater.eof:
                 whole = produced >= member.usize
                 raise self.unreadable(member, f"its deflate stream {'has no end' if whole else 'is cut short'}")
             produced += len(piece)
@@ -225,7 +225,7 @@ class Archive:
                 raise self.unreadable(member, f"it unpacks to more than its {member.usize} bytes")
             if piece:
                 yield piece
-        if left or unpacker.unused_data:
+        if left or stream_inflater.unused_data:
             raise self.unreadable(member, "bytes follow the end of its deflate stream")
 
     def read(self, member: Member, limit: int = _DEFAULT_READ_LIMIT) -> bytes:

@@ -281,7 +281,7 @@ def check_record(
     if own is None:
         return (RecordFault("record-missing", "RECORD", "there is no RECORD", rejected_by=(PIP, UV, INSTALLER)),)
     if record is None:
-        if not hashes and agrees_at_sight(archive, own, archive.read(own, MAX_SIZE)):
+        if not hashes and record_matches(archive, own, archive.read(own, MAX_SIZE)):
             return ()
         record = read_record(archive) or Record()
     rows, members, own_path = _counterparts(archive, record, own)
@@ -294,7 +294,7 @@ def check_record(
     return tuple(faults)
 
 
-def agrees_at_sight(archive: Archive, own: Member, data: bytes) -> bool:
+def record_matches(archive: Archive, own: Member, data: bytes) -> bool:
     """Whether RECORD has a plain row with a hash and the right size for each member, and no other; False: look closer.
 
     This is so in nearly every wheel, and seen in less than half of the time that it takes to read and compare the rows.

@@ -1,7 +1,7 @@
-"""Write a wheel anew: old members as the bytes they are, new ones compressed on all cores, RECORD last.
+"""Rewrite a wheel: old members as the bytes they are, new ones compressed on all cores, RECORD last.
 
-An :class:`Edition` says what shall be different; :func:`write_wheel` makes it so, or leaves nothing behind. The same
-edition gives the same bytes on every machine with the same compressor.
+A :class:`WheelChanges` says what will be different; :func:`write_wheel` writes that wheel, or leaves nothing behind.
+The same changes give the same bytes on every machine with the same compressor.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.archive.assembly import Assembly
-from wheelfix.archive.edition import Arrangement, Edition, NewMember, arrange, new_stamp
+from wheelfix.archive.changes import MemberOrder, NewMember, WheelChanges, arrange, new_stamp
 from wheelfix.archive.hashing import default_jobs, digests
 from wheelfix.archive.headers import UNIX, Header
 from wheelfix.archive.record import Rendered, Row, encode_digest, render
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wheelfix.model import ByteSource
     from wheelfix.streams.deflate import Packing
 
-__all__ = ["Added", "Draft", "Edition", "NewMember", "Written", "write_wheel"]
+__all__ = ["Added", "Draft", "NewMember", "WheelChanges", "Written", "write_wheel"]
 
 _DEFAULT_MODE = stat.S_IFREG | 0o644
 
@@ -80,7 +80,7 @@ class Written:
 def write_wheel(
     source: Archive,
     target: Path,
-    edition: Edition,
+    edition: WheelChanges,
     *,
     compressor: codec.Compressor | None = None,
     jobs: int | None = None,
@@ -130,7 +130,7 @@ def write_wheel(
     return Written(target, size, tuple(added), rows, assembly.copied)
 
 
-def _missing_rows(source: Archive, arrangement: Arrangement, edition: Edition, jobs: int) -> dict[str, Row]:
+def _missing_rows(source: Archive, arrangement: MemberOrder, edition: WheelChanges, jobs: int) -> dict[str, Row]:
     """Return rows for kept members that have none, from their bytes."""
     lacking = arrangement.kept_files.difference(row.path for row in edition.rows)
     if not lacking:
@@ -150,7 +150,7 @@ def _missing_rows(source: Archive, arrangement: Arrangement, edition: Edition, j
 
 
 def _rows(
-    edition: Edition, arrangement: Arrangement, made: Mapping[str, Row], added: Iterable[Added]
+    edition: WheelChanges, arrangement: MemberOrder, made: Mapping[str, Row], added: Iterable[Added]
 ) -> tuple[Row, ...]:
     """Return RECORD's rows: told ones in their order, made and new ones by name, RECORD itself last."""
     told: dict[str, Row] = {}

@@ -21,7 +21,7 @@ from wheelfix.cli.say import say
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import InputError
 from wheelfix.failures import failure_of
-from wheelfix.report.document import Failure
+from wheelfix.report.document import FailedInput
 from wheelfix.report.formats import SCAN_KINDS
 from wheelfix.values import replace
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wheelfix.cli.commands import Subparsers
     from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
-    from wheelfix.roots.late import LateIndex
+    from wheelfix.roots.lazy import LazyIndex
 
 EXAMPLES = """\
   wheelfix ci dist\\*.whl -w wheelhouse
@@ -67,7 +67,7 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Take every wheel through the stage and return the worst exit code."""
-    from wheelfix.roots.late import late_index
+    from wheelfix.roots.lazy import lazy_index
     from wheelfix.rules.registry import check_patterns
 
     output = Output.from_args(args)
@@ -81,7 +81,7 @@ def execute(args: argparse.Namespace) -> int:
     output.fail_inputs(inputs)
     with output.progress(len(inputs.paths)) as progress:
         for options, filters, fail_on, paths in groups:
-            with late_index(options.scan.roots) as index:
+            with lazy_index(options.scan.roots) as index:
                 for path in paths:
                     _take(path, options, filters, index, output, fail_on)
                     progress.step()
@@ -93,7 +93,7 @@ def _take(
     path: Path,
     options: RepairOptions,
     filters: tuple[tuple[str, ...], tuple[str, ...]],
-    index: LateIndex,
+    index: LazyIndex,
     output: Output,
     fail_on: str,
 ) -> None:
@@ -113,14 +113,14 @@ def _take(
         say(f"{result.outcome}: {looked_at}")
     except Exception as error:  # whatever it is, it costs this wheel only
         failure = failure_of(error, path)
-        output.fail(Failure(str(path), failure, "read" if isinstance(failure, InputError) else "repair"))
+        output.fail(FailedInput(str(path), failure, "read" if isinstance(failure, InputError) else "repair"))
         if failure.exit_code > 1:  # it could not be read, or the machine failed: a scan would say no more
             return
     output.context = replace(output.context, sources={**output.context.sources, **sources})
     scan = replace(options.scan, select=filters[0], ignore=filters[1], allow_missing=allowed, verify=True)
     for found in scan_all([looked_at], scan):
         if isinstance(found, ScanFailure):
-            output.fail(Failure(found.path, found.error))
+            output.fail(FailedInput(found.path, found.error))
         else:
             output.add(found, fail_on)
 

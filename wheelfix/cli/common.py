@@ -12,7 +12,7 @@ from wheelfix.cli.parser import CommaList as CommaList  # the commands find it h
 from wheelfix.cli.parser import only_typed
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
 from wheelfix.parsing import whole_number
-from wheelfix.report.look import COLOURS
+from wheelfix.report.textstyle import COLOURS
 from wheelfix.values import replace
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from wheelfix.cli.common import (
     write_result,
 )
 from wheelfix.errors import Exit, InputError, UsageError
-from wheelfix.report.look import Look, look_of
 from wheelfix.report.safe import legible, without_commands
+from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from wheelfix.cli.commands import Subparsers
     from wheelfix.diagnosis.answer import Diagnosis
-    from wheelfix.diagnosis.diagnose import Question
+    from wheelfix.diagnosis.diagnose import DiagnoseRequest
     from wheelfix.diagnosis.symptoms.report_block import Block
 
 EXAMPLES = """\
@@ -100,9 +100,9 @@ def execute(args: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _question(args: argparse.Namespace) -> Iterator[Question]:
+def _question(args: argparse.Namespace) -> Iterator[DiagnoseRequest]:
     """What the command line asks, with its file open."""
-    from wheelfix.diagnosis.diagnose import Question, active_environment
+    from wheelfix.diagnosis.diagnose import DiagnoseRequest, active_environment
     from wheelfix.loader.profile import assumptions
     from wheelfix.options import ScanOptions, all_cores
 
@@ -123,12 +123,12 @@ def _question(args: argparse.Namespace) -> Iterator[Question]:
         "options": options,
     }
     if args.file is None:
-        yield Question(text=args.text, text_source="--text", **common)
+        yield DiagnoseRequest(text=args.text, text_source="--text", **common)
     elif args.file == "-":
-        yield Question(text=_stdin(), text_source="standard input", **common)
+        yield DiagnoseRequest(text=_stdin(), text_source="standard input", **common)
     else:
         with _opened(args.file) as file:
-            yield Question(text=file, text_source=args.file, **common)
+            yield DiagnoseRequest(text=file, text_source=args.file, **common)
 
 
 def _stdin() -> IO[bytes]:
@@ -162,7 +162,7 @@ def _rendered(args: argparse.Namespace, diagnosis: Diagnosis, block: Block | Non
         return without_commands("".join(f"{legible(line)}\n" for line in block.lines()))
     from wheelfix.report.text.diagnosis import render_diagnosis
 
-    look = look_of(sys.stdout, colour=args.color) if args.output is None else Look(unicode=True)
+    look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
     return render_diagnosis(diagnosis, look, verbose=args.verbose, quiet=args.quiet)
 
 

@@ -18,7 +18,7 @@ from wheelfix.cli.say import say_error
 from wheelfix.errors import InputError
 from wheelfix.parsing import MAX_JSON
 from wheelfix.report.document import LEVELS
-from wheelfix.report.look import Look, look_of
+from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
@@ -77,7 +77,7 @@ def execute(args: argparse.Namespace) -> int:
     else:
         from wheelfix.report.text.diff import render_diff
 
-        look = look_of(sys.stdout, colour=args.color) if args.output is None else Look(unicode=True)
+        look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
         write_result(render_diff(comparison, look, verbose=args.verbose, quiet=args.quiet), args.output)
     return exit_code(_failed(comparison, args), failures)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
     from wheelfix.cli.commands import Subparsers
-    from wheelfix.report.look import Look
+    from wheelfix.report.textstyle import TextStyle
     from wheelfix.rules.registry import Rule
 
 EXAMPLES = """\
@@ -85,7 +85,7 @@ def _pages(texts: list[str], style: str, *, plain: bool) -> str:
     return "\n".join(render_page(text, _look(plain)) for text in texts)
 
 
-def _look(plain: bool) -> Look:
-    from wheelfix.report.look import Look, look_of
+def _look(plain: bool) -> TextStyle:
+    from wheelfix.report.textstyle import TextStyle, look_of
 
-    return Look(unicode=True) if plain else look_of(sys.stdout)
+    return TextStyle(unicode=True) if plain else look_of(sys.stdout)

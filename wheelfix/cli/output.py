@@ -13,10 +13,10 @@ from wheelfix.cli.parser import did_you_mean, only_typed
 from wheelfix.cli.say import say, say_error
 from wheelfix.errors import UsageError
 from wheelfix.failures import failure_of
-from wheelfix.report.document import DEFAULT, Context, Failure
+from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.formats import SCAN_KINDS, render, slim
-from wheelfix.report.look import Look, look_of
 from wheelfix.report.progress import Progress
+from wheelfix.report.textstyle import TextStyle, look_of
 from wheelfix.report.words import count
 from wheelfix.values import dataclass, field, replace
 
@@ -67,7 +67,7 @@ class Output:
     requests: tuple[tuple[str, Path], ...] = ()
     verbose: bool = False
     quiet: bool = False
-    look: Look = field(default_factory=Look)
+    look: TextStyle = field(default_factory=TextStyle)
     context: Context = DEFAULT
     baseline: Baseline | None = None
     statistics: bool = False
@@ -75,7 +75,7 @@ class Output:
     """Where to write what is found, as known from now on."""
     reports: list[ScanReport] = field(default_factory=list)
     """Without symbol tables, so that a folder of wheels fits into memory."""
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[FailedInput] = field(default_factory=list)
     _bar: Progress | None = None
     _told: list[str] = field(default_factory=list)
 
@@ -85,7 +85,7 @@ class Output:
         for file in (args.output, *(file for _, file in args.report)):
             if file is not None and str(file) != "-":
                 check_output(file)
-        look = look_of(sys.stdout, colour=args.color) if args.output is None else Look(unicode=True)
+        look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
         output = cls(
             args.format, args.output, tuple(args.report), args.verbose, args.quiet, look, Context(args.fail_on)
         )
@@ -135,11 +135,11 @@ class Output:
                 text = render_scan(report, self.look, verbose=self.verbose, quiet=self.quiet, context=self.context)
             except Exception as error:  # a report that cannot be drawn costs itself only
                 self.reports.pop()
-                self.fail(Failure(report.path, failure_of(error, report.path), "report"))
+                self.fail(FailedInput(report.path, failure_of(error, report.path), "report"))
                 return
             self._tell(text if self.quiet or len(self.reports) == 1 else "\n" + text)
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: FailedInput) -> None:
         """Take an input that could not be looked at, and say so on stderr."""
         self.failures.append(failure)
         if self._bar is not None:
@@ -153,7 +153,7 @@ class Output:
             say(f"wheelfix: skipped: {path.name} is not a Windows wheel")
         self.context = replace(self.context, skipped=tuple(map(str, inputs.skipped)))
         for word, error in zip(inputs.words, inputs.failures, strict=True):
-            self.fail(Failure(word, error))
+            self.fail(FailedInput(word, error))
 
     def finish(self) -> None:
         """Write the summary of many, the document, and the reports to files."""

@@ -27,9 +27,9 @@ from wheelfix.cli.say import say, say_error
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, UsageError, WheelfixError
 from wheelfix.failures import failure_of
-from wheelfix.report.look import Look, look_of
 from wheelfix.report.progress import Progress
 from wheelfix.report.safe import legible
+from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
@@ -271,9 +271,9 @@ def _repair_group(
     paths: list[Path], options: RepairOptions, args: argparse.Namespace, teller: _Teller, progress: Progress
 ) -> Iterator[Plan]:
     from wheelfix.repairs.repair import repair
-    from wheelfix.roots.late import late_index
+    from wheelfix.roots.lazy import lazy_index
 
-    with late_index(options.scan.roots) as index:
+    with lazy_index(options.scan.roots) as index:
         for path in paths:
             with teller.attempt(str(path)):
                 result = repair(path, options, index, dry_run=args.dry_run, progress=progress.part)
@@ -291,7 +291,7 @@ def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
     from wheelfix.repairs.installed import repair_installed, undo
     from wheelfix.roots.gather import open_index
 
-    look = look_of(sys.stdout, colour=args.color) if args.output is None else Look(unicode=True)
+    look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
     if args.undo:
         undone = undo(args.env, args.package)
         lines = [f"removed {path}" for path in undone.removed] + [f"restored {path}" for path in undone.restored]
@@ -323,7 +323,7 @@ class _Teller:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args
-        self.look = look_of(sys.stdout, colour=args.color) if args.output is None else Look(unicode=True)
+        self.look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
         self.errors: list[WheelfixError] = []
         self.texts: list[str] = []
         self.entries: list[Json] = []

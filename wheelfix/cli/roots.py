@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.cli.common import add_command, add_output_options, add_root_options, root_options, write_result
 from wheelfix.errors import Exit
-from wheelfix.report.look import Look, look_of
+from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
@@ -65,7 +65,7 @@ def execute(args: argparse.Namespace) -> int:
 
         found = tuple((file.location, _version(file, index), file.origin) for file in matches)
         report = RootsReport(describe.rows(index), remarks, index.skipped, tuple(args.names), found)
-        look = look_of(sys.stdout, colour=args.color) if args.output is None else Look(unicode=True)
+        look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
         write_result(render_roots(report, look, verbose=args.verbose, quiet=args.quiet), args.output)
     return Exit.OK
 

@@ -21,7 +21,7 @@ from wheelfix.cli.common import (
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.settings import group_inputs
-from wheelfix.report.document import Failure
+from wheelfix.report.document import FailedInput
 from wheelfix.report.formats import SCAN_KINDS
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def execute(args: argparse.Namespace) -> int:
         for options, fail_on, paths in groups:
             for result in scan_all(paths, options, progress.part):
                 if isinstance(result, ScanFailure):
-                    output.fail(Failure(result.path, result.error))
+                    output.fail(FailedInput(result.path, result.error))
                 else:
                     output.add(result, fail_on)
                 progress.step()

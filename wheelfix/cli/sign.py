@@ -12,7 +12,7 @@ from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.say import say, say_error
 from wheelfix.errors import UsageError, WheelfixError
 from wheelfix.failures import failure_of
-from wheelfix.report.look import COLOURS, look_of
+from wheelfix.report.textstyle import COLOURS, look_of
 
 if TYPE_CHECKING:
     import argparse

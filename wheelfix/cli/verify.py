@@ -14,7 +14,7 @@ from wheelfix.cli.common import (
 )
 from wheelfix.cli.output import Output, add_report_option
 from wheelfix.cli.paths import expand_inputs
-from wheelfix.report.document import Failure
+from wheelfix.report.document import FailedInput
 from wheelfix.report.formats import SCAN_KINDS
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def execute(args: argparse.Namespace) -> int:
     with output.progress(len(inputs.paths)) as progress:
         for result in verify_all(inputs.paths, options):
             if isinstance(result, ScanFailure):
-                output.fail(Failure(result.path, result.error))
+                output.fail(FailedInput(result.path, result.error))
             else:
                 output.add(result)
             progress.step()

@@ -51,7 +51,7 @@ C_RUNTIME = {"VCRUNTIME140.dll": ["memcpy"], "api-ms-win-crt-heap-l1-1-0.dll": [
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class ExampleBuild:
     """One broken build: the wheel's own DLLs, and the vendors' folders that hold what it lacks."""
 
     version: str
@@ -146,7 +146,7 @@ def _toolkit(version: str, build: str, bin_files: Mapping[str, bytes], cupti: st
     }
 
 
-def kepler_cu117() -> Story:
+def kepler_cu117() -> ExampleBuild:
     """torch 2.7.1 built with CUDA 11.7: MKL, OpenMP and CUPTI are missing; ``aoti_custom_ops.dll`` gets the blame."""
     lib = _common(
         {"mkl_intel_thread.2.dll": ["mkl_blas_sgemm"], "libiomp5md.dll": ["omp_get_max_threads"]},
@@ -155,7 +155,7 @@ def kepler_cu117() -> Story:
     toolkit = _toolkit("11.7", "11.7.1", {}, "cupti64_2022.2.1.dll")
     lib["aoti_custom_ops.dll"] = _torch_dll("aoti_custom_ops.dll", {"torch_cpu.dll": ["at_empty"]}, [])
     lib["cudart64_110.dll"] = toolkit["bin/cudart64_110.dll"]
-    return Story(
+    return ExampleBuild(
         version="2.7.1+cu117",
         cuda="11.7",
         lib=lib,
@@ -165,7 +165,7 @@ def kepler_cu117() -> Story:
     )
 
 
-def kepler_cu114() -> Story:
+def kepler_cu114() -> ExampleBuild:
     """torch 1.12 built with CUDA 11.4: cuDNN and NVTX are missing; ``backend_with_compiler.dll`` gets the blame."""
     nvidia, cudnn = "NVIDIA Corporation", (6, 14, 11, 11040)
     lib = _common({}, {"cudnn64_8.dll": ["cudnnCreate"], "nvToolsExt64_1.dll": ["nvtxRangePushA"]})
@@ -176,7 +176,7 @@ def kepler_cu114() -> Story:
     parts["bin/cudnn64_8.dll"] = _vendor("cudnn64_8.dll", nvidia, cudnn, ["cudnnCreate"])
     parts["bin/zlibwapi.dll"] = _vendor("zlibwapi.dll", "", (1, 2, 3, 0), ["inflate"])
     nvtx = {"bin/x64/nvToolsExt64_1.dll": _vendor("nvToolsExt64_1.dll", nvidia, (1, 0, 0, 0), ["nvtxRangePushA"])}
-    return Story(
+    return ExampleBuild(
         version="1.12.0+cu114",
         cuda="11.4",
         lib=lib,
@@ -189,7 +189,7 @@ def kepler_cu114() -> Story:
     )
 
 
-def wheel_files(story: Story) -> dict[str, bytes]:
+def wheel_files(story: ExampleBuild) -> dict[str, bytes]:
     """The members of a story's wheel besides dist-info."""
     version = f"__version__ = '{story.version}'\ncuda = '{story.cuda}'\n"
     files = {"torch/__init__.py": INIT.encode(), "torch/version.py": version.encode()}
@@ -204,7 +204,7 @@ def wheel_files(story: Story) -> dict[str, bytes]:
     return files
 
 
-def write_wheel(story: Story, folder: Path) -> Path:
+def write_wheel(story: ExampleBuild, folder: Path) -> Path:
     """Write a story's wheel, whole and with a correct RECORD."""
     stem = f"torch-{story.version}"
     info = f"{stem}.dist-info"
@@ -226,7 +226,7 @@ def write_wheel(story: Story, folder: Path) -> Path:
     return path
 
 
-def write_roots(story: Story, folder: Path) -> dict[str, Path]:
+def write_roots(story: ExampleBuild, folder: Path) -> dict[str, Path]:
     """Lay out the vendors' folders of a story; their paths by name."""
     made: dict[str, Path] = {}
     for name, tree in story.roots.items():

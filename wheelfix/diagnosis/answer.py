@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wheelfix.diagnosis.symptoms.symptom import Symptom
 
 
-class Outcome(str, enum.Enum):
+class DiagnosisOutcome(str, enum.Enum):
     """What a diagnosis came to."""
 
     NO_FAULT = "no-fault-found"
@@ -74,12 +74,16 @@ class Diagnosis:
     """Whether files were looked at and no fault was found in them."""
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> DiagnosisOutcome:
         """The verdict: a guess is no cause, and files without fault do not explain a text."""
         if any(one.cause.confidence is not Confidence.GUESS for one in self.explained):
-            return Outcome.CAUSE
+            return DiagnosisOutcome.CAUSE
         read_text = any(one.kind == "text" for one in self.evidence)
-        return Outcome.NO_FAULT if self.sound and not self.explained and not read_text else Outcome.UNKNOWN
+        return (
+            DiagnosisOutcome.NO_FAULT
+            if self.sound and not self.explained and not read_text
+            else DiagnosisOutcome.UNKNOWN
+        )
 
     @property
     def only_fault(self) -> bool | None:

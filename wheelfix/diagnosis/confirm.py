@@ -51,7 +51,7 @@ _ANY_MISSING = frozenset({"delay-load-missing", "start-missing-dll", "missing-de
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ScannedPackage:
     """One examined distribution."""
 
     exam: Examination
@@ -74,7 +74,7 @@ class Case:
         return {dll_key(item.name): item for item in self.exam.report.missing}
 
 
-def confirm(symptom: Symptom, case: Case) -> Explained | None:
+def confirm(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     """Return what is behind a symptom in these files; None when they do not show it."""
     outcome = matching_outcome(symptom, case)
     if outcome is not None and outcome.code:
@@ -92,7 +92,7 @@ def confirm(symptom: Symptom, case: Case) -> Explained | None:
 # --------------------------------------------------------------------------------------------------- the load itself
 
 
-def matching_outcome(symptom: Symptom, case: Case) -> LoadOutcome | None:
+def matching_outcome(symptom: Symptom, case: ScannedPackage) -> LoadOutcome | None:
     """The load of the model that the symptom speaks of: by the file it names, else by the module."""
     file, module = symptom.file.lower(), symptom.module
     found: LoadOutcome | None = None
@@ -107,7 +107,7 @@ def matching_outcome(symptom: Symptom, case: Case) -> LoadOutcome | None:
     return found
 
 
-def from_outcome(outcome: LoadOutcome, case: Case, symptom: Symptom | None = None) -> Explained:
+def from_outcome(outcome: LoadOutcome, case: ScannedPackage, symptom: Symptom | None = None) -> Explained:
     """Return a failing load as a cause, in the model's own words."""
     table = _table_cause(outcome, case, symptom)
     cause, needer = outcome.chain[-1], outcome.chain[-2] if len(outcome.chain) > 1 else ""
@@ -127,7 +127,7 @@ def from_outcome(outcome: LoadOutcome, case: Case, symptom: Symptom | None = Non
     return Explained(proven, symptom, outcome.chain, explain(outcome, case.resolution), case.exam.identity.name)
 
 
-def _table_cause(outcome: LoadOutcome, case: Case, symptom: Symptom | None) -> Cause:
+def _table_cause(outcome: LoadOutcome, case: ScannedPackage, symptom: Symptom | None) -> Cause:
     """The table's cause for a failing load; its own code counts, not that of a text from another day."""
     own = symptom_of(outcome.event, outcome.code, case)
     if symptom is not None:
@@ -145,7 +145,7 @@ def _table_cause(outcome: LoadOutcome, case: Case, symptom: Symptom | None) -> C
     return found
 
 
-def symptom_of(event: LoadEvent, code: int, case: Case) -> Symptom:
+def symptom_of(event: LoadEvent, code: int, case: ScannedPackage) -> Symptom:
     """The symptom that a failing load will have, for a diagnosis without a text."""
     kinds = {"torch-glob": "torch-load", "extension": "dll-load-failed", "cffi": "load-library"}
     kind = kinds.get(event.cause, "ctypes-not-found")
@@ -170,7 +170,7 @@ def situation(environment: Environment) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------------ what the text names
 
 
-def _from_names(symptom: Symptom, case: Case) -> Explained | None:
+def _from_names(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     """A DLL that the text names and that the files lack: companions, delay loads, bare names."""
     names = symptom.dlls or ((symptom.path,) if symptom.path and "\\" not in symptom.path else ())
     items = [case.missing[dll_key(name)] for name in names if dll_key(name) in case.missing]
@@ -181,7 +181,7 @@ def _from_names(symptom: Symptom, case: Case) -> Explained | None:
     return _missing_item(items[0], tuple(item.name for item in items), symptom, case)
 
 
-def _missing_item(item: MissingDll, names: tuple[str, ...], symptom: Symptom, case: Case) -> Explained:
+def _missing_item(item: MissingDll, names: tuple[str, ...], symptom: Symptom, case: ScannedPackage) -> Explained:
     table = explain_symptom(symptom) or cause_by_id("named-file-missing", symptom, names)
     needer = base_name(item.needed_by[0].replace("\\", "/")) if item.needed_by else ""
     how = {"companion": "loads by name at run time", "delay": "loads when it first uses it"}.get(
@@ -192,7 +192,7 @@ def _missing_item(item: MissingDll, names: tuple[str, ...], symptom: Symptom, ca
     return Explained(cause, symptom, item.chain, table.what_is_known, case.exam.identity.name)
 
 
-def _any_missing(symptom: Symptom, case: Case) -> Explained | None:
+def _any_missing(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     """A required DLL that lacks, where the text could not name any."""
     table = explain_symptom(symptom)
     if table is None or table.id not in _ANY_MISSING or symptom.file or symptom.module:
@@ -213,7 +213,7 @@ def _family_id(name: str) -> str:
 # ------------------------------------------------------------------------------------------------------- other proofs
 
 
-def openmp_files(case: Case) -> tuple[str, ...]:
+def openmp_files(case: ScannedPackage) -> tuple[str, ...]:
     """Every OpenMP runtime in the view that a process can come to load, by path; those of other tools are left out."""
     found = []
     for file in case.exam.subject.view.files:
@@ -223,7 +223,7 @@ def openmp_files(case: Case) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _two_openmp(symptom: Symptom, case: Case) -> Explained | None:
+def _two_openmp(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     if symptom.kind != "omp-duplicate":
         return None
     paths = openmp_files(case)
@@ -241,7 +241,7 @@ def _two_openmp(symptom: Symptom, case: Case) -> Explained | None:
     return Explained(told, symptom, tuple(chosen), cause.what_is_known, case.exam.identity.name)
 
 
-def _no_gpu_code(symptom: Symptom, case: Case) -> Explained | None:
+def _no_gpu_code(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     """Read the GPU code for the card that the text names, or for which cards there is any; takes the whole DLLs."""
     capability = symptom.details.get("capability", "")
     if symptom.kind != "no-kernel-image":
@@ -250,7 +250,7 @@ def _no_gpu_code(symptom: Symptom, case: Case) -> Explained | None:
     return _from_finding(found[0], symptom, case) if found else _gpu_code_there_is(symptom, case, capability)
 
 
-def _gpu_code_there_is(symptom: Symptom, case: Case, capability: str) -> Explained | None:
+def _gpu_code_there_is(symptom: Symptom, case: ScannedPackage, capability: str) -> Explained | None:
     """Say for which architectures the files have code, where the text names no card or one that they have code for."""
     subject, table = case.exam.subject, explain_symptom(symptom)
     codes = {path: code.archs for path in subject.images if (code := subject.code_of(path)) and code.archs}
@@ -271,14 +271,14 @@ def _all(codes: dict[str, tuple[str, ...]]) -> set[str]:
     return {arch for archs in codes.values() for arch in archs}
 
 
-def _from_findings(symptom: Symptom, case: Case) -> Explained | None:
+def _from_findings(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     table = explain_symptom(symptom)
     codes = _SHOWN_BY.get(table.id, ()) if table else ()
     found = [one for one in case.exam.report.findings if one.code in codes and one.severity is not Severity.INFO]
     return _from_finding(found[0], symptom, case) if found else None
 
 
-def _from_finding(finding: Finding, symptom: Symptom, case: Case) -> Explained | None:
+def _from_finding(finding: Finding, symptom: Symptom, case: ScannedPackage) -> Explained | None:
     table = explain_symptom(symptom)
     if table is None:
         return None
@@ -290,7 +290,7 @@ def _sentence(text: str) -> str:
     return text if text.endswith(".") else f"{text}."
 
 
-def _without_assumption(symptom: Symptom, outcome: LoadOutcome, case: Case) -> Explained | None:
+def _without_assumption(symptom: Symptom, outcome: LoadOutcome, case: ScannedPackage) -> Explained | None:
     """Would the load fail as the text says if the machine lacked what is taken for granted?"""
     if symptom.code != 126:
         return None
@@ -308,7 +308,7 @@ def _without_assumption(symptom: Symptom, outcome: LoadOutcome, case: Case) -> E
     return None
 
 
-def faults(case: Case) -> Iterator[Explained]:
+def faults(case: ScannedPackage) -> Iterator[Explained]:
     """Yield the failures that the files show without any text: the first load that fails, and nothing twice."""
     failure = case.exam.report.first_failure
     if failure is None:

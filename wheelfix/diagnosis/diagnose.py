@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, cast
 
 from wheelfix.archive.reader import Archive
 from wheelfix.diagnosis.answer import Diagnosis, Evidence, Explained
-from wheelfix.diagnosis.confirm import Case, confirm, faults, matching_outcome, situation
+from wheelfix.diagnosis.confirm import ScannedPackage, confirm, faults, matching_outcome, situation
 from wheelfix.diagnosis.origin import doubtful_dlls
 from wheelfix.diagnosis.recorded import describe, differences, explain_recording, provided_by_record
 from wheelfix.diagnosis.reinstall import is_gone, reinstall, remark
@@ -21,7 +21,7 @@ from wheelfix.diagnosis.symptoms.causes import environment_prefix
 from wheelfix.diagnosis.symptoms.recordings import read_recordings
 from wheelfix.diagnosis.symptoms.recordings.pml import MAGIC as PML_MAGIC
 from wheelfix.diagnosis.symptoms.recordings.pml import read_pml
-from wheelfix.diagnosis.symptoms.symptom import Limits, Log
+from wheelfix.diagnosis.symptoms.symptom import Log, TextLimits
 from wheelfix.diagnosis.symptoms.triage import contradictions, read_machine
 from wheelfix.errors import InputError, UsageError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
@@ -46,7 +46,7 @@ _SHOWN = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DiagnoseRequest:
     """What there is to go by."""
 
     text: Text | None = None
@@ -62,7 +62,7 @@ class Question:
 
 
 @dataclass
-class _Desk:
+class _State:
     """What has been put together so far."""
 
     log: Log | None = None
@@ -70,7 +70,7 @@ class _Desk:
     environment: Environment | None = None
     how: str = ""
     """How the environment came to be known, when the user did not name it."""
-    cases: list[Case] = field(default_factory=list)
+    cases: list[ScannedPackage] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -94,7 +94,7 @@ def diagnose(
     alone is enough; together they tell more.
     """
     wheels = () if wheel is None else (wheel,) if isinstance(wheel, (str, Path)) else tuple(wheel)
-    question = Question(
+    question = DiagnoseRequest(
         text=text,
         environment=Path(environment) if environment is not None else None,
         wheels=tuple(Path(one) for one in wheels),
@@ -104,58 +104,58 @@ def diagnose(
     return answer(question)
 
 
-def answer(question: Question) -> Diagnosis:
+def answer(question: DiagnoseRequest) -> Diagnosis:
     """Gather the evidence, hold the symptoms against the files, and put the diagnosis together."""
     if question == replace(question, text=None, environment=None, wheels=(), active=None):
         raise UsageError(
             "there is nothing to go by",
             hint="give a file with the error text, --env PREFIX or --wheel W; or activate an environment",
         )
-    desk = _Desk()
+    state = _State()
     with ExitStack() as stack:
         if question.text is not None:
-            _read_text(question, desk, stack)
+            _read_text(question, state, stack)
         if question.environment is None and not question.wheels:
-            question, desk.how = _find_environment(question, desk.symptoms)
+            question, state.how = _find_environment(question, state.symptoms)
         if question.environment is not None or question.wheels:
-            _examine(question, desk, stack)
-        return _conclude(desk, question.options.roots.trusted_roots)
+            _examine(question, state, stack)
+        return _conclude(state, question.options.roots.trusted_roots)
 
 
 # ---------------------------------------------------------------------------------------------------------- evidence
 
 
-def _read_text(question: Question, desk: _Desk, stack: ExitStack) -> None:
+def _read_text(question: DiagnoseRequest, state: _State, stack: ExitStack) -> None:
     assert question.text is not None
     text = _rereadable(question.text, stack)
     if not isinstance(text, str) and _starts_with(text, PML_MAGIC):
         file = io.BytesIO(text) if isinstance(text, bytes) else text
         recording = read_pml(cast("IO[bytes]", file), question.text_source)
-        desk.recordings = (recording,) if recording is not None else ()
-        desk.log = Log()
+        state.recordings = (recording,) if recording is not None else ()
+        state.log = Log()
     else:
-        desk.recordings = read_recordings(text)
+        state.recordings = read_recordings(text)
         _rewind(text)
-        desk.notes += contradictions(read_machine(text))
+        state.notes += contradictions(read_machine(text))
         _rewind(text)
-        desk.log = read_log(text)
-        if any(recording.tool == "loader snaps" for recording in desk.recordings):
+        state.log = read_log(text)
+        if any(recording.tool == "loader snaps" for recording in state.recordings):
             # The loader prints a status in every line; alone it says nothing that the recording does not.
-            kept = tuple(symptom for symptom in desk.log.symptoms if symptom.kind != "exit-code")
-            desk.log = replace(desk.log, symptoms=kept)
-    for recording in desk.recordings:
-        desk.evidence.append(Evidence("record", question.text_source, describe(recording)))
+            kept = tuple(symptom for symptom in state.log.symptoms if symptom.kind != "exit-code")
+            state.log = replace(state.log, symptoms=kept)
+    for recording in state.recordings:
+        state.evidence.append(Evidence("record", question.text_source, describe(recording)))
         if recording.stopped:
-            desk.notes.append(f"Not all of the record was used: {recording.stopped}.")
-    if desk.recordings and not desk.symptoms:
+            state.notes.append(f"Not all of the record was used: {recording.stopped}.")
+    if state.recordings and not state.symptoms:
         return
-    if not desk.log.size:
-        desk.evidence.append(Evidence("text", question.text_source, "it is empty"))
+    if not state.log.size:
+        state.evidence.append(Evidence("text", question.text_source, "it is empty"))
         return
-    kinds = ", ".join(dict.fromkeys(_in_short(symptom) for symptom in desk.symptoms[:_SHOWN]))
-    desk.evidence.append(Evidence("text", question.text_source, kinds or "nothing about DLLs in it"))
-    if desk.log.stopped:
-        desk.notes.append(f"Not all of the text was used: {desk.log.stopped}.")
+    kinds = ", ".join(dict.fromkeys(_in_short(symptom) for symptom in state.symptoms[:_SHOWN]))
+    state.evidence.append(Evidence("text", question.text_source, kinds or "nothing about DLLs in it"))
+    if state.log.stopped:
+        state.notes.append(f"Not all of the text was used: {state.log.stopped}.")
 
 
 def _rereadable(text: Text, stack: ExitStack) -> Text:
@@ -163,7 +163,7 @@ def _rereadable(text: Text, stack: ExitStack) -> Text:
     if isinstance(text, (str, bytes)) or text.seekable():
         return text
     kept = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115  # the stack closes it
-    left = Limits().max_bytes + 1
+    left = TextLimits().max_bytes + 1
     while left > 0 and (piece := text.read(min(1 << 20, left))):
         data = piece.encode("utf-8", "surrogateescape") if isinstance(piece, str) else piece
         kept.write(data)
@@ -191,27 +191,29 @@ def _in_short(symptom: Symptom) -> str:
     return f"line {symptom.line}: {symptom.kind}{code}{f' ({about})' if about else ''}"
 
 
-def _examine(question: Question, desk: _Desk, stack: ExitStack) -> None:
+def _examine(question: DiagnoseRequest, state: _State, stack: ExitStack) -> None:
     options = question.options
     index = stack.enter_context(open_index(options.roots))
     for wheel in _wheel_files(question.wheels):
         archive = stack.enter_context(Archive.open(wheel, options.limits))
         exam = examine_wheel(archive, options, index)
-        desk.cases.append(Case(exam, "", str(wheel), options=options))
+        state.cases.append(ScannedPackage(exam, "", str(wheel), options=options))
         identity = exam.identity
-        desk.evidence.append(Evidence("wheel", str(wheel), f"{identity.name} {identity.version}"))
+        state.evidence.append(Evidence("wheel", str(wheel), f"{identity.name} {identity.version}"))
     if question.environment is not None:
         environment = open_environment(question.environment)
-        desk.environment = environment
-        chosen = _packages_in_question(environment, question.package, desk.symptoms)
-        if desk.log is not None:
-            desk.log = replace(desk.log, symptoms=tuple(_situated(one, environment) for one in desk.symptoms))
+        state.environment = environment
+        chosen = _packages_in_question(environment, question.package, state.symptoms)
+        if state.log is not None:
+            state.log = replace(state.log, symptoms=tuple(_situated(one, environment) for one in state.symptoms))
         for distribution in chosen:
             exam = examine_installed(environment, distribution, options, index)
-            desk.cases.append(Case(exam, str(question.environment), known=situation(environment), options=options))
-        told = desk.how + ", ".join(f"{one.name} {one.version}" for one in chosen[:_SHOWN]) or "no package with DLLs"
+            state.cases.append(
+                ScannedPackage(exam, str(question.environment), known=situation(environment), options=options)
+            )
+        told = state.how + ", ".join(f"{one.name} {one.version}" for one in chosen[:_SHOWN]) or "no package with DLLs"
         more = f" and {len(chosen) - _SHOWN} more" if len(chosen) > _SHOWN else ""
-        desk.evidence.append(Evidence("environment", str(question.environment), told + more))
+        state.evidence.append(Evidence("environment", str(question.environment), told + more))
 
 
 def _situated(symptom: Symptom, environment: Environment) -> Symptom:
@@ -278,19 +280,19 @@ def _inside(path: str) -> str:
 # -------------------------------------------------------------------------------------------------------- conclusions
 
 
-def _conclude(desk: _Desk, trusted_roots: Path | None) -> Diagnosis:
-    explained: list[tuple[Explained, Case | None]] = []
-    for recording in desk.recordings:
-        for one in explain_recording(recording, desk.cases):
-            case = next((case for case in desk.cases if case.exam.identity.name == one.package), None)
+def _conclude(state: _State, trusted_roots: Path | None) -> Diagnosis:
+    explained: list[tuple[Explained, ScannedPackage | None]] = []
+    for recording in state.recordings:
+        for one in explain_recording(recording, state.cases):
+            case = next((case for case in state.cases if case.exam.identity.name == one.package), None)
             explained.append((one, case))
     recorded = len(explained)
-    for symptom in desk.symptoms:
-        explained += _explain(symptom, desk)
+    for symptom in state.symptoms:
+        explained += _explain(symptom, state)
     shown = {one.cause.likely_missing + one.chain for one, case in explained if case is not None}
-    for case in desk.cases:
+    for case in state.cases:
         for fault in faults(case):
-            if _loaded_in_record(fault, desk):
+            if _loaded_in_record(fault, state):
                 continue
             if fault.cause.likely_missing + fault.chain not in shown and not _told(fault, explained):
                 explained.append((fault, case))
@@ -298,26 +300,26 @@ def _conclude(desk: _Desk, trusted_roots: Path | None) -> Diagnosis:
     order = list(Confidence)
     rest = sorted(explained[recorded:], key=lambda pair: (pair[1] is None, order.index(pair[0].cause.confidence)))
     kept = _unique([*explained[:recorded], *rest])
-    warnings = doubtful_dlls(desk.environment, trusted_roots) if desk.environment else ()
-    steps = [reinstall(case) for symptom in desk.symptoms for case in desk.cases if is_gone(symptom, case)]
+    warnings = doubtful_dlls(state.environment, trusted_roots) if state.environment else ()
+    steps = [reinstall(case) for symptom in state.symptoms for case in state.cases if is_gone(symptom, case)]
     steps += [step for one, case in kept for step in remedies_for(one, case)]
-    if desk.environment is not None:
+    if state.environment is not None:
         steps = [step for step in steps if not step.command.startswith("wheelfix diagnose")]
     return Diagnosis(
-        evidence=tuple(desk.evidence),
-        symptoms=desk.symptoms,
+        evidence=tuple(state.evidence),
+        symptoms=state.symptoms,
         explained=tuple(one for one, _ in kept),
-        others=tuple(_others(desk, kept)),
+        others=tuple(_others(state, kept)),
         remedies=ranked(steps),
         warnings=warnings,
-        notes=tuple(dict.fromkeys([*desk.notes, *_remarks(desk, kept)])),
-        sound=bool(desk.cases) and not any(_broken(case) for case in desk.cases),
+        notes=tuple(dict.fromkeys([*state.notes, *_remarks(state, kept)])),
+        sound=bool(state.cases) and not any(_broken(case) for case in state.cases),
     )
 
 
-def _explain(symptom: Symptom, desk: _Desk) -> list[tuple[Explained, Case | None]]:
+def _explain(symptom: Symptom, state: _State) -> list[tuple[Explained, ScannedPackage | None]]:
     """What is behind one symptom: as the files show it, else as the text and the tables tell."""
-    for case in desk.cases:
+    for case in state.cases:
         found = confirm(symptom, case)
         if found is not None:
             return [(found, case)]
@@ -325,39 +327,39 @@ def _explain(symptom: Symptom, desk: _Desk) -> list[tuple[Explained, Case | None
     return [(Explained(cause, symptom, explanation=cause.what_is_known), None)] if cause else []
 
 
-def _told(fault: Explained, explained: list[tuple[Explained, Case | None]]) -> bool:
+def _told(fault: Explained, explained: list[tuple[Explained, ScannedPackage | None]]) -> bool:
     """Whether the same DLL was already found to be what lacks."""
     lacking = {dll_key(name) for one, case in explained if case is not None for name in one.cause.likely_missing}
     return bool(fault.cause.likely_missing) and {dll_key(name) for name in fault.cause.likely_missing} <= lacking
 
 
-def _loaded_in_record(fault: Explained, desk: _Desk) -> bool:
+def _loaded_in_record(fault: Explained, state: _State) -> bool:
     """Whether a record shows that the process found what these files do not have."""
     missing = fault.cause.likely_missing
     return bool(missing) and all(
-        any(provided_by_record(recording, name) for recording in desk.recordings) for name in missing
+        any(provided_by_record(recording, name) for recording in state.recordings) for name in missing
     )
 
 
-def _unique(explained: list[tuple[Explained, Case | None]]) -> list[tuple[Explained, Case | None]]:
-    seen: dict[tuple[str, str], tuple[Explained, Case | None]] = {}
+def _unique(explained: list[tuple[Explained, ScannedPackage | None]]) -> list[tuple[Explained, ScannedPackage | None]]:
+    seen: dict[tuple[str, str], tuple[Explained, ScannedPackage | None]] = {}
     for one, case in explained:
         seen.setdefault((one.cause.id, one.cause.summary), (one, case))
     return list(seen.values())
 
 
-def _broken(case: Case) -> bool:
+def _broken(case: ScannedPackage) -> bool:
     return case.exam.report.first_failure is not None or any(
         finding.severity is Severity.ERROR for finding in case.exam.report.findings
     )
 
 
-def _others(desk: _Desk, kept: list[tuple[Explained, Case | None]]) -> list[str]:
+def _others(state: _State, kept: list[tuple[Explained, ScannedPackage | None]]) -> list[str]:
     """Further faults of the files: errors about anything that no cause is about."""
     about = {dll_key(name) for one, _ in kept for name in (*one.cause.likely_missing, *one.chain[-1:])}
     told = " ".join(one.cause.summary for one, _ in kept)
     found = []
-    for case in desk.cases:
+    for case in state.cases:
         for finding in case.exam.report.findings:
             if finding.severity is Severity.ERROR and not _is_about(finding, about) and finding.message not in told:
                 found.append(f"{finding.message} ({finding.code})")
@@ -368,22 +370,22 @@ def _is_about(finding: Finding, names: set[str]) -> bool:
     return dll_key(PureWindowsPath(finding.subject).name) in names
 
 
-def _remarks(desk: _Desk, kept: list[tuple[Explained, Case | None]]) -> list[str]:
+def _remarks(state: _State, kept: list[tuple[Explained, ScannedPackage | None]]) -> list[str]:
     """Where text and files disagree, and what was not at hand."""
     remarks = []
-    if desk.log is not None and not desk.symptoms and not desk.recordings:
-        empty = "The text is empty." if not desk.log.size else ""
+    if state.log is not None and not state.symptoms and not state.recordings:
+        empty = "The text is empty." if not state.log.size else ""
         remarks.append(empty or "The text says nothing that has to do with loading DLLs, as far as is known here.")
-    for recording in desk.recordings:
-        for case in desk.cases:
+    for recording in state.recordings:
+        for case in state.cases:
             remarks += differences(recording, case)
         if recording.imports:
             remarks.append(
                 f"{recording.tool} lists imports; it does not say which of them are missing. With --env PREFIX or "
                 "--wheel W the files tell."
             )
-    for symptom in desk.symptoms:
-        for case in desk.cases:
+    for symptom in state.symptoms:
+        for case in state.cases:
             outcome = matching_outcome(symptom, case)
             if is_gone(symptom, case):
                 remarks.append(remark(symptom, case))
@@ -397,9 +399,9 @@ def _remarks(desk: _Desk, kept: list[tuple[Explained, Case | None]]) -> list[str
                     f"The text has error {symptom.code}, these files give {outcome.code}: they are not the ones that "
                     "the text is from, or another fault comes first there."
                 )
-    if desk.environment is not None and not any(case.exam.report.images for case in desk.cases):
-        remarks.append(f"{desk.environment.prefix} has no Windows DLLs to look at.")
-    if not desk.cases and desk.environment is None and kept:
+    if state.environment is not None and not any(case.exam.report.images for case in state.cases):
+        remarks.append(f"{state.environment.prefix} has no Windows DLLs to look at.")
+    if not state.cases and state.environment is None and kept:
         remarks.append("This is from the text alone; with --env PREFIX or --wheel W the files tell the true cause.")
     return remarks
 
@@ -416,7 +418,7 @@ def active_environment(environ: Mapping[str, str]) -> Path | None:
     return None
 
 
-def _find_environment(question: Question, symptoms: tuple[Symptom, ...]) -> tuple[Question, str]:
+def _find_environment(question: DiagnoseRequest, symptoms: tuple[Symptom, ...]) -> tuple[DiagnoseRequest, str]:
     """Return the question with the environment that it is about, if it is on this machine, and how that is known."""
     prefixes = [prefix for symptom in symptoms if (prefix := environment_prefix(symptom.path or ""))]
     for prefix in prefixes:

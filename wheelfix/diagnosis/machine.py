@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import wheelfix
-from wheelfix.diagnosis.symptoms.report_block import InstalledDll, Machine, SeenRoot
+from wheelfix.diagnosis.symptoms.report_block import InstalledDll, MachineFacts, SeenRoot
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
@@ -30,10 +30,10 @@ _PATIENCE = 10.0
 _RUNTIME = ("vcruntime140.dll", "vcruntime140_1.dll", "msvcp140.dll")
 
 
-def describe_machine(environment: Environment | None, roots: Iterable[Root]) -> Machine:
+def describe_machine(environment: Environment | None, roots: Iterable[Root]) -> MachineFacts:
     """Return the facts of this machine and of an environment on it."""
     view = environment.view if environment else None
-    return Machine(
+    return MachineFacts(
         tool=wheelfix.__version__,
         python=_python(environment),
         platform=platform.platform(),

@@ -12,7 +12,7 @@ from wheelfix.pe.signature import read_signature
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wheelfix.knowledge.families import Member
+    from wheelfix.knowledge.families import FamilyMember
     from wheelfix.loader.places import Environment
 
 _MOST = 20
@@ -48,7 +48,7 @@ def doubtful_dlls(environment: Environment, trusted_roots: Path | None = None) -
     return tuple(warnings)
 
 
-def _lacks_signature(environment: Environment, path: str, member: Member) -> bool:
+def _lacks_signature(environment: Environment, path: str, member: FamilyMember) -> bool:
     if member.family.id not in _SIGNED or (member.family.id == "cudnn" and (member.major or 0) < 9):
         return False
     if member.family.id in _REBUILT and "/Library/" in f"/{path}":

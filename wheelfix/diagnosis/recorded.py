@@ -17,7 +17,7 @@ from wheelfix.values import replace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from wheelfix.diagnosis.confirm import Case
+    from wheelfix.diagnosis.confirm import ScannedPackage
     from wheelfix.diagnosis.symptoms.recordings import RecordedLoad, Recording
     from wheelfix.model import Edge
 
@@ -38,7 +38,7 @@ def describe(recording: Recording) -> str:
     return f"{recording.tool}: {', '.join(parts)}"
 
 
-def explain_recording(recording: Recording, cases: Sequence[Case]) -> list[Explained]:
+def explain_recording(recording: Recording, cases: Sequence[ScannedPackage]) -> list[Explained]:
     """Return the failures of a recording as causes, the first one first."""
     found = [_explained(recording, load, cases) for load in _relevant(recording)]
     if not found and recording.released:
@@ -65,7 +65,7 @@ def _is_windows_matter(load: RecordedLoad) -> bool:
     return load.key.startswith("ext-ms-") or in_windows_folder(load.needed_by)
 
 
-def _explained(recording: Recording, load: RecordedLoad, cases: Sequence[Case]) -> Explained:
+def _explained(recording: Recording, load: RecordedLoad, cases: Sequence[ScannedPackage]) -> Explained:
     symptom = _symptom(recording, load)
     table = explain_symptom(symptom) or cause_by_id("load-failed", symptom)
     certain = bool(load.needed_by or load.symbol or load.path) and not recording.static
@@ -129,7 +129,7 @@ def _how_known(recording: Recording, load: RecordedLoad) -> str:
     return text
 
 
-def _has(case: Case, load: RecordedLoad) -> bool:
+def _has(case: ScannedPackage, load: RecordedLoad) -> bool:
     """Whether the files of a case have the module that the record blames."""
     names = {fold(base_name(path)) for path in (load.needed_by, load.top, load.path) if path}
     return any(fold(view_name(image.path)) in names for image in case.exam.report.images)
@@ -138,7 +138,7 @@ def _has(case: Case, load: RecordedLoad) -> bool:
 # ------------------------------------------------------------------------------------------------ released modules
 
 
-def _explain_released(recording: Recording, cases: Sequence[Case]) -> Explained:
+def _explain_released(recording: Recording, cases: Sequence[ScannedPackage]) -> Explained:
     """A group of modules that were mapped and released: the missing one is among what they import."""
     group = _first_group(recording.released)
     top = min(group, key=lambda load: load.line)
@@ -185,13 +185,13 @@ def _first_group(released: Sequence[RecordedLoad]) -> list[RecordedLoad]:
     return group
 
 
-def _hard_imports(case: Case, importers: set[str]) -> Iterator[Edge]:
+def _hard_imports(case: ScannedPackage, importers: set[str]) -> Iterator[Edge]:
     for edge in case.resolution.edges:
         if edge.kind is EdgeKind.IMPORT and dll_key(view_name(edge.importer)) in importers:
             yield edge
 
 
-def _first_of(missing: list[Edge], top: str, case: Case) -> Edge:
+def _first_of(missing: list[Edge], top: str, case: ScannedPackage) -> Edge:
     """Of several missing DLLs the one that the load of this file meets first, in the order of the import tables."""
     causes = {
         dll_key(outcome.chain[-1])
@@ -201,14 +201,14 @@ def _first_of(missing: list[Edge], top: str, case: Case) -> Edge:
     return next((edge for edge in missing if dll_key(edge.name) in causes), missing[0])
 
 
-def _not_recorded(edge: Edge, present: set[str], case: Case) -> bool:
+def _not_recorded(edge: Edge, present: set[str], case: ScannedPackage) -> bool:
     return dll_key(edge.name) not in present and classify(edge.name, case.exam.report.machine).kind not in _PROVIDED
 
 
 # ------------------------------------------------------------------------------------------- the record and the model
 
 
-def differences(recording: Recording, case: Case) -> list[str]:
+def differences(recording: Recording, case: ScannedPackage) -> list[str]:
     """Return where the record and the model of these files disagree, each in a sentence."""
     if recording.static or recording.imports:
         return []
@@ -224,7 +224,7 @@ def provided_by_record(recording: Recording, name: str) -> str:
     return next((load.path for load in recording.loaded if load.key == dll_key(name)), "")
 
 
-def _other_places(loaded: dict[str, RecordedLoad], case: Case) -> Iterator[str]:
+def _other_places(loaded: dict[str, RecordedLoad], case: ScannedPackage) -> Iterator[str]:
     """A DLL of these files that the process took from elsewhere."""
     seen = set()
     for edge in case.resolution.edges:
@@ -238,7 +238,7 @@ def _other_places(loaded: dict[str, RecordedLoad], case: Case) -> Iterator[str]:
             yield f"{load.name}: the model takes {edge.provider.path}; the record shows it loaded from {load.path}."
 
 
-def _found_after_all(recording: Recording, loaded: dict[str, RecordedLoad], case: Case) -> Iterator[str]:
+def _found_after_all(recording: Recording, loaded: dict[str, RecordedLoad], case: ScannedPackage) -> Iterator[str]:
     """A DLL that the record did not find and that these files have."""
     provided = {dll_key(edge.name): edge for edge in case.resolution.edges if isinstance(edge.provider, InView)}
     for load in recording.failed:
@@ -250,7 +250,7 @@ def _found_after_all(recording: Recording, loaded: dict[str, RecordedLoad], case
             )
 
 
-def _other_outcomes(loaded: dict[str, RecordedLoad], case: Case) -> Iterator[str]:
+def _other_outcomes(loaded: dict[str, RecordedLoad], case: ScannedPackage) -> Iterator[str]:
     """A file that the model says fails and that the record shows loaded."""
     for outcome in case.resolution.outcomes:
         load = loaded.get(dll_key(view_name(outcome.event.path)))

@@ -10,14 +10,14 @@ from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.plan.sbom import FILE_NAME
 
 if TYPE_CHECKING:
-    from wheelfix.diagnosis.confirm import Case
+    from wheelfix.diagnosis.confirm import ScannedPackage
     from wheelfix.diagnosis.symptoms import Symptom
 
 _LOADING = frozenset({126, 127, 182, 193})
 """What the loader says; other codes have causes that no file shows."""
 
 
-def is_gone(symptom: Symptom, case: Case) -> bool:
+def is_gone(symptom: Symptom, case: ScannedPackage) -> bool:
     """Whether a wheel no longer has the fault of a text: what the text names loads, or is not in it any more."""
     if not case.wheel or symptom.code not in _LOADING or case.exam.report.first_failure is not None:
         return False
@@ -30,7 +30,7 @@ def is_gone(symptom: Symptom, case: Case) -> bool:
     return in_it and bool(symptom.file) and not view.named(symptom.file)
 
 
-def remark(symptom: Symptom, case: Case) -> str:
+def remark(symptom: Symptom, case: ScannedPackage) -> str:
     """Say that this wheel is not what the text is from."""
     name = symptom.file or symptom.module
     there = f"{name} loads with its files" if matching_outcome(symptom, case) is not None else f"{name} is not in it"
@@ -44,12 +44,12 @@ def remark(symptom: Symptom, case: Case) -> str:
     )
 
 
-def was_repaired(case: Case) -> bool:
+def was_repaired(case: ScannedPackage) -> bool:
     """Whether wheelfix has added DLLs to this wheel, as its bill of materials shows."""
     return bool(case.exam.subject.view.named(FILE_NAME))
 
 
-def reinstall(case: Case) -> Remedy:
+def reinstall(case: ScannedPackage) -> Remedy:
     """Return the step that puts this wheel in the place of the installed one."""
     return Remedy(
         "Install this wheel over the one that is installed",

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wheelfix.diagnosis.answer import Explained
-    from wheelfix.diagnosis.confirm import Case
+    from wheelfix.diagnosis.confirm import ScannedPackage
     from wheelfix.model import MissingDll
     from wheelfix.options import ScanOptions
 
 _LAST = ("KMP_DUPLICATE_LIB_OK",)
 
 
-def remedies_for(explained: Explained, case: Case | None) -> tuple[Remedy, ...]:
+def remedies_for(explained: Explained, case: ScannedPackage | None) -> tuple[Remedy, ...]:
     """Return what to do, best first: for these files, then what the table knows about such causes."""
     table = explained.cause.next_steps
     if case is None:
@@ -47,7 +47,7 @@ def ranked(steps: Iterable[Remedy]) -> tuple[Remedy, ...]:
     return tuple(replace(step, rank=rank) for rank, step in enumerate(ordered, start=1))
 
 
-def _items(explained: Explained, case: Case) -> list[MissingDll]:
+def _items(explained: Explained, case: ScannedPackage) -> list[MissingDll]:
     """The missing DLLs that a wheel could carry: those of the cause, and then all others that a load needs.
 
     Mending the first alone would only move the error to the next.
@@ -59,21 +59,21 @@ def _items(explained: Explained, case: Case) -> list[MissingDll]:
     return [case.missing[key] for key in dict.fromkeys(names) if key in case.missing and _may_travel(key, case)]
 
 
-def _may_travel(name: str, case: Case) -> bool:
+def _may_travel(name: str, case: ScannedPackage) -> bool:
     """Whether a wheel may carry a DLL: not what Windows, Python, drivers and the C++ runtime bring."""
     member = family_of(name)
     kind = classify(name, case.exam.report.machine).kind
     return kind in ("vendor", "unknown") and (member is None or member.family.redistribute)
 
 
-def target(case: Case) -> str:
+def target(case: ScannedPackage) -> str:
     """The arguments with which ``wheelfix repair`` means these files."""
     if case.wheel:
         return f'"{case.wheel}"'
     return f'--env "{case.prefix}" --package {case.exam.identity.name}'
 
 
-def _with_candidates(explained: Explained, case: Case) -> list[MissingDll]:
+def _with_candidates(explained: Explained, case: ScannedPackage) -> list[MissingDll]:
     return [item for item in _items(explained, case) if item.candidates]
 
 
@@ -99,7 +99,7 @@ def carried(options: ScanOptions, *, discover: bool = False) -> str:
     return "".join(f" {word}" for word in words)
 
 
-def _repairs(explained: Explained, case: Case) -> Iterator[Remedy]:
+def _repairs(explained: Explained, case: ScannedPackage) -> Iterator[Remedy]:
     """Repair with what was found on this machine."""
     items = _with_candidates(explained, case)
     if not items:
@@ -112,7 +112,7 @@ def _repairs(explained: Explained, case: Case) -> Iterator[Remedy]:
     )
 
 
-def _vendor_packages(explained: Explained, case: Case) -> Iterator[Remedy]:
+def _vendor_packages(explained: Explained, case: ScannedPackage) -> Iterator[Remedy]:
     """Install the vendor's package; where its folder is not searched, take the DLL from there."""
     cuda = case.exam.subject.cuda.text or None
     direct: dict[str, list[str]] = {}
@@ -162,7 +162,7 @@ def _quoted(requirement: str) -> str:
     return f'"{requirement}"' if set(requirement) & set("<>=!*,") else requirement
 
 
-def _test_artefacts(explained: Explained, case: Case) -> Iterator[Remedy]:
+def _test_artefacts(explained: Explained, case: ScannedPackage) -> Iterator[Remedy]:
     found = [one for one in case.exam.report.findings if one.code == "WF603"]
     if found:
         yield Remedy(

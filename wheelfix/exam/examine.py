@@ -68,7 +68,7 @@ def examine_view(
         version=details.version,
         gpu_code=details.gpu_code,
         numpy=details.numpy,
-        signature=details.signature if options.signatures or options.signers else nobody_asked,
+        signature=details.signature if options.signatures or options.signers else not_requested,
         judges_signatures=options.signatures,
     )
     images = tuple(scanned_images(subject, options))
@@ -132,7 +132,7 @@ def examine_again(before: Examination, view: FileView, facts: ArchiveFacts, opti
     return examine_view(view, before.identity, scan, facts, None, python=python, installed=installed)
 
 
-def nobody_asked(path: str) -> None:
+def not_requested(path: str) -> None:
     """The answer to a question that costs more than the scan was told to spend."""
     return
 

@@ -13,7 +13,7 @@ from wheelfix.exam.wheel import looking_at
 from wheelfix.failures import failure_of
 from wheelfix.model import ScanReport, canonical
 from wheelfix.options import ScanOptions
-from wheelfix.roots.late import late_index
+from wheelfix.roots.lazy import lazy_index
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, replace
 
@@ -65,7 +65,7 @@ def scan_all(
     One that cannot be read does not stop the rest, and never are more than a few in memory.
     """
     waiting = list(paths)
-    with late_index(options.roots) as index:
+    with lazy_index(options.roots) as index:
         if len(waiting) == 1 or options.jobs == 1:
             for path in waiting:
                 yield from _results(path, options, index, progress)

@@ -1,7 +1,7 @@
 """Scan an open wheel: threads inflate its images, the largest first, while this one reads names, headers and RECORD.
 
 Images come first, because everything waits for their facts. The hashes of the other members, which only RECORD needs,
-may go on while a repair is planned and written; it calls :meth:`Look.make_sure` before the result counts. Only the
+may go on while a repair is planned and written; it calls :meth:`WheelScan.make_sure` before the result counts. Only the
 longest of them is started before the images, or it would be what is waited for in the end.
 """
 
@@ -49,18 +49,20 @@ class RecordIsWrong(Exception):
 def examine_wheel(archive: Archive, options: ScanOptions, index: Candidates | None = None) -> Examination:
     """Scan an open wheel."""
     with WorkerPool(options.jobs) as pool:
-        return Look(archive, options, pool).examine(index)
+        return WheelScan(archive, options, pool).examine(index)
 
 
 @contextlib.contextmanager
-def looking_at(path: Path, options: ScanOptions, progress: Progress | None = None) -> Iterator[tuple[Archive, Look]]:
+def looking_at(
+    path: Path, options: ScanOptions, progress: Progress | None = None
+) -> Iterator[tuple[Archive, WheelScan]]:
     """Open a wheel and read it."""
     # The archive is closed before the threads are waited for: one that still reads finds nothing more to read.
     with WorkerPool(options.jobs) as pool, Archive.open(path, options.limits) as archive:
-        yield archive, Look(archive, options, pool, progress)
+        yield archive, WheelScan(archive, options, pool, progress)
 
 
-class Look:
+class WheelScan:
     """An open wheel whose images are being read, and whose members are being hashed if RECORD is to be verified."""
 
     def __init__(
@@ -100,7 +102,7 @@ class Look:
             self._view, identity, options, facts, index, self._progress, versions=self._images.versions
         )
 
-    def make_sure(self) -> None:
+    def wait_for_hashes(self) -> None:
         """Wait for the hashes, and raise RecordIsWrong unless they are as RECORD says."""
         if self._hash_faults():
             raise RecordIsWrong

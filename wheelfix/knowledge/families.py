@@ -41,7 +41,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class FamilyMember:
     """A DLL name recognised as part of a family."""
 
     name: str
@@ -108,17 +108,17 @@ def demangle(name: str) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def family_of(name: str) -> Member | None:
+def family_of(name: str) -> FamilyMember | None:
     """Return the family that a DLL name belongs to, or None for a name that nobody here knows."""
     key = dll_key(name)
     plain = demangle(key)
     for family in families():
         if match := family.pattern.fullmatch(plain):
-            return Member(name, family, match.groupdict().get("version") or "", mangled=plain != key)
+            return FamilyMember(name, family, match.groupdict().get("version") or "", mangled=plain != key)
     return None
 
 
-def members_of(group: str, names: Iterable[str]) -> tuple[Member, ...]:
+def members_of(group: str, names: Iterable[str]) -> tuple[FamilyMember, ...]:
     """Return the names that belong to a group of families (``openmp``, ``cuda``), in their order."""
     found = (family_of(name) for name in names)
     return tuple(member for member in found if member and member.family.group == group)

@@ -33,7 +33,7 @@ class WinError:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class ErrorSentence:
     """A message of Windows in one display language."""
 
     code: int
@@ -47,7 +47,7 @@ class WinErrorTable:
     """The content of ``winerrors.toml``."""
 
     errors: dict[int, WinError]
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[ErrorSentence, ...]
 
 
 def parse_winerrors(table: str, text: str) -> WinErrorTable:
@@ -61,7 +61,7 @@ def parse_winerrors(table: str, text: str) -> WinErrorTable:
     for error in errors.values():
         if not error.remedies:
             check.faults.append(f"{error} has no remedy")
-    found = tuple(Sentence(**row) for row in check.rows(tree, "sentence", ["code", "language", "text"]))
+    found = tuple(ErrorSentence(**row) for row in check.rows(tree, "sentence", ["code", "language", "text"]))
     check.unique("sentence", ((sentence.language, sentence.text) for sentence in found))
     owners: dict[str, int] = {}
     for sentence in found:
@@ -70,7 +70,7 @@ def parse_winerrors(table: str, text: str) -> WinErrorTable:
         if owners.setdefault(squeeze(sentence.text), sentence.code) != sentence.code:
             check.faults.append(f"{sentence.text!r} belongs to two codes")
     check.finish()
-    english = tuple(Sentence(error.code, "en", error.text, error.source) for error in errors.values())
+    english = tuple(ErrorSentence(error.code, "en", error.text, error.source) for error in errors.values())
     return WinErrorTable(errors, english + found)
 
 

@@ -48,7 +48,7 @@ INVALID_ORDINAL = 182
 BAD_EXE_FORMAT = 193
 
 
-class Surroundings(Protocol):
+class SystemModules(Protocol):
     """What the target machine brings besides the files of the view."""
 
     def redirected(self, name: str) -> Provider | None:
@@ -137,7 +137,7 @@ class Loader:
     def __init__(
         self,
         view: FileView,
-        surroundings: Surroundings,
+        surroundings: SystemModules,
         machine: Machine,
         *,
         application_dir: str = "",

@@ -15,7 +15,7 @@ RESIDENT = frozenset({"vcruntime140.dll"})
 """In every CPython process before the first extension module is loaded, because ``python3XY.dll`` imports it."""
 
 
-class Others(Protocol):
+class Providers(Protocol):
     """Who else may bring a DLL: what is assumed, or a distribution that the wheel requires."""
 
     def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
@@ -23,7 +23,7 @@ class Others(Protocol):
         ...
 
 
-class Nobody:
+class NoProviders:
     """Nothing is assumed and nothing required."""
 
     def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
@@ -34,9 +34,9 @@ class Nobody:
 class Target:
     """A Windows machine with a CPython, as a profile describes it."""
 
-    def __init__(self, profile: Profile, others: Others | None = None) -> None:
+    def __init__(self, profile: Profile, others: Providers | None = None) -> None:
         self.profile = profile
-        self.others = others or Nobody()
+        self.others = others or NoProviders()
 
     def redirected(self, name: str) -> Provider | None:
         """API sets and KnownDLLs: found before any folder is searched."""

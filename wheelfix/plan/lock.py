@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.edition import NewMember
+from wheelfix.archive.changes import NewMember
 from wheelfix.archive.names import normalise, why_unsafe
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
@@ -100,7 +100,7 @@ def check_lock(plan: Plan, archive: Archive, where: str) -> WheelInfo:
     return WheelInfo.from_archive(archive)
 
 
-class Seal:
+class WheelHashCheck:
     """The hash of the whole wheel, made in a thread while the wheel is copied; used in a ``with`` block.
 
     :meth:`check` must be called before anything gets its name. With ``trust`` there is nothing to check: the directory,
@@ -113,7 +113,7 @@ class Seal:
         self._stop = threading.Event()
         self._pool = WorkerPool(1, background=True)
 
-    def __enter__(self) -> Seal:
+    def __enter__(self) -> WheelHashCheck:
         self._task = self._pool.submit(self._hash) if self._wanted else None
         return self
 

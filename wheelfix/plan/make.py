@@ -13,7 +13,7 @@ from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.view import base_name
 from wheelfix.model import EdgeKind, Repairable, Severity, dll_key
 from wheelfix.plan.layout import choose_layout, left_to_others, one_of_each
-from wheelfix.plan.model import Addition, Mend, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
+from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.objections import in_words
 from wheelfix.plan.planner import Planner
 from wheelfix.plan.sources import sha256_of
@@ -180,7 +180,7 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:
     )
 
 
-def _mends(before: Examination, options: RepairOptions, writing: bool) -> tuple[Mend, ...]:
+def _mends(before: Examination, options: RepairOptions, writing: bool) -> tuple[ArchiveFix, ...]:
     """What writing the wheel anew puts right by itself; for what harms nobody alone it is not written anew."""
     findings = [
         f for f in before.report.findings if group_of(f) is Group.ARCHIVE and f.repairable is not Repairable.NEVER
@@ -189,7 +189,7 @@ def _mends(before: Examination, options: RepairOptions, writing: bool) -> tuple[
     asked = any(finding.code == STORED for finding in findings)
     if not writing and not asked and all(finding.severity is Severity.INFO for finding in findings):
         return ()
-    return tuple(Mend(finding.code, finding.subject, finding.message) for finding in findings)
+    return tuple(ArchiveFix(finding.code, finding.subject, finding.message) for finding in findings)
 
 
 def _remaining(after: Examination, planner: Planner) -> Iterator[Remaining]:

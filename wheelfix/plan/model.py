@@ -99,7 +99,7 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
-class Mend:
+class ArchiveFix:
     """A fault of the archive or of RECORD that writing it anew puts right."""
 
     code: str
@@ -157,7 +157,7 @@ class Plan:
     additions: tuple[Addition, ...] = ()
     drops: tuple[Drop, ...] = ()
     renames: tuple[Rename, ...] = ()
-    mends: tuple[Mend, ...] = ()
+    mends: tuple[ArchiveFix, ...] = ()
     refused: tuple[Refusal, ...] = ()
     remaining: tuple[Remaining, ...] = ()
     kept: int = 0

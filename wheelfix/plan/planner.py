@@ -26,7 +26,7 @@ from wheelfix.plan.releases import requests_by_group, wanted_release
 from wheelfix.roots.choice.choose import choose
 from wheelfix.roots.choice.family import family_files
 from wheelfix.roots.choice.onerelease import choose_release
-from wheelfix.roots.choice.outcome import Choice, Conflict, OneRelease, Request, Terms
+from wheelfix.roots.choice.outcome import Choice, Conflict, DllRequest, OneRelease, Terms
 from wheelfix.roots.choice.release import group_of
 from wheelfix.rules.allowed import matches_any
 from wheelfix.rules.dependencies import says_out_of_reach
@@ -252,7 +252,7 @@ class Planner:
         return tuple(found)
 
     def _take(self, need: Need, name: str, folders: tuple[str, ...], kind: str, because: str) -> bool:
-        request = Request(
+        request = DllRequest(
             name=name,
             machine=self.before.subject.machine,
             needers=needers(self.view, need, name),

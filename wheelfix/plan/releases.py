@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.view import base_name
 from wheelfix.plan.needs import needers
-from wheelfix.roots.choice.outcome import Request, Wanted
+from wheelfix.roots.choice.outcome import DllRequest, Wanted
 from wheelfix.roots.choice.release import group_of
 
 if TYPE_CHECKING:
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from wheelfix.rules.context import Subject
 
 
-def requests_by_group(found: Iterable[Need], view: FileView, subject: Subject) -> dict[str, list[Request]]:
+def requests_by_group(found: Iterable[Need], view: FileView, subject: Subject) -> dict[str, list[DllRequest]]:
     """Return what is asked of toolkits, by group; what belongs to no toolkit is left out."""
-    requests: dict[str, list[Request]] = {}
+    requests: dict[str, list[DllRequest]] = {}
     for need in found:
         group = group_of(need.name)
         for name in need.names if group else ():
-            request = Request(name, subject.machine, needers(view, need, name), subject.cuda.text)
+            request = DllRequest(name, subject.machine, needers(view, need, name), subject.cuda.text)
             requests.setdefault(group, []).append(request)
     return requests
 

@@ -13,7 +13,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from wheelfix import __version__
-from wheelfix.archive.edition import source_date_epoch
+from wheelfix.archive.changes import source_date_epoch
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import canonical
 

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.edition import NewMember
+from wheelfix.archive.changes import NewMember
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.streams.source import FileSource, chunks
 

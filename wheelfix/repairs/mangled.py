@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.edition import new_stamp
+from wheelfix.archive.changes import new_stamp
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import CannotRepair, EnvironmentFailure
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from wheelfix.archive.edition import NewMember
+    from wheelfix.archive.changes import NewMember
     from wheelfix.exam.examination import Examination
     from wheelfix.model import ScanReport
     from wheelfix.options import RepairOptions

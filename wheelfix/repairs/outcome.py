@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wheelfix.plan.model import Plan
 
 
-class Outcome(str, enum.Enum):
+class RepairOutcome(str, enum.Enum):
     """What became of a wheel."""
 
     REPAIRED = "repaired"
@@ -30,7 +30,7 @@ class Outcome(str, enum.Enum):
 class Repaired:
     """The result of one repair."""
 
-    outcome: Outcome
+    outcome: RepairOutcome
     plan: Plan
     output: Path | None
     """The wheel that came out; None for a dry run."""

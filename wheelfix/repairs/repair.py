@@ -9,8 +9,8 @@ from wheelfix.errors import CannotRepair
 from wheelfix.exam.wheel import RecordIsWrong, looking_at
 from wheelfix.model import Repairable, Severity
 from wheelfix.options import RepairOptions
-from wheelfix.repairs.outcome import Outcome, Repaired, target_of
-from wheelfix.roots.late import LateIndex, late_index
+from wheelfix.repairs.outcome import Repaired, RepairOutcome, target_of
+from wheelfix.roots.lazy import LazyIndex, lazy_index
 from wheelfix.rules.registry import Group, group_of
 from wheelfix.values import dataclass, replace
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 def repair_wheel(path: str | Path, options: RepairOptions | None = None, *, dry_run: bool = False) -> Repaired:
     """Repair one wheel with the roots that the options name; what the Python API calls ``wheelfix.repair``."""
     chosen = options or RepairOptions(wheel_dir=Path("wheelhouse"))
-    with late_index(chosen.scan.roots) as index:
+    with lazy_index(chosen.scan.roots) as index:
         return repair(Path(path), chosen, index, dry_run=dry_run)
 
 
 def repair(
     path: Path,
     options: RepairOptions,
-    roots: LateIndex,
+    roots: LazyIndex,
     *,
     dry_run: bool = False,
     progress: Progress | None = None,
@@ -43,7 +43,7 @@ def repair(
     with looking_at(path, scan, progress) as (archive, look):
         job = _Repair(path, archive, options, roots, dry_run)
         try:
-            return job.done(look.examine(roots, wait=False), look.make_sure)
+            return job.done(look.examine(roots, wait=False), look.wait_for_hashes)
         except RecordIsWrong:  # which is rare: then all is done again, with that among the faults
             return job.done(look.examine(roots), lambda: None)
 
@@ -55,11 +55,11 @@ class _Repair:
     path: Path
     archive: Archive
     options: RepairOptions
-    roots: LateIndex
+    roots: LazyIndex
     dry_run: bool
 
-    def done(self, before: Examination, make_sure: Callable[[], None]) -> Repaired:
-        """Plan, and write what was planned; before anything is told or named, ``make_sure`` is called."""
+    def done(self, before: Examination, wait_for_hashes: Callable[[], None]) -> Repaired:
+        """Plan, and write what was planned; before anything is told or named, ``wait_for_hashes`` is called."""
         from wheelfix.plan.make import make_plan
         from wheelfix.plan.sources import new_members
         from wheelfix.repairs.rewrite import keep, rewrite
@@ -70,13 +70,13 @@ class _Repair:
         plan, report = planned.plan, before.report
         faults = _lasting_faults(planned, report)
         if self.dry_run or faults or not plan.changes or plan.layout == "libs":
-            make_sure()
+            wait_for_hashes()
         if self.dry_run:
-            return Repaired(Outcome.PLANNED, plan, None, report, planned.after.report, faults=faults)
+            return Repaired(RepairOutcome.PLANNED, plan, None, report, planned.after.report, faults=faults)
         _refuse_if_broken(faults, planned, self.path)
         target = target_of(self.path, plan, options)
         if not plan.changes:
-            return Repaired(Outcome.UNCHANGED, plan, keep(archive, target), report, report)
+            return Repaired(RepairOutcome.UNCHANGED, plan, keep(archive, target), report, report)
         info = before.facts.info
         assert info is not None
         stale = {fault.path for fault in before.facts.record_faults}
@@ -85,9 +85,9 @@ class _Repair:
             from wheelfix.repairs.mangled import repair_with_libs
 
             plan, after, size = repair_with_libs(archive, plan, members, stale, options, target)
-            return Repaired(Outcome.REPAIRED, plan, target, report, after, size)
-        written = rewrite(archive, info, plan, members, stale, target, options, make_sure)
-        return Repaired(Outcome.REPAIRED, plan, target, report, planned.after.report, written.size)
+            return Repaired(RepairOutcome.REPAIRED, plan, target, report, after, size)
+        written = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes)
+        return Repaired(RepairOutcome.REPAIRED, plan, target, report, planned.after.report, written.size)
 
 
 def _lasting_faults(planned: Planned, before: ScanReport) -> tuple[str, ...]:

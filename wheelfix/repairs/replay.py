@@ -9,13 +9,13 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import check_record
 from wheelfix.errors import CannotRepair
 from wheelfix.model import TRUSTED
-from wheelfix.plan.lock import Seal, check_lock, open_sources
-from wheelfix.repairs.outcome import Outcome, Repaired, target_of
+from wheelfix.plan.lock import WheelHashCheck, check_lock, open_sources
+from wheelfix.repairs.outcome import Repaired, RepairOutcome, target_of
 from wheelfix.repairs.rewrite import keep, rewrite
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
-    from wheelfix.archive.edition import NewMember
+    from wheelfix.archive.changes import NewMember
     from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
@@ -29,7 +29,7 @@ def replay(plan: Plan, options: RepairOptions, where: str) -> Repaired:
         info = check_lock(plan, archive, where)
         if options.require_signed:
             _refuse_unsigned(plan, members, options.scan.roots.trusted_roots)
-        with Seal(plan, archive, where, trust=options.trust_record) as seal:
+        with WheelHashCheck(plan, archive, where, trust=options.trust_record) as seal:
             return _carry_out(plan, archive, info, members, options, seal)
 
 
@@ -39,12 +39,12 @@ def _carry_out(
     info: WheelInfo,
     members: tuple[NewMember, ...],
     options: RepairOptions,
-    seal: Seal,
+    seal: WheelHashCheck,
 ) -> Repaired:
     target = target_of(archive.path, plan, options)
     if not plan.changes:
         seal.check()
-        return Repaired(Outcome.UNCHANGED, plan, keep(archive, target), None, None)
+        return Repaired(RepairOutcome.UNCHANGED, plan, keep(archive, target), None, None)
     stale: set[str] = set()
     if not options.trust_record:
         stale = {fault.path for fault in check_record(archive, hashes=True, jobs=options.scan.jobs)}
@@ -53,9 +53,9 @@ def _carry_out(
 
         seal.check()
         named, after, size = repair_with_libs(archive, plan, members, stale, options, target)
-        return Repaired(Outcome.REPAIRED, named, target, None, after, size)
-    written = rewrite(archive, info, plan, members, stale, target, options, make_sure=seal.check)
-    return Repaired(Outcome.REPAIRED, plan, target, None, None, written.size)
+        return Repaired(RepairOutcome.REPAIRED, named, target, None, after, size)
+    written = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes=seal.check)
+    return Repaired(RepairOutcome.REPAIRED, plan, target, None, None, written.size)
 
 
 def _refuse_unsigned(plan: Plan, members: tuple[NewMember, ...], trusted_roots: Path | None) -> None:

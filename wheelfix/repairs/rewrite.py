@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.edition import Edition, NewMember
+from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.hashing import digests
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.record import SIGNATURES, read_record
@@ -48,16 +48,16 @@ def rewrite(
     stale: set[str],
     target: Path,
     options: RepairOptions,
-    make_sure: Callable[[], None] | None = None,
+    wait_for_hashes: Callable[[], None] | None = None,
 ) -> Written:
-    """Write the wheel under a temporary name, read it back, and rename it; ``make_sure`` may still stop it then."""
+    """Write the wheel under a temporary name, read it back, and rename it; ``wait_for_hashes`` may still stop it."""
     new = [*additions, *_documents(archive, info, plan)]
     names = _renames(archive, info)
     gone = frozenset(_dropped(archive, plan))
     if plan.recompress:
         taken = {member.name for member in new}
         new += [member for member in _stored(archive, info, names, gone) if member.name not in taken]
-    edition = Edition(
+    edition = WheelChanges(
         dist_info=info.dist_info,
         drop=gone,
         rename=names,
@@ -65,16 +65,16 @@ def rewrite(
         rows=tuple(kept_rows(archive, stale)),
     )
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    return write_checked(archive, edition, target, options.scan, compressor, make_sure)
+    return write_checked(archive, edition, target, options.scan, compressor, wait_for_hashes)
 
 
 def write_checked(
     archive: Archive,
-    edition: Edition,
+    edition: WheelChanges,
     target: Path,
     scan: ScanOptions,
     compressor: Compressor,
-    make_sure: Callable[[], None] | None = None,
+    wait_for_hashes: Callable[[], None] | None = None,
 ) -> Written:
     """Write an edition of a wheel under a temporary name, read it back, and rename it."""
     right = _must_be_right(archive, list(edition.add), scan)
@@ -82,8 +82,8 @@ def write_checked(
 
     def check(draft: Draft) -> None:
         right(draft)
-        if make_sure is not None:
-            make_sure()
+        if wait_for_hashes is not None:
+            wait_for_hashes()
         if in_place and not _is_in_place(archive, target):
             raise EnvironmentFailure(
                 f"{target} was replaced while it was being rewritten",

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.edition import Edition, NewMember
+from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.record import SIGNATURES
 from wheelfix.archive.wheelinfo import WheelInfo
@@ -253,7 +253,7 @@ def _rewrite(
         changed = with_signed(archive.read(sbom), signed)
         if changed is not None:
             new.append(NewMember(sbom.name, data=changed))
-    edition = Edition(dist_info=info.dist_info, add=tuple(new), rows=tuple(kept_rows(archive, set())))
+    edition = WheelChanges(dist_info=info.dist_info, add=tuple(new), rows=tuple(kept_rows(archive, set())))
     scan = ScanOptions(jobs=options.jobs, limits=options.limits)
     write_checked(archive, edition, target, scan, Compressor.choose("auto", "auto"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.report.document import DEFAULT, Context, Failure
+from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.safe import legible, without_commands
 from wheelfix.report.words import sentence
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wheelfix.model import ScanReport
 
 
-def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
+def render_scan(reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT) -> str:
     """Return the findings that are not in the baseline, in the order of the inputs, then the inputs that failed."""
     lines = [
         f"{report.path}: {finding.code} {finding.severity} {sentence(finding)}"

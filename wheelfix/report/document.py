@@ -18,7 +18,7 @@ STAGES = {"read": "not readable", "repair": "not repaired", "report": "not repor
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedInput:
     """An input that could not be read, repaired or reported, and why; one that was not repaired may have a report."""
 
     path: str
@@ -33,8 +33,8 @@ class Failure:
 
 
 def split_failures(
-    reports: Sequence[ScanReport], failures: Sequence[Failure]
-) -> tuple[dict[str, Failure], list[Failure]]:
+    reports: Sequence[ScanReport], failures: Sequence[FailedInput]
+) -> tuple[dict[str, FailedInput], list[FailedInput]]:
     """Return the failures of inputs that have a report, by its path, and those that stand alone."""
     paths = {report.path for report in reports}
     of_reports = {failure.path: failure for failure in failures if failure.path in paths}

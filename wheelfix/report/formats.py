@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.failures import failure_of
 from wheelfix.model import Exports, Image, Import, ScannedImage, ScanReport
-from wheelfix.report.document import DEFAULT, Context, Failure
+from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Renderer(Protocol):
     """What ``report/<kind>.py`` has as ``render_scan``."""
 
-    def __call__(self, reports: Sequence[ScanReport], failures: Sequence[Failure], context: Context) -> str:
+    def __call__(self, reports: Sequence[ScanReport], failures: Sequence[FailedInput], context: Context) -> str:
         """Return the whole document."""
 
 
@@ -35,16 +35,16 @@ MACHINE_KINDS = {
 SCAN_KINDS = ("text", *MACHINE_KINDS)
 
 
-def _nobody(failure: Failure) -> None:
+def _nobody(failure: FailedInput) -> None:
     """Nobody asked which reports cannot be drawn."""
 
 
 def render(
     kind: str,
     reports: Sequence[ScanReport],
-    failures: Sequence[Failure] = (),
+    failures: Sequence[FailedInput] = (),
     context: Context = DEFAULT,
-    on_failure: Callable[[Failure], None] = _nobody,
+    on_failure: Callable[[FailedInput], None] = _nobody,
 ) -> str:
     """Return the document of one kind over some reports; one that cannot be drawn becomes a failure in it."""
     if kind == "text":
@@ -63,25 +63,25 @@ def render(
 
 def _drawable(
     renderer: Renderer, reports: Sequence[ScanReport], context: Context
-) -> tuple[list[ScanReport], list[Failure]]:
+) -> tuple[list[ScanReport], list[FailedInput]]:
     """Return the reports that a renderer can draw, and the failures of the others."""
     sound, spoilt = [], []
     for report in reports:
         try:
             renderer([report], (), context)
         except Exception as error:
-            spoilt.append(Failure(report.path, failure_of(error, report.path), "report"))
+            spoilt.append(FailedInput(report.path, failure_of(error, report.path), "report"))
         else:
             sound.append(report)
     return sound, spoilt
 
 
-def _render_text(reports: Sequence[ScanReport], failures: Sequence[Failure], context: Context) -> str:
+def _render_text(reports: Sequence[ScanReport], failures: Sequence[FailedInput], context: Context) -> str:
     """Return the report for people as a file keeps it: Unicode, without colour."""
-    from wheelfix.report.look import Look
     from wheelfix.report.text import render_scan, render_summary
+    from wheelfix.report.textstyle import TextStyle
 
-    look = Look(unicode=True)
+    look = TextStyle(unicode=True)
     parts = [render_scan(report, look, context=context) for report in reports]
     if len(reports) + len(failures) + len(context.skipped) > 1:
         parts.append(render_summary(reports, failures, look, context))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Finding, ScanReport, Severity
-from wheelfix.report.document import DEFAULT, Context, Failure, split_failures
+from wheelfix.report.document import DEFAULT, Context, FailedInput, split_failures
 from wheelfix.report.safe import legible, workflow_data, workflow_property
 from wheelfix.report.totals import totals
 from wheelfix.report.words import count, label, sentence
@@ -20,7 +20,7 @@ COMMANDS = {Severity.ERROR: "error", Severity.UNSURE: "warning", Severity.WARNIN
 SHOWN = 5
 
 
-def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
+def render_scan(reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT) -> str:
     """Return one annotation per wheel and code, worst first, and a plain line with each verdict; the totals of many."""
     of_reports, alone = split_failures(reports, failures)
     lines: list[str] = []
@@ -42,7 +42,7 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (),
     return "".join(f"{line}\n" for line in lines)
 
 
-def _reason(failure: Failure) -> str:
+def _reason(failure: FailedInput) -> str:
     hint = f"\nhint: {legible(failure.error.hint)}" if failure.error.hint else ""
     return f"{legible(str(failure.error))}{hint}"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from wheelfix.model import Json
     from wheelfix.repairs.sign import Signed
-    from wheelfix.report.document import Failure
+    from wheelfix.report.document import FailedInput
     from wheelfix.rules.registry import Rule
 
 SCAN_SCHEMA = "wheelfix.scan/1"
@@ -39,7 +39,7 @@ def tool() -> dict[str, Json]:
     return {"name": "wheelfix", "version": wheelfix.__version__}
 
 
-def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
+def render_scan(reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT) -> str:
     """Return the ``wheelfix.scan/1`` document of some reports.
 
     ``failures`` are the inputs that could not be scanned, with the reason; the key is there only when some are.
@@ -57,7 +57,7 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (),
     return dump(document)
 
 
-def failure_value(failure: Failure) -> Json:
+def failure_value(failure: FailedInput) -> Json:
     """Return an input that could not be read, repaired or reported."""
     error = failure.error
     return {

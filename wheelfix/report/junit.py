@@ -5,7 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-from wheelfix.report.document import DEFAULT, Context, Failure, split_failures
+from wheelfix.report.document import DEFAULT, Context, FailedInput, split_failures
 from wheelfix.report.safe import without_commands, xml
 from wheelfix.report.totals import totals
 from wheelfix.report.words import label, sentence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CASES = {"read": "can be read", "repair": "can be repaired", "report": "can be reported"}
 
 
-def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
+def render_scan(reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT) -> str:
     """Return the document; what fails the build is a failure, what does not is a passed case with its text."""
     root = ET.Element("testsuites", name="wheelfix")
     of_reports, alone = split_failures(reports, failures)
@@ -38,14 +38,14 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (),
     return without_commands(f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n')
 
 
-def _failed(suite: ET.Element, name: str, failure: Failure) -> None:
+def _failed(suite: ET.Element, name: str, failure: FailedInput) -> None:
     """Add the case of an input that failed: ``can be repaired``, which it cannot."""
     case = ET.SubElement(suite, "testcase", classname=name, name=CASES[failure.stage], time="0")
     error = ET.SubElement(case, "error", message=xml(failure.error.what), type=type(failure.error).__name__)
     error.text = "\n".join(xml(part) for part in (failure.error.because, failure.error.hint) if part)
 
 
-def _suite(root: ET.Element, report: ScanReport, failure: Failure | None, context: Context) -> None:
+def _suite(root: ET.Element, report: ScanReport, failure: FailedInput | None, context: Context) -> None:
     name = xml(label(report))
     suite = ET.SubElement(root, "testsuite", name=name)
     rules = totals([report], (), context).rules

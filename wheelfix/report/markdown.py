@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Finding, ScanReport, Verdict
-from wheelfix.report.document import DEFAULT, Context, Failure, split_failures
+from wheelfix.report.document import DEFAULT, Context, FailedInput, split_failures
 from wheelfix.report.safe import markdown as escape
 from wheelfix.report.safe import markdown_block as block
 from wheelfix.report.safe import markdown_code as code
@@ -20,7 +20,7 @@ MARKS = {Verdict.OK: "✅ ok", Verdict.RISKY: "⚠️ risky", Verdict.UNSURE: "�
 SHOWN = 20
 
 
-def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
+def render_scan(reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT) -> str:
     """Return a table over all wheels, and a section for each that has something to say."""
     of_reports, alone = split_failures(reports, failures)
     figures = totals(reports, failures, context)
@@ -51,12 +51,12 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (),
     return without_commands("\n".join(lines) + "\n")
 
 
-def _reason(failure: Failure) -> list[str]:
+def _reason(failure: FailedInput) -> list[str]:
     lines = [escape(f"{failure.words.capitalize()}: {failure.error}")]
     return [*lines, "", f"Hint: {escape(failure.error.hint)}"] if failure.error.hint else lines
 
 
-def _section(report: ScanReport, failure: Failure | None, context: Context) -> list[str]:
+def _section(report: ScanReport, failure: FailedInput | None, context: Context) -> list[str]:
     lines = [f"### {escape(label(report))}"]
     if failure is not None:
         lines += ["", *_reason(failure)]

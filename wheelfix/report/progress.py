@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from wheelfix.report.look import is_terminal, terminal_width
+from wheelfix.report.textstyle import is_terminal, terminal_width
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.model import Finding, Json, ScanReport, Severity, canonical
-from wheelfix.report.document import DEFAULT, Context, Failure
+from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.json_ import dump
 from wheelfix.report.totals import totals
 from wheelfix.report.words import label, sentence
@@ -26,7 +26,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {Severity.ERROR: "error", Severity.UNSURE: "warning", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
-def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
+def render_scan(reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT) -> str:
     """Return a SARIF log with one run over all reports."""
     from wheelfix.rules.registry import all_rules
 
@@ -151,7 +151,7 @@ def fingerprint(report: ScanReport, finding: Finding) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def _invocation(failures: Sequence[Failure]) -> dict[str, Json]:
+def _invocation(failures: Sequence[FailedInput]) -> dict[str, Json]:
     invocation: dict[str, Json] = {"executionSuccessful": not failures}
     if failures:
         invocation["toolExecutionNotifications"] = [

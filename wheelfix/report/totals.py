@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Finding, Severity, Verdict
-from wheelfix.report.document import DEFAULT, STAGES, Context, Failure, split_failures
+from wheelfix.report.document import DEFAULT, STAGES, Context, FailedInput, split_failures
 from wheelfix.report.words import count
 from wheelfix.values import dataclass
 
@@ -80,7 +80,7 @@ class Totals:
         }
 
 
-def totals(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> Totals:
+def totals(reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT) -> Totals:
     """Return the figures of a run; an input that has a report and failed to be repaired is one input."""
     verdicts = [report.verdict for report in reports]
     of_reports, alone = split_failures(reports, failures)
@@ -95,7 +95,7 @@ def totals(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), cont
     )
 
 
-def _by_words(failures: Iterable[Failure]) -> dict[str, int]:
+def _by_words(failures: Iterable[FailedInput]) -> dict[str, int]:
     words = [failure.words for failure in failures]
     return {word: words.count(word) for word in STAGES.values() if word in words}
 

@@ -26,7 +26,7 @@ from wheelfix.pe.version import read_version
 from wheelfix.roots import tree
 from wheelfix.roots.vendors import conda, condafile, pyenv
 from wheelfix.streams import codec
-from wheelfix.streams.source import FileSource, PassingSource, chunks
+from wheelfix.streams.source import FileSource, TeeSource, chunks
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ class RootIndex:
         elif packed is None and key not in self._digests:
             total = hashlib.sha256()
             with self._opened(file) as source:
-                passing = PassingSource(source, total.update)
+                passing = TeeSource(source, total.update)
                 self._signatures[key] = read_signature(passing, self._trusted_roots)
                 passing.finish()
             self._digests[key] = total.hexdigest()

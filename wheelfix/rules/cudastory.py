@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from wheelfix.knowledge.cards import Architecture
     from wheelfix.knowledge.cuda import Release
-    from wheelfix.knowledge.families import Member
+    from wheelfix.knowledge.families import FamilyMember
 
 _GROUPS = ("cuda", "cudnn", "cuda-extra")
 
@@ -107,7 +107,7 @@ def _inside(subject: Subject) -> Iterator[str]:
         yield f"From outside must come {listing([outside[key] for key in sorted(outside)], 6)}."
 
 
-def _of_nvidia(name: str) -> Member | None:
+def _of_nvidia(name: str) -> FamilyMember | None:
     member = family_of(name)
     return member if member is not None and member.family.group in _GROUPS else None
 

@@ -7,7 +7,7 @@ import zlib
 from typing import TYPE_CHECKING, Protocol, cast
 
 from wheelfix.errors import UsageError
-from wheelfix.streams import pieces
+from wheelfix.streams import libdeflate
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Inflater(Protocol):
 
 
 class Unpacker(Protocol):
-    """What :func:`unpacker` gives: as the standard library's decompressors of bzip2 and lzma are."""
+    """What :func:`stream_inflater` gives: as the standard library's decompressors of bzip2 and lzma are."""
 
     @property
     def eof(self) -> bool: ...
@@ -79,10 +79,10 @@ def _version(name: str) -> str:
     if name == "zlib":
         return zlib.ZLIB_RUNTIME_VERSION
     zlib_ng = _zlib_ng()
-    if zlib_ng is None or (name == "mixed" and not pieces.version()):
+    if zlib_ng is None or (name == "mixed" and not libdeflate.version()):
         return ""
     version: str = zlib_ng.ZLIBNG_RUNTIME_VERSION
-    return f"{version}+deflate{pieces.version()}" if name == "mixed" else version
+    return f"{version}+deflate{libdeflate.version()}" if name == "mixed" else version
 
 
 def inflater(before: bytes | memoryview = b"") -> Inflater:
@@ -91,7 +91,7 @@ def inflater(before: bytes | memoryview = b"") -> Inflater:
     return cast("Inflater", make(RAW, before) if before else make(RAW))
 
 
-def unpacker() -> Unpacker:
+def stream_inflater() -> Unpacker:
     """Return a fresh object that inflates one raw deflate stream from front to back and cannot be copied.
 
     It makes room for a whole step at once, where :func:`inflater` begins with 16 KB and doubles, and asks for the

@@ -14,7 +14,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.streams import codec, pieces
+from wheelfix.streams import codec, libdeflate
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass
 
@@ -36,7 +36,7 @@ _DENSE = 0.55
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class DeflatedData:
     """What became of a file's bytes."""
 
     method: int
@@ -119,7 +119,7 @@ class Packing:
         self._before = block[-WINDOW:]
         return True
 
-    def write(self, write: Callable[[bytes], None]) -> Packed:
+    def write(self, write: Callable[[bytes], None]) -> DeflatedData:
         """Write the source out, deflated if that is what is wanted; a small one that does not shrink is stored."""
         if self._deflating.compressor.method == codec.STORED:
             return self.store(write)
@@ -133,7 +133,7 @@ class Packing:
             write(data)
         return self._packed(codec.DEFLATED, sum(cuts), tuple(cuts))
 
-    def store(self, write: Callable[[bytes], None]) -> Packed:
+    def store(self, write: Callable[[bytes], None]) -> DeflatedData:
         """Write the source out as it is."""
         sha256, crc = hashlib.sha256(), 0
         for block, _ in _blocks(self.source, self.what):
@@ -142,11 +142,11 @@ class Packing:
             crc = codec.crc32(block, crc)
             write(block)
         size = self.source.size
-        return Packed(codec.STORED, crc, size, size, sha256.digest() if self._hashed else b"")
+        return DeflatedData(codec.STORED, crc, size, size, sha256.digest() if self._hashed else b"")
 
-    def _packed(self, method: int, csize: int, cuts: tuple[int, ...] = ()) -> Packed:
+    def _packed(self, method: int, csize: int, cuts: tuple[int, ...] = ()) -> DeflatedData:
         sha256 = self._sha256.digest() if self._hashed else b""
-        return Packed(method, self._crc, csize, self.source.size, sha256, cuts)
+        return DeflatedData(method, self._crc, csize, self.source.size, sha256, cuts)
 
 
 def _blocks(source: ByteSource, what: str) -> Iterator[tuple[bytes, bool]]:
@@ -182,13 +182,13 @@ def _deflate_mixed(compressor: codec.Compressor, block: memoryview, dictionary: 
         if len(packed[-2]) + len(packed[-1]) >= _DENSE * len(part):
             at = _deflate_dense(block, at, packed)
             length, deflater = _PART, compressor.deflater(block[at - WINDOW : at])
-    return b"".join([*packed, pieces.LAST] if last else packed)
+    return b"".join([*packed, libdeflate.LAST] if last else packed)
 
 
 def _deflate_dense(block: memoryview, at: int, packed: list[bytes | bytearray]) -> int:
     """Deflate pieces of a block as long as it stays dense; return where that ends."""
-    while piece := block[at : at + pieces.PIECE]:
-        dense = pieces.pack_piece(piece)
+    while piece := block[at : at + libdeflate.PIECE]:
+        dense = libdeflate.pack_piece(piece)
         if dense is None or len(dense) < _DENSE * len(piece):
             break
         packed.append(dense)

@@ -99,11 +99,11 @@ class MemorySource:
         return self._data[offset : offset + length] if offset >= 0 and length > 0 else b""
 
 
-class PassingSource:
+class TeeSource:
     """Bytes that go past somebody, once and in order, as far as they are read; for one reader."""
 
-    def __init__(self, source: ByteSource, tap: Callable[[bytes], object]) -> None:
-        self._source, self._tap = source, tap
+    def __init__(self, source: ByteSource, on_bytes: Callable[[bytes], object]) -> None:
+        self._source, self._tap = source, on_bytes
         self._passed = 0
 
     @property
@@ -150,7 +150,7 @@ class StoredSource:
 class InflatedSource:
     """A deflated member, inflated only as far as it is read, in bounded memory; safe to read from several threads.
 
-    ``tap`` gets every byte once and in order, as it is inflated for the first time.
+    ``on_bytes`` gets every byte once and in order, as it is inflated for the first time.
 
     Raises InputError when the stream is damaged or ends before ``usize`` bytes came out; bytes behind ``usize``
     are never looked at.
@@ -163,15 +163,15 @@ class InflatedSource:
         usize: int,
         *,
         cache: int = CACHE,
-        tap: Callable[[bytes], object] | None = None,
+        on_bytes: Callable[[bytes], object] | None = None,
     ) -> None:
-        self._tap = tap
+        self._tap = on_bytes
         self._packed = Packed(read_compressed, csize, usize)
         self._budget = cache
         self._lock = threading.Lock()
         self._recent: deque[tuple[int, bytes]] = deque()
         self._remembered = 0
-        self._unpacker = codec.unpacker()
+        self._unpacker = codec.stream_inflater()
         self._consumed = self._reached = 0
         self._again: _SecondRun | None = None
 
@@ -204,18 +204,18 @@ class InflatedSource:
         if self.size:
             self.read_at(self.size - 1, 1)
         with self._lock:
-            packed, unpacker = self._packed, self._unpacker
-            while not unpacker.eof:
-                data = packed.portion(self._consumed, self._reached) if unpacker.needs_input else b""
+            packed, stream_inflater = self._packed, self._unpacker
+            while not stream_inflater.eof:
+                data = packed.portion(self._consumed, self._reached) if stream_inflater.needs_input else b""
                 self._consumed += len(data)
-                hungry = unpacker.needs_input
+                hungry = stream_inflater.needs_input
                 try:
-                    more = unpacker.decompress(data, 1)
+                    more = stream_inflater.decompress(data, 1)
                 except codec.inflate_error():
                     return False
-                if more or (hungry and not data and not unpacker.eof):
+                if more or (hungry and not data and not stream_inflater.eof):
                     return False
-            return self._consumed == packed.csize and not unpacker.unused_data
+            return self._consumed == packed.csize and not stream_inflater.unused_data
 
     def _chunk_at(self, offset: int) -> tuple[int, bytes]:
         """Return the chunk that holds ``offset``, and where it begins."""
@@ -244,14 +244,14 @@ class InflatedSource:
             self._remembered -= len(self._recent.popleft()[1])
 
     def _inflate(self) -> bytes:
-        packed, unpacker = self._packed, self._unpacker
-        while not unpacker.eof:
-            hungry, data = unpacker.needs_input, b""
+        packed, stream_inflater = self._packed, self._unpacker
+        while not stream_inflater.eof:
+            hungry, data = stream_inflater.needs_input, b""
             if hungry:
                 data = packed.portion(self._consumed, self._reached)
                 self._consumed += len(data)
             try:
-                chunk = unpacker.decompress(data, packed.room(self._reached))
+                chunk = stream_inflater.decompress(data, packed.room(self._reached))
             except codec.inflate_error() as exc:
                 raise packed.damaged(self._reached, str(exc)) from exc
             if chunk:

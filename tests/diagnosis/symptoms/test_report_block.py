@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wheelfix.diagnosis.symptoms.report_block import InstalledDll, Machine, SeenRoot, collect
+from wheelfix.diagnosis.symptoms.report_block import InstalledDll, MachineFacts, SeenRoot, collect
 from wheelfix.model import FileVersion
 
 LIB = r"C:\Users\dana\envs\lab\Lib\site-packages\torch\lib"
@@ -25,7 +25,7 @@ def dll(name: str, folder: str = LIB, version: tuple[int, int, int, int] | None 
     return InstalledDll(name, folder, 1000, lambda: FileVersion(version) if version else None)
 
 
-def machine(**changes: object) -> Machine:
+def machine(**changes: object) -> MachineFacts:
     facts: dict[str, object] = {
         "tool": "0.1.0",
         "python": r"3.11.9, 64 bit, C:\Users\dana\envs\lab\python.exe",
@@ -45,7 +45,7 @@ def machine(**changes: object) -> Machine:
         "which": PROGRAMS.get,
         "run": lambda command: ANSWERS.get(command[0]),
     }
-    return Machine(**{**facts, **changes})  # type: ignore[arg-type]  # fields by name
+    return MachineFacts(**{**facts, **changes})  # type: ignore[arg-type]  # fields by name
 
 
 def test_the_whole_block() -> None:
@@ -70,7 +70,7 @@ def test_the_whole_block() -> None:
 
 
 def test_a_bare_machine_says_what_is_not_there() -> None:
-    assert str(collect(Machine(tool="0.1.0", python="3.11"))) == (
+    assert str(collect(MachineFacts(tool="0.1.0", python="3.11"))) == (
         "wheelfix  0.1.0\n"
         "Python    3.11\n"
         "python    not on PATH\n"

@@ -12,7 +12,7 @@ from tests.support.wheels import build_wheel
 from wheelfix.model import Machine
 from wheelfix.pe.image import read_image
 from wheelfix.roots.choice.choose import choose, never_vendored
-from wheelfix.roots.choice.outcome import Choice, Conflict, Needer, NoCandidate, Objection, Request, Terms
+from wheelfix.roots.choice.outcome import Choice, Conflict, DllRequest, Needer, NoCandidate, Objection, Terms
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.named import named_root
@@ -34,7 +34,7 @@ def discovered(root: Root, *, last_resort: bool = False) -> Root:
     return dataclasses.replace(root, explicit=False, learned="default path", last_resort=last_resort)
 
 
-def decide(roots: list[Root], need: Request, terms: Terms | None = None) -> Outcome:
+def decide(roots: list[Root], need: DllRequest, terms: Terms | None = None) -> Outcome:
     """The outcome for a need, with real files."""
     with RootIndex(roots) as index:
         return choose(need, index.candidates(need.name), index, terms)
@@ -63,21 +63,21 @@ TORCH_CUDA = Needer("torch/lib/torch_cuda.dll", ("cuptiActivityEnable", "cuptiGe
 
 def test_the_only_candidate(tmp_path: Path) -> None:
     root = folder(tmp_path, {CUPTI: dll(CUPTI, "cuptiActivityEnable", "cuptiGetVersion")})
-    outcome = decide([root], Request(CUPTI, needers=(TORCH_CUDA,)))
+    outcome = decide([root], DllRequest(CUPTI, needers=(TORCH_CUDA,)))
     assert isinstance(outcome, Choice)
     assert outcome.reason == "the only candidate that serves"
     assert [(entry.verdict, entry.file.name) for entry in outcome.considered] == [("chosen", CUPTI)]
 
 
 def test_no_candidate() -> None:
-    outcome = decide([], Request("zlibwapi.dll"))
+    outcome = decide([], DllRequest("zlibwapi.dll"))
     assert outcome == NoCandidate("zlibwapi.dll", "no root has zlibwapi.dll")
 
 
 def test_another_machine_is_rejected(tmp_path: Path) -> None:
     wrong = folder(tmp_path / "x86", {"zlibwapi.dll": dll("zlibwapi.dll", machine=Machine.X86)})
     right = discovered(folder(tmp_path / "x64", {"zlibwapi.dll": dll("zlibwapi.dll")}))
-    outcome = decide([wrong, right], Request("zlibwapi.dll"))
+    outcome = decide([wrong, right], DllRequest("zlibwapi.dll"))
     assert winner(outcome).root.path == right.path
     assert [reason for _, reason in outcome.rejected] == ["for x86, not for amd64"]
 
@@ -92,7 +92,7 @@ def test_another_machine_is_rejected(tmp_path: Path) -> None:
     ids=["empty", "git-lfs pointer", "no PE"],
 )
 def test_what_is_no_dll_is_rejected(tmp_path: Path, data: bytes, reason: str) -> None:
-    outcome = decide([folder(tmp_path, {"uv.dll": data})], Request("uv.dll"))
+    outcome = decide([folder(tmp_path, {"uv.dll": data})], DllRequest("uv.dll"))
     assert isinstance(outcome, NoCandidate)
     assert "not a DLL that can be loaded" in outcome.reason
     assert reason in outcome.reason
@@ -100,7 +100,7 @@ def test_what_is_no_dll_is_rejected(tmp_path: Path, data: bytes, reason: str) ->
 
 def test_a_missing_symbol_is_named_with_who_imports_it(tmp_path: Path) -> None:
     old = folder(tmp_path / "old", {CUPTI: dll(CUPTI, "cuptiGetVersion")})
-    outcome = decide([old], Request(CUPTI, needers=(TORCH_CUDA, Needer("b.dll", (7,)))))
+    outcome = decide([old], DllRequest(CUPTI, needers=(TORCH_CUDA, Needer("b.dll", (7,)))))
     assert isinstance(outcome, NoCandidate)
     ((_, reason),) = outcome.rejected
     assert reason == "it does not export cuptiActivityEnable, which torch/lib/torch_cuda.dll imports (and 1 more)"
@@ -108,7 +108,7 @@ def test_a_missing_symbol_is_named_with_who_imports_it(tmp_path: Path) -> None:
 
 def test_a_missing_ordinal(tmp_path: Path) -> None:
     outcome = decide(
-        [folder(tmp_path, {"uv.dll": dll("uv.dll", "a")})], Request("uv.dll", needers=(Needer("b.dll", (7,)),))
+        [folder(tmp_path, {"uv.dll": dll("uv.dll", "a")})], DllRequest("uv.dll", needers=(Needer("b.dll", (7,)),))
     )
     assert "it does not export ordinal 7, which b.dll imports" in outcome.reason
 
@@ -118,7 +118,7 @@ class TestForwarders:
 
     STUB = dll("libiomp5md.dll", forwarders={"omp_get_num_threads": "libomp.dll.omp_get_num_threads"})
     OMP = dll("libomp.dll", "omp_get_num_threads")
-    NEED = Request("libiomp5md.dll", needers=(Needer("torch_cpu.dll", ("omp_get_num_threads",)),))
+    NEED = DllRequest("libiomp5md.dll", needers=(Needer("torch_cpu.dll", ("omp_get_num_threads",)),))
 
     def test_the_target_comes_along(self, tmp_path: Path) -> None:
         outcome = decide([folder(tmp_path, {"libiomp5md.dll": self.STUB, "LibOmp.dll": self.OMP})], self.NEED)
@@ -127,7 +127,7 @@ class TestForwarders:
 
     def test_even_when_nobody_names_a_symbol(self, tmp_path: Path) -> None:
         root = folder(tmp_path, {"libiomp5md.dll": self.STUB, "libomp.dll": self.OMP})
-        outcome = decide([root], Request("libiomp5md.dll"))
+        outcome = decide([root], DllRequest("libiomp5md.dll"))
         assert isinstance(outcome, Choice)
         assert outcome.brings == ("libomp.dll",)
 
@@ -151,12 +151,12 @@ class TestForwarders:
     def test_a_broken_forwarder_that_nobody_asked_for_does_no_harm(self, tmp_path: Path) -> None:
         mixed = dll("a.dll", "used", forwarders={"unused": "gone.f"})
         root = folder(tmp_path, {"a.dll": mixed})
-        assert isinstance(decide([root], Request("a.dll", needers=(Needer("b.dll", ("used",)),))), Choice)
-        assert isinstance(decide([root], Request("a.dll")), Choice)
-        assert isinstance(decide([root], Request("a.dll", needers=(Needer("b.dll", ("unused",)),))), NoCandidate)
+        assert isinstance(decide([root], DllRequest("a.dll", needers=(Needer("b.dll", ("used",)),))), Choice)
+        assert isinstance(decide([root], DllRequest("a.dll")), Choice)
+        assert isinstance(decide([root], DllRequest("a.dll", needers=(Needer("b.dll", ("unused",)),))), NoCandidate)
 
     def test_a_stub_without_its_target_is_nothing(self, tmp_path: Path) -> None:
-        outcome = decide([folder(tmp_path, {"libiomp5md.dll": self.STUB})], Request("libiomp5md.dll"))
+        outcome = decide([folder(tmp_path, {"libiomp5md.dll": self.STUB})], DllRequest("libiomp5md.dll"))
         assert isinstance(outcome, NoCandidate)
 
     def test_one_that_stands_by_itself_comes_first(self, tmp_path: Path) -> None:
@@ -171,9 +171,9 @@ class TestForwarders:
 
     def test_system_targets_need_nothing_and_loops_end(self, tmp_path: Path) -> None:
         system = dll("a.dll", forwarders={"f": "NTDLL.RtlZeroMemory"})
-        assert isinstance(decide([folder(tmp_path / "1", {"a.dll": system})], Request("a.dll")), Choice)
+        assert isinstance(decide([folder(tmp_path / "1", {"a.dll": system})], DllRequest("a.dll")), Choice)
         loop = {"a.dll": dll("a.dll", forwarders={"f": "b.f"}), "b.dll": dll("b.dll", forwarders={"f": "a.f"})}
-        outcome = decide([folder(tmp_path / "2", loop)], Request("a.dll", needers=(Needer("c.dll", ("f",)),)))
+        outcome = decide([folder(tmp_path / "2", loop)], DllRequest("a.dll", needers=(Needer("c.dll", ("f",)),)))
         assert "its forwarder of f to b.f has no end" in outcome.reason
 
 
@@ -181,7 +181,7 @@ def test_a_named_root_comes_before_a_discovered_one_that_fits_better(tmp_path: P
     name = "cudart64_110.dll"
     fits = toolkit(tmp_path / "v11.7", "11.7.1", name, dll(name, "a"))
     named = folder(tmp_path / "mine", {name: dll(name, "a", "b")})
-    outcome = decide([fits, named], Request(name, cuda="11.7"))
+    outcome = decide([fits, named], DllRequest(name, cuda="11.7"))
     assert winner(outcome).root.path == named.path
     assert isinstance(outcome, Choice)
     assert outcome.reason == "named with --root"
@@ -193,7 +193,7 @@ def test_a_named_root_comes_before_a_discovered_one_that_fits_better(tmp_path: P
 def test_a_discovered_one_serves_when_the_named_one_does_not(tmp_path: Path) -> None:
     bad = folder(tmp_path / "mine", {"uv.dll": b""})
     good = discovered(folder(tmp_path / "found", {"uv.dll": dll("uv.dll")}))
-    outcome = decide([bad, good], Request("uv.dll"))
+    outcome = decide([bad, good], DllRequest("uv.dll"))
     assert winner(outcome).root.path == good.path
     assert len(outcome.rejected) == 1
 
@@ -201,10 +201,10 @@ def test_a_discovered_one_serves_when_the_named_one_does_not(tmp_path: Path) -> 
 def test_a_last_resort_is_asked_last_and_not_opened_before(tmp_path: Path) -> None:
     cache = discovered(folder(tmp_path / "cache", {"uv.dll": dll("uv.dll", version=(9, 0, 0, 0))}), last_resort=True)
     found = discovered(folder(tmp_path / "found", {"uv.dll": dll("uv.dll", version=(1, 0, 0, 0))}))
-    outcome = decide([cache, found], Request("uv.dll"))
+    outcome = decide([cache, found], DllRequest("uv.dll"))
     assert winner(outcome).root.path == found.path
     assert outcome.considered[1].reason == "asked only when no other root has a file that serves"
-    assert winner(decide([cache], Request("uv.dll"))).root.path == cache.path
+    assert winner(decide([cache], DllRequest("uv.dll"))).root.path == cache.path
 
 
 def test_the_cuda_release_of_the_wheel_comes_before_the_newest(tmp_path: Path) -> None:
@@ -213,12 +213,12 @@ def test_the_cuda_release_of_the_wheel_comes_before_the_newest(tmp_path: Path) -
         toolkit(tmp_path / "v11.8", "11.8.20220929", name, dll(name, "a", version=(6, 14, 11, 11080))),
         toolkit(tmp_path / "v11.7", "11.7.1", name, dll(name, "a", version=(6, 14, 11, 11070))),
     ]
-    outcome = decide(roots, Request(name, cuda="11.7"))
+    outcome = decide(roots, DllRequest(name, cuda="11.7"))
     assert winner(outcome).root.version == "11.7.1"
     assert isinstance(outcome, Choice)
     assert outcome.reason == "for CUDA 11.7, which the wheel wants"
     assert outcome.considered[1].reason == "for CUDA 11.8; the chosen one is for CUDA 11.7"
-    newest = decide(roots, Request(name))
+    newest = decide(roots, DllRequest(name))
     assert winner(newest).root.version == "11.8"
     assert isinstance(newest, Choice)
     assert newest.reason == "the newest, version 11.8"
@@ -227,7 +227,7 @@ def test_the_cuda_release_of_the_wheel_comes_before_the_newest(tmp_path: Path) -
 def test_a_cuda_release_of_another_major_is_taken_only_when_asked_for(tmp_path: Path) -> None:
     """curand64_10.dll has the same name from CUDA 10.1 to 13, and still belongs to one toolkit."""
     root = toolkit(tmp_path / "v12.4", "12.4.1", "curand64_10.dll", dll("curand64_10.dll"))
-    need = Request("curand64_10.dll", cuda="11.7")
+    need = DllRequest("curand64_10.dll", cuda="11.7")
     outcome = decide([root], need)
     assert isinstance(outcome, NoCandidate)
     assert "for CUDA 12.4; the wheel is for CUDA 11.7" in outcome.reason
@@ -242,8 +242,8 @@ def test_cudnn_for_the_major_of_the_wheel(tmp_path: Path) -> None:
         for n, cuda in enumerate(["11.8", "12.6"])
     }
     root = named_root(grow(tmp_path / "v9.4", files), HOST)
-    assert winner(decide([root], Request("cudnn64_9.dll", cuda="11.7"))).folder.cuda == "11.8"
-    assert winner(decide([root], Request("cudnn64_9.dll", cuda="12.1"))).folder.cuda == "12.6"
+    assert winner(decide([root], DllRequest("cudnn64_9.dll", cuda="11.7"))).folder.cuda == "11.8"
+    assert winner(decide([root], DllRequest("cudnn64_9.dll", cuda="12.1"))).folder.cuda == "12.6"
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_cudnn_for_the_major_of_the_wheel(tmp_path: Path) -> None:
 def test_wheels_tell_their_cuda_release(tmp_path: Path, package: str, version: str, wanted: str, fits: bool) -> None:
     path = build_wheel(tmp_path, package, version, "py3-none-win_amd64", {"nvidia/bin/x.dll": dll("x.dll")})
     other = folder(tmp_path / "newer", {"x.dll": dll("x.dll", version=(99, 0, 0, 0))})
-    outcome = decide([other, named_root(path, HOST)], Request("x.dll", cuda=wanted))
+    outcome = decide([other, named_root(path, HOST)], DllRequest("x.dll", cuda=wanted))
     assert isinstance(outcome, Choice)
     assert winner(outcome).root.kind == "wheel"
     assert (outcome.reason == f"for CUDA {wanted}, which the wheel wants") is fits
@@ -268,13 +268,13 @@ def test_the_release_of_the_family_comes_before_the_newest(tmp_path: Path) -> No
     base = tmp_path / "oneAPI" / "mkl"
     grow(base, {f"{year}/redist/intel64/{name}": dll(name, year) for year in ("2022.1.0", "2023.2.0", "2025.3.0")})
     root = named_root(tmp_path / "oneAPI", HOST)
-    assert winner(decide([root], Request(name))).version_hint == "2025.3.0"
-    assert winner(decide([root], Request(name, release="2023.2"))).version_hint == "2023.2.0"
-    assert winner(decide([root], Request(name, release="2022"))).version_hint == "2022.1.0"
+    assert winner(decide([root], DllRequest(name))).version_hint == "2025.3.0"
+    assert winner(decide([root], DllRequest(name, release="2023.2"))).version_hint == "2023.2.0"
+    assert winner(decide([root], DllRequest(name, release="2022"))).version_hint == "2022.1.0"
 
 
 def test_many_rejected_candidates_are_told_briefly(tmp_path: Path) -> None:
-    outcome = decide([folder(tmp_path / str(number), {"uv.dll": b""}) for number in range(9)], Request("uv.dll"))
+    outcome = decide([folder(tmp_path / str(number), {"uv.dll": b""}) for number in range(9)], DllRequest("uv.dll"))
     assert outcome.reason.endswith("; and 5 more")
     assert len(outcome.rejected) == 9
 
@@ -282,7 +282,7 @@ def test_many_rejected_candidates_are_told_briefly(tmp_path: Path) -> None:
 def test_identical_files_are_no_conflict(tmp_path: Path) -> None:
     data = dll("zlibwapi.dll", "inflate")
     roots = [folder(tmp_path / name, {"zlibwapi.dll": data}) for name in ("one", "two", "three")]
-    outcome = decide(roots, Request("zlibwapi.dll"))
+    outcome = decide(roots, DllRequest("zlibwapi.dll"))
     assert isinstance(outcome, Choice)
     assert outcome.reason == "all 3 candidates have the same bytes"
     assert [entry.verdict for entry in outcome.considered] == ["chosen", "identical", "identical"]
@@ -290,7 +290,7 @@ def test_identical_files_are_no_conflict(tmp_path: Path) -> None:
 
 def test_different_files_that_no_rule_ranks_are_a_question(tmp_path: Path) -> None:
     roots = [folder(tmp_path / name, {"zlibwapi.dll": dll("zlibwapi.dll", name)}) for name in ("one", "two")]
-    outcome = decide(roots, Request("zlibwapi.dll"))
+    outcome = decide(roots, DllRequest("zlibwapi.dll"))
     assert isinstance(outcome, Conflict)
     assert [file.root.path.name for file in outcome.rivals] == ["one", "two"]
     assert outcome.reason.startswith("2 files for zlibwapi.dll: their bytes differ")
@@ -303,7 +303,7 @@ def test_different_files_that_no_rule_ranks_are_a_question(tmp_path: Path) -> No
 def test_a_version_that_only_one_file_tells_decides_nothing(tmp_path: Path) -> None:
     told = folder(tmp_path / "one", {"uv.dll": dll("uv.dll", version=(1, 44, 0, 0))})
     untold = folder(tmp_path / "two", {"uv.dll": dll("uv.dll", "x")})
-    assert isinstance(decide([told, untold], Request("uv.dll")), Conflict)
+    assert isinstance(decide([told, untold], DllRequest("uv.dll")), Conflict)
 
 
 @pytest.mark.parametrize(("packages", "decided"), [(("libuv", "libuv"), True), (("libuv", "torch"), False)])
@@ -312,7 +312,7 @@ def test_releases_compare_within_one_package_only(tmp_path: Path, packages: tupl
         named_root(build_wheel(tmp_path, name, version, "py3-none-any", {"x/uv.dll": dll("uv.dll", version)}), HOST)
         for name, version in zip(packages, ("1.44", "2.7"), strict=True)
     ]
-    outcome = decide(roots, Request("uv.dll"))
+    outcome = decide(roots, DllRequest("uv.dll"))
     assert isinstance(outcome, Choice) is decided
     if decided:
         assert (winner(outcome).version_hint, outcome.reason) == ("2.7", "the newest, release 2.7")
@@ -324,17 +324,17 @@ def test_older_ones_leave_the_contest_of_the_newest(tmp_path: Path) -> None:
 
     old, one, two = (folder(tmp_path / str(n), make(v, e)) for n, (v, e) in enumerate([(1, "a"), (2, "b"), (2, "c")]))
     same = folder(tmp_path / "same", make(2, "b"))
-    question = decide([old, one, two], Request("uv.dll"))
+    question = decide([old, one, two], DllRequest("uv.dll"))
     assert isinstance(question, Conflict)
     assert [file.root.path for file in question.rivals] == [one.path, two.path]
-    outcome = decide([old, one, same], Request("uv.dll"))
+    outcome = decide([old, one, same], DllRequest("uv.dll"))
     assert winner(outcome).root.path == one.path
     assert [entry.verdict for entry in outcome.considered] == ["chosen", "identical", "outranked"]
 
 
 def test_within_one_root_the_order_of_folders_decides(tmp_path: Path) -> None:
     root = folder(tmp_path, {"bin/x64/uv.dll": dll("uv.dll", "a"), "bin/uv.dll": dll("uv.dll", "b")})
-    outcome = decide([root], Request("uv.dll"))
+    outcome = decide([root], DllRequest("uv.dll"))
     assert winner(outcome).folder.path == "bin/x64"
     assert isinstance(outcome, Choice)
     assert outcome.reason == "in the first folder that counts, bin/x64"
@@ -346,7 +346,7 @@ def test_a_family_comes_from_one_folder(tmp_path: Path) -> None:
     two = folder(tmp_path / "two", {f"bin/{name}": dll(name, version=(9, 0, 0, 0)) for name in names})
     with RootIndex([one, two]) as index:
         head = index.candidates(names[0])[0]
-        outcome = choose(Request(names[1], beside=head), index.candidates(names[1]), index)
+        outcome = choose(DllRequest(names[1], beside=head), index.candidates(names[1]), index)
     assert winner(outcome).root.path == one.path
     assert [reason for _, reason in outcome.rejected] == [f"its family comes from one folder, that of {head.location}"]
 
@@ -356,7 +356,7 @@ def test_a_whole_family_comes_before_a_newer_part(tmp_path: Path) -> None:
     whole = folder(
         tmp_path / "whole", {"bin/cudnn64_8.dll": dll("cudnn64_8.dll"), "bin/cudnn_ops_infer64_8.dll": b"MZ"}
     )
-    need = Request("cudnn64_8.dll", companions=("cudnn_ops_infer64_8.dll",))
+    need = DllRequest("cudnn64_8.dll", companions=("cudnn_ops_infer64_8.dll",))
     outcome = decide([part, whole], need)
     assert winner(outcome).root.path == whole.path
     assert [entry.reason for entry in outcome.considered] == [
@@ -376,15 +376,15 @@ class TestNotRedistributable:
     def test_only_when_asked_for_by_name_and_with_a_warning(self, tmp_path: Path) -> None:
         where = "14.44.35112/debug_nonredist/x64/Microsoft.VC143.OpenMP.LLVM"
         root = named_root(grow(tmp_path, {f"{where}/{self.NAME}": dll(self.NAME)}), HOST)
-        outcome = decide([root], Request(self.NAME))
+        outcome = decide([root], DllRequest(self.NAME))
         assert isinstance(outcome, NoCandidate)
         assert f"the vendor does not allow to pass it on; --include {self.NAME} takes it all the same" in outcome.reason
-        asked = decide([root], Request(self.NAME), Terms(included=frozenset({self.NAME})))
+        asked = decide([root], DllRequest(self.NAME), Terms(included=frozenset({self.NAME})))
         assert isinstance(asked, Choice)
         assert asked.warnings == (f"the vendor does not allow to pass on {self.NAME} (it lies in {where})",)
 
     def test_wherever_it_was_copied_to(self, tmp_path: Path) -> None:
-        assert isinstance(decide([folder(tmp_path, {self.NAME: dll(self.NAME)})], Request(self.NAME)), NoCandidate)
+        assert isinstance(decide([folder(tmp_path, {self.NAME: dll(self.NAME)})], DllRequest(self.NAME)), NoCandidate)
 
 
 @pytest.mark.parametrize(
@@ -402,7 +402,7 @@ class TestNotRedistributable:
     ],
 )
 def test_never_vendored(tmp_path: Path, name: str, because: str) -> None:
-    outcome = decide([folder(tmp_path, {name: dll(name)})], Request(name))
+    outcome = decide([folder(tmp_path, {name: dll(name)})], DllRequest(name))
     assert isinstance(outcome, NoCandidate)
     assert because in outcome.reason
     assert len(outcome.rejected) == 1
@@ -430,21 +430,21 @@ def test_objections_such_as_gpu_code(tmp_path: Path) -> None:
         return Objection("it has no code for sm_35", fatal) if file.root.path == new.path else None
 
     warned = Terms(objection=lambda file: against(file, fatal=False))
-    outcome = decide([new, old], Request("cudnn64_8.dll"), warned)
+    outcome = decide([new, old], DllRequest("cudnn64_8.dll"), warned)
     assert winner(outcome).root.path == old.path
     assert [entry.reason for entry in outcome.considered] == [
         "the only one that nothing speaks against",
         "it has no code for sm_35",
     ]
-    alone = decide([new], Request("cudnn64_8.dll"), warned)
+    alone = decide([new], DllRequest("cudnn64_8.dll"), warned)
     assert isinstance(alone, Choice)
     assert alone.warnings == ("it has no code for sm_35",)
-    refused = decide([new], Request("cudnn64_8.dll"), Terms(objection=lambda file: against(file, fatal=True)))
+    refused = decide([new], DllRequest("cudnn64_8.dll"), Terms(objection=lambda file: against(file, fatal=True)))
     assert isinstance(refused, NoCandidate)
 
 
 def test_warnings_of_the_root_reach_the_choice(tmp_path: Path) -> None:
     root = dataclasses.replace(folder(tmp_path, {"uv.dll": dll("uv.dll")}), warnings=("everyone can write to it",))
-    outcome = decide([root], Request("uv.dll"))
+    outcome = decide([root], DllRequest("uv.dll"))
     assert isinstance(outcome, Choice)
     assert outcome.warnings == ("everyone can write to it",)

@@ -9,7 +9,7 @@ from tests.roots.trees import dll, grow
 from wheelfix.demo.forge import forge_dll
 from wheelfix.roots.choice.choose import choose
 from wheelfix.roots.choice.gpu import gpu_objection
-from wheelfix.roots.choice.outcome import Choice, NoCandidate, Request, Terms
+from wheelfix.roots.choice.outcome import Choice, DllRequest, NoCandidate, Terms
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.named import named_root
@@ -43,7 +43,7 @@ def test_the_family_beside_the_front_is_asked(tmp_path: Path) -> None:
         files = index.candidates("cudnn64_8.dll")
         assert [index.archs(file) for file in files] == [(), ()]
         terms = Terms(objection=gpu_objection(index, "sm_35", lambda archs: "sm_35" in archs))
-        outcome = choose(Request("cudnn64_8.dll"), files, index, terms)
+        outcome = choose(DllRequest("cudnn64_8.dll"), files, index, terms)
         assert isinstance(outcome, Choice)
         assert outcome.winner.root.version == "8.2"
         reason = (
@@ -52,9 +52,9 @@ def test_the_family_beside_the_front_is_asked(tmp_path: Path) -> None:
         )
         assert outcome.considered[1].reason == reason
 
-        alone = choose(Request("cudnn64_8.dll"), files[:1], index, terms)
+        alone = choose(DllRequest("cudnn64_8.dll"), files[:1], index, terms)
         assert isinstance(alone, Choice)
         assert alone.warnings == (reason,)
 
         strict = Terms(objection=gpu_objection(index, "sm_35", lambda archs: "sm_35" in archs, fatal=True))
-        assert isinstance(choose(Request("cudnn64_8.dll"), files[:1], index, strict), NoCandidate)
+        assert isinstance(choose(DllRequest("cudnn64_8.dll"), files[:1], index, strict), NoCandidate)

@@ -13,7 +13,7 @@ from tests.support.nvidia import CUPTI, TOOLKITS, nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
 from wheelfix.roots.choice.choose import choose
 from wheelfix.roots.choice.onerelease import choose_release
-from wheelfix.roots.choice.outcome import Choice, OneRelease, Request, Terms, Wanted
+from wheelfix.roots.choice.outcome import Choice, DllRequest, OneRelease, Terms, Wanted
 from wheelfix.roots.choice.release import possible_releases
 from wheelfix.roots.discover import search_path_roots
 from wheelfix.roots.host import Host
@@ -44,7 +44,7 @@ def take(
     roots: Iterable[Root], names: Iterable[str], wanted: Wanted = NOTHING, terms: Terms | None = None
 ) -> tuple[OneRelease, dict[str, str]]:
     """The release that was chosen, and for each name where it is taken from: the folder above ``bin``."""
-    needs = [Request(name, cuda=wanted.text) for name in names]
+    needs = [DllRequest(name, cuda=wanted.text) for name in names]
     with RootIndex(roots) as index:
         one = choose_release("cuda", needs, index, wanted, terms)
         found = {}
@@ -170,7 +170,7 @@ def test_of_two_roots_with_one_release_the_one_that_has_more_gives_everything_it
     some = named_root(grow(tmp_path / "some", part), HOST)
     for roots in ([whole, some], [some, whole]):
         with RootIndex(roots) as index:
-            needs = [Request(name, cuda="11.7") for name in NAMES]
+            needs = [DllRequest(name, cuda="11.7") for name in NAMES]
             one = choose_release("cuda", needs, index, CU117)
             assert one.root == whole.path
             for need in needs:

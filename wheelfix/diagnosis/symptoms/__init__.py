@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from wheelfix.diagnosis.symptoms.causes import Cause, Remedy, explain_symptom, explain_symptoms
 from wheelfix.diagnosis.symptoms.reader import read_log, read_symptoms
-from wheelfix.diagnosis.symptoms.symptom import Confidence, Limits, Log, Symptom
+from wheelfix.diagnosis.symptoms.symptom import Confidence, Log, Symptom, TextLimits
 
 __all__ = [
     "Cause",
     "Confidence",
-    "Limits",
     "Log",
     "Remedy",
     "Symptom",
+    "TextLimits",
     "explain_symptom",
     "explain_symptoms",
     "read_log",

@@ -58,7 +58,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CauseRule:
     """When a symptom has a cause; fields left empty fit everything."""
 
     cause: str
@@ -89,7 +89,7 @@ class Rule:
 class CauseTable:
     """The content of ``causes.toml``; the causes are templates."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[CauseRule, ...]
     causes: Mapping[str, Cause]
 
 
@@ -126,10 +126,10 @@ def parse_causes(table: str, text: str) -> CauseTable:
     return CauseTable(rules, causes)
 
 
-def _rule(row: Mapping[str, object], check: Checker) -> Rule:
+def _rule(row: Mapping[str, object], check: Checker) -> CauseRule:
     patterns = {name: check.pattern(str(row[name])) for name in ("file", "dll", "module", "package") if name in row}
     kinds, codes, missing = (row.get(name, ()) for name in ("kinds", "codes", "missing"))
-    return Rule(
+    return CauseRule(
         str(row["cause"]),
         tuple(kinds),  # type: ignore[arg-type]  # lists of strings and numbers in the table
         tuple(codes),  # type: ignore[arg-type]
@@ -169,10 +169,10 @@ def _message_cause(symptom: Symptom, message: Message) -> Cause:
 
 def cause_by_id(name: str, symptom: Symptom, missing: tuple[str, ...] = ()) -> Cause:
     """Return a cause that was found by other means, in the words of the table for this symptom."""
-    return _cause(symptom, Rule(name), missing)
+    return _cause(symptom, CauseRule(name), missing)
 
 
-def _cause(symptom: Symptom, rule: Rule, missing: tuple[str, ...]) -> Cause:
+def _cause(symptom: Symptom, rule: CauseRule, missing: tuple[str, ...]) -> Cause:
     template = cause_table().causes[rule.cause]
     words = _words(symptom, missing)
     order = list(Confidence)
@@ -215,7 +215,7 @@ _BY_NAME = frozenset({"ctypes-not-found", "load-library", "named-file-missing"})
 """Kinds of symptoms whose path is what a program asked for."""
 
 
-def _missing(symptom: Symptom, rule: Rule) -> tuple[str, ...]:
+def _missing(symptom: Symptom, rule: CauseRule) -> tuple[str, ...]:
     """The DLLs that lack: those the text names, else those the rule knows; none unless a file is missing at all."""
     error = winerror(symptom.code) if symptom.code is not None else None
     if error is not None and not error.missing_file:

@@ -14,7 +14,7 @@ from wheelfix.diagnosis.symptoms.clean import clean_line
 from wheelfix.diagnosis.symptoms.recognise import WINDOW, form_triggers, package_of, recognise
 from wheelfix.diagnosis.symptoms.sentences import repair_encoding, sentence_triggers
 from wheelfix.diagnosis.symptoms.stream import Line, Progress, Text, suspicious_lines
-from wheelfix.diagnosis.symptoms.symptom import Limits, Log, Symptom
+from wheelfix.diagnosis.symptoms.symptom import Log, Symptom, TextLimits
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ _OWN_FRAMES = frozenset({"ctypes", "importlib", "_distutils_hack", "pip", "pytes
 _MEMORY = 4096
 
 
-def read_symptoms(text: Text, limits: Limits | None = None) -> tuple[Symptom, ...]:
+def read_symptoms(text: Text, limits: TextLimits | None = None) -> tuple[Symptom, ...]:
     """Return the symptoms of a text, of bytes in any common encoding, or of an open file, in order of appearance."""
     return read_log(text, limits).symptoms
 
 
-def read_log(text: Text, limits: Limits | None = None) -> Log:
+def read_log(text: Text, limits: TextLimits | None = None) -> Log:
     """Return the symptoms and what was read to find them."""
-    limits = limits or Limits()
+    limits = limits or TextLimits()
     progress = Progress()
     notes = _Notes(limits)
     for window in _windows(suspicious_lines(text, form_triggers(), sentence_triggers(), limits, progress)):
@@ -68,7 +68,7 @@ def _clean(text: str) -> str:
 class _Notes:
     """What has been found so far, merged."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: TextLimits) -> None:
         self._limits = limits
         self._found: dict[tuple[object, ...], Symptom] = {}
         self._seen: OrderedDict[str, tuple[tuple[object, ...], ...]] = OrderedDict()

@@ -59,7 +59,7 @@ def _nowhere(_name: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineFacts:
     """Everything that the block is made from."""
 
     tool: str = ""
@@ -103,7 +103,7 @@ class Block:
         return lines
 
 
-def collect(machine: Machine, names: Iterable[str] = (), told: Iterable[tuple[str, str]] = ()) -> Block:
+def collect(machine: MachineFacts, names: Iterable[str] = (), told: Iterable[tuple[str, str]] = ()) -> Block:
     """Return the block; ``names`` are the DLLs in question, whose whole families are listed.
 
     ``told`` are rows of others to put at the end, such as the error and its cause.
@@ -128,7 +128,7 @@ def collect(machine: Machine, names: Iterable[str] = (), told: Iterable[tuple[st
 # ------------------------------------------------------------------------------------------------------------- torch
 
 
-def _torch(machine: Machine) -> list[tuple[str, str]]:
+def _torch(machine: MachineFacts) -> list[tuple[str, str]]:
     """torch's version and what it was built for, from its own version.py, and its relatives."""
     text = machine.read_text("torch/version.py")
     if text is None:
@@ -156,7 +156,7 @@ def _value(text: str, name: str) -> str:
 # ------------------------------------------------------------------------------------------------------------- tools
 
 
-def _tools(machine: Machine) -> list[tuple[str, str]]:
+def _tools(machine: MachineFacts) -> list[tuple[str, str]]:
     """Where python, cl and nvcc come from, and their versions."""
     rows = []
     for name, (command, pattern) in TOOLS.items():
@@ -169,7 +169,7 @@ def _tools(machine: Machine) -> list[tuple[str, str]]:
     return rows
 
 
-def _cuda(machine: Machine) -> list[tuple[str, str]]:
+def _cuda(machine: MachineFacts) -> list[tuple[str, str]]:
     """The toolkits and which of them wins, for builds and for torch."""
     rows = [("root", f"{root.label}, {root.path} ({root.learned})") for root in machine.roots]
     nvcc = machine.which("nvcc")
@@ -191,7 +191,7 @@ def _cuda(machine: Machine) -> list[tuple[str, str]]:
     return rows
 
 
-def _gpu(machine: Machine) -> list[tuple[str, str]]:
+def _gpu(machine: MachineFacts) -> list[tuple[str, str]]:
     query = ("nvidia-smi", "--query-gpu=name,driver_version,compute_cap", "--format=csv,noheader")
     text = machine.run(query) if machine.which("nvidia-smi") else None
     rows = []
@@ -206,7 +206,7 @@ def _gpu(machine: Machine) -> list[tuple[str, str]]:
 # -------------------------------------------------------------------------------------------------------------- DLLs
 
 
-def _family(machine: Machine, names: tuple[str, ...]) -> list[InstalledDll]:
+def _family(machine: MachineFacts, names: tuple[str, ...]) -> list[InstalledDll]:
     """The DLLs of the environment that belong to the families in question."""
     wanted = {member.family.group for name in names if (member := family_of(name))}
     openmp = any(is_openmp(name) for name in names)

@@ -15,7 +15,7 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.diagnosis.symptoms.symptom import Limits
+    from wheelfix.diagnosis.symptoms.symptom import TextLimits
 
 BLOCK = 1 << 18
 EARLY = 1 << 24
@@ -66,7 +66,7 @@ def sniff_encoding(head: bytes) -> str:
     return "utf-8"
 
 
-def blocks(source: Text, limits: Limits, progress: Progress) -> Iterator[str]:
+def blocks(source: Text, limits: TextLimits, progress: Progress) -> Iterator[str]:
     """Yield the text in decoded blocks, up to the limit of bytes."""
     stream: IO[bytes] | IO[str]
     if isinstance(source, str):
@@ -99,7 +99,7 @@ def blocks(source: Text, limits: Limits, progress: Progress) -> Iterator[str]:
 
 
 def suspicious_lines(
-    source: Text, triggers: tuple[str, ...], early: tuple[str, ...], limits: Limits, progress: Progress
+    source: Text, triggers: tuple[str, ...], early: tuple[str, ...], limits: TextLimits, progress: Progress
 ) -> Iterator[Line]:
     """Yield the lines that contain a trigger (lower case), with the lines around them.
 
@@ -180,7 +180,7 @@ def _cut(text: str, *, final: bool, longest: int) -> tuple[str, str]:
     return "", text
 
 
-def _pieces(line: Line, limits: Limits) -> Iterator[Line]:
+def _pieces(line: Line, limits: TextLimits) -> Iterator[Line]:
     """Yield a line, or its overlapping pieces when it is over-long; a lone carriage return ends one as well."""
     text = line.text[:-1] if line.text.endswith("\r") else line.text
     if "\r" in text:

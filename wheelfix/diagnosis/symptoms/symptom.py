@@ -25,7 +25,7 @@ class Confidence(str, enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TextLimits:
     """How much of a log is read before the reader stops; the defaults serve any log a person would keep."""
 
     max_bytes: int = 1 << 30

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.symptoms.stream import Progress, Text, blocks
-from wheelfix.diagnosis.symptoms.symptom import Limits
+from wheelfix.diagnosis.symptoms.symptom import TextLimits
 from wheelfix.knowledge.cards import architecture, capability_of, find_card
 from wheelfix.knowledge.drivers import driver_needed, windows_driver
 from wheelfix.values import dataclass, field
@@ -52,11 +52,11 @@ class MachineFacts:
     """TORCH_CUDA_ARCH_LIST."""
 
 
-def read_machine(text: Text, limits: Limits | None = None) -> MachineFacts:
+def read_machine(text: Text, limits: TextLimits | None = None) -> MachineFacts:
     """Return what a text says about a machine."""
     facts = MachineFacts()
     carry = ""
-    for block in blocks(text, limits or Limits(), Progress()):
+    for block in blocks(text, limits or TextLimits(), Progress()):
         whole = carry + block
         end = whole.rfind("\n") + 1 if block else len(whole)
         lines, carry = whole[:end], whole[end:][-_LONGEST:]

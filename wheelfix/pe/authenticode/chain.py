@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Iterator, Sequence
 
-    from wheelfix.pe.authenticode.roots import Root, RootStore
+    from wheelfix.pe.authenticode.roots import RootStore, TrustedRoot
 
 LONGEST = 8
 MOST_CHECKS, MOST_PATHS = 30, 50
@@ -83,7 +83,7 @@ class _Search:
         self.problem: Unusable | None = None
         """Why a signature on the way could not be checked; it counts if no other way leads to a root."""
 
-    def paths(self, path: tuple[Certificate, ...]) -> Iterator[tuple[tuple[Certificate, ...], Root | None, str]]:
+    def paths(self, path: tuple[Certificate, ...]) -> Iterator[tuple[tuple[Certificate, ...], TrustedRoot | None, str]]:
         """Yield each path with the root at its end, or why there is none."""
         here = path[-1]
         anchors = [root for store in self._stores for root in store.named(here.subject)]
@@ -126,7 +126,7 @@ class _Search:
         return self._checked[key]
 
 
-def _judge(path: tuple[Certificate, ...], root: Root | None, reason: str, purpose: Purpose) -> Chain:
+def _judge(path: tuple[Certificate, ...], root: TrustedRoot | None, reason: str, purpose: Purpose) -> Chain:
     """Say what one path is good for."""
     below_root = path[:-1] if root is not None or path[-1].self_issued else path
     sha1 = any(one.digest == "sha1" for one in below_root)

@@ -32,14 +32,14 @@ class NotDer(DerError):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class DerNode:
     """One element: its tag, its content, and itself as it stands."""
 
     tag: int
     content: bytes
     whole: bytes
 
-    def children(self) -> list[Node]:
+    def children(self) -> list[DerNode]:
         """The elements within."""
         if not self.tag & 0x20:
             raise DerError(f"an element with tag {self.tag:#x} has no elements within")
@@ -48,14 +48,14 @@ class Node:
             raise DerError(f"more than {MAX_CHILDREN} elements in one")
         return nodes
 
-    def only(self, tag: int) -> Node:
+    def only(self, tag: int) -> DerNode:
         """The one element within, which must have this tag."""
         nodes = self.children()
         if len(nodes) != 1:
             raise DerError(f"{len(nodes)} elements where there should be one")
         return nodes[0].expect(tag)
 
-    def expect(self, tag: int) -> Node:
+    def expect(self, tag: int) -> DerNode:
         """Itself, if it has this tag."""
         if self.tag != tag:
             raise DerError(f"an element has tag {self.tag:#x}, not {tag:#x}")
@@ -87,7 +87,7 @@ class Node:
         return int.from_bytes(content, "big", signed=True)
 
 
-def parse(data: bytes) -> Node:
+def parse(data: bytes) -> DerNode:
     """Return the element that these bytes are; DerError if something follows it."""
     node, rest = split(data)
     if rest:
@@ -95,14 +95,14 @@ def parse(data: bytes) -> Node:
     return node
 
 
-def split(data: bytes) -> tuple[Node, bytes]:
+def split(data: bytes) -> tuple[DerNode, bytes]:
     """Return the first element of the bytes, and what follows it."""
     for node in _nodes(data):
         return node, data[len(node.whole) :]
     raise DerError("there are no bytes")
 
 
-def _nodes(data: bytes) -> Iterator[Node]:
+def _nodes(data: bytes) -> Iterator[DerNode]:
     at = 0
     while at < len(data):
         tag, begin = data[at], at + 2
@@ -120,5 +120,5 @@ def _nodes(data: bytes) -> Iterator[Node]:
         end = begin + length
         if end > len(data):
             raise DerError("an element reaches beyond the bytes")
-        yield Node(tag, data[begin:end], data[at:end])
+        yield DerNode(tag, data[begin:end], data[at:end])
         at = end

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.pe.authenticode.der import INTEGER, NULL, OCTETS, SEQUENCE, SET, DerError, Node
+from wheelfix.pe.authenticode.der import INTEGER, NULL, OCTETS, SEQUENCE, SET, DerError, DerNode
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ class Algorithm:
     """An algorithm with its parameters."""
 
     oid: str
-    parameters: Node | None
+    parameters: DerNode | None
 
     @classmethod
-    def read(cls, node: Node) -> Algorithm:
+    def read(cls, node: DerNode) -> Algorithm:
         """Take an AlgorithmIdentifier apart."""
         parts = node.expect(SEQUENCE).children()
         if not 1 <= len(parts) <= 2:
@@ -69,14 +69,14 @@ class Signer:
     """Name of the issuer of his certificate, as DER."""
     serial: int
     digest: Algorithm
-    signed: Node | None
+    signed: DerNode | None
     """The signed attributes, as they stand."""
     algorithm: Algorithm
     signature: bytes
-    unsigned: Node | None
+    unsigned: DerNode | None
 
     @classmethod
-    def read(cls, node: Node) -> Signer:
+    def read(cls, node: DerNode) -> Signer:
         """Take a SignerInfo apart."""
         parts = node.expect(SEQUENCE).children()
         if len(parts) < 5:
@@ -109,31 +109,31 @@ class Signer:
             raise DerError("there are no signed attributes")
         return bytes([SET]) + self.signed.whole[1:]
 
-    def signed_value(self, oid: str) -> Node | None:
+    def signed_value(self, oid: str) -> DerNode | None:
         """The value of a signed attribute; DerError if there are several."""
         values = _values(self.signed, oid)
         if len(values) > 1:
             raise DerError(f"the signed attribute {oid} is there {len(values)} times")
         return values[0] if values else None
 
-    def unsigned_values(self, oid: str) -> Sequence[Node]:
+    def unsigned_values(self, oid: str) -> Sequence[DerNode]:
         """All values of an unsigned attribute, up to a limit."""
         return _values(self.unsigned, oid)[:MAX_VALUES]
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class SignedMessage:
     """Signed data with one signer."""
 
     digests: tuple[Algorithm, ...]
     content_type: str
-    content: Node
+    content: DerNode
     certificates: tuple[bytes, ...]
     """As DER; nothing is known about them yet."""
     signer: Signer
 
     @classmethod
-    def read(cls, node: Node) -> Message:
+    def read(cls, node: DerNode) -> SignedMessage:
         """Take a message apart."""
         kind, wrapped = _pair(node.expect(SEQUENCE))
         if kind.oid != SIGNED_DATA:
@@ -172,7 +172,7 @@ class Statement:
     digest: bytes
 
     @classmethod
-    def read(cls, message: Message) -> Statement:
+    def read(cls, message: SignedMessage) -> Statement:
         """Return the statement of a message; DerError if it is about something else than a PE file."""
         if message.content_type != INDIRECT_DATA:
             raise DerError("the signed content is not an Authenticode statement")
@@ -184,16 +184,16 @@ class Statement:
         return cls(Algorithm.read(algorithm).hash_name, digest.expect(OCTETS).content)
 
 
-def _pair(node: Node) -> tuple[Node, Node]:
+def _pair(node: DerNode) -> tuple[DerNode, DerNode]:
     parts = node.children()
     if len(parts) != 2:
         raise DerError(f"{len(parts)} elements where there should be two")
     return parts[0], parts[1]
 
 
-def _values(attributes: Node | None, oid: str) -> list[Node]:
+def _values(attributes: DerNode | None, oid: str) -> list[DerNode]:
     """All values of an attribute, of each of its occurrences."""
-    found: list[Node] = []
+    found: list[DerNode] = []
     for attribute in attributes.children() if attributes is not None else ():
         kind, values = _pair(attribute.expect(SEQUENCE))
         if kind.oid == oid:

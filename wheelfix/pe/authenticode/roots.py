@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.pe.authenticode.certificates import Certificate, load_certificate
-from wheelfix.pe.authenticode.der import OCTETS, SEQUENCE, SET, DerError, Node, parse, split
+from wheelfix.pe.authenticode.der import OCTETS, SEQUENCE, SET, DerError, DerNode, parse, split
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ LARGEST = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RootLimits:
     """What Microsoft's list says about a root."""
 
     usages: frozenset[str] | None = None
@@ -63,37 +63,37 @@ def _applies(usages: frozenset[str] | None, usage: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Root:
+class TrustedRoot:
     """A certificate at which a chain may end."""
 
     certificate: Certificate
-    limits: Limits
+    limits: RootLimits
 
 
 class RootStore:
     """Trusted certificates, found by name; each is parsed when a chain first asks for it."""
 
-    def __init__(self, certificates: Sequence[bytes], entries: dict[bytes, Node] | None = None) -> None:
+    def __init__(self, certificates: Sequence[bytes], entries: dict[bytes, DerNode] | None = None) -> None:
         self._certificates = certificates
         self._entries = entries
-        self._found: dict[bytes, list[Root]] = {}
+        self._found: dict[bytes, list[TrustedRoot]] = {}
 
-    def named(self, subject: bytes) -> list[Root]:
+    def named(self, subject: bytes) -> list[TrustedRoot]:
         """Return the roots whose subject is this name, in DER."""
         if subject not in self._found:
             # A certificate of that name has the name in it, so that the others need not be parsed.
             found = [load_certificate(der) for der in self._certificates if subject in der]
             self._found[subject] = [
-                Root(one, limits)
+                TrustedRoot(one, limits)
                 for one in found
                 if one is not None and one.subject == subject and (limits := self._limits(one)) is not None
             ]
         return self._found[subject]
 
-    def _limits(self, certificate: Certificate) -> Limits | None:
+    def _limits(self, certificate: Certificate) -> RootLimits | None:
         """What the list says about a certificate; None if it is not on the list."""
         if self._entries is None:
-            return Limits()
+            return RootLimits()
         entry = self._entries.get(hashlib.sha1(certificate.der, usedforsecurity=False).digest())
         return read_limits(entry) if entry is not None else None
 
@@ -148,7 +148,7 @@ def pem_certificates(data: bytes) -> list[bytes]:
     return found
 
 
-def read_list(data: bytes) -> dict[bytes, Node]:
+def read_list(data: bytes) -> dict[bytes, DerNode]:
     """Return the entries of a certificate trust list by the SHA-1 of the certificates that they are about."""
     signed = parse(data).children()[1].only(SEQUENCE)
     parts = signed.children()[2].children()[1].only(SEQUENCE).children()
@@ -156,14 +156,14 @@ def read_list(data: bytes) -> dict[bytes, Node]:
     return {split(entry.content)[0].expect(OCTETS).content: entry for entry in entries.children()}
 
 
-def read_limits(entry: Node) -> Limits:
+def read_limits(entry: DerNode) -> RootLimits:
     """Return what an entry of the list says."""
     parts = entry.children()
     properties: dict[str, bytes] = {}
     for attribute in parts[1].expect(SET).children() if len(parts) > 1 else ():
         kind, values = attribute.children()
         properties[kind.oid] = values.only(OCTETS).content
-    return Limits(
+    return RootLimits(
         usages=_usages(properties.get(USAGES)),
         disallowed=_time(properties.get(DISALLOWED)),
         disallowed_usages=_usages(properties.get(DISALLOWED_USAGES)),

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from wheelfix.pe.authenticode.certificates import TIME_STAMPING, Certificate, load_certificate, signature_fits
 from wheelfix.pe.authenticode.chain import Purpose, Standing, find_chain
-from wheelfix.pe.authenticode.der import GENERALIZED_TIME, OCTETS, SEQUENCE, UTC_TIME, DerError, Node, parse
+from wheelfix.pe.authenticode.der import GENERALIZED_TIME, OCTETS, SEQUENCE, UTC_TIME, DerError, DerNode, parse
 from wheelfix.pe.authenticode.message import (
     CONTENT_TYPE,
     DATA,
     MESSAGE_DIGEST,
     Algorithm,
-    Message,
+    SignedMessage,
     Signer,
     Unusable,
 )
@@ -50,7 +50,7 @@ class Timestamp:
     problem: str = ""
 
 
-def certificates_of(message: Message) -> list[Certificate]:
+def certificates_of(message: SignedMessage) -> list[Certificate]:
     """Return the certificates of a message that can be read."""
     return [one for der in dict.fromkeys(message.certificates) if (one := load_certificate(der)) is not None]
 
@@ -98,10 +98,10 @@ def read_timestamps(
 
 
 def _token_time(
-    node: Node, signature: bytes, pool: Sequence[Certificate]
+    node: DerNode, signature: bytes, pool: Sequence[Certificate]
 ) -> tuple[datetime.datetime, Certificate, Sequence[Certificate]]:
     """Read and check an RFC 3161 token."""
-    message = Message.read(node)
+    message = SignedMessage.read(node)
     if message.content_type != TIME_INFO:
         raise DerError("the timestamp is of another kind")
     if message.signer.digest.oid not in {one.oid for one in message.digests}:
@@ -123,7 +123,7 @@ def _token_time(
 
 
 def _counter_time(
-    node: Node, signature: bytes, pool: Sequence[Certificate]
+    node: DerNode, signature: bytes, pool: Sequence[Certificate]
 ) -> tuple[datetime.datetime, Certificate, Sequence[Certificate]]:
     """Read and check a PKCS #9 counter-signature: its content is the signature itself."""
     counter = Signer.read(node)
@@ -154,7 +154,7 @@ def _hashed(digest: str, data: bytes) -> bytes:
     return hashlib.new(digest, data, usedforsecurity=False).digest()
 
 
-def read_time(node: Node) -> datetime.datetime:
+def read_time(node: DerNode) -> datetime.datetime:
     """Return a time of either kind; always UTC."""
     pattern = TIMES.get(node.tag)
     match = pattern.fullmatch(node.content) if pattern is not None else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.model import TRUSTED, Signature
 from wheelfix.pe.authenticode.der import DerError, NotDer, split
-from wheelfix.pe.authenticode.message import INDIRECT_DATA, NESTED, Message, Statement, Unusable
+from wheelfix.pe.authenticode.message import INDIRECT_DATA, NESTED, SignedMessage, Statement, Unusable
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def verify(data: bytes, digest_of: Digest, trusted_roots: Path | None, now: date
         node, padding = split(data)
         if len(padding) >= 8 or any(padding):
             return Signature("invalid", reason=UNSIGNED_BYTES)
-        message = Message.read(node)
+        message = SignedMessage.read(node)
     except NotDer as exc:
         return Signature("not-checked", reason=f"the signature is not in DER, and other forms are not read: {exc}")
     except DerError as exc:
@@ -57,17 +57,17 @@ def verify(data: bytes, digest_of: Digest, trusted_roots: Path | None, now: date
     return next((other for other in others if other.status == TRUSTED), first)
 
 
-def _nested(message: Message) -> list[Message]:
+def _nested(message: SignedMessage) -> list[SignedMessage]:
     """Return the messages within a message that can be read."""
     found = []
     with contextlib.suppress(DerError):
         for node in message.signer.unsigned_values(NESTED):
             with contextlib.suppress(DerError, Unusable):
-                found.append(Message.read(node))
+                found.append(SignedMessage.read(node))
     return found
 
 
-def _answer(message: Message, digest_of: Digest, trusted_roots: Path | None, now: datetime.datetime) -> Signature:
+def _answer(message: SignedMessage, digest_of: Digest, trusted_roots: Path | None, now: datetime.datetime) -> Signature:
     """Return the answer about one message, nested ones left aside."""
     answer = Signature("invalid")
     try:
@@ -88,7 +88,9 @@ def _answer(message: Message, digest_of: Digest, trusted_roots: Path | None, now
         return replace(answer, status="not-checked", reason=str(exc))
 
 
-def _with_library(message: Message, answer: Signature, trusted_roots: Path | None, now: datetime.datetime) -> Signature:
+def _with_library(
+    message: SignedMessage, answer: Signature, trusted_roots: Path | None, now: datetime.datetime
+) -> Signature:
     try:
         from wheelfix.pe.authenticode import signers
     except ImportError as exc:

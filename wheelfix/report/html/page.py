@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.model import EdgeKind, Finding, MissingDll, Prediction, ScanReport, Severity, Verdict
-from wheelfix.report.document import DEFAULT, Context, Failure, split_failures
+from wheelfix.report.document import DEFAULT, Context, FailedInput, split_failures
 from wheelfix.report.graph import build_graph
 from wheelfix.report.html.drawing import draw_graph
 from wheelfix.report.html.element import Html, el, from_markdown, join
@@ -28,7 +28,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inli
 """The page may run what is in it and fetch nothing: a wheel's name cannot phone home."""
 
 
-def render_scan(reports: Sequence[ScanReport], failures: Sequence[Failure] = (), context: Context = DEFAULT) -> str:
+def render_scan(reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT) -> str:
     """Return the page over all reports."""
     title = f"wheelfix: {label(reports[0])}" if len(reports) == 1 and not failures else "wheelfix report"
     head = el(
@@ -55,7 +55,7 @@ def _resource(name: str) -> str:
     return (importlib.resources.files("wheelfix.report.html") / name).read_text(encoding="utf-8")
 
 
-def _overview(reports: Sequence[ScanReport], failures: Sequence[Failure]) -> Html:
+def _overview(reports: Sequence[ScanReport], failures: Sequence[FailedInput]) -> Html:
     if len(reports) == 1 and not failures:
         return Html("")
     of_reports, alone = split_failures(reports, failures)
@@ -83,7 +83,7 @@ def _overview(reports: Sequence[ScanReport], failures: Sequence[Failure]) -> Htm
     return el("section", el("h2", "Overview", id="overview"), table, aria_labelledby="overview")
 
 
-def _failed(failure: Failure | None) -> Html | None:
+def _failed(failure: FailedInput | None) -> Html | None:
     if failure is None:
         return None
     return join([" ", el("span", failure.words, class_="badge broken"), " ", str(failure.error)])

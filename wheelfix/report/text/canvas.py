@@ -10,7 +10,7 @@ from wheelfix.report.safe import legible, without_commands
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from wheelfix.report.look import Look
+    from wheelfix.report.textstyle import TextStyle
 
 Span: TypeAlias = "str | tuple[str, str]"
 """A piece of text, with the name of a style or without."""
@@ -79,7 +79,7 @@ def _cuts(word: str, room: int) -> Iterator[int]:
 class Canvas:
     """Lines in the order they are written; :meth:`text` gives them all."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: TextStyle) -> None:
         self.look = look
         self._lines: list[str] = []
 

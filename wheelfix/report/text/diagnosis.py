@@ -9,13 +9,13 @@ from wheelfix.report.text.canvas import Canvas, Span
 if TYPE_CHECKING:
     from wheelfix.diagnosis.answer import Diagnosis, Explained
     from wheelfix.diagnosis.symptoms.causes import Remedy
-    from wheelfix.report.look import Look
+    from wheelfix.report.textstyle import TextStyle
 
 _SHOWN = 5
 _SURENESS = {"sure": "", "likely": "most likely: ", "guess": "perhaps: "}
 
 
-def render_diagnosis(diagnosis: Diagnosis, look: Look, *, verbose: bool = False, quiet: bool = False) -> str:
+def render_diagnosis(diagnosis: Diagnosis, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
     """Return the diagnosis; ``quiet`` leaves the causes alone, ``verbose`` shows all remedies and faults."""
     canvas = Canvas(look)
     if not quiet:

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wheelfix.diff import Comparison, Difference, Problem
-    from wheelfix.report.look import Look
+    from wheelfix.report.textstyle import TextStyle
 
 SHOWN = 30
 VERDICT_STYLES = {"ok": "good", "risky": "warn", "unsure": "warn", "broken": "bad"}
 
 
-def render_diff(comparison: Comparison, look: Look, *, verbose: bool = False, quiet: bool = False) -> str:
+def render_diff(comparison: Comparison, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
     """Return what changed; ``quiet`` leaves one line per wheel, ``verbose`` lists every change."""
     canvas = Canvas(look)
     for number, difference in enumerate(comparison.differences):

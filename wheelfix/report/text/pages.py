@@ -11,20 +11,20 @@ from wheelfix.report.text.markdown import draw_markdown
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from wheelfix.report.look import Look
+    from wheelfix.report.textstyle import TextStyle
     from wheelfix.rules.registry import Group, Rule
 
 SEVERITY_STYLES = {"error": "bad", "unsure": "warn", "warning": "warn", "info": "note"}
 
 
-def render_page(markdown: str, look: Look) -> str:
+def render_page(markdown: str, look: TextStyle) -> str:
     """Return a Markdown page as a terminal shows it."""
     canvas = Canvas(look)
     draw_markdown(canvas, markdown)
     return canvas.text()
 
 
-def render_rules(rules: Iterable[Rule], look: Look) -> str:
+def render_rules(rules: Iterable[Rule], look: TextStyle) -> str:
     """Return the list of findings, by group, one line each."""
     canvas = Canvas(look)
     groups: dict[Group, list[Rule]] = {}

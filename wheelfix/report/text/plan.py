@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wheelfix.plan.model import Addition, Plan, Remaining
-    from wheelfix.report.look import Look
+    from wheelfix.report.textstyle import TextStyle
 
 STEPS = ("B", "KB", "MB", "GB")
 
@@ -28,7 +28,7 @@ def render_plan(
     plan: Plan,
     outcome: str,
     target: str,
-    look: Look,
+    look: TextStyle,
     *,
     faults: Sequence[str] = (),
     verbose: bool = False,

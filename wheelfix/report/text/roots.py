@@ -9,7 +9,7 @@ from wheelfix.report.words import count
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from wheelfix.report.look import Look
+    from wheelfix.report.textstyle import TextStyle
     from wheelfix.roots.describe import RootRow
     from wheelfix.roots.discover import Remark
     from wheelfix.roots.index import Skipped
@@ -28,7 +28,7 @@ class RootsReport:
     """Where they are: path, version, whose it is."""
 
 
-def render_roots(report: RootsReport, look: Look, *, verbose: bool = False, quiet: bool = False) -> str:
+def render_roots(report: RootsReport, look: TextStyle, *, verbose: bool = False, quiet: bool = False) -> str:
     """Return the list; ``quiet`` leaves one line per root, ``verbose`` adds what was left out."""
     canvas = Canvas(look)
     for row in report.rows:

@@ -20,7 +20,7 @@ from wheelfix.values import replace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wheelfix.report.look import Look
+    from wheelfix.report.textstyle import TextStyle
 
 HEADINGS = {
     Severity.ERROR: ("Errors", "bad"),
@@ -33,7 +33,7 @@ SHOWN = 5
 
 
 def render_scan(
-    report: ScanReport, look: Look, *, verbose: bool = False, quiet: bool = False, context: Context = DEFAULT
+    report: ScanReport, look: TextStyle, *, verbose: bool = False, quiet: bool = False, context: Context = DEFAULT
 ) -> str:
     """Return the report on one wheel; ``quiet`` leaves the verdict, ``verbose`` adds every resolved edge."""
     canvas = Canvas(look)

@@ -9,7 +9,7 @@ from wheelfix.report.text.canvas import Canvas
 
 if TYPE_CHECKING:
     from wheelfix.repairs.sign import Signed, SignedFile
-    from wheelfix.report.look import Look
+    from wheelfix.report.textstyle import TextStyle
 
 HEADINGS = {
     "signed": "Signed",
@@ -19,7 +19,7 @@ HEADINGS = {
 }
 
 
-def render_signed(result: Signed, look: Look, *, quiet: bool = False) -> str:
+def render_signed(result: Signed, look: TextStyle, *, quiet: bool = False) -> str:
     """Return what became of each PE file of one wheel."""
     canvas = Canvas(look)
     name = result.path.replace("\\", "/").rpartition("/")[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Verdict
-from wheelfix.report.document import DEFAULT, Context, Failure, split_failures
+from wheelfix.report.document import DEFAULT, Context, FailedInput, split_failures
 from wheelfix.report.text.canvas import Canvas, Span
 from wheelfix.report.totals import severity_phrase, totals
 from wheelfix.report.words import count, label
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wheelfix.model import ScanReport
-    from wheelfix.report.look import Look
+    from wheelfix.report.textstyle import TextStyle
     from wheelfix.report.totals import RuleTotal
 
 VERDICT_STYLES = {Verdict.OK: "good", Verdict.RISKY: "warn", Verdict.UNSURE: "warn", Verdict.BROKEN: "bad"}
 
 
 def render_summary(
-    reports: Sequence[ScanReport], failures: Sequence[Failure], look: Look, context: Context = DEFAULT
+    reports: Sequence[ScanReport], failures: Sequence[FailedInput], look: TextStyle, context: Context = DEFAULT
 ) -> str:
     """Return one table over all inputs in their order, the totals, and how often each rule was broken."""
     canvas = Canvas(look)
@@ -45,7 +45,7 @@ def render_summary(
     return canvas.text()
 
 
-def render_statistics(reports: Sequence[ScanReport], context: Context, look: Look) -> str:
+def render_statistics(reports: Sequence[ScanReport], context: Context, look: TextStyle) -> str:
     """Return how often each rule was broken; known findings are left out."""
     canvas = Canvas(look)
     rules = totals(reports, (), context).rules

@@ -15,7 +15,7 @@ from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.model import dll_key
 from wheelfix.roots import tree
 from wheelfix.roots.choice.fit import cuda_fit, release_fit
-from wheelfix.roots.choice.outcome import Choice, Conflict, Considered, NoCandidate, Objection, Request, Terms
+from wheelfix.roots.choice.outcome import Choice, Conflict, Considered, DllRequest, NoCandidate, Objection, Terms
 from wheelfix.roots.choice.release import GROUPS, SEPARATE, cuda_told, possible_releases, stated_version
 from wheelfix.roots.choice.symbols import Serves, serves
 from wheelfix.values import dataclass
@@ -69,7 +69,7 @@ class Ranking:
         return (bool(self.objection), len(self.lacks), brings, -self.toolkit, -self.cuda, -self.release)
 
 
-def choose(need: Request, candidates: Sequence[RootFile], facts: Facts, terms: Terms | None = None) -> Outcome:
+def choose(need: DllRequest, candidates: Sequence[RootFile], facts: Facts, terms: Terms | None = None) -> Outcome:
     """Return which of the candidates is vendored for a need, or why none is."""
     terms = terms or Terms()
     if refusal := never_vendored(need.name, need.machine, runtime=terms.runtime):
@@ -111,7 +111,7 @@ def standing(file: RootFile) -> int:
     return 0 if file.root.explicit else 2 if file.root.last_resort else 1
 
 
-def examine(need: Request, file: RootFile, facts: Facts, terms: Terms) -> Ranking | str:
+def examine(need: DllRequest, file: RootFile, facts: Facts, terms: Terms) -> Ranking | str:
     """Return how a candidate ranks, or why it does not serve."""
     if need.beside is not None and not _same_folder(file, need.beside):
         return f"its family comes from one folder, that of {need.beside.location}"
@@ -142,7 +142,7 @@ def examine(need: Request, file: RootFile, facts: Facts, terms: Terms) -> Rankin
     )
 
 
-def _other_release(need: Request, file: RootFile, facts: Facts) -> str:
+def _other_release(need: DllRequest, file: RootFile, facts: Facts) -> str:
     """Return that a candidate is of another release than the one chosen for its group; nothing when it may be of it."""
     one = need.one_release
     if one is None or not one.release:
@@ -159,7 +159,7 @@ _CUDA = ("cuda", "cudnn", "cuda-extra")
 """Groups of families that are built for one CUDA major."""
 
 
-def _other_major(need: Request, file: RootFile, told: str) -> str:
+def _other_major(need: DllRequest, file: RootFile, told: str) -> str:
     """Return that a candidate was made for another CUDA major than the wheel, which never works."""
     member = family_of(file.name)
     if cuda_fit(told, need.cuda) or member is None or member.family.group not in _CUDA or member.family.id in SEPARATE:
@@ -182,7 +182,7 @@ def _same_folder(file: RootFile, other: RootFile) -> bool:
     return file.root.path == other.root.path and file.folder.path == other.folder.path
 
 
-def _decide(need: Request, fits: list[Ranking], facts: Facts, others: tuple[Considered, ...]) -> Choice | Conflict:
+def _decide(need: DllRequest, fits: list[Ranking], facts: Facts, others: tuple[Considered, ...]) -> Choice | Conflict:
     best = min(fit.rank for fit in fits)
     top = [fit for fit in fits if fit.rank == best]
     losers = [fit for fit in fits if fit.rank != best]
@@ -316,7 +316,7 @@ def _releases(groups: list[list[Ranking]]) -> list[tuple[int, ...]]:
     return [tree.numbers(file.version_hint) for file in files]
 
 
-def _conflict(need: Request, top: list[Ranking], others: tuple[Considered, ...]) -> Conflict:
+def _conflict(need: DllRequest, top: list[Ranking], others: tuple[Considered, ...]) -> Conflict:
     reason = "their bytes differ, and neither versions nor the order of folders tells which is right"
     files = tuple(fit.file for fit in top)
     places = " or ".join(f'--root "{file.root.path if file.root.is_file else _folder(file)}"' for file in files)
@@ -329,7 +329,7 @@ def _folder(file: RootFile) -> str:
     return str(file.root.path / file.folder.path)
 
 
-def _warnings(need: Request, fit: Ranking) -> list[str]:
+def _warnings(need: DllRequest, fit: Ranking) -> list[str]:
     file = fit.file
     warnings = list(file.root.warnings)
     if fit.objection:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from wheelfix.model import dll_key
 from wheelfix.roots import tree
 from wheelfix.roots.choice.choose import examine, standing
-from wheelfix.roots.choice.outcome import OneRelease, Request, Terms, Wanted
+from wheelfix.roots.choice.outcome import DllRequest, OneRelease, Terms, Wanted
 from wheelfix.roots.choice.release import GROUPS, possible_releases
 from wheelfix.values import dataclass, field, replace
 
@@ -39,7 +39,7 @@ class _Offer:
 
 
 def choose_release(
-    group: str, needs: Sequence[Request], index: RootIndex, wanted: Wanted, terms: Terms | None = None
+    group: str, needs: Sequence[DllRequest], index: RootIndex, wanted: Wanted, terms: Terms | None = None
 ) -> OneRelease:
     """Return the one release that all needs of a group are met from; without a release when nothing tells any."""
     terms = terms or Terms()
@@ -97,7 +97,7 @@ def _chosen(
     group: str,
     best: _Offer,
     fitting: list[_Offer],
-    needs: Sequence[Request],
+    needs: Sequence[DllRequest],
     wanted: Wanted,
     refused: dict[str, list[str]],
 ) -> OneRelease:

@@ -81,7 +81,7 @@ class OneRelease:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class DllRequest:
     """A DLL that is wanted."""
 
     name: str

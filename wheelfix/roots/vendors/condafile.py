@@ -88,14 +88,14 @@ _MOST_OPENED = 64
 
 def _unpack(path: Path, size: int, limits: Limits) -> CondaPackage:
     folder = WorkFolder()
-    unpacker = _Unpacker(path, folder.path, size, limits)
+    stream_inflater = _Unpacker(path, folder.path, size, limits)
     try:
-        unpacker.run()
+        stream_inflater.run()
     except BaseException:
         folder.close()
         raise
-    name, version = unpacker.identity()
-    return CondaPackage(name, version, str(unpacker.index.get("subdir", "")), unpacker.dlls, folder)
+    name, version = stream_inflater.identity()
+    return CondaPackage(name, version, str(stream_inflater.index.get("subdir", "")), stream_inflater.dlls, folder)
 
 
 class _TooMuch(Exception):

@@ -10,7 +10,7 @@ from wheelfix.diagnosis.symptoms.recordings.procmon import ProcmonReader
 from wheelfix.diagnosis.symptoms.recordings.snaps import SnapsReader
 from wheelfix.diagnosis.symptoms.recordings.wine import WineReader
 from wheelfix.diagnosis.symptoms.stream import Progress, Text, blocks
-from wheelfix.diagnosis.symptoms.symptom import Limits
+from wheelfix.diagnosis.symptoms.symptom import TextLimits
 
 if TYPE_CHECKING:
     from wheelfix.diagnosis.symptoms.recordings.model import Recording
@@ -27,7 +27,7 @@ class _Reader(Protocol):
     def result(self) -> Recording | None: ...
 
 
-def read_recordings(text: Text, limits: Limits | None = None) -> tuple[Recording, ...]:
+def read_recordings(text: Text, limits: TextLimits | None = None) -> tuple[Recording, ...]:
     """Return the recordings in a text, in bytes of any common encoding, or in an open file."""
     readers: list[_Reader] = [
         DlltracerReader(),
@@ -39,7 +39,7 @@ def read_recordings(text: Text, limits: Limits | None = None) -> tuple[Recording
     ]
     document: list[str] | None = []
     number, carry = 1, ""
-    for block in blocks(text, limits or Limits(), Progress()):
+    for block in blocks(text, limits or TextLimits(), Progress()):
         document = _kept(document, block)
         whole = carry + block
         end = whole.rfind("\n") + 1 if block else len(whole)

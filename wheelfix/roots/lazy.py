@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wheelfix.roots.index import RootFile, RootIndex
 
 
-class LateIndex:
+class LazyIndex:
     """Discovers and lists the roots on the first question; safe from several threads after :meth:`prepare`."""
 
     def __init__(self, options: RootOptions) -> None:
@@ -51,9 +51,9 @@ class LateIndex:
 
 
 @contextlib.contextmanager
-def late_index(options: RootOptions) -> Iterator[LateIndex]:
+def lazy_index(options: RootOptions) -> Iterator[LazyIndex]:
     """The index of what may be vendored: late, unless a root that was named is not there, which is said at once."""
-    index = LateIndex(options)
+    index = LazyIndex(options)
     named = (options.roots, options.cuda, options.cudnn, options.oneapi, options.conda)
     if not all(path.exists() for given in named for path in as_paths(given)):
         index.open()

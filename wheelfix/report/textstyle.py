@@ -19,7 +19,7 @@ MAX_WIDTH = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TextStyle:
     """The parameters of the text renderer; the default is what a pipe gets."""
 
     width: int = PIPE_WIDTH
@@ -30,7 +30,7 @@ class Look:
 COLOURS = ("auto", "always", "never")
 
 
-def look_of(stream: TextIO, environ: Mapping[str, str] | None = None, colour: str = "auto") -> Look:
+def look_of(stream: TextIO, environ: Mapping[str, str] | None = None, colour: str = "auto") -> TextStyle:
     """Return how to write on a stream: a terminal gets colour and its own width, a pipe gets plain ASCII.
 
     ``NO_COLOR`` and ``FORCE_COLOR`` (any non-empty value) override, ``NO_COLOR`` first, as no-color.org asks; a
@@ -45,7 +45,7 @@ def look_of(stream: TextIO, environ: Mapping[str, str] | None = None, colour: st
     width = PIPE_WIDTH
     if terminal:
         width = max(40, min(MAX_WIDTH, terminal_width()))
-    return Look(width=width, colour=coloured, unicode=(terminal or forced) and can_draw(stream))
+    return TextStyle(width=width, colour=coloured, unicode=(terminal or forced) and can_draw(stream))
 
 
 def terminal_width() -> int:

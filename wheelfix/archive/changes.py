@@ -58,7 +58,7 @@ class NewMember:
 
 
 @dataclass(frozen=True, slots=True)
-class Edition:
+class WheelChanges:
     """How a new wheel differs from the one it is made of."""
 
     dist_info: str
@@ -74,7 +74,7 @@ class Edition:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrangement:
+class MemberOrder:
     """The members of the new wheel, in the order in which they are written; RECORD follows them."""
 
     kept_first: tuple[Member, ...]
@@ -89,7 +89,7 @@ class Arrangement:
     """The new names of all old members but folders."""
 
 
-def arrange(source: Archive, edition: Edition) -> Arrangement:
+def arrange(source: Archive, edition: WheelChanges) -> MemberOrder:
     """Put an edition in order; CannotRepair if what comes out would be no valid wheel."""
     folder = edition.dist_info + "/"
     gone = {member.entry for member in edition.drop}
@@ -114,7 +114,7 @@ def arrange(source: Archive, edition: Edition) -> Arrangement:
     suspicious = edition.rename or any(fault.kind in {"unsafe-path", "backslash-name"} for fault in source.faults)
     _check_names(source.path, final, [member.name for member in new], look_at_kept=bool(suspicious))
     inside = [name.startswith(folder) for name in final]
-    return Arrangement(
+    return MemberOrder(
         tuple(member for member, within in zip(kept, inside, strict=True) if not within),
         tuple(member for member in new if not member.name.startswith(folder)),
         tuple(member for member, within in zip(kept, inside, strict=True) if within),

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from wheelfix.report.look import Look, look_of
+from wheelfix.report.textstyle import TextStyle, look_of
 
 
 class Stream(io.TextIOWrapper):
@@ -54,7 +54,7 @@ def test_a_terminal_has_its_own_width_within_reason(monkeypatch):
 def test_a_closed_stream_is_a_pipe():
     stream = io.StringIO()
     stream.close()
-    assert look_of(stream, {}) == Look()
+    assert look_of(stream, {}) == TextStyle()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, write_wheel_by_hand
-from wheelfix.archive.edition import Edition, NewMember, arrange, new_stamp
+from wheelfix.archive.changes import NewMember, WheelChanges, arrange, new_stamp
 from wheelfix.archive.reader import Archive
 from wheelfix.errors import CannotRepair, UsageError
 
@@ -31,7 +31,7 @@ def test_the_order(archive: Archive) -> None:
         NewMember("lib/c.dll", data=b""),
         NewMember("lib/b.dll", data=b"other"),
     )
-    arranged = arrange(archive, Edition(DIST_INFO, add=add))
+    arranged = arrange(archive, WheelChanges(DIST_INFO, add=add))
     assert [member.name for member in arranged.kept_first] == ["lib/a.dll", "pkg/__init__.py"]
     assert [member.name for member in arranged.new_first] == ["lib/b.dll", "lib/c.dll", "lib/z.dll"]
     assert [member.name for member in arranged.kept_last] == [f"{DIST_INFO}/METADATA", f"{DIST_INFO}/WHEEL"]
@@ -45,16 +45,16 @@ def test_the_order(archive: Archive) -> None:
 )
 def test_unsafe_names_do_not_get_in(archive: Archive, name: str) -> None:
     with pytest.raises(CannotRepair, match="refusing to write"):
-        arrange(archive, Edition(DIST_INFO, add=(NewMember(name, data=b""),)))
+        arrange(archive, WheelChanges(DIST_INFO, add=(NewMember(name, data=b""),)))
 
 
 def test_unsafe_names_do_not_stay_in(tmp_path: Path) -> None:
     path = write_wheel_by_hand(tmp_path, [Entry("../evil.py", b"")])
     with Archive.open(path) as archive:
         with pytest.raises(CannotRepair, match="leads upwards"):
-            arrange(archive, Edition(DIST_INFO))
-        arrange(archive, Edition(DIST_INFO, drop=frozenset(archive.members[:1])))
-        arrange(archive, Edition(DIST_INFO, rename={"../evil.py": ""}))
+            arrange(archive, WheelChanges(DIST_INFO))
+        arrange(archive, WheelChanges(DIST_INFO, drop=frozenset(archive.members[:1])))
+        arrange(archive, WheelChanges(DIST_INFO, rename={"../evil.py": ""}))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_unsafe_names_do_not_stay_in(tmp_path: Path) -> None:
 )
 def test_names_that_clash(archive: Archive, add: tuple[str, ...], message: str) -> None:
     with pytest.raises(CannotRepair, match=message):
-        arrange(archive, Edition(DIST_INFO, add=tuple(NewMember(name, data=b"") for name in add)))
+        arrange(archive, WheelChanges(DIST_INFO, add=tuple(NewMember(name, data=b"") for name in add)))
 
 
 def test_duplicates_must_be_resolved_first(tmp_path: Path) -> None:
@@ -75,14 +75,14 @@ def test_duplicates_must_be_resolved_first(tmp_path: Path) -> None:
     path.write_bytes(build_zip([Entry("a", b"1"), Entry("a", b"2")]))
     with Archive.open(path) as archive:
         with pytest.raises(CannotRepair, match="twice"):
-            arrange(archive, Edition(DIST_INFO))
-        arranged = arrange(archive, Edition(DIST_INFO, drop=frozenset(archive.members[:1])))
+            arrange(archive, WheelChanges(DIST_INFO))
+        arranged = arrange(archive, WheelChanges(DIST_INFO, drop=frozenset(archive.members[:1])))
         assert arranged.kept_first == archive.members[1:]
 
 
 def test_record_is_nobody_elses(archive: Archive) -> None:
     with pytest.raises(UsageError, match="written by the writer"):
-        arrange(archive, Edition(DIST_INFO, add=(NewMember(f"{DIST_INFO}/RECORD", data=b""),)))
+        arrange(archive, WheelChanges(DIST_INFO, add=(NewMember(f"{DIST_INFO}/RECORD", data=b""),)))
 
 
 def test_bytes_come_from_one_place() -> None:
