@@ -17,7 +17,7 @@ CASES = [
     pytest.param("wheelfix sc", ["scan"], id="a command"),
     pytest.param("wheelfix scan --fo", ["--format"], id="an option"),
     pytest.param("wheelfix scan --format js", ["json"], id="a value"),
-    pytest.param("wheelfix scan --fail-on ", ["error", "info", "never", "warning"], id="all values"),
+    pytest.param("wheelfix scan --fail-on ", ["error", "info", "never", "unsure", "warning"], id="all values"),
     pytest.param(
         "wheelfix scan --ignore WF30",
         ["WF301", "WF302", "WF303", "WF304", "WF305", "WF306", "WF307", "WF308", "WF309"],

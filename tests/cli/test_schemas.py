@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import wheelfix
 from tests.cli.validate import schema_names, validate
 from wheelfix.cli.main import main
 from wheelfix.demo import example
@@ -80,4 +81,4 @@ def test_schemas_say_what_they_are(name):
 
 
 def test_the_schemas_are_in_the_package():
-    assert (Path(example.__file__).parent / "schemas" / "scan-1.json").is_file()
+    assert (Path(wheelfix.__file__).parent / "schemas" / "scan-1.json").is_file()

@@ -97,6 +97,8 @@ def test_every_option_of_every_command_can_be_configured():
         parser = command_parser(command, load_command(command))
         for option in parser.options():
             name = option[2:]
+            if command == "sign" and name in ("include", "exclude"):
+                continue  # in a file these are about repairs
             if (command, name) == ("diagnose", "report"):
                 name = "issue-block"  # a flag; scan's option of that name lists files, and one key cannot be both
             if option.startswith("--") and name not in (

@@ -15,7 +15,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
+CORPUS = Path(__file__).parents[3] / "fixtures" / "errors"
 EXPECTED: list[dict[str, Any]] = tomllib.loads((CORPUS / "expected.toml").read_text(encoding="utf-8"))["text"]
 IDS = [row["file"].removesuffix(".txt") for row in EXPECTED]
 

@@ -11,7 +11,7 @@ import pytest
 from wheelfix.diagnosis.symptoms.recordings import Recording, read_recordings
 from wheelfix.diagnosis.symptoms.recordings.model import in_windows_folder
 
-FIXTURES = Path(__file__).parents[3] / "fixtures" / "recordings"
+FIXTURES = Path(__file__).parents[4] / "fixtures" / "recordings"
 TORCH = r"C:\envs\lab\Lib\site-packages\torch\lib"
 
 
