@@ -50,7 +50,7 @@ FAMILIES = re.compile(
 """Distributions that ship DLLs for others, and those that belong to them, by the names on the index."""
 SPREAD = re.compile(r"winrt-.*|opencv-.*|cuda-.*|itk-.*|pyqt[56]-(?!.*qt[56]).*")
 """Those of them of which few versions are enough."""
-SHARED_LOOKS, LOOKS, PURE_LOOKS = 50, 12, 2
+SHARED_LOOKS, LOOKS, PURE_LOOKS = 50, 12, 3
 """The most versions: of distributions that ship DLLs for others, of those with wheels for Windows, of those without."""
 
 
@@ -155,10 +155,8 @@ def _series(versions: list[Version], budget: int, *, minors: bool) -> list[int]:
     """Return the numbers of the newest and the oldest version and of the last of each series, the newest first."""
     last = {(version.epoch, *version.release[: 2 if minors else 1]): number for number, version in enumerate(versions)}
     newest_first = sorted({*last.values()}, reverse=True)
-    most = budget if minors else 4
-    return list(dict.fromkeys([len(versions) - 1, *([0] if budget > PURE_LOOKS else []), *newest_first]))[
-        : min(most, budget)
-    ]
+    most = budget if minors else min(4, budget)
+    return list(dict.fromkeys([len(versions) - 1, 0, *newest_first]))[:most]
 
 
 def survey_all(survey: Survey, names: Iterable[str], optional: Iterable[str], workers: int) -> list[Looked]:

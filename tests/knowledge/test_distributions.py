@@ -25,7 +25,10 @@ from wheelfix.knowledge.tables import TableFault, read_text
         ("arrow_python.dll", {"pyarrow"}),
         ("pywintypes311.dll", {"pywin32"}),
         ("sdl2.dll", {"kivy-deps-sdl2"}),
-        ("qt6webenginecore.dll", {"pyqt6-webengine-qt6", "pyqt6-webenginesubwheel-qt6", "pyside6-addons"}),
+        (
+            "qt6webenginecore.dll",
+            {"pyqt6-webengine-qt6", "pyqt6-webenginesubwheel-qt6", "pyside6-addons", "pyside6-webengine", "pyside6"},
+        ),
         ("qt6madeup.dll", set()),
         ("avcodec-61.dll", {"pyqt6-qt6", "pyside6-addons"}),
         ("avcodec-57.dll", set()),
@@ -81,7 +84,10 @@ LOOKED_AT = ("1.0", "1.5", "2.0", "2.5", "3.0")
         (("2.0", "2.5", "3.0"), ">=2"),
         (("2.5", "3.0"), ">=2.5"),
         (("1.5", "2.0"), ">=1.5,<=2.0"),
-        (("1.0",), "<=1.0"),
+        (("1.0",), "==1.0"),
+        (("1.0", "2.0"), "<=2.0,!=1.5"),
+        (("1.0", "3.0"), "!=1.5,!=2.0,!=2.5"),
+        (("1.0", "1.5", "2.5", "3.0"), "!=2.0"),
     ],
 )
 def test_the_versions_that_have_a_dll(versions: tuple[str, ...], expected: str) -> None:

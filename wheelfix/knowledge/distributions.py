@@ -138,14 +138,21 @@ def versions_with(dlls: Sequence[ShippedDll]) -> str:
     having = [version for version in looked_at if any(version in dll.versions for dll in dlls)]
     if len(having) == len(looked_at):
         return ""
-    majors = sorted({_major(version) for version in having})
-    every = sorted({_major(version) for version in looked_at})
-    whole = [version for version in looked_at if majors[0] <= _major(version) <= majors[-1]] == having
-    if whole and len(majors) == 1 and majors[-1] != every[-1]:
-        return f"=={majors[0]}.*"
-    low = "" if having[0] == looked_at[0] else f">={majors[0] if whole else having[0]}"
-    high = f"<{majors[-1] + 1}" if whole else f"<={having[-1]}"
-    return ",".join(part for part in (low, "" if having[-1] == looked_at[-1] else high) if part)
+    first, last = looked_at.index(having[0]), looked_at.index(having[-1])
+    without = [version for version in looked_at[first:last] if version not in having]
+    low, high = _major(having[0]), _major(having[-1])
+    before, after = looked_at[first - 1 : first], looked_at[last + 1 : last + 2]
+    whole = not any(_major(version) == low for version in before) and not any(
+        _major(version) == high for version in after
+    )
+    if whole and low == high and after:
+        parts = [f"=={low}.*"]
+    elif first == last and not whole:
+        parts = [f"=={having[0]}"]
+    else:
+        parts = [f">={low if whole else having[0]}"] if before else []
+        parts += [f"<{high + 1}" if whole else f"<={having[-1]}"] if after else []
+    return ",".join([*parts, *(f"!={version}" for version in without)])
 
 
 def _major(version: str) -> int:

@@ -100,11 +100,17 @@ def pip_packages(name: str, *, cuda: str | None = None) -> tuple[str, ...]:
 
 
 def _only_shipper(name: str) -> tuple[str, ...]:
-    """Return the distribution whose own DLL it is: the only one that ships the name, of all that are in the index."""
+    """Return the distribution whose own DLL it is: the only one that ships the name, and one that the name is about.
+
+    Without the second any helper.dll would be credited to whichever distribution happens to have one.
+    """
     dlls = provider_index().shipped(name)
     if len({dll.distribution for dll in dlls}) != 1 or classify(name).kind not in ("vendor", "unknown"):
         return ()
-    return (dlls[0].distribution + versions_with(dlls),)
+    distribution = dlls[0].distribution
+    words = (word.removeprefix("python").removeprefix("py") for word in distribution.split("-"))
+    about = any(len(word) >= 3 and word in dll_key(name) for word in words)
+    return (distribution + versions_with(dlls),) if about else ()
 
 
 def _exact(cuda: str | None) -> str | None:
