@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import itertools
 import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
-from rich.text import Text
 
 from tests.report.golden import check_golden
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import CannotRepair, InputError
-from wheelfix.model import Edge, EdgeKind, InView, LoadEvent, LoadOutcome, Resolution
+from wheelfix.model import Edge, EdgeKind, Finding, InView, LoadEvent, LoadOutcome, Resolution, Severity
 from wheelfix.report.document import Context, FailedInput
-from wheelfix.report.text import render_scan, render_summary
-from wheelfix.report.text.canvas import STYLES, Canvas, wrapped
+from wheelfix.report.text import Hints, render_scan, render_summary
+from wheelfix.report.text.canvas import STYLES, Canvas, cells, wrapped
 from wheelfix.report.textstyle import TextStyle
 
 ASCII = TextStyle(80, colour=False, unicode=False)
@@ -112,11 +109,53 @@ def test_summary_of_many():
 
 
 @given(st.text("ab c-/日é→", max_size=120), st.integers(20, 40))
-def test_text_is_wrapped_as_rich_wraps_it(text, room):
-    console = Console(width=200, file=io.StringIO())
-    rows = [row.plain.rstrip() for row in Text(text).wrap(console, room, overflow="fold")]
-    mine = [text[start:end] for start, end in wrapped(text, room)]
-    assert mine == (rows if text.strip() else [""])
+def test_text_is_broken_at_blanks_only(text, room):
+    lines = [text[start:end] for start, end in wrapped(text, room)]
+    assert " ".join(lines).split() == text.split()
+    assert all(cells(line) <= room or " " not in line.strip() for line in lines)
+
+
+def test_a_path_stays_whole_in_a_pipe():
+    path = "/home/jörg/my long folder of wheels/" + "x" * 90 + ".dll"
+    canvas = Canvas(ASCII)
+    canvas.paragraph((path, "path"), " and some words behind it", lead="needed by ")
+    assert path in canvas.text()
+
+
+def test_a_clean_wheel_is_one_line():
+    assert render_scan(clean_wheel(), ASCII).split() == ["demo-1.0-cp311-cp311-win_amd64.whl", "OK"]
+
+
+def test_a_hint_is_printed_once_in_a_run():
+    hints = Hints()
+    first, second = (render_scan(broken_torch(), ASCII, hints=hints) for _ in range(2))
+    assert "hint:" in first
+    assert "hint:" not in second
+    assert "wheelfix explain" not in second
+
+
+def test_a_missing_dll_is_described_once():
+    named = Finding(
+        "WF301",
+        "missing-dependency",
+        Severity.ERROR,
+        "libomp140.x86_64.dll",
+        "libomp140.x86_64.dll, imported by torch_cpu.dll, is missing; loading fbgemm.dll fails with error 126",
+        hint="this hint belongs to the list",
+    )
+    text = render_scan(dataclasses.replace(broken_torch(), findings=(named,)), ASCII)
+    assert "Missing (1)" in text
+    assert "libomp140.x86_64.dll (see Missing)" in text
+    assert "is missing;" not in text
+    assert "this hint" not in text
+
+
+def test_what_the_baseline_knows_is_only_counted():
+    context = Context(known=lambda report, finding: True)
+    text = render_scan(broken_torch(), ASCII, context=context)
+    assert "Missing (" not in text
+    assert "will raise" not in text
+    assert "Known, in the baseline (9): WF301, WF303, WF605" in text
 
 
 WORDS = st.text("ab c-/日→", max_size=40)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch
+from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subject, torch, wheel
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
@@ -134,8 +134,8 @@ def test_a_folder_that_code_may_add_softens_the_verdict(source: str, severity: s
 @pytest.mark.parametrize(
     ("path", "core", "expected"),
     [
-        ("PySide6/plugins/sqldrivers/qsqlpsql.dll", True, ["WF301:warning"]),
-        ("PySide6/qml/QtQuick/Pdf/pdfquickplugin.dll", True, ["WF301:warning"]),
+        ("PySide6/plugins/sqldrivers/qsqlpsql.dll", True, ["WF301:info"]),
+        ("PySide6/qml/QtQuick/Pdf/pdfquickplugin.dll", True, ["WF301:info"]),
         ("PySide6/qsqlpsql.dll", True, ["WF301:warning"]),
         ("pkg/plugins/filter.dll", False, ["WF301:warning"]),
     ],
@@ -152,8 +152,9 @@ def test_an_import_that_the_code_catches_is_told_as_such(tmp_path: Path) -> None
         "pkg/_tbb.pyd": forge_dll("_tbb.pyd", imports={"gone.dll": ["f"]}, exports=["PyInit__tbb"]),
     }
     report = scan(build_wheel(tmp_path, "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
-    assert [f"{item.code}:{item.severity}" for item in report.findings] == ["WF301:warning"]
-    assert report.findings[0].message.endswith("the package's code catches the failed load and goes on without")
+    assert [f"{item.code}:{item.severity}" for item in report.findings] == ["WF301:info"]
+    assert report.findings[0].message.endswith("the package's code catches the error and continues")
+    assert [item.required for item in report.missing] == [False]
     assert report.first_failure is None
 
 
@@ -163,7 +164,18 @@ def test_one_backend_of_several_may_lack_its_library() -> None:
     edges = [edge(path, name) for path, name in parts.items()]
     found = run(subject(images, edges, events=[loads(path, 126) for path in parts]))
     assert [f"{item.code}:{item.severity}" for item in found] == ["WF301:warning"] * 3
-    assert "it is for one of several backends, _ffmpeg5.pyd is another" in found[0].message
+    assert "it is for one of several backends, of which none loads" in found[0].message
+
+
+def test_a_backend_without_its_library_is_a_note_if_another_loads() -> None:
+    parts = {SITE + f"torio/_ffmpeg{n}.pyd": f"avutil-{n + 52}.dll" for n in (4, 5)}
+    old, new = parts
+    there = SITE + "torio/avutil-57.dll"
+    images = {path: dll(name) for path, name in parts.items()} | {there: dll()}
+    edges = [edge(old, parts[old]), edge(new, parts[new], there)]
+    found = run(subject(images, edges, events=[loads(old, 126, ("_ffmpeg4.pyd", parts[old])), loads(new)]))
+    assert [f"{item.code}:{item.severity}" for item in found] == ["WF301:info"]
+    assert "it is for one of several backends, and _ffmpeg5.pyd loads" in found[0].message
 
 
 def test_two_modules_that_need_one_library_are_no_backends() -> None:
@@ -178,8 +190,8 @@ def test_an_optional_companion_may_lack_something_itself() -> None:
     bind = "Library/bin/tbbbind_2_0.dll"
     images = {"Library/bin/tbb12.dll": dll(), bind: dll("libhwloc-15.dll")}
     found = run(subject(images, [edge(bind, "libhwloc-15.dll")]), "WF301")
-    assert [str(item.severity) for item in found] == ["warning"]
-    assert "tbb12.dll tries to load it and gets along without" in found[0].message
+    assert [str(item.severity) for item in found] == ["info"]
+    assert "tbb12.dll loads tbbbind_2_0.dll only if it can" in found[0].message
 
 
 # ------------------------------------------------------------------------------------------------- companions
@@ -278,6 +290,26 @@ def test_the_vc_runtime_is_told_once_per_wheel() -> None:
     assert [f"{item.code}:{item.severity}" for item in found] == ["WF306:info"]
     assert found[0].evidence["names"] == ["msvcp140.dll", "vcomp140.dll"]
     assert found[0].evidence["needed_by"] == ["torch/lib/fbgemm.dll", "torch/lib/torch_cpu.dll"]
+
+
+@pytest.mark.parametrize(
+    ("requires", "loaded", "expected"),
+    [
+        ((), True, ["WF306"]),
+        ((), False, []),
+        (("msvc-runtime",), True, []),
+        (("msvc-runtime; extra == 'x'",), True, ["WF306"]),
+    ],
+    ids=["elsewhere", "plugin", "requirement", "extra"],
+)
+def test_the_vc_runtime_that_the_wheel_or_a_requirement_brings_is_no_need(
+    requires: tuple[str, ...], loaded: bool, expected: list[str]
+) -> None:
+    """PyQt6-Qt6 has msvcp140.dll in bin; its plugins are loaded after that."""
+    images = {PYD: dll(), SITE + "other/msvcp140.dll": dll()}
+    edges = [edge(PYD, "MSVCP140.dll", VcRedist("MSVCP140.dll"))]
+    thing = subject(images, edges, events=[loads(PYD)] if loaded else [], wheel=wheel(requires=requires))
+    assert [item.code for item in run(thing, "WF306")] == expected
 
 
 @pytest.mark.parametrize(("loaded", "severity"), [(True, "error"), (False, "info")])

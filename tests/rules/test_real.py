@@ -149,7 +149,7 @@ def test_which_numpy_modules_were_built_for() -> None:
         ),
         (
             "pyside6_essentials-6.12.0-cp310-abi3-win_amd64.whl",
-            "serves Qt6Core.dll only if it is the first of its name",
+            "is used only if no other msvcp140.dll is loaded before it",
         ),
         ("numpy-2.2.6-cp311-cp311-win_amd64.whl", ""),
     ],

@@ -93,7 +93,7 @@ def test_a_new_copy_under_its_usual_name_may_not_be_the_one_in_use(
     thing = using(name, (14, 51, 36247, 0), linker, symbols)
     assert codes(thing) == expected
     for found in run(thing):
-        assert "only if it is the first of its name in the process" in found.message
+        assert "is used only if no other msvcp140.dll is loaded before it" in found.message
 
 
 @pytest.mark.parametrize(

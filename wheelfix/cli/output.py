@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wheelfix.baseline import Baseline
     from wheelfix.cli.paths import Inputs
     from wheelfix.model import ScanReport
+    from wheelfix.report.text import Hints
 
 
 def report_request(text: str) -> tuple[str, Path]:
@@ -78,6 +79,9 @@ class Output:
     failures: list[FailedInput] = field(default_factory=list)
     _bar: Progress | None = None
     _told: list[str] = field(default_factory=list)
+    _hints: Hints | None = None
+    _several: bool | None = None
+    """Whether the last report took more than one line; None before the first."""
 
     @classmethod
     def from_args(cls, args: argparse.Namespace) -> Output:
@@ -129,15 +133,27 @@ class Output:
             levels = {**self.context.fail_on_of, report.path: fail_on}
             self.context = replace(self.context, fail_on_of=levels)
         if self.kind == "text":
-            from wheelfix.report.text import render_scan
-
             try:
-                text = render_scan(report, self.look, verbose=self.verbose, quiet=self.quiet, context=self.context)
+                text = self._text_of(report)
             except Exception as error:  # a report that cannot be drawn costs itself only
                 self.reports.pop()
                 self.fail(FailedInput(report.path, failure_of(error, report.path), "report"))
                 return
-            self._tell(text if self.quiet or len(self.reports) == 1 else "\n" + text)
+            self._tell(text if self.quiet or not self._needs_blank(text) else "\n" + text)
+
+    def _text_of(self, report: ScanReport) -> str:
+        from wheelfix.report.text import Hints, render_scan
+
+        if self._hints is None:
+            self._hints = Hints()
+        return render_scan(
+            report, self.look, verbose=self.verbose, quiet=self.quiet, context=self.context, hints=self._hints
+        )
+
+    def _needs_blank(self, text: str) -> bool:
+        """Whether an empty line belongs between the report before and this one: not between two single lines."""
+        several, self._several = self._several, text.count("\n") > 1
+        return several is not None and (several or self._several)
 
     def fail(self, failure: FailedInput) -> None:
         """Take an input that could not be looked at, and say so on stderr."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.exam.needs import Need, gather
-from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.view import base_name
 from wheelfix.model import Candidate, Edge, Missing, MissingDll, dll_key
+from wheelfix.rules.dependencies import is_required
+from wheelfix.rules.hints import providers_of
 
 if TYPE_CHECKING:
     from wheelfix.roots.index import Candidates
@@ -25,11 +26,11 @@ def _described(subject: Subject, need: Need, index: Candidates | None) -> Missin
     return MissingDll(
         name=need.name,
         kind=need.kind,
-        required=need.required,
+        required=is_required(subject, need.edges),
         needed_by=tuple(map(subject.origin, need.importers)),
         chain=_chain(subject, need.first),
         candidates=_candidates(need.name, index),
-        providers=who_ships(need.name, cuda=subject.cuda.text or None),
+        providers=providers_of(need.name, subject),
     )
 
 

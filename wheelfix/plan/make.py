@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import UsageError
 from wheelfix.exam.examine import examine_again
-from wheelfix.knowledge.providers import who_ships
 from wheelfix.loader.view import base_name
 from wheelfix.model import EdgeKind, Repairable, Severity, dll_key
 from wheelfix.plan.layout import choose_layout, left_to_others, one_of_each
@@ -200,10 +199,17 @@ def _remaining(after: Examination, planner: Planner) -> Iterator[Remaining]:
             name=missing.name,
             required=missing.required,
             needed_by=missing.needed_by,
-            because=refusal.because if refusal else reason or "optional; --companions all brings it along",
-            providers=who_ships(missing.name, cuda=planner.cuda),
+            because=refusal.because if refusal else reason or _why_left_out(missing),
+            providers=missing.providers,
             allowed=_is_allowed(missing, planner.options),
         )
+
+
+def _why_left_out(missing: MissingDll) -> str:
+    """Say why nothing was looked for: it is not vendored by default, or it goes with a DLL that is missing too."""
+    if missing.required:
+        return f"it goes with {base_name(missing.needed_by[0])}, which is missing too"
+    return "optional; --companions all adds it" if missing.kind is EdgeKind.COMPANION else "optional"
 
 
 def _is_allowed(missing: MissingDll, options: RepairOptions) -> bool:

@@ -71,7 +71,7 @@ _RECORD_CODES = {
 """Kind of fault to code; every other kind is WF108."""
 
 _REPAIR = "'wheelfix repair' rewrites the wheel with a correct RECORD"
-_NOTE = "nothing fails because of it; it goes when the wheel is rewritten for another reason"
+_NOTE = "nothing fails because of it; any rewrite of the wheel fixes it"
 _REBUILD = "build the wheel again; do not ship this file"
 
 _HINTS = {

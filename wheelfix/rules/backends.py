@@ -49,11 +49,11 @@ class Backends:
         group = self._group(edge)
         return len(self._members.get(group, ())) > self._counts.get((group, dll_key(edge.name)), 0)
 
-    def other(self, edge: Edge) -> str:
-        """The name of the first such file, or nothing."""
+    def others(self, edge: Edge) -> list[str]:
+        """The names of such files."""
         key = dll_key(edge.name)
         members = self._members.get(self._group(edge), {})
-        return next((posixpath.basename(path) for path, names in members.items() if key not in names), "")
+        return [posixpath.basename(path) for path, names in members.items() if key not in names]
 
 
 def without_digits(name: str) -> str:

@@ -12,7 +12,9 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.exam.needs import Need, gather
+from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.providers import who_ships
+from wheelfix.loader.others import Required
 from wheelfix.loader.search import runs_on
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import (
@@ -33,7 +35,7 @@ from wheelfix.rules.hints import where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import arrow, listing
-from wheelfix.values import replace
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -71,19 +73,40 @@ def missing(subject: Subject, kind: EdgeKind, *, required: bool | None = None) -
     )
 
 
-def excuse_of(subject: Subject, need: Need) -> str:
-    """Return why whoever tries to load those who ask goes on without them, or nothing if that is not known."""
+@dataclass(frozen=True, slots=True)
+class Excuse:
+    """Why the package works although DLLs fail to load."""
+
+    text: str
+    """What happens instead, as the end of a sentence."""
+    complete: bool = True
+    """Whether nothing is lost but what the DLL itself does; False where something may be expected to work."""
+
+
+def excuse_of(subject: Subject, need: Need) -> Excuse | None:
+    """Return why the package works without those who ask for a DLL, or None if that is not known."""
     loaded = [edge for edge in need.edges if subject.reached(edge.importer)]
     if loaded:
-        if not all(subject.backends.has_other(edge) for edge in loaded):
-            return ""
-        return f"it is for one of several backends, {subject.backends.other(loaded[0])} is another"
+        return _backend_excuse(subject, loaded)
     if all(edge.importer in subject.caught for edge in need.edges):
-        return "the package's code catches the failed load and goes on without"
+        return Excuse("the package's code catches the error and continues")
     if all(_is_qt_plugin(subject, edge.importer) for edge in need.edges):
-        return "it is a plugin, and Qt passes over those that it cannot load"
+        return Excuse("Qt skips plugins that cannot be loaded")
     parents = [_optional_for(subject, edge.importer) for edge in need.edges]
-    return f"{parents[0]} tries to load it and gets along without" if all(parents) else ""
+    if all(parents):
+        return Excuse(f"{parents[0]} loads {need.importer_names[0]} only if it can")
+    return None
+
+
+def _backend_excuse(subject: Subject, loaded: Sequence[Edge]) -> Excuse | None:
+    """Return that other files do the same work as those that fail, if there are such files."""
+    if not all(subject.backends.has_other(edge) for edge in loaded):
+        return None
+    failed = {base(outcome.event.path) for outcome in subject.failures}
+    others = [name for name in subject.backends.others(loaded[0]) if name not in failed]
+    if others:
+        return Excuse(f"it is for one of several backends, and {others[0]} loads")
+    return Excuse("it is for one of several backends, of which none loads", complete=False)
 
 
 def _names_folder(sources: Iterable[str], paths: Iterable[str]) -> bool:
@@ -127,11 +150,11 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
         if is_debug_crt(need.name) and not need.reached:
             continue  # WF205 tells it better: the debug twin of a DLL, which nobody loads
         excuse = excuse_of(subject, need)
-        severity = Severity.ERROR if need.reached and not excuse else Severity.WARNING
-        consequence = excuse or _consequence(subject, need)
+        severity = _severity(need, excuse)
+        consequence = excuse.text if excuse is not None else _consequence(subject, need)
         usable = [path for path in need.present_at if _is_usable(subject, need, path)]
         if usable:
-            if need.reached and subject.unread_code:
+            if need.reached and excuse is None and subject.unread_code:
                 named = _names_folder(subject.unread_code, usable)
                 severity = Severity.INFO if named else Severity.WARNING
                 consequence += "; unless the package's code adds that folder, which could not be read from it"
@@ -161,9 +184,38 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
                 f"{need.name}, imported by {listing(need.importer_names)}, is missing; {consequence}"
                 + (f"; of no use: {listing(copies)}" if copies else ""),
                 hint=where_from(need.name, subject),
-                evidence=_evidence(subject, need),
+                evidence={**_evidence(subject, need), "consequence": consequence},
                 severity=severity,
             )
+
+
+def _severity(need: Need, excuse: Excuse | None) -> Severity:
+    if excuse is not None:
+        return Severity.INFO if excuse.complete else Severity.WARNING
+    return Severity.ERROR if need.reached else Severity.WARNING
+
+
+def is_required(subject: Subject, edges: Sequence[Edge]) -> bool:
+    """Whether something fails without a DLL that these edges ask for, as far as is known."""
+    required = [edge for edge in edges if edge.required]
+    others = [edge for edge in required if edge.kind is not EdgeKind.IMPORT]
+    if others:
+        return not _is_for_excused(subject, others)
+    excuses = [excuse_of(subject, need) for need in needs(subject, required)]
+    return any(excuse is None or not excuse.complete for excuse in excuses) if excuses else bool(required)
+
+
+def _is_for_excused(subject: Subject, edges: Sequence[Edge]) -> bool:
+    """Whether all who ask are DLLs that are missing themselves, and that the package works without."""
+    if not all(is_absent(subject, edge.importer) for edge in edges):
+        return False
+    names = {dll_key(edge.importer) for edge in edges}
+    askers = [
+        edge
+        for edge in subject.resolution.edges
+        if edge.kind is EdgeKind.IMPORT and isinstance(edge.provider, Missing) and dll_key(edge.name) in names
+    ]
+    return bool(askers) and not is_required(subject, askers)
 
 
 def _where_it_belongs(subject: Subject, need: Need) -> str:
@@ -218,7 +270,8 @@ def missing_companions(subject: Subject) -> Iterator[Finding]:
         edges = [edge for edge in need.edges if edge.required] or [*need.edges]
         required = edges[0].required
         loaded = any(_counts(subject, edge) for edge in edges)
-        severity = Severity.INFO if not required else Severity.ERROR if loaded else Severity.WARNING
+        needless = not required or _is_for_excused(subject, edges)
+        severity = Severity.INFO if needless else Severity.ERROR if loaded else Severity.WARNING
         parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in edges))
         # What many miss is told one by one; what one DLL that is itself absent would miss is one thing to know.
         together = not required or all(is_absent(subject, edge.importer) for edge in edges)
@@ -247,6 +300,7 @@ def _companion_finding(subject: Subject, group: list[Need], required: bool, seve
             **_evidence(subject, first),
             "names": _strings(names),
             "reason": reason,
+            "consequence": reason,
             "source": first.first.source,
         },
         severity=severity,
@@ -271,14 +325,15 @@ def missing_delay_loads(subject: Subject) -> Iterator[Finding]:
         if dll_key(need.name) in imported or (is_debug_crt(need.name) and not need.reached):
             continue
         wanted = any(edge.required and subject.reached(edge.importer) for edge in need.edges)
+        consequence = "loading succeeds; the first call into it ends the process with 0xC06D007E" + (
+            ", and ordinary use makes that call" if wanted else ", unless the program handles that"
+        )
         yield finding(
             "WF304",
             need.name,
-            f"{need.name}, delay-loaded by {listing(need.importer_names)}, is missing; loading succeeds, the first "
-            "call into it ends the process (0xC06D007E)"
-            + (" and ordinary use makes that call" if wanted else " unless the program is prepared for it"),
+            f"{need.name}, delay-loaded by {listing(need.importer_names)}, is missing; {consequence}",
             hint=where_from(need.name, subject),
-            evidence=_evidence(subject, need),
+            evidence={**_evidence(subject, need), "consequence": consequence},
             severity=Severity.ERROR if wanted else Severity.WARNING,
         )
 
@@ -291,30 +346,43 @@ def missing_delay_loads(subject: Subject) -> Iterator[Finding]:
     "The wheel relies on the Visual C++ runtime being installed on the machine.",
 )
 def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
-    """Say once per wheel which runtime DLLs are taken for granted."""
+    """Say once per wheel which runtime DLLs have to be on the machine."""
     relied = [edge for edge in subject.resolution.edges if isinstance(edge.provider, VcRedist)]
-    own = needs(subject, (edge for edge in relied if edge.kind is EdgeKind.IMPORT))
+    imports = [edge for edge in relied if edge.kind is EdgeKind.IMPORT and not _has_own_runtime(subject, edge)]
+    own = needs(subject, imports)
     if not own:
         return
     names = [need.name.lower() for need in own]
+    importers = sorted({subject.origin(edge.importer) for need in own for edge in need.edges})
+    who = base(importers[0]) if len(importers) == 1 else f"{len(importers)} files"
     yield finding(
         "WF306",
         names[0],
-        f"{listing(names, 6)} must be on the machine: {listing(own[0].importers)} "
-        f"{'imports' if len(own[0].importers) == 1 else 'import'} what only the Visual C++ redistributable installs",
+        f"{who} {'needs' if len(importers) == 1 else 'need'} {listing(names, 6)} of the Visual C++ redistributable, "
+        "which must be installed on the machine",
         hint=(
-            f"tell users to install the {_redistributable(names[0], subject)}, or add the DLLs with "
-            "'wheelfix repair --with-vcredist'; check the bare machine with 'wheelfix scan WHEEL --no-assume vcredist'"
+            f"users get it from {_redistributable(names[0], subject)}; 'wheelfix repair --with-vcredist --root FOLDER' "
+            "adds the DLLs to the wheel"
         ),
-        evidence={
-            "names": [*names],
-            "needed_by": [*sorted({subject.origin(edge.importer) for need in own for edge in need.edges})],
-        },
+        evidence={"names": [*names], "needed_by": [*importers]},
+    )
+
+
+def _has_own_runtime(subject: Subject, edge: Edge) -> bool:
+    """Whether a requirement brings a runtime DLL, or the wheel itself does for a file that is loaded after it."""
+    if subject.wheel is not None:
+        required = Required(subject.wheel.metadata.requires_dist, subject.profile)
+        if any(owner.distribution in required for owner in owners_of(edge.name)):
+            return True
+    # What nothing in the package loads by itself, such as a plugin, meets the copy that its loader brought in.
+    return not subject.reached(edge.importer) and any(
+        path in subject.images for path in subject.view.named(dll_key(edge.name))
     )
 
 
 def _redistributable(name: str, subject: Subject) -> str:
-    return next(iter(who_ships(name, machine=subject.machine)), "Visual C++ redistributable")
+    shipper = next(iter(who_ships(name, machine=subject.machine)), "")
+    return shipper.rpartition(", ")[2] or "Microsoft"
 
 
 @rule(
@@ -365,7 +433,8 @@ def _strings(items: Iterable[str]) -> list[Json]:
 
 def _consequence(subject: Subject, need: Need) -> str:
     if not need.reached:
-        return "nothing in the wheel is known to load that file, but whoever does gets error 126"
+        them = "that file" if len(need.importer_names) == 1 else "those files"
+        return f"nothing in the wheel is known to load {them}; a load fails with error 126"
     chain: Sequence[str] = subject.chain(need.first.importer, need.name)
     way = f" ({arrow(chain)})" if len(chain) > 2 else ""
     return f"loading {chain[0]} fails with error 126{way}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import pip_packages, who_ships
 from wheelfix.knowledge.system import classify
-from wheelfix.model import Machine
+from wheelfix.model import Machine, canonical
 
 if TYPE_CHECKING:
     from wheelfix.rules.context import Subject
@@ -33,11 +34,23 @@ def where_from(name: str, subject: Subject) -> str:
         return shippers[0] if shippers else f"no wheel may carry {name}"
     steps = [f"it comes with {shippers[0]}"] if shippers else []
     steps.append(f"'wheelfix repair {_root(name)}' with a folder that has it")
-    if wheels := pip_packages(name, cuda=cuda):
+    if wheels := [item for item in pip_packages(name, cuda=cuda) if not _is_own(item, subject)]:
         platform = _PLATFORMS.get(subject.machine, "win_amd64")
         download = f"pip download --no-deps --platform {platform} {_quoted(wheels[0])}"
         steps.append(f"or '{download}' and 'wheelfix repair --root FILE' with that wheel")
     return "; ".join(steps)
+
+
+def providers_of(name: str, subject: Subject) -> tuple[str, ...]:
+    """Return who ships a DLL of that name, except the package that it is missing from."""
+    found = who_ships(name, cuda=subject.cuda.text or None, machine=subject.machine)
+    return tuple(item for item in found if not _is_own(item.removeprefix("PyPI: "), subject))
+
+
+def _is_own(requirement: str, subject: Subject) -> bool:
+    """Whether a requirement is the distribution that is looked at."""
+    name = re.match(r"[A-Za-z0-9._-]+", requirement)
+    return name is not None and subject.wheel is not None and canonical(name[0]) == canonical(subject.wheel.name)
 
 
 def _root(name: str) -> str:

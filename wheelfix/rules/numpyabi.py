@@ -72,13 +72,19 @@ def _too_new(subject: Subject, required: str, allowed: SpecifierSet, modules: di
             "WF410",
             subject.origin(young[0]),
             f"{listing([base(path) for path in young])} {'needs' if len(young) == 1 else 'need'} NumPy "
-            f"{_dotted(needed)} or later, but the wheel allows {_dotted(oldest)} ({required}); importing fails there "
-            "(module was compiled against a newer NumPy C-API version)",
-            hint=f"require numpy>={_dotted(needed)}, or build with NPY_TARGET_VERSION for {_dotted(oldest)}",
+            f"{_dotted(needed)} or later, but the wheel allows {_dotted(oldest)} ({required})",
+            hint=(
+                f"require numpy>={_dotted(needed)}, or build with NPY_TARGET_VERSION for {_dotted(oldest)}; nothing "
+                f"fails if the package imports {_one(young)} only with NumPy {_dotted(needed)}"
+            ),
             evidence={"requirement": required, "needs": _dotted(needed), "paths": [*map(subject.origin, young)]},
             # Some such modules are imported only where NumPy is new enough, as h5py's strings are.
             severity=Severity.INFO,
         )
+
+
+def _one(paths: list[str]) -> str:
+    return base(paths[0]) if len(paths) == 1 else "them"
 
 
 def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None]:

@@ -71,7 +71,7 @@ def unreadable_images(subject: Subject) -> Iterator[Finding]:
         what = {
             "WF202": f"{name} is empty",
             "WF203": f"{name} is a git-lfs pointer, not the DLL",
-        }.get(code, f"{name} is no valid PE image: {facts.reason}")
+        }.get(code, f"{name} is not a valid PE image: {facts.reason}")
         yield finding(
             code,
             subject.origin(path),
@@ -110,7 +110,11 @@ def wrong_machine(subject: Subject) -> Iterator[Finding]:
             subject.origin(path),
             f"{base(path)} is built for {image.machine}, {whose} for {subject.machine}; "
             f"{_consequence(subject, path, importers)}",
-            hint=f"put the {subject.machine} build of {base(path)} in its place, or leave the file out",
+            hint=(
+                "nothing to do if the package chooses the file by processor at run time; otherwise leave it out"
+                if severity is Severity.INFO
+                else f"put the {subject.machine} build of {base(path)} in its place, or leave the file out"
+            ),
             evidence={
                 "machine": image.machine.value,
                 "expected": subject.machine.value,

@@ -101,9 +101,8 @@ def _may_lose(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding
     return finding(
         "WF409",
         subject.origin(runtime),
-        f"{base(runtime)} {_dotted(own)} serves {base(user.path)} only if it is the first of its name in the process: "
-        "one that Windows or another package brings is kept once it is loaded, and with one before "
-        f"{_dotted(CONSTEXPR_MUTEX)} the first lock of a std::mutex crashes",
+        f"{base(runtime)} {_dotted(own)} is used only if no other {base(runtime)} is loaded before it; with one before "
+        f"{_dotted(CONSTEXPR_MUTEX)}, {base(user.path)} crashes at the first lock of a std::mutex",
         hint=(
             "give it a name of its own ('wheelfix repair --layout libs', as delvewheel does), or build with "
             "_DISABLE_CONSTEXPR_MUTEX_CONSTRUCTOR"

@@ -26,8 +26,12 @@ STYLES = {
     "name": "1",
     "head": "1;4",
     "code": "35",
+    "path": "",
 }
 """What a terminal is sent for a style: bold is 1, dim 2, underlined 4; colours begin at 30."""
+_UNBROKEN = ("path", "bad", "warn", "good")
+"""Styles of names, which are never broken at a blank."""
+_HARD_BLANK = "\u00a0"
 
 _ASCII = str.maketrans(
     {
@@ -48,32 +52,19 @@ def cells(text: str) -> int:
 
 
 def wrapped(text: str, room: int) -> list[tuple[int, int]]:
-    """Return where each line of a text begins and ends, broken at blanks; a word longer than a line is cut."""
+    """Return where each line of a text begins and ends, broken at blanks; a longer word has a line of its own.
+
+    A word that is longer than a line is not cut: it may be a path, which has to stay searchable.
+    """
     starts, used = [0], 0
-    for word in re.finditer(r"(?:^\s*)?\S+\s*", text):
-        length = cells(word[0].rstrip())
-        if used + length <= room:
-            used += cells(word[0])
-            continue
-        if word.start():
+    for word in re.finditer(r"(?:^ *)?[^ ]+ *", text):
+        length = cells(word[0].rstrip(" "))
+        if used + length > room and word.start():
             starts.append(word.start())
-        used = cells(word[0])
-        if length > room:
-            starts += (word.start() + cut for cut in _cuts(word[0], room))
-            used = cells(text[starts[-1] : word.end()])
-    ends = [*starts[1:], len(text)]
-    return [(start, start + len(text[start:end].rstrip())) for start, end in zip(starts, ends, strict=True)]
-
-
-def _cuts(word: str, room: int) -> Iterator[int]:
-    """Give the places at which a word is cut so that each part fits."""
-    used = 0
-    for at, char in enumerate(word):
-        width = cells(char)
-        if used + width > room:
-            yield at
             used = 0
-        used += width
+        used += cells(word[0])
+    ends = [*starts[1:], len(text)]
+    return [(start, start + len(text[start:end].rstrip(" "))) for start, end in zip(starts, ends, strict=True)]
 
 
 class Canvas:
@@ -101,12 +92,9 @@ class Canvas:
         self._write_wrapped(first, _width(first), self._shown(spans))
 
     def ends(self, left: Span, right: Span) -> None:
-        """Write two texts at both ends of one line; on two lines where they do not fit."""
+        """Write two texts at both ends of one line, which is as long as they need."""
         start, end = self._shown((left,)), self._shown((right,))
-        gap = self.look.width - _width(start) - _width(end)
-        if gap < 1:
-            self._write("", start)
-            start, gap = [], self.look.width - _width(end)
+        gap = max(2, self.look.width - _width(start) - _width(end))
         self._write("", [*start, (" " * gap, ""), *end])
 
     def table(self, rows: Sequence[Sequence[Span]], *, indent: int = 0, gap: int = 2) -> None:
@@ -130,7 +118,11 @@ class Canvas:
     def _shown(self, spans: Iterable[Span]) -> Styled:
         """Return spans as this canvas can show them."""
         pairs = (span if isinstance(span, tuple) else (span, "") for span in spans)
-        return [(self.plain(text), STYLES[style] if style else "") for text, style in pairs if text]
+        return [(self._piece(text, style), STYLES[style] if style else "") for text, style in pairs if text]
+
+    def _piece(self, text: str, style: str) -> str:
+        plain = self.plain(text)
+        return plain.replace(" ", _HARD_BLANK) if style in _UNBROKEN else plain
 
     def _write_wrapped(self, head: Styled, before: int, body: Styled) -> None:
         """Write a head and behind it a text in as many lines as it takes, which all begin at the same column."""
@@ -140,7 +132,8 @@ class Canvas:
             head = [(" " * before, "")]
 
     def _write(self, before: str, spans: Styled) -> None:
-        self._lines.append(before + "".join(self._coloured(text, style) for text, style in spans))
+        line = before + "".join(self._coloured(text, style) for text, style in spans)
+        self._lines.append(line.replace(_HARD_BLANK, " "))
 
     def _coloured(self, text: str, style: str) -> str:
         return f"\x1b[{style}m{text}\x1b[0m" if style and self.look.colour else text

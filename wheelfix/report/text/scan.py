@@ -1,24 +1,24 @@
-"""What a scan found, told to a person: the verdict, the error that will come, what lacks, and what else is wrong."""
+"""The report of a scan for people: the verdict, the error that will come, what is missing, and what else is wrong."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.model import EdgeKind, Finding, Machine, Malformed, MissingDll, ScanReport, Severity
+from wheelfix.model import Finding, Machine, Malformed, ScanReport, Severity
 from wheelfix.report.document import DEFAULT, Context
-from wheelfix.report.missinghint import missing_hints
 from wheelfix.report.text.abi import draw_abi
 from wheelfix.report.text.canvas import Canvas, Span
 from wheelfix.report.text.gpu import draw_gpu
+from wheelfix.report.text.missing import draw_missing, is_listed, listed_missing
 from wheelfix.report.text.signers import draw_signers
 from wheelfix.report.text.summary import VERDICT_STYLES
 from wheelfix.report.text.tree import draw_tree
 from wheelfix.report.totals import severity_phrase
-from wheelfix.report.words import count, import_statement, label, sentence, short_path
-from wheelfix.values import replace
+from wheelfix.report.words import count, import_statement, label, sentence
+from wheelfix.rules.allowed import missing_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from wheelfix.report.textstyle import TextStyle
 
@@ -29,13 +29,36 @@ HEADINGS = {
     Severity.INFO: ("Info", "note"),
 }
 SHOWN = 5
-"""Findings of one code that are told in full without ``-v``."""
+"""Findings of one code that are shown in full without ``-v``."""
+
+
+class Hints:
+    """The hints of a run: each is printed once, however many wheels it is for."""
+
+    def __init__(self) -> None:
+        self._printed: set[str] = set()
+
+    def is_new(self, text: str) -> bool:
+        """Whether a hint was not printed before; from now on it counts as printed."""
+        if not text or text in self._printed:
+            return False
+        self._printed.add(text)
+        return True
 
 
 def render_scan(
-    report: ScanReport, look: TextStyle, *, verbose: bool = False, quiet: bool = False, context: Context = DEFAULT
+    report: ScanReport,
+    look: TextStyle,
+    *,
+    verbose: bool = False,
+    quiet: bool = False,
+    context: Context = DEFAULT,
+    hints: Hints | None = None,
 ) -> str:
-    """Return the report on one wheel; ``quiet`` leaves the verdict, ``verbose`` adds every resolved edge."""
+    """Return the report on one wheel; ``quiet`` leaves the verdict, ``verbose`` adds every resolved edge.
+
+    A clean wheel is one line. ``hints`` are those of earlier reports, which are not repeated.
+    """
     canvas = Canvas(look)
     verdict: Span = (report.verdict.value.upper(), VERDICT_STYLES[report.verdict])
     new = [finding for finding in report.findings if not context.known(report, finding)]
@@ -43,13 +66,13 @@ def render_scan(
         canvas.line(verdict, f"  {label(report)}", "  (nothing new)" if report.findings and not new else "")
         return canvas.text()
     canvas.ends((label(report), "name"), verdict)
-    canvas.paragraph((_facts(report), "dim"))
-    _prediction(canvas, report)
-    fresh = {finding.subject for finding in new}
-    known = {finding.subject for finding in report.findings} - fresh
-    _missing(canvas, [item for item in report.missing if item.name not in known], report.machine, verbose=verbose)
-    told = frozenset() if verbose else frozenset(item.name for item in report.missing if item.required)
-    _findings(canvas, new, told, verbose=verbose)
+    clean = not (verbose or report.findings or report.archs is not None)
+    if not clean:
+        canvas.paragraph((_facts(report), "dim"))
+    if new or not report.findings:
+        _prediction(canvas, report)
+    hints = hints or Hints()
+    _findings(canvas, report, new, hints, verbose=verbose)
     draw_gpu(canvas, report)
     _known(canvas, [finding for finding in report.findings if context.known(report, finding)])
     if verbose:
@@ -58,8 +81,9 @@ def render_scan(
         canvas.blank()
         canvas.line(("Who loads what", "head"))
         draw_tree(canvas, report)
-    canvas.blank()
-    _totals(canvas, report, new)
+    if not clean:
+        canvas.blank()
+        _totals(canvas, report, new, hints)
     return canvas.text()
 
 
@@ -101,54 +125,15 @@ def _chain(chain: Sequence[str]) -> list[Span]:
     return spans
 
 
-KIND_WORDS = {
-    EdgeKind.IMPORT: "imported",
-    EdgeKind.DELAY: "delay-loaded",
-    EdgeKind.COMPANION: "loaded by name at run time",
-    EdgeKind.FORWARDER: "target of a forwarder",
-}
+def _findings(canvas: Canvas, report: ScanReport, findings: Sequence[Finding], hints: Hints, *, verbose: bool) -> None:
+    """Write what is missing, then the other findings by severity and code."""
 
+    def hint(text: str, indent: int) -> None:
+        if hints.is_new(text):
+            canvas.paragraph(text, indent=indent, lead=("hint: ", "dim"))
 
-def _missing(canvas: Canvas, missing: Sequence[MissingDll], machine: Machine, *, verbose: bool) -> None:
-    """Tell what must be there in full; what may be there only by name, unless everything is asked for."""
-    if not missing:
-        return
-    canvas.blank()
-    canvas.line((f"Missing ({len(missing)})", "head"))
-    told, untold = list[MissingDll](), list[str]()
-    for item in missing:
-        if item.required or verbose or item.candidates:
-            told.append(item)
-        else:
-            untold.append(item.name)
-    for item in told:
-        need = "required" if item.required else "optional"
-        canvas.line(
-            (item.name, "bad" if item.required else "warn"), (f"  {KIND_WORDS[item.kind]}, {need}", "dim"), indent=2
-        )
-        canvas.paragraph(_some(item.needed_by), indent=4, lead=("needed by  ", "dim"))
-        for number, candidate in enumerate(item.candidates):
-            lead = "found at   " if number == 0 else "           "
-            version = f" {candidate.version}" if candidate.version else ""
-            canvas.line((lead, "dim"), f"{candidate.path}{version}", indent=4)
-            if candidate.reason:
-                canvas.paragraph((candidate.reason, "dim"), indent=15)
-        if item.providers and not item.candidates:
-            canvas.paragraph("; ".join(item.providers), indent=4, lead=("comes with ", "dim"))
-    if untold:
-        canvas.paragraph(", ".join(untold), (" (-v tells more)", "dim"), indent=2, lead=("optional: ", "dim"))
-    for how in missing_hints(missing, machine):
-        canvas.paragraph(how, indent=2, lead=("hint: ", "dim"))
-
-
-def _some(paths: Sequence[str], most: int = 4) -> str:
-    shown = [short_path(path) for path in paths[:most]]
-    rest = len(paths) - most
-    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _findings(canvas: Canvas, findings: Sequence[Finding], told: frozenset[str], *, verbose: bool) -> None:
-    """Tell the findings by severity and code; where a DLL comes from was ``told`` with what is missing."""
+    listed = listed_missing(report.missing, findings)
+    draw_missing(canvas, report, listed, findings, hint, verbose=verbose)
     for severity, (heading, style) in HEADINGS.items():
         chosen = [finding for finding in findings if finding.severity is severity]
         if not chosen:
@@ -159,27 +144,32 @@ def _findings(canvas: Canvas, findings: Sequence[Finding], told: frozenset[str],
         for finding in chosen:
             groups.setdefault(finding.code, []).append(finding)
         for members in groups.values():
-            _group(canvas, [_unhinted(member, told) for member in members], style, verbose=verbose)
+            canvas.line((members[0].code, style), " ", (members[0].name, "name"), indent=2)
+            _named(canvas, [member for member in members if is_listed(member, listed)], verbose=verbose)
+            _group(canvas, [member for member in members if not is_listed(member, listed)], hint, verbose=verbose)
 
 
-def _unhinted(finding: Finding, told: frozenset[str]) -> Finding:
-    return replace(finding, hint="") if finding.subject in told else finding
+def _named(canvas: Canvas, findings: Sequence[Finding], *, verbose: bool) -> None:
+    """Name the DLLs of findings that the list of missing DLLs shows in full."""
+    names = list(dict.fromkeys(name for finding in findings for name in missing_names(finding)))
+    if names:
+        shown = names if verbose else names[:SHOWN]
+        more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+        canvas.paragraph(f"{', '.join(shown)}{more} (see Missing)", indent=4)
 
 
-def _group(canvas: Canvas, findings: Sequence[Finding], style: str, *, verbose: bool) -> None:
-    """Tell the findings of one code; a hint that they share is said once."""
-    first = findings[0]
-    canvas.line((first.code, style), " ", (first.name, "name"), indent=2)
+def _group(canvas: Canvas, findings: Sequence[Finding], hint: Callable[[str, int], None], *, verbose: bool) -> None:
+    """Write the findings of one code; a hint that they share is written once, below them."""
     shown = findings if verbose else findings[:SHOWN]
     hints = list(dict.fromkeys(finding.hint for finding in shown if finding.hint))
     for finding in shown:
         canvas.paragraph(sentence(finding), indent=4)
-        if len(hints) > 1 and finding.hint:
-            canvas.paragraph(finding.hint, indent=6, lead=("hint: ", "dim"))
+        if len(hints) > 1:
+            hint(finding.hint, 6)
     if len(findings) > len(shown):
         canvas.line((f"… and {len(findings) - len(shown)} more (-v shows all)", "dim"), indent=4)
     if len(hints) == 1:
-        canvas.paragraph(hints[0], indent=4, lead=("hint: ", "dim"))
+        hint(hints[0], 4)
 
 
 def _known(canvas: Canvas, findings: Sequence[Finding]) -> None:
@@ -189,10 +179,10 @@ def _known(canvas: Canvas, findings: Sequence[Finding]) -> None:
         canvas.paragraph(", ".join(codes), lead=(f"Known, in the baseline ({len(findings)}): ", "dim"))
 
 
-def _totals(canvas: Canvas, report: ScanReport, new: Sequence[Finding]) -> None:
+def _totals(canvas: Canvas, report: ScanReport, new: Sequence[Finding], hints: Hints) -> None:
     verdict: Span = (report.verdict.value, VERDICT_STYLES[report.verdict])
     fresh = "" if len(new) == len(report.findings) else f"; {len(new) or 'nothing'} new"
     canvas.line("Verdict: ", verdict, f" ({severity_phrase(report.findings)}{fresh})")
     worst = next((finding for finding in new if finding.severity is not Severity.INFO), None)
-    if worst is not None:
-        canvas.line((f"'wheelfix explain {worst.code}' tells more.", "dim"))
+    if worst is not None and hints.is_new(worst.code):
+        canvas.line((f"'wheelfix explain {worst.code}' says more.", "dim"))

@@ -23,19 +23,20 @@ VERDICT_STYLES = {Verdict.OK: "good", Verdict.RISKY: "warn", Verdict.UNSURE: "wa
 def render_summary(
     reports: Sequence[ScanReport], failures: Sequence[FailedInput], look: TextStyle, context: Context = DEFAULT
 ) -> str:
-    """Return one table over all inputs in their order, the totals, and how often each rule was broken."""
+    """Return a table of the inputs that are not clean, the totals, and how often each rule was broken."""
     canvas = Canvas(look)
     of_reports, alone = split_failures(reports, failures)
     rows: list[list[Span]] = [
         [
             (report.verdict.value.upper(), VERDICT_STYLES[report.verdict]),
             severity_phrase(report.findings),
-            label(report) + (f" ({of_reports[report.path].words})" if report.path in of_reports else ""),
+            (label(report) + (f" ({of_reports[report.path].words})" if report.path in of_reports else ""), "path"),
         ]
         for report in reports
+        if report.verdict is not Verdict.OK or report.path in of_reports
     ]
-    rows += [[("FAILED", "bad"), failure.words, failure.path] for failure in alone]
-    rows += [[("SKIPPED", "dim"), "not for Windows", path] for path in context.skipped]
+    rows += [[("FAILED", "bad"), failure.words, (failure.path, "path")] for failure in alone]
+    rows += [[("SKIPPED", "dim"), "not for Windows", (path, "path")] for path in context.skipped]
     figures = totals(reports, failures, context)
     canvas.line(("Summary", "head"))
     canvas.table(rows, indent=2)

@@ -1,0 +1,124 @@
+"""The section of a report that lists the missing DLLs: who needs each, what happens, and where it could come from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.model import EdgeKind, Severity, dll_key
+from wheelfix.report.missinghint import missing_hints
+from wheelfix.report.words import short_path
+from wheelfix.rules.allowed import missing_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from wheelfix.model import Finding, MissingDll, ScanReport
+    from wheelfix.report.text.canvas import Canvas, Span
+
+    Hint = Callable[[str, int], None]
+
+KIND_WORDS = {
+    EdgeKind.IMPORT: "imported",
+    EdgeKind.DELAY: "delay-loaded",
+    EdgeKind.COMPANION: "loaded by name at run time",
+    EdgeKind.FORWARDER: "target of a forwarder",
+}
+_LISTED = ("WF301", "WF302", "WF303", "WF304")
+"""Findings that this section shows in full, so that they are only named elsewhere."""
+_SHOWN = ("WF311", *_LISTED)
+"""Findings about DLLs that belong into this section; one that lies in the wrong folder (WF305) is not missing."""
+
+
+def listed_missing(missing: Sequence[MissingDll], findings: Sequence[Finding]) -> list[MissingDll]:
+    """Return the missing DLLs that the findings are about."""
+    about = [finding for finding in findings if finding.code in _SHOWN]
+    names = {dll_key(name) for finding in about for name in missing_names(finding)}
+    return [
+        item
+        for item in missing
+        if dll_key(item.name) in names or any(item.name in finding.message for finding in about)
+    ]
+
+
+def is_listed(finding: Finding, listed: Sequence[MissingDll]) -> bool:
+    """Whether the section says everything that a finding does."""
+    names = {dll_key(name) for name in missing_names(finding)}
+    return finding.code in _LISTED and bool(names) and names <= {dll_key(item.name) for item in listed}
+
+
+def draw_missing(
+    canvas: Canvas,
+    report: ScanReport,
+    listed: Sequence[MissingDll],
+    findings: Sequence[Finding],
+    hint: Hint,
+    *,
+    verbose: bool,
+) -> None:
+    """Write what must be there in full; what may be there only by name, unless everything is asked for."""
+    if not listed:
+        return
+    canvas.blank()
+    canvas.line((f"Missing ({len(listed)})", "head"))
+    shown = [item for item in listed if item.required or verbose or item.candidates]
+    fatal = listed_missing(listed, [finding for finding in findings if finding.severity is Severity.ERROR])
+    for items, consequence in _alike(shown, _consequences(report, findings)):
+        _entry(canvas, items, consequence, loaded=items[0] in fatal)
+    others = [item.name for item in listed if item not in shown]
+    if others:
+        names = _joined([(name, "path") for name in others])
+        canvas.paragraph(*names, (" (-v shows more)", "dim"), indent=2, lead=("optional: ", "dim"))
+    for how in missing_hints(listed, report.machine):
+        hint(how, 2)
+
+
+def _consequences(report: ScanReport, findings: Sequence[Finding]) -> dict[str, str]:
+    """Return what happens without each DLL, by its folded name, except where the prediction says it."""
+    found: dict[str, str] = {}
+    for finding in findings:
+        for name in missing_names(finding):
+            found.setdefault(dll_key(name), str(finding.evidence.get("consequence") or ""))
+    if report.first_failure is not None:
+        found.pop(dll_key(report.first_failure.chain[-1]) if report.first_failure.chain else "", None)
+    return found
+
+
+def _alike(items: Sequence[MissingDll], consequences: dict[str, str]) -> list[tuple[list[MissingDll], str]]:
+    """Return the DLLs together that the same files need in the same way; one with candidates stands alone."""
+    groups: dict[object, tuple[list[MissingDll], str]] = {}
+    for item in items:
+        consequence = consequences.get(dll_key(item.name), "")
+        key = (item.kind, item.required, item.needed_by, item.providers, consequence)
+        groups.setdefault(item.name if item.candidates else key, ([], consequence))[0].append(item)
+    return list(groups.values())
+
+
+def _entry(canvas: Canvas, items: Sequence[MissingDll], consequence: str, *, loaded: bool) -> None:
+    first = items[0]
+    style = "bad" if loaded else "warn"
+    # What a file needs that nothing is known to load is neither: whether it is needed could not be told.
+    need = "" if first.required and not loaded else ", required" if first.required else ", optional"
+    canvas.paragraph(
+        *_joined([(item.name, style) for item in items]), (f"  {KIND_WORDS[first.kind]}{need}", "dim"), indent=2
+    )
+    canvas.paragraph(*_some(first.needed_by), indent=4, lead=("needed by  ", "dim"))
+    if consequence:
+        canvas.paragraph(consequence, indent=4)
+    for number, candidate in enumerate(first.candidates):
+        lead = "found at   " if number == 0 else "           "
+        version = f" {candidate.version}" if candidate.version else ""
+        canvas.line((lead, "dim"), f"{candidate.path}{version}", indent=4)
+        if candidate.reason:
+            canvas.paragraph((candidate.reason, "dim"), indent=15)
+    if first.providers and not first.candidates:
+        canvas.paragraph("; ".join(first.providers), indent=4, lead=("comes with ", "dim"))
+
+
+def _some(paths: Sequence[str], most: int = 4) -> list[Span]:
+    rest = len(paths) - most
+    return [*_joined([(short_path(path), "path") for path in paths[:most]]), f" and {rest} more" if rest > 0 else ""]
+
+
+def _joined(spans: Sequence[Span]) -> list[Span]:
+    """Return the spans with commas between them."""
+    return [part for number, span in enumerate(spans) for part in ((", ", span) if number else (span,))]
