@@ -94,7 +94,7 @@ _HINTS = {
     "WF120": "'wheelfix repair' writes the wheel without data descriptors",
     "WF121": "'wheelfix repair' rewrites the archive",
     "WF122": _NOTE,
-    "WF123": "'wheel tags' renames a wheel and its WHEEL file together",
+    "WF123": "rename the file to the tags that WHEEL names, or build the wheel again",
     "WF124": "rename the file to what METADATA says, or build the wheel again",
     "WF118": "remove one of them and build the wheel again",
     "WF119": "move it to a folder of a scheme, or out of the .data folder, and build the wheel again",

@@ -115,7 +115,7 @@ def same_name(subject: Subject) -> Iterator[Finding]:
             subject.origin(paths[0]),
             f"{base(paths[0])} is in the wheel {len(paths)} times with different content "
             f"({listing([folder(subject.origin(path)) for path in paths])}); {consequence}",
-            hint=f"ship one {base(paths[0])}, or give them names of their own ('wheelfix repair --layout libs' does)",
+            hint=f"ship one {base(paths[0])}, or build each with a name of its own",
             evidence={"key": key, "paths": _strings(subject.origin(path) for path in paths)},
         )
 

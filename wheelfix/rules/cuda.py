@@ -19,6 +19,7 @@ from wheelfix.knowledge.cuda import (
 from wheelfix.model import EdgeKind, Finding, Json, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.dependencies import missing
+from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wantedcuda import named_releases, spell, version_of
 from wheelfix.rules.wording import listing
@@ -118,7 +119,10 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
         f"{base(inside[0])} is in the wheel, {listing(names)} {'is' if len(names) == 1 else 'are'} not; torch adds the "
         f"CUDA {subject.torch.cuda} toolkit's folder only if no cudart is in its own folders, so an installed toolkit "
         "does not help",
-        hint=f"'wheelfix repair --cuda FOLDER' with CUDA {subject.torch.cuda}, or leave {base(inside[0])} out too",
+        hint=(
+            f"{repair_command(subject, '--cuda FOLDER')} with the toolkit of CUDA {subject.torch.cuda}, or leave "
+            f"{base(inside[0])} out too"
+        ),
         evidence={"present": _strings(subject.origin(path) for path in inside), "missing": _strings(names)},
     )
 
@@ -182,18 +186,25 @@ def _builtins_mismatch(subject: Subject) -> Iterator[Finding]:
             subject.origin(path),
             f"{base(path)} is of CUDA {spell(own)} and loads {wanted}, but beside it lies {listing(beside)}; what it "
             f'compiles at run time fails with "nvrtc: error: failed to open {wanted}"',
-            hint=f"take both files from one CUDA {spell(own)} toolkit: 'wheelfix repair --cuda FOLDER'",
+            hint=(
+                f"take both files from one CUDA {spell(own)} toolkit: "
+                + repair_command(subject, f"{drop_option(subject, _builtins(subject, path))} --cuda FOLDER")
+            ),
             evidence={"nvrtc": spell(own), "wanted": wanted, "present": _strings(beside)},
             repairable=Repairable.SOMETIMES,
         )
 
 
 def nvrtc_builtins(subject: Subject, nvrtc: str) -> list[str]:
-    """Return the built-ins in the folder of an NVRTC, as spelled; nothing for a file that is none."""
+    """Return the built-ins in the folder of an NVRTC, as spelled; nothing for another file."""
+    return [base(path) for path in _builtins(subject, nvrtc)]
+
+
+def _builtins(subject: Subject, nvrtc: str) -> list[str]:
     if not re.fullmatch(r"nvrtc64_\d+_0\.dll", dll_key(base(nvrtc))):
         return []
     return [
-        base(path)
+        path
         for path in subject.images
         if folder(path) == folder(nvrtc) and dll_key(base(path)).startswith("nvrtc-builtins64_")
     ]

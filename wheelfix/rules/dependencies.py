@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.providers import who_ships
-from wheelfix.loader.others import Required
+from wheelfix.loader.requirements import Required
 from wheelfix.loader.search import runs_on
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import (
@@ -31,7 +31,7 @@ from wheelfix.model import (
     dll_key,
 )
 from wheelfix.rules.context import Subject, base, folder
-from wheelfix.rules.hints import where_from
+from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import arrow, listing
@@ -165,7 +165,7 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
                 subject.origin(usable[0]),
                 f"{need.name} is {where}, but {listing(need.importer_names)} will not find it there; {consequence}",
                 hint=(
-                    f"'wheelfix repair' puts a copy beside {need.importer_names[0]}, into {target}; "
+                    f"{repair_command(subject)} puts a copy beside {need.importer_names[0]}, into {target}; "
                     "or add the folder with os.add_dll_directory before the import"
                 ),
                 evidence=_evidence(subject, need),
@@ -289,13 +289,15 @@ def _companion_finding(subject: Subject, group: list[Need], required: bool, seve
     how = "at run time" if required else f"if {'it is' if len(group) == 1 else 'they are'} there"
     place = f"; a copy lies at {subject.origin(first.present_at[0])}, where it is not found" if first.present_at else ""
     reason = first.first.because
-    hint = where_from(first.name, subject)
+    # What the parent merely looks for is added on request only.
+    by_default = any(edge.strength != "optional" for need in group for edge in need.edges)
+    hint = where_from(first.name, subject, "" if required or by_default else "--companions all")
     return finding(
         "WF302" if required else "WF303",
         first.name,
         f"{listing(names, 20)}, which {listing(parents)} {verb} {how}, {are} missing{place}"
         + (f": {reason}" if reason else ""),
-        hint=hint if required else f"'wheelfix repair --companions all' brings such DLLs along; {hint}",
+        hint=hint,
         evidence={
             **_evidence(subject, first),
             "names": _strings(names),
@@ -361,8 +363,8 @@ def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
         f"{who} {'needs' if len(importers) == 1 else 'need'} {listing(names, 6)} of the Visual C++ redistributable, "
         "which must be installed on the machine",
         hint=(
-            f"users get it from {_redistributable(names[0], subject)}; 'wheelfix repair --with-vcredist --root FOLDER' "
-            "adds the DLLs to the wheel"
+            f"users get it from {_redistributable(names[0], subject)}; "
+            f"{repair_command(subject, '--with-vcredist --root FOLDER')} adds the DLLs"
         ),
         evidence={"names": [*names], "needed_by": [*importers]},
     )

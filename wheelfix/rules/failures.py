@@ -39,7 +39,7 @@ def load_fails(subject: Subject) -> Iterator[Finding]:
                 subject.origin(outcome.event.path),
                 f"loading {base(outcome.event.path)} fails with error {outcome.code} ({arrow(outcome.chain)})"
                 + (f": {outcome.detail}" if outcome.detail else ""),
-                hint="'wheelfix diagnose --wheel WHEEL' tells more; if the package works, please report it",
+                hint="'wheelfix scan -v' shows who loads what; if the package works, please report it",
                 evidence={"code": outcome.code, "chain": [*outcome.chain], "detail": outcome.detail},
             )
 

@@ -1,16 +1,21 @@
-"""Where a missing DLL could come from, and the command that brings it in, as the last line of a finding."""
+"""Hints of findings: where a missing DLL could come from, and the commands that fix what was found."""
 
 from __future__ import annotations
 
+import fnmatch
+import posixpath
 import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import pip_packages, who_ships
 from wheelfix.knowledge.system import classify
+from wheelfix.loader.view import Layer
 from wheelfix.model import Machine, canonical
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from wheelfix.rules.context import Subject
 
 _ROOTS = {
@@ -26,18 +31,45 @@ _ROOTS = {
 _PLATFORMS = {Machine.X86: "win32", Machine.ARM64: "win_arm64"}
 
 
-def where_from(name: str, subject: Subject) -> str:
-    """Return what to do about a DLL that is missing: who ships it and how to bring it in."""
+def repair_command(subject: Subject, options: str = "") -> str:
+    """Return the command that repairs the wheel, or the installed package, in quotes; ``options`` are added to it."""
+    target = "--env PREFIX --package NAME" if _is_installed(subject) else ""
+    return f"'{' '.join(filter(None, ('wheelfix repair', options, target)))}'"
+
+
+def _is_installed(subject: Subject) -> bool:
+    return subject.wheel is None and any(file.layer is Layer.ENVIRONMENT for file in subject.view.files)
+
+
+def drop_option(subject: Subject, paths: Iterable[str], glob: str = "") -> str:
+    """Return the option that removes members; a ``glob`` stands for the names of all in a folder that it matches."""
+    members = [subject.origin(path) for path in paths]
+    globs = [posixpath.join(posixpath.dirname(member), glob) if _fits(member, glob) else member for member in members]
+    return f'--drop "{",".join(dict.fromkeys(globs))}"'
+
+
+def _fits(member: str, glob: str) -> bool:
+    return bool(glob) and fnmatch.fnmatchcase(posixpath.basename(member).lower(), glob)
+
+
+def where_from(name: str, subject: Subject, options: str = "") -> str:
+    """Return what to do about a DLL that is missing: who ships it and how to add it to the wheel.
+
+    ``options`` are further options that the repair needs.
+    """
     cuda = subject.cuda.text or None
     shippers = [item for item in who_ships(name, cuda=cuda, machine=subject.machine) if not item.startswith("PyPI: ")]
     if not _may_be_vendored(name, subject):
         return shippers[0] if shippers else f"no wheel may carry {name}"
+    if classify(name, subject.machine).kind == "vcredist":
+        options = f"{options} --with-vcredist".strip()
     steps = [f"it comes with {shippers[0]}"] if shippers else []
-    steps.append(f"'wheelfix repair {_root(name)}' with a folder that has it")
+    steps.append(f"{repair_command(subject, f'{options} {_root(name)}'.strip())} with a folder that has it")
     if wheels := [item for item in pip_packages(name, cuda=cuda) if not _is_own(item, subject)]:
         platform = _PLATFORMS.get(subject.machine, "win_amd64")
         download = f"pip download --no-deps --platform {platform} {_quoted(wheels[0])}"
-        steps.append(f"or '{download}' and 'wheelfix repair --root FILE' with that wheel")
+        repair = repair_command(subject, f"{options} --root FILE".strip())
+        steps.append(f"or '{download}' and {repair} with that wheel")
     return "; ".join(steps)
 
 

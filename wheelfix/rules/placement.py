@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.view import Layer
 from wheelfix.model import EdgeKind, Finding, InView, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.strays import misplaced
 from wheelfix.rules.wording import listing
@@ -39,7 +40,7 @@ def copy_never_loaded(subject: Subject) -> Iterator[Finding]:
             f"{listing([_place(subject, path) for path in winners])} is loaded, that in "
             f"{listing([_place(subject, path) for path in idle])} never is"
             + (", and is a different file" if differ else ""),
-            hint="'wheelfix repair --clean' leaves it out",
+            hint=f"{repair_command(subject, '--clean')} leaves it out",
             evidence={
                 "loaded": [subject.origin(path) for path in winners],
                 "idle": [subject.origin(path) for path in idle],

@@ -9,6 +9,7 @@ from wheelfix.knowledge.families import family_of, is_test_artifact
 from wheelfix.knowledge.system import classify, driver_file
 from wheelfix.model import Edge, EdgeKind, Finding, Json, Missing, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import count, listing
@@ -54,7 +55,7 @@ def driver_dll_shipped(subject: Subject) -> Iterator[Finding]:
                 if loader
                 else "a copy in the wheel is used instead of the installed one and fails where the driver is another"
             ),
-            hint=f"'wheelfix repair --drop \"*/{base(path)}\"'",
+            hint=f"{repair_command(subject, drop_option(subject, [path]))} removes it",
             evidence={"source": driver.source},
             severity=Severity.INFO if loader else Severity.WARNING,
         )
@@ -91,7 +92,10 @@ def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
                 "WF602",
                 subject.origin(paths[0]),
                 f"{listing(names)} {verb} part of Windows; {consequence}",
-                hint=f"'wheelfix repair --drop \"*/{names[0]}\"', unless the copy is there on purpose",
+                hint=(
+                    f"{repair_command(subject, drop_option(subject, paths, 'api-ms-win-*.dll'))}, unless the copy is "
+                    "there on purpose"
+                ),
                 evidence={"paths": _strings(subject.origin(path) for path in paths)},
                 severity=severity,
             )
@@ -122,7 +126,7 @@ def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
         "WF603",
         subject.origin(found[0]),
         message + _verdict(only, shared),
-        hint="'wheelfix repair --drop-test-artifacts', and build with BUILD_TEST=0",
+        hint=f"{repair_command(subject, '--drop-test-artifacts')}, and build with BUILD_TEST=0",
         evidence={
             "paths": _strings(subject.origin(path) for path in found),
             "only_they_need": _strings(only),

@@ -14,6 +14,7 @@ from wheelfix.loader.codenames import names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import Finding, InView, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.values import dataclass
 
@@ -70,7 +71,7 @@ def misplaced_dlls(subject: Subject) -> Iterator[Finding]:
             item.code,
             subject.origin(item.path),
             item.message,
-            hint="" if item.needed else "'wheelfix repair --clean' removes it",
+            hint="" if item.needed else f"{repair_command(subject, '--clean')} removes it",
             severity=item.severity,
         )
 

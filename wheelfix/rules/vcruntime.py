@@ -103,10 +103,7 @@ def _may_lose(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding
         subject.origin(runtime),
         f"{base(runtime)} {_dotted(own)} is used only if no other {base(runtime)} is loaded before it; with one before "
         f"{_dotted(CONSTEXPR_MUTEX)}, {base(user.path)} crashes at the first lock of a std::mutex",
-        hint=(
-            "give it a name of its own ('wheelfix repair --layout libs', as delvewheel does), or build with "
-            "_DISABLE_CONSTEXPR_MUTEX_CONSTRUCTOR"
-        ),
+        hint="let delvewheel give it a name of its own, or build with _DISABLE_CONSTEXPR_MUTEX_CONSTRUCTOR",
         evidence={"runtime": str(subject.version_of(runtime)), "importer": subject.origin(user.path)},
         severity=Severity.INFO,
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.families import demangle, family_of, is_released_whole
 from wheelfix.model import Finding, InView, Json, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
 
@@ -78,7 +79,7 @@ def mixed_cudnn(subject: Subject) -> Iterator[Finding]:
                     subject.origin(paths[0]),
                     f"{listing([base(path) for path in paths])} {'is' if len(paths) == 1 else 'are'} of cuDNN {major}, "
                     f"but the library that loads the parts is {base(main)}, which will not use them",
-                    hint="take every cudnn*.dll from one cuDNN release: 'wheelfix repair --cudnn FOLDER'",
+                    hint=f"{repair_command(subject, drop_option(subject, paths))} removes what is not used",
                     evidence={"paths": [*map(subject.origin, paths)]},
                 )
             distribution = subject.wheel.name if subject.wheel is not None else ""
@@ -90,7 +91,7 @@ def mixed_cudnn(subject: Subject) -> Iterator[Finding]:
                     subject.origin(paths[0]),
                     f"cuDNN's parts are of different releases: {_told(releases)}; the first operation that needs both "
                     "fails with CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH or a crash",
-                    hint="take every cudnn*.dll from one cuDNN release: 'wheelfix repair --cudnn FOLDER'",
+                    hint=_replace_all(subject, paths, "cudnn*.dll", "--cudnn FOLDER"),
                     evidence=_evidence(subject, releases),
                 )
 
@@ -114,7 +115,7 @@ def mixed_mkl(subject: Subject) -> Iterator[Finding]:
                 subject.origin(odd[0]),
                 f"{listing([base(path) for path in odd])} will not be used: mkl_core beside "
                 f"{'it' if len(odd) == 1 else 'them'} is .{listing(sorted(layers))} and loads its own parts only",
-                hint="take every mkl_*.dll from one release: 'wheelfix repair --oneapi FOLDER'",
+                hint=f"{repair_command(subject, drop_option(subject, odd))} removes what is not used",
                 evidence={"paths": [*map(subject.origin, odd)]},
             )
         releases = _releases(subject, sorted(own), 2) if len(own) > 1 else {}
@@ -123,9 +124,14 @@ def mixed_mkl(subject: Subject) -> Iterator[Finding]:
                 "WF408",
                 subject.origin(min(own)),
                 f"MKL's parts are of different releases: {_told(releases)}; calls between them crash or go wrong",
-                hint="take every mkl_*.dll from one release: 'wheelfix repair --oneapi FOLDER'",
+                hint=_replace_all(subject, sorted(own), "mkl_*.dll", "--oneapi FOLDER"),
                 evidence=_evidence(subject, releases),
             )
+
+
+def _replace_all(subject: Subject, paths: list[str], glob: str, root: str) -> str:
+    command = repair_command(subject, f"{drop_option(subject, paths, glob)} {root}")
+    return f"take every {glob} from one release: {command} with a folder that has them"
 
 
 def _is_mkl_core(path: str) -> bool:

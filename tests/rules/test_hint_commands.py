@@ -1,0 +1,340 @@
+"""A hint that names a command is a promise: the command is run on a wheel with the finding, and the finding is gone.
+
+Every text in ``wheelfix/rules`` that names a command or an option has to occur in a hint of one of the wheels here, or
+in ``test_archive_hints``, which does the same for archives.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import wheelfix
+from tests.rules.subjects import SITE, dll, loads, run, subject
+from tests.support.environments import install
+from tests.support.nvidia import nvidia_dll, toolkit_files
+from tests.support.wheels import build_wheel
+from wheelfix.cli.main import main
+from wheelfix.demo.example import kepler_cu117, wheel_files, write_roots
+from wheelfix.demo.forge import forge_dll
+from wheelfix.options import RootOptions, ScanOptions
+from wheelfix.rules import registry
+from wheelfix.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PYD = "pkg/_x.cp311-win_amd64.pyd"
+
+
+def needs(*names: str, **more: object) -> bytes:
+    """An extension module that imports ``f`` from each of these DLLs."""
+    return forge_dll("_x.pyd", imports={name: ["f"] for name in names}, exports=["PyInit__x"], **more)  # type: ignore[arg-type]
+
+
+def has(name: str, **more: object) -> bytes:
+    """A DLL that exports ``f``."""
+    return forge_dll(name, exports=["f"], **more)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A wheel with a finding, and what the placeholders of its hint stand for."""
+
+    code: str
+    files: Mapping[str, bytes]
+    folder: Mapping[str, bytes] = field(default_factory=dict)
+    """``FOLDER`` of the hint: a toolkit or any folder of DLLs."""
+    wheel: Mapping[str, bytes] = field(default_factory=dict)
+    """``FILE`` of the hint: the members of a wheel that ``pip download`` would bring."""
+    distribution: str = ""
+    """The name that ``pip download`` is told."""
+    no_assume: tuple[str, ...] = ()
+    name: str = "pkg"
+    version: str = "1.0"
+
+
+CUDNN_PARTS = ("adv_infer", "adv_train", "cnn_infer", "cnn_train", "ops_infer", "ops_train")
+CUDNN = {
+    f"bin/{name}": has(name, version=(6, 14, 11, 8904))
+    for name in ("cudnn64_8.dll", *(f"cudnn_{part}64_8.dll" for part in CUDNN_PARTS))
+}
+MKL_NAMES = ("mkl_core", "mkl_intel_thread", "mkl_def", "mkl_avx2", "mkl_avx512", "mkl_rt", "mkl_mc3", "mkl_sequential")
+MKL = {f"mkl/latest/redist/intel64/{name}.2.dll": has(f"{name}.2.dll", version=(2023, 2, 0, 0)) for name in MKL_NAMES}
+OPENMP = {"compiler/latest/windows/redist/intel64_win/compiler/libiomp5md.dll": has("libiomp5md.dll")}
+TBB = {f"tbb/latest/redist/intel64/vc14/{name}": has(name) for name in ("tbb12.dll", "tbbmalloc.dll")}
+RUNTIME = {"msvcp140.dll": has("msvcp140.dll")}
+TOOLKIT = toolkit_files("11.7")
+
+CASES = {
+    "unknown": Case("WF301", {PYD: needs("foo.dll")}, {"foo.dll": has("foo.dll")}),
+    "cuda": Case(
+        "WF301",
+        {PYD: needs("cublas64_11.dll")},
+        TOOLKIT,
+        {f"nvidia/cublas/bin/{name}": TOOLKIT[f"bin/{name}"] for name in ("cublas64_11.dll", "cublasLt64_11.dll")},
+        "nvidia_cublas_cu11",
+    ),
+    "cudnn": Case("WF301", {PYD: needs("cudnn64_8.dll")}, CUDNN),
+    "mkl": Case("WF301", {PYD: needs("mkl_rt.2.dll")}, MKL | OPENMP),
+    "openmp": Case("WF301", {PYD: needs("libiomp5md.dll")}, MKL | OPENMP),
+    "tbb": Case("WF301", {PYD: needs("tbb12.dll")}, TBB),
+    "runtime": Case("WF301", {PYD: needs("msvcp140.dll")}, RUNTIME, no_assume=("vcredist",)),
+    "part": Case(
+        "WF302",
+        {PYD: needs("cudnn64_8.dll"), "pkg/cudnn64_8.dll": CUDNN["bin/cudnn64_8.dll"]},
+        CUDNN,
+    ),
+    "optional": Case("WF303", {PYD: needs("tbb12.dll"), "pkg/tbb12.dll": has("tbb12.dll")}, TBB),
+    "delay": Case(
+        "WF304",
+        {PYD: forge_dll("_x.pyd", delay_imports={"foo.dll": ["f"]}, exports=["PyInit__x"])},
+        {"foo.dll": has("foo.dll")},
+    ),
+    "elsewhere": Case("WF305", {PYD: needs("foo.dll"), "pkg/bin/foo.dll": has("foo.dll")}),
+    "vcredist": Case("WF306", {PYD: needs("msvcp140.dll")}, RUNTIME),
+    "forwarder": Case(
+        "WF311",
+        {PYD: needs("stub.dll"), "pkg/stub.dll": forge_dll("stub.dll", forwarders={"f": "real.f"})},
+        {"real.dll": has("real.dll")},
+    ),
+    "copy": Case("WF312", {PYD: needs("foo.dll"), "pkg/foo.dll": has("foo.dll"), "pkg/bin/foo.dll": has("foo.dll")}),
+    "root": Case("WF610", {PYD: needs("foo.dll"), "pkg/foo.dll": has("foo.dll"), "stray.dll": has("stray.dll")}),
+    "nvrtc": Case(
+        "WF407",
+        {
+            PYD: needs("nvrtc64_112_0.dll"),
+            "pkg/nvrtc64_112_0.dll": nvidia_dll("nvrtc64_112_0.dll", "11.7.99"),
+            "pkg/nvrtc-builtins64_118.dll": has("nvrtc-builtins64_118.dll"),
+        },
+        TOOLKIT,
+    ),
+    "mixed-cudnn": Case(
+        "WF404",
+        {
+            PYD: needs("cudnn64_8.dll"),
+            **{f"pkg/{Path(path).name}": data for path, data in CUDNN.items()},
+            "pkg/cudnn_ops_infer64_8.dll": has("cudnn_ops_infer64_8.dll", version=(6, 14, 11, 8700)),
+        },
+        CUDNN,
+    ),
+    "mixed-mkl": Case(
+        "WF408",
+        {
+            PYD: needs("mkl_rt.2.dll"),
+            **{f"pkg/{Path(path).name}": data for path, data in MKL.items()},
+            "pkg/libiomp5md.dll": has("libiomp5md.dll"),
+            "pkg/mkl_core.2.dll": has("mkl_core.2.dll", version=(2022, 1, 0, 0)),
+        },
+        MKL | OPENMP,
+    ),
+    "odd-mkl": Case(
+        "WF408",
+        {
+            PYD: needs("mkl_rt.2.dll"),
+            **{f"pkg/{Path(path).name}": data for path, data in MKL.items()},
+            "pkg/libiomp5md.dll": has("libiomp5md.dll"),
+            "pkg/mkl_def.1.dll": has("mkl_def.1.dll"),
+        },
+        MKL | OPENMP,
+    ),
+    "odd-cudnn": Case(
+        "WF404",
+        {
+            PYD: needs("cudnn64_8.dll"),
+            **{f"pkg/{Path(path).name}": data for path, data in CUDNN.items()},
+            "pkg/cudnn_ops64_9.dll": has("cudnn_ops64_9.dll"),
+        },
+        CUDNN,
+    ),
+    "python": Case("WF301", {PYD: needs("libcrypto-3.dll")}, {"libcrypto-3.dll": has("libcrypto-3.dll")}),
+    "contracts": Case(
+        "WF602",
+        {
+            PYD: needs("python311.dll"),
+            **{f"pkg/{n}": has(n) for n in ("api-ms-win-core-file-l1-1-0.dll", "ucrtbase.dll")},
+        },
+    ),
+    "driver": Case("WF601", {PYD: needs("nvcuda.dll"), "pkg/nvcuda.dll": has("nvcuda.dll")}),
+    "driver-at-root": Case("WF601", {PYD: needs("python311.dll"), "nvcuda.dll": has("nvcuda.dll")}),
+    "system": Case(
+        "WF602",
+        {PYD: needs("kernel32.dll"), "pkg/kernel32.dll": has("kernel32.dll"), "pkg/user32.dll": has("user32.dll")},
+    ),
+}
+
+
+def made(case: Case, folder: Path) -> Path:
+    """Write what a case needs and return the wheel."""
+    for path, data in case.folder.items():
+        (folder / "roots" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "roots" / path).write_bytes(data)
+    members = case.wheel or {f"roots/{Path(path).name}": data for path, data in case.folder.items()}
+    build_wheel(folder / "downloads", case.distribution or "roots", "11.10.3.66", "py3-none-win_amd64", members)
+    files = {"pkg/__init__.py": b"", **case.files}
+    return build_wheel(folder / "dist", case.name, case.version, "cp311-cp311-win_amd64", files)
+
+
+def findings(path: Path, case: Case) -> list[wheelfix.Finding]:
+    options = ScanOptions(roots=RootOptions(discover=False), no_assume=case.no_assume)
+    return [item for item in wheelfix.scan(path, options).findings if item.code == case.code]
+
+
+def commands(hint: str, folder: Path) -> Iterator[list[str]]:
+    """Give the arguments of each wheelfix command in a hint, the placeholders replaced."""
+    for text in re.findall(r"'wheelfix ([^']+)'", hint):
+        replaced = {"FOLDER": folder / "roots", "FILE": next((folder / "downloads").glob("*"), "none")}
+        yield [str(replaced.get(word, word)) for word in shlex.split(text)]
+
+
+@pytest.mark.parametrize("key", CASES)
+def test_the_command_in_a_hint_makes_the_finding_go(
+    tmp_path: Path, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = CASES[key]
+    wheel = made(case, tmp_path)
+    before = findings(wheel, case)
+    assert before, "the wheel does not have the finding"
+    ran = 0
+    for finding in before:
+        for words in commands(finding.hint, tmp_path):
+            ran += 1
+            out = tmp_path / f"out{ran}"
+            more = [f"--no-assume={word}" for word in case.no_assume]
+            code = main([words[0], str(wheel), *words[1:], "--no-discover", *more, "-w", str(out)])
+            told = f"{finding.hint}\n{words}\n{''.join(capsys.readouterr())}"
+            assert code == 0, told
+            after = {(item.subject, item.message) for item in findings(out / wheel.name, case)}
+            assert (finding.subject, finding.message) not in after, told
+    assert ran, [item.hint for item in before]
+
+
+def test_torch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """cudart alone in the wheel, and the DLLs of the test suite."""
+    story = kepler_cu117()
+    roots = write_roots(story, tmp_path / "roots")
+    toolkit = next(path for name, path in roots.items() if "cuda" in name.lower())
+    oneapi = next(path for name, path in roots.items() if "oneapi" in name.lower())
+    files = wheel_files(story)
+    cudart = next(toolkit.rglob("cudart64*.dll"))
+    files[f"torch/lib/{cudart.name}"] = cudart.read_bytes()
+    wheel = build_wheel(
+        tmp_path,
+        "torch",
+        "2.7.1+cu117",
+        "cp311-cp311-win_amd64",
+        {name: data for name, data in files.items() if ".dist-info/" not in name},
+    )
+    for code in ("WF403", "WF603"):
+        case = Case(code, {})
+        (finding,) = findings(wheel, case)
+        (words,) = commands(finding.hint, tmp_path)
+        words = [str(toolkit) if word == str(tmp_path / "roots") else word for word in words]
+        more = ["--no-discover", "--oneapi", str(oneapi), "--cuda", str(toolkit), "-w", str(tmp_path / code)]
+        assert main([words[0], str(wheel), *words[1:], *more]) == 0, "".join(capsys.readouterr())
+        assert findings(tmp_path / code / wheel.name, case) == []
+
+
+def test_strays_of_an_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {"pkg/__init__.py": b"", PYD: needs("foo.dll"), "pkg/foo.dll": has("foo.dll")}
+    install(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files), tmp_path / "env")
+    (tmp_path / "env" / "Lib" / "site-packages" / "pkg" / "left.dll").write_bytes(has("left.dll"))
+    options = ScanOptions(roots=RootOptions(discover=False))
+
+    def strays() -> list[wheelfix.Finding]:
+        (report,) = (item for item in wheelfix.scan_all([tmp_path / "env"], options))
+        return [item for item in report.findings if item.code in ("WF611", "WF612")]  # type: ignore[union-attr]
+
+    (finding,) = strays()
+    (words,) = commands(finding.hint, tmp_path)
+    words = [{"PREFIX": str(tmp_path / "env"), "NAME": "pkg"}.get(word, word) for word in words]
+    assert main([*words, "--no-discover"]) == 0, "".join(capsys.readouterr())
+    assert strays() == []
+
+
+def test_a_failure_without_another_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """WF309 promises to show who loads what."""
+    module = SITE + "pkg/_core.pyd"
+    (finding,) = run(subject({module: dll()}, events=[loads(module, 1114, ("_core.pyd", "odd.dll"))]))
+    (words,) = commands(finding.hint, tmp_path)
+    wheel = made(CASES["unknown"], tmp_path)
+    main([*words, str(wheel), "--no-discover"])
+    assert "Who loads what" in capsys.readouterr().out
+
+
+def test_a_signature_of_an_unknown_root(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    from tests.support.signing import signed, trust
+
+    data = signed()
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", {"pkg/x.dll": data})
+    options = ScanOptions(roots=RootOptions(discover=False), signatures=True)
+    (finding,) = (item for item in wheelfix.scan(wheel, options).findings if item.code == "WF607")
+    assert "--trusted-roots FILE" in finding.hint
+    roots = RootOptions(discover=False, trusted_roots=trust(tmp_path))
+    after = wheelfix.scan(wheel, ScanOptions(roots=roots, signatures=True)).findings
+    assert "WF607" not in {item.code for item in after}
+
+
+# --------------------------------------------------------------------------------------------- every text has a case
+
+NAMES_A_COMMAND = re.compile(r"wheelfix [a-z]|(?<!\w)--[a-z]|\bpip (?:download|install)\b|\bwheel (?:pack|tags)\b")
+ELSEWHERE = {
+    "archive.py": "tests/rules/test_archive_hints.py and tests/archive/test_stored.py",
+    "otherdistributions.py": "tests of scans with other distributions",
+    "registry.py": "errors of the command line, not hints of findings",
+    "wantedcuda.py": "says why a release was chosen",
+}
+
+
+IN_OTHER_TESTS = (
+    "'wheelfix repair --drop-test-artifacts'",
+    "'wheelfix repair --clean --env PREFIX --package NAME' removes it",
+    "'wheelfix scan -v' shows who loads what",
+    "if you know the issuer, name a PEM file with its certificate: --trusted-roots FILE",
+)
+"""The hints of the tests above that are not in the table."""
+
+
+def texts(path: Path) -> Iterator[str]:
+    """Give every text of a module, except docstrings, with ``{}`` where values are put in."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    parts = {id(value) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for value in ast.walk(node)}
+    lone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr) and id(node) not in parts - {id(node)}:
+            yield "".join(str(value.value) if isinstance(value, ast.Constant) else "{}" for value in node.values)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts | lone:
+            yield node.value
+
+
+def all_hints(folder: Path) -> Iterator[str]:
+    """Give the hints of all findings of the wheels here."""
+    for key, case in CASES.items():
+        for finding in findings(made(case, folder / key), case):
+            yield finding.hint
+
+
+def test_every_text_that_names_a_command_has_a_case(tmp_path: Path) -> None:
+    hints = [*all_hints(tmp_path), *IN_OTHER_TESTS]
+    missing = [
+        f"{path.name}: {text}"
+        for path in sorted(Path(registry.__file__).parent.glob("*.py"))
+        if path.name not in ELSEWHERE
+        for text in texts(path)
+        if NAMES_A_COMMAND.search(text) and not any(_occurs(text, hint) for hint in hints)
+    ]
+    assert not missing, missing
+
+
+def _occurs(text: str, hint: str) -> bool:
+    """Whether the part of a text that names a command is in a hint."""
+    command = re.search(r"(?:wheelfix|pip|wheel) [^';,]*|--[^';,]*", text)
+    assert command is not None
+    pattern = ".*".join(re.escape(part) for part in command[0].split("{}"))
+    return re.search(pattern, hint) is not None
