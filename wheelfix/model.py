@@ -315,9 +315,10 @@ class LoadEvent:
 
     path: str
     cause: str
-    """``torch-glob``, ``extension``, ``code`` or ``cffi``."""
+    """``torch-glob``, ``extension``, ``code`` or ``cffi``; ``folder`` for one that code adds, ``raise`` for code that
+    gives up because the DLL is not there."""
     module: str = ""
-    """For an extension: the dotted module name."""
+    """For an extension: the dotted module name; for ``raise`` the class of the exception."""
     guarded: bool = False
     """The code catches the failure of this load wherever it performs it, and goes on without."""
 
@@ -373,6 +374,28 @@ class UnreadCall:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeFault:
+    """Something in Python code that fails, or may fail, when its file is imported."""
+
+    cause: str
+    """``load``, ``cffi`` or ``folder`` for what is not there, ``raise`` for code that gives up after it looked for
+    DLLs, ``unread`` for a load that could not be read."""
+    root: str
+    """The Python file whose import fails, as a path of the view."""
+    file: str
+    """The Python file that has the call, which may be one that the other calls."""
+    line: int
+    names: tuple[str, ...]
+    """The DLLs or the folder, as paths of the view or bare names; for ``unread`` the call as it is spelled."""
+    error: str
+    """The class of the exception."""
+    sure: bool
+    """Whether it fails for certain on a machine on which nothing else is installed."""
+    reached: bool = False
+    """Whether importing the package runs that file for certain, and catches no failure of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Resolution:
     """Everything the loader model found out about one view."""
 
@@ -386,6 +409,8 @@ class Resolution:
     """Every folder that the package's Python code names, also those in which this view has no file."""
     unread_calls: tuple[UnreadCall, ...] = ()
     """Loads and folders in the package's Python code that could not be read."""
+    code_faults: tuple[CodeFault, ...] = ()
+    """What fails, or may fail, in the package's Python code itself."""
 
     @property
     def first_failure(self) -> LoadOutcome | None:

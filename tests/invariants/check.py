@@ -30,7 +30,21 @@ if TYPE_CHECKING:
     from tests.invariants.generate import Made
     from wheelfix.model import ScanReport
 
-LOAD_TIME = {"WF201", "WF202", "WF203", "WF204", "WF205", "WF301", "WF305", "WF307", "WF309", "WF310", "WF311"}
+LOAD_TIME = {
+    "WF201",
+    "WF202",
+    "WF203",
+    "WF204",
+    "WF205",
+    "WF301",
+    "WF305",
+    "WF307",
+    "WF309",
+    "WF310",
+    "WF311",
+    "WF314",
+    "WF315",
+}
 """Findings about what makes a load fail."""
 PLAIN = ScanOptions(jobs=1, roots=RootOptions(discover=False))
 FILTERS = (

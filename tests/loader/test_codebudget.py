@@ -13,10 +13,10 @@ import wheelfix
 from tests.support.hostilecode import ATTACKS
 from tests.support.patience import patience
 from wheelfix.loader.codebudget import ALL_TOKENS, FILE_TOKENS, CodeBudget, budget_of, count_tokens
+from wheelfix.loader.codevalue import ancestor
 from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.packagecode import SEARCH_LIMIT, SOURCE_LIMIT, package_loads
 from wheelfix.loader.pathcode import PathCode, read_path_code
-from wheelfix.loader.pathvalue import ancestor
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView, ViewFile
 
@@ -50,7 +50,7 @@ def test_memory_stays_small(name: str) -> None:
     ("name", "reason"),
     [
         ("nested loops", "go on for too long"),
-        ("recursive functions", "go on for too long"),
+        ("nested handlers", "go on for too long"),
         ("many long strings", "grow too long"),
         ("dense tuple", "too many tokens"),
         ("too deep parentheses", "not valid Python"),

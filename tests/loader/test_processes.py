@@ -96,7 +96,7 @@ def test_an_import_within_an_import_is_followed():
 
 @pytest.mark.parametrize(
     "init",
-    ["if platform.machine():\n    from pkg import y\n", "exec(code)\n", "__path__.append(where)\n"],
+    ["if platform.node():\n    from pkg import y\n", "exec(code)\n", "__path__.append(where)\n"],
     ids=["condition", "computed", "path"],
 )
 def test_where_the_order_cannot_be_told_no_failure_is_claimed(init):

@@ -81,6 +81,17 @@ class CodeBudget:
                 self.give_up(path, NOT_PYTHON)
         return None
 
+    def parse_more(self, source: str) -> ast.Module | None:
+        """Return the syntax tree of a file that is followed for the sake of another; None if it has none."""
+        tokens = count_tokens(source)
+        if tokens > min(FILE_TOKENS, self.tokens):
+            return None
+        self.tokens -= tokens
+        try:
+            return ast.parse(source)
+        except (RecursionError, MemoryError, SyntaxError, ValueError):
+            return None
+
     def give_up(self, path: str, reason: str) -> None:
         """Note that a file was not read."""
         self.unread.setdefault(path, reason)

@@ -9,8 +9,8 @@ import ast
 import posixpath
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.placement import SITE_PACKAGES
 from wheelfix.loader.codebudget import CodeBudget, OutOfBudget
-from wheelfix.loader.pathvalue import SITE_PACKAGES, called
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,6 +20,11 @@ _CAUGHT = frozenset(
     | {"EnvironmentError", "IOError", "Exception", "BaseException"}
 )
 """What a failed load raises, and what that is a kind of."""
+_FAMILIES = (
+    frozenset({"OSError", "FileNotFoundError", "WindowsError", "EnvironmentError", "IOError"}),
+    frozenset({"ImportError", "ModuleNotFoundError"}),
+)
+_OTHER_KINDS = frozenset({"AttributeError", "KeyError", "TypeError", "ValueError", "IndexError", "NameError"})
 
 
 def read_imports(source: str, path: str, budget: CodeBudget | None = None) -> Mapping[str, bool]:
@@ -54,6 +59,29 @@ def goes_on(node: ast.Try, budget: CodeBudget) -> bool:
             if not raises:
                 return True
     return False
+
+
+def catches_kind(caught: ast.expr | None, kind: str) -> bool | None:
+    """Whether a handler of some type catches an exception of a kind; None if that cannot be told."""
+    if caught is None:
+        return True
+    if isinstance(caught, ast.Tuple):
+        found = {catches_kind(element, kind) for element in caught.elts}
+        return True if True in found else None if None in found else False
+    name = caught.attr if isinstance(caught, ast.Attribute) else caught.id if isinstance(caught, ast.Name) else ""
+    if name in ("Exception", "BaseException", "error") or name == kind:
+        return True
+    families = [family for family in _FAMILIES if name in family or kind in family]
+    if any(name in family and kind in family for family in families):
+        return True
+    return False if families or name in _OTHER_KINDS else None
+
+
+def called(node: ast.Call) -> str:
+    """The last part of the name of what is called."""
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr
+    return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
 def suppresses(node: ast.With) -> bool:

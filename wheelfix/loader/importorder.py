@@ -12,9 +12,9 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import OutOfBudget, budget_of
-from wheelfix.loader.importcode import imported_by_call, imported_from, read_imports
-from wheelfix.loader.pathvalue import SITE_PACKAGES, Values
-from wheelfix.loader.view import Layer, base_name, parent
+from wheelfix.loader.coderun import CodeRun
+from wheelfix.loader.importcode import goes_on, imported_by_call, imported_from, read_imports
+from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ _DYNAMIC = re.compile(r"__path__|meta_path|sys\.path\b|\b(?:exec|import_module|_
 """What code says that changes where modules come from, or may import what no statement names."""
 
 
+_ASIDE = re.compile(r"/(?:_?tests?|_?examples?|demos?|samples?|tools?|scripts|benchmarks?)/", re.IGNORECASE)
+"""Folders of code that nobody has to be able to import."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One file of the package that is run or loaded."""
@@ -39,6 +43,8 @@ class Step:
     path: str
     certain: bool
     """False where a condition decides whether it is."""
+    guarded: bool = False
+    """Whether the code that imports it catches a failure and goes on."""
 
 
 @dataclass(slots=True)
@@ -54,6 +60,7 @@ class Route:
 class _Statement:
     names: tuple[str, ...]
     certain: bool
+    guarded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +136,23 @@ class ImportOrder:
         paths = [step.path for step in steps]
         return Route(steps[: paths.index(target)] if target in paths else steps, complete=False)
 
+    def runs(self, path: str) -> bool:
+        """Whether importing the package that a Python file is in runs it for certain, and does not catch a failure."""
+        tops = [f"{SITE_PACKAGES}/{name}" for name in (base_name(path), f"{self._top_of(path)}/__init__.py")]
+        if path in tops:
+            return True
+        if tops[1] not in self.view:
+            return False
+        if next(self._steps(self._code(tops[1]), True), None) is None:
+            # A package that imports nothing of its own is there for its modules, which users import by name.
+            return not _ASIDE.search(path)
+        trace = self._traces.setdefault((tops[1],), _Trace(self._walk([tops[1]])))
+        return any(step.path == path and step.certain and not step.guarded for step, _ in trace)
+
+    @staticmethod
+    def _top_of(path: str) -> str:
+        return path.removeprefix(SITE_PACKAGES + "/").partition("/")[0]
+
     def at_start(self) -> tuple[str, ...]:
         """The Python files that ``.pth`` files import whenever Python starts."""
         names = [name for line in _path_lines(self.view) for name in _imported_by_line(line)]
@@ -192,9 +216,9 @@ class ImportOrder:
                 seen.add(step.path)
                 code = self._code(step.path) if step.path.endswith(".py") else _Code()
                 yield step, code.complete
-                pending.append(self._steps(code, step.certain))
+                pending.append(self._steps(code, step.certain, step.guarded))
 
-    def _steps(self, code: _Code, certain: bool) -> Iterator[Step]:
+    def _steps(self, code: _Code, certain: bool, guarded: bool = False) -> Iterator[Step]:
         """The files that the statements of a file import, in their order."""
         for statement in code.statements:
             for name in statement.names:
@@ -202,7 +226,7 @@ class ImportOrder:
                 for count in range(1, len(parts) + 1):
                     path = self._modules.get(".".join(parts[:count]))
                     if path is not None:
-                        yield Step(path, certain and statement.certain)
+                        yield Step(path, certain and statement.certain, guarded or statement.guarded)
 
     # ---------------------------------------------------------------------------------------------- one file
 
@@ -222,7 +246,7 @@ class ImportOrder:
             return _Code(complete=False)
         package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
         try:
-            statements = tuple(_executed(tree, package, Values(path, tree, budget)))
+            statements = tuple(_executed(tree, package, CodeRun(path, budget)))
         except (OutOfBudget, RecursionError):
             return _Code(complete=False)
         complete = not _DYNAMIC.search(source) and not any(map(self._is_unknown, statements))
@@ -244,26 +268,28 @@ def packages_above(path: str) -> list[str]:
     return [posixpath.join(SITE_PACKAGES, *folders[:count], "__init__.py") for count in range(1, 1 + len(folders))]
 
 
-def _executed(tree: ast.Module, package: str, values: Values) -> Iterator[_Statement]:
+def _executed(tree: ast.Module, package: str, values: CodeRun) -> Iterator[_Statement]:
     """The imports that running a file carries out, in order; those in functions are not among them."""
-    pending: list[tuple[ast.stmt, bool]] = [(node, True) for node in reversed(tree.body)]
+    pending: list[tuple[ast.stmt, bool, bool]] = [(node, True, False) for node in reversed(tree.body)]
     while pending:
-        node, certain = pending.pop()
+        node, certain, guarded = pending.pop()
         values.budget.step()
         if isinstance(node, ast.Import):
-            yield from (_Statement((alias.name,), certain) for alias in node.names)
+            yield from (_Statement((alias.name,), certain, guarded) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield _Statement(tuple(imported_from(node, package)), certain)
+            yield _Statement(tuple(imported_from(node, package)), certain, guarded)
         elif isinstance(node, ast.Assign | ast.Expr) and isinstance(node.value, ast.Call):
-            yield from (_Statement((name,), certain) for name in imported_by_call(node.value))
+            yield from (_Statement((name,), certain, guarded) for name in imported_by_call(node.value))
         else:
-            pending += [(inner, sure and certain) for inner, sure in reversed(list(_inner(node, values)))]
+            caught = guarded or (isinstance(node, ast.Try) and goes_on(node, values.budget))
+            inside = list(_inner(node, values))
+            pending += [(inner, sure and certain, caught) for inner, sure in reversed(inside)]
 
 
-def _inner(node: ast.stmt, values: Values) -> Iterator[tuple[ast.stmt, bool]]:
+def _inner(node: ast.stmt, values: CodeRun) -> Iterator[tuple[ast.stmt, bool]]:
     """The statements within a statement that are run with it, and whether they are for certain."""
     if isinstance(node, ast.If):
-        holds = False if _never_holds(node.test) else values.truth(node.test)
+        holds = values.condition(node.test)
         if holds is not False:
             yield from ((inner, holds is True) for inner in node.body)
         if holds is not True:
@@ -276,12 +302,6 @@ def _inner(node: ast.stmt, values: Values) -> Iterator[tuple[ast.stmt, bool]]:
         yield from ((inner, True) for inner in node.body)
     elif isinstance(node, ast.For | ast.While):
         yield from ((inner, False) for inner in [*node.body, *node.orelse])
-
-
-def _never_holds(test: ast.expr) -> bool:
-    """Whether a condition never holds when a program runs: ``TYPE_CHECKING``, NumPy's ``__NUMPY_SETUP__``."""
-    name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
-    return name == "TYPE_CHECKING" or re.fullmatch(r"__\w+_SETUP__", name) is not None
 
 
 # ------------------------------------------------------------------------------------------------------- .pth files

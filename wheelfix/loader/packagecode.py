@@ -7,8 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import budget_of
+from wheelfix.loader.codefaults import code_faults
+from wheelfix.loader.codefiles import MAX_SOURCE, ViewFiles
+from wheelfix.loader.codestore import LATER
 from wheelfix.loader.importcode import read_imports
-from wheelfix.loader.pathcode import WORDS, read_path_code
+from wheelfix.loader.pathcode import WORDS, read_in_view, read_path_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, LoadEvent, dll_key, fold
 from wheelfix.values import dataclass, replace
@@ -16,9 +19,10 @@ from wheelfix.values import dataclass, replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from wheelfix.loader.pathcode import PathCode
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
-    from wheelfix.model import CodeFolder, UnreadCall
+    from wheelfix.model import CodeFault, CodeFolder, UnreadCall
 
 _ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3)?(?:-[a-z0-9_]+)?\.pyd$", re.IGNORECASE)
 _PATTERN = re.compile(r"[*?\[]")
@@ -27,6 +31,9 @@ SOURCE_LIMIT = 1 << 20
 SEARCH_LIMIT = 16 << 20
 """Python files above this size are not even searched."""
 FEW_WORDS = 16
+CALLERS_LIMIT = 8 << 20
+"""Bytes of Python code in a package in which callers of functions are looked for."""
+MAX_CALLERS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ class FileLoads:
     path: str
     """The file; for delvewheel's list of DLLs, that list."""
     added: tuple[str, ...] = ()
-    """Folders of the view that it gives to ``os.add_dll_directory``."""
+    """Folders that it gives to ``os.add_dll_directory``; not those of its own package in which there is nothing."""
     events: tuple[LoadEvent, ...] = ()
     """The DLLs of the view that it loads."""
     names: tuple[str, ...] = ()
@@ -45,6 +52,8 @@ class FileLoads:
     """Every folder that it gives to ``os.add_dll_directory``, also those that are not in the view."""
     unread_calls: tuple[UnreadCall, ...] = ()
     """Its loads and folders that could not be read."""
+    faults: tuple[CodeFault, ...] = ()
+    """What fails, or may fail, when it is imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,41 +75,83 @@ class PackageLoads:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """Folders of the view that some file gives to ``os.add_dll_directory``."""
+        """Folders that some file gives to ``os.add_dll_directory``, and that may exist."""
         return tuple(dict.fromkeys(folder for file in self.files for folder in file.added))
 
     @property
     def folders(self) -> tuple[CodeFolder, ...]:
         """Every folder that some file gives to ``os.add_dll_directory``, also those that are not in the view."""
-        return tuple(folder for file in self.files for folder in file.folders)
+        return tuple(dict.fromkeys(folder for file in self.files for folder in file.folders))
 
     @property
     def unread_calls(self) -> tuple[UnreadCall, ...]:
         """Loads and folders that could not be read."""
-        return tuple(call for file in self.files for call in file.unread_calls)
+        return tuple(dict.fromkeys(call for file in self.files for call in file.unread_calls))
+
+    @property
+    def faults(self) -> tuple[CodeFault, ...]:
+        """What fails, or may fail, when files are imported."""
+        return tuple(dict.fromkeys(fault for file in self.files for fault in file.faults))
 
 
 def package_loads(view: FileView, profile: Profile) -> PackageLoads:
     """Find out, without running anything, what importing the subject of a view loads."""
-    files = [_file_loads(view, profile, path, source) for path, source in python_code(view, WORDS)]
+    around = ViewFiles(view, profile)
+    files = [_file_loads(around, profile, path, source) for path, source in python_code(view, WORDS)]
+    files += [_file_loads(around, profile, path, source) for path, source in _callers(view, around)]
     files += _listed_loads(view)
     extensions = [LoadEvent(path, "extension", module_name(path)) for path in extension_modules(view, profile)]
     return PackageLoads(tuple(file for file in files if file != FileLoads(file.path)), tuple(extensions))
 
 
-def _file_loads(view: FileView, profile: Profile, path: str, source: str) -> FileLoads:
-    code = read_path_code(source, path, budget_of(view))
+def _file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> FileLoads:
+    view = around.view
+    code = read_path_code(source, path, budget_of(view), around)
     named: dict[str, None] = {}
     loaded: dict[str, LoadEvent] = {}
-    for target in code.loaded:
-        found = tuple(_for_this_processor(view, file, profile) for file in _files_meant(view, target, path))
-        for file in found:
-            guarded = target in code.guarded and (file not in loaded or loaded[file].guarded)
-            loaded[file] = LoadEvent(file, "cffi" if target in code.cffi else "code", guarded=guarded)
-        if not found and "/" not in target and "*" not in target and "." in target:
-            named[target] = None
-    added = tuple(dict.fromkeys(folder for folder in code.added if view.in_folder(folder)))
-    return FileLoads(path, added, tuple(loaded.values()), tuple(named), code.folders, code.unread_calls)
+    for load in code.loads:
+        for target in load.targets:
+            found = tuple(_for_this_processor(view, file, profile) for file in _files_meant(view, target, load.file))
+            for file in found:
+                guarded = load.guarded and (file not in loaded or loaded[file].guarded)
+                loaded[file] = LoadEvent(file, "cffi" if load.function == "dlopen" else "code", guarded=guarded)
+            if not found and "/" not in target and "*" not in target and "." in target:
+                named[target] = None
+    # Folders that are not in the view are searched too: another distribution may have filled them.
+    added = tuple(folder for folder in code.added if view.in_folder(folder) or not around.is_own(folder))
+    faults = tuple(code_faults(code, path))
+    return FileLoads(path, added, tuple(loaded.values()), tuple(named), code.folders, code.unread_calls, faults)
+
+
+def _callers(view: FileView, around: ViewFiles) -> Iterator[tuple[str, str]]:
+    """Files that call functions of others in which something is loaded: only there is it known what, and when.
+
+    They are looked for in packages of ordinary size.
+    """
+    budget = budget_of(view)
+    codes = {path: code for path, code in read_in_view(budget) if code.in_vain or _is_in_doubt(code)}
+    size = sum(file.size for file in view.files if file.path.endswith(".py") and file.layer is not Layer.ENVIRONMENT)
+    if not codes or size > CALLERS_LIMIT:
+        return
+    stems = {path: module_name(path).rpartition(".")[2] for path in codes}
+    stems = {path: base_name(parent(path)) if stem == "__init__" else stem for path, stem in stems.items()}
+    wanted = {path: {stems[path]} if code.in_vain else code.open_functions for path, code in codes.items()}
+    words = tuple({name.encode() for names in wanted.values() for name in names})
+    found = 0
+    for path, source in python_code(view, words):
+        if path in codes or "/tests/" in path or found == MAX_CALLERS:
+            continue
+        own = set(re.findall(r"\w+", source)) if len(source) <= MAX_SOURCE else set()
+        if any(stems[other] in own and names & own for other, names in wanted.items()):
+            found += 1
+            yield path, source
+
+
+def _is_in_doubt(code: PathCode) -> bool:
+    """Whether functions that a file does not call itself load something that could not be read, or is not there."""
+    calls = any(call.level == LATER for call in code.found_calls)
+    loads = any(load.level == LATER and not load.guarded for load in code.loads)
+    return bool(code.open_functions) and (calls or loads)
 
 
 def declared_folders(view: FileView) -> tuple[str, ...]:

@@ -47,6 +47,10 @@ def error_line(outcome: LoadOutcome, shown: str) -> str:
         return torch.error_line(shown, outcome.code, text)
     if outcome.event.cause == "extension":
         return f"ImportError: DLL load failed while importing {outcome.event.module.rpartition('.')[2]}: {text}"
+    if outcome.event.cause == "folder":
+        return f"FileNotFoundError: [WinError 2] {message_text(outcome.code)}: '{shown}'"
+    if outcome.event.cause == "raise":
+        return f"{outcome.event.module}: raised by the package because {outcome.chain[-1]} is not there"
     if outcome.event.cause == "cffi":
         return f"OSError: cannot load library '{shown}': error {outcome.code:#x}"
     if outcome.code == MOD_NOT_FOUND:

@@ -11,7 +11,7 @@ from wheelfix.loader.others import PackageHabits, Provisions
 from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads
 from wheelfix.loader.packages import torch
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
-from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, Loader
+from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Loader
 from wheelfix.loader.target import Target
 from wheelfix.loader.view import base_name, parent
 from wheelfix.model import (
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from wheelfix.knowledge.companions import CompanionNeed
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
-    from wheelfix.model import Provider
+    from wheelfix.model import CodeFault, Provider
+
+FILE_NOT_FOUND = 2
 
 
 _RESOLVED: weakref.WeakKeyDictionary[FileView, dict[tuple[Profile, tuple[str, ...]], Resolution]]
@@ -65,13 +67,15 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     _survey(whole, view, reached)
     companions = _Companions(whole, processes, facts.cuda if facts else profile.cuda)
     edges = [*_upgraded(whole), *companions.edges()]
+    faults = _reached_faults(view, loads)
     return Resolution(
         edges=tuple(sorted(edges, key=lambda edge: (edge.importer, edge.kind.value, dll_key(edge.name)))),
-        outcomes=tuple(map(_outcome, found)),
+        outcomes=(*_failed_code(faults), *map(_outcome, found)),
         reached=reached,
-        search_dirs=dirs,
+        search_dirs=tuple(folder for folder in dirs if view.in_folder(folder)),
         code_folders=loads.folders,
         unread_calls=loads.unread_calls,
+        code_faults=faults,
     )
 
 
@@ -134,6 +138,27 @@ def _import_package(blank: Loader, loads: PackageLoads) -> _Imported:
     fresh = FreshProcesses(blank, loads)
     found = fresh.all()
     return found, fresh.started, fresh.common_dirs if loads.extensions else loads.added
+
+
+def _reached_faults(view: FileView, loads: PackageLoads) -> tuple[CodeFault, ...]:
+    """The faults of Python code, with whether importing the package gets to them."""
+    if not loads.faults:
+        return ()
+    order = ImportOrder(view)
+    return tuple(replace(fault, reached=order.runs(fault.root)) for fault in loads.faults)
+
+
+def _failed_code(faults: tuple[CodeFault, ...]) -> Iterator[LoadOutcome]:
+    """The loads that fail in Python code because there is no such file or folder, where importing the package does."""
+    for fault in faults:
+        if fault.sure and fault.reached:
+            path = fault.names[0]
+            cause = fault.cause if fault.cause in ("cffi", "folder", "raise") else "code"
+            event = LoadEvent(path, cause, fault.error if cause == "raise" else "")
+            detail = f"there is no such {'folder' if fault.cause == 'folder' else 'file'}"
+            yield LoadOutcome(
+                event, FILE_NOT_FOUND if fault.cause == "folder" else MOD_NOT_FOUND, (base_name(path),), detail
+            )
 
 
 def _outcome(loaded: Loaded) -> LoadOutcome:

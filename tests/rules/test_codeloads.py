@@ -1,0 +1,84 @@
+"""DLLs and folders that Python code asks for: what is not there, and what could not be told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.wheels import build_wheel
+from wheelfix.model import Severity, Verdict
+from wheelfix.options import RootOptions, ScanOptions
+from wheelfix.pe.forge import forge_dll
+from wheelfix.verbs.scan import scan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wheelfix.model import ScanReport
+
+HERE = "import os, sys, ctypes\nhere = os.path.dirname(__file__)\n"
+LOAD = HERE + "ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
+
+
+def scanned(folder: Path, files: dict[str, str | bytes]) -> ScanReport:
+    return scan(build_wheel(folder, "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
+
+
+def found(report: ScanReport) -> list[tuple[str, Severity, str]]:
+    return [(item.code, item.severity, item.subject) for item in report.findings]
+
+
+def test_a_missing_dll_of_the_code_makes_the_wheel_broken(tmp_path: Path) -> None:
+    report = scanned(tmp_path, {"pkg/__init__.py": LOAD})
+    assert found(report) == [("WF314", Severity.ERROR, "pkg/core.dll")]
+    assert report.findings[0].message == (
+        "pkg/__init__.py, line 3, loads pkg/core.dll, which is not there; importing pkg fails with FileNotFoundError"
+    )
+    assert report.verdict is Verdict.BROKEN
+    assert report.first_failure is not None
+    assert report.first_failure.message.startswith("FileNotFoundError: Could not find module '…\\pkg\\core.dll'")
+
+
+def test_with_the_dll_nothing_is_found(tmp_path: Path) -> None:
+    report = scanned(tmp_path, {"pkg/__init__.py": LOAD, "pkg/core.dll": forge_dll("core.dll")})
+    assert found(report) == []
+    assert report.first_failure is None
+
+
+def test_code_that_gives_up_names_what_it_looked_for(tmp_path: Path) -> None:
+    code = HERE + "p = os.path.join(here, 'core.dll')\nif not os.path.isfile(p):\n    raise RuntimeError('no core')\n"
+    report = scanned(tmp_path, {"pkg/__init__.py": code + "ctypes.CDLL(p)"})
+    assert found(report) == [("WF314", Severity.ERROR, "pkg/core.dll")]
+    assert report.first_failure is not None
+    assert report.first_failure.message == "RuntimeError: raised by the package because core.dll is not there"
+
+
+def test_a_module_aside_is_a_warning(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {"pkg/__init__.py": "from . import a\n", "pkg/a.py": "", "pkg/native.py": LOAD}
+    report = scanned(tmp_path, files)
+    assert found(report) == [("WF314", Severity.WARNING, "pkg/core.dll")]
+    assert "importing pkg.native fails" in report.findings[0].message
+    assert report.first_failure is None
+
+
+def test_a_missing_folder(tmp_path: Path) -> None:
+    report = scanned(tmp_path, {"pkg/__init__.py": HERE + "os.add_dll_directory(os.path.join(here, 'bin'))\n"})
+    assert found(report) == [("WF315", Severity.ERROR, "pkg/bin")]
+    assert report.first_failure is not None
+    assert report.first_failure.code == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "subject"),
+    [
+        ("ctypes.CDLL(open('name').read())", "CDLL(open('name').read())"),
+        ("from cffi import FFI\nFFI().dlopen('libvips-42.dll')", "libvips-42.dll"),
+        ("import torch\nif torch.version.cuda:\n    ctypes.CDLL('core.dll')", None),
+    ],
+    ids=["unread", "along PATH", "after another package"],
+)
+def test_what_could_not_be_told_is_a_warning(tmp_path: Path, code: str, subject: str | None) -> None:
+    report = scanned(tmp_path, {"pkg/__init__.py": HERE + code + "\n"})
+    assert found(report) == ([("WF317", Severity.WARNING, subject)] if subject else [])
+    assert report.first_failure is None

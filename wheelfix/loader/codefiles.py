@@ -1,0 +1,199 @@
+"""What the Python code of a package finds when it looks around: files, folders, modules, DLLs by bare name."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.distributions import owners_of
+from wheelfix.knowledge.system import classify, runtime_file
+from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
+from wheelfix.model import Machine, dll_key, fold
+
+if TYPE_CHECKING:
+    from wheelfix.loader.profile import Profile
+    from wheelfix.loader.view import FileView
+
+MAX_SOURCE = 256 << 10
+"""Bytes of a Python file that is run for the sake of another."""
+WINDOWS = ("c:/windows", "c:/windows/system32")
+_PYTHON_FOLDERS = frozenset({"Lib", "lib", "DLLs", "Scripts", SITE_PACKAGES})
+_SHARED = frozenset({"nvidia"})
+"""Folders in site-packages to which several distributions add."""
+
+
+class NoFiles:
+    """Nothing is known about any file: for code that is read by itself."""
+
+    machine = Machine.AMD64
+    python: tuple[int, int] | None = None
+
+    def exists(self, path: str, *, folder: bool | None = None) -> bool | None:
+        """Whether there is a file (or, as asked, a folder) of this path; None if that cannot be told."""
+        return None
+
+    def names(self, folder: str) -> tuple[str, ...] | None:
+        """The names in a folder; None if that cannot be told."""
+        return None
+
+    def module(self, name: str) -> str | None:
+        """The file of a module of the package; empty if the package does not have it, None if nobody knows."""
+        return None
+
+    def source(self, path: str) -> str | None:
+        """The source of a Python file that is small enough."""
+        return None
+
+    def is_own(self, path: str) -> bool:
+        """Whether only this distribution can have a file of that path."""
+        return False
+
+    def finds(self, name: str, folders: tuple[str, ...]) -> bool | None:
+        """Whether a load by bare name finds a file in Windows, beside Python or in some folders; None if unknown."""
+        return None
+
+
+class ViewFiles(NoFiles):
+    """The files of a view, on a Windows machine on which nothing else is installed."""
+
+    def __init__(self, view: FileView, profile: Profile) -> None:
+        self.view = view
+        self.machine = profile.machine
+        self.python = profile.python
+        self._children: dict[str, dict[str, None]] = {}
+        self._imported: set[str] = set()
+        own: set[str] = set()
+        for file in view.files:
+            folder, name = parent(file.path), base_name(file.path)
+            while True:
+                known = self._children.setdefault(fold(folder), {})
+                if name in known:
+                    break
+                known[name] = None
+                if not folder:
+                    break
+                folder, name = parent(folder), base_name(folder)
+            if file.layer is not Layer.ENVIRONMENT and file.path.startswith(SITE_PACKAGES + "/"):
+                own.add(_top(file.path))
+        self._own = {name for name in own if self._is_regular(name)}
+        infos = [name for name in own if name.endswith(".dist-info")]
+        self._named = {name.partition("-")[0] for name in infos}
+        self._others = _SHARED.union(*(self._required(name) for name in infos))
+
+    def _required(self, info: str) -> frozenset[str]:
+        """What the folders of required distributions may begin with, whatever extra they are required for."""
+        text = self.view.read_text(f"{SITE_PACKAGES}/{info}/METADATA", 1 << 18) or ""
+        names = re.findall(r"^Requires-Dist:[ \t]*([A-Za-z0-9]+)", text, re.MULTILINE | re.IGNORECASE)
+        return frozenset(name.lower() for name in names)
+
+    def _is_regular(self, top: str) -> bool:
+        """Whether a name in site-packages belongs to one distribution: not a namespace that several share."""
+        names = self._children.get(fold(f"{SITE_PACKAGES}/{top}"), {})
+        modules = self._children.get(fold(SITE_PACKAGES), {})
+        return "__init__.py" in names or any(name.split(".")[0] == top and "." in name for name in modules)
+
+    def is_own(self, path: str) -> bool:
+        """Whether the path lies in a regular package of the subject, or in its folder of DLLs."""
+        if not path.startswith(SITE_PACKAGES + "/"):
+            return False
+        top = _top(path)
+        stem = top.removesuffix(".libs")
+        return top in self._own or (stem != top and (stem in self._own or stem in self._named))
+
+    def exists(self, path: str, *, folder: bool | None = None) -> bool | None:
+        """Whether there is such a file or folder; what other distributions may bring cannot be told."""
+        key = fold(path)
+        if key.startswith("@base") and key not in self._children:
+            path, key = path[6:] or ".", key[6:]
+        if path[1:2] == ":":
+            return self._exists_in_windows(key, folder)
+        if path.startswith("/"):
+            return False
+        if path == "." or key in self._children:
+            return folder is not False
+        if self.view.find(parent(path), base_name(path)):
+            return folder is not True
+        return self._exists_elsewhere(path, folder)
+
+    def _exists_elsewhere(self, path: str, folder: bool | None) -> bool | None:
+        """Whether another distribution, or Python itself, may have a file or folder."""
+        if path.startswith(SITE_PACKAGES + "/"):
+            top, name = _top(path), path[len(SITE_PACKAGES) + 1 :]
+            shared = re.split(r"[-_.]", top.lower())[0] in self._others or top in self._imported
+            return None if "/" in name and shared and not self.is_own(path) else False
+        if path in _PYTHON_FOLDERS:
+            return folder is not False
+        if folder is True or "." not in base_name(path):
+            return None
+        return None if any(True for _ in owners_of(base_name(path))) else False
+
+    def _exists_in_windows(self, key: str, folder: bool | None) -> bool | None:
+        if key in WINDOWS:
+            return folder is not False
+        if parent(key) == WINDOWS[1]:
+            return classify(base_name(key), self.machine).kind in ("system", "ucrt")
+        return False
+
+    def names(self, folder: str) -> tuple[str, ...] | None:
+        """What lies in a folder; None for one that is not there but may be filled by others."""
+        found = self._children.get(fold(folder))
+        if found is None:
+            return () if self.is_own(folder) else None
+        return tuple(sorted(found, key=str.upper))
+
+    def module(self, name: str) -> str | None:
+        """The file of a module: a Python file, an extension module, or the folder of a package without code."""
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names:
+            return None
+        path = f"{SITE_PACKAGES}/{name.replace('.', '/')}"
+        for candidate in (f"{path}/__init__.py", f"{path}.py"):
+            if candidate in self.view:
+                return candidate
+        stem = base_name(path)
+        for other in self._children.get(fold(parent(path)), {}):
+            if other.startswith(stem + ".") and other.lower().endswith(".pyd"):
+                return f"{parent(path)}/{other}"
+        if fold(path) in self._children:
+            return path
+        if self.is_own(path):
+            return ""
+        self._imported.add(top)
+        return None
+
+    def source(self, path: str) -> str | None:
+        """The source of a Python file of the view."""
+        if path not in self.view or not path.endswith(".py") or self.view.file(path).size > MAX_SOURCE:
+            return None
+        return self.view.source(path).read_at(0, MAX_SOURCE).decode("utf-8", "replace")
+
+    def finds(self, name: str, folders: tuple[str, ...]) -> bool | None:
+        """Whether a bare name is found: in Windows, the Visual C++ runtime, beside Python, or in some folders."""
+        key = dll_key(name)
+        known = classify(key, self.machine)
+        if known.on_every_machine or known.kind in ("driver", "api-set") or runtime_file(key) is not None:
+            return True
+        if any(self.view.find(folder, key) for folder in ("", *folders)):
+            return True
+        # One that lies elsewhere may be found by means that were not read.
+        return None if self.view.named(key) else False
+
+
+def _top(path: str) -> str:
+    """The first part of a path in site-packages, without the suffix that a module has."""
+    name = path[len(SITE_PACKAGES) + 1 :]
+    first, slash, _ = name.partition("/")
+    return first if slash else first.split(".")[0]
+
+
+def matching(files: NoFiles, pattern: str) -> tuple[str, ...] | None:
+    """The paths that a pattern of ``glob`` stands for; None if that cannot be told."""
+    folder, name = parent(pattern), base_name(pattern)
+    if "*" in folder or "?" in folder or "[" in folder:
+        return None
+    names = files.names(folder)
+    if names is None:
+        return None
+    return tuple(f"{folder}/{other}" for other in names if fnmatch.fnmatchcase(fold(other), fold(name)))

@@ -1,0 +1,398 @@
+"""Follow the statements of a Python file as Python would on Windows, without running any of them.
+
+Conditions that can be told are decided, loops over known lists are gone through, calls of the package's own functions
+are followed with their arguments. Where nobody can tell, both ways are followed, and what they find counts as
+uncertain.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from wheelfix.loader import codecalls
+from wheelfix.loader.codeexpr import Expressions
+from wheelfix.loader.codestore import CERTAIN, LATER, MAYBE, Raised
+from wheelfix.loader.codevalue import ANYTHING, UNKNOWN, Class, Extern, Function, Items, Scope, truth, united
+from wheelfix.loader.importcode import catches_kind, goes_on, suppresses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from wheelfix.loader.codevalue import Value
+
+NEXT, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
+"""How a statement may end; several at once where nobody can tell."""
+MAX_TURNS = 64
+"""Turns of one loop that are followed."""
+MAX_WHILE = 24
+
+
+class CodeRun(Expressions):
+    """Goes through the statements of a file, and through those of the functions that it calls."""
+
+    # ------------------------------------------------------------------------------------------------ blocks
+
+    def run(self, statements: Sequence[ast.stmt]) -> int:
+        """Follow statements in order; say how they may end."""
+        level, left = self.level, 0
+        try:
+            for statement in statements:
+                self.budget.step()
+                flow = self._statement(statement)
+                left |= flow & ~NEXT
+                if not flow & NEXT:
+                    return left
+                if flow & ~NEXT:
+                    self.level = min(self.level, MAYBE)
+            return left | NEXT
+        finally:
+            self.level = level
+
+    def _statement(self, node: ast.stmt) -> int:
+        follow: Callable[[ast.stmt], int] | None = getattr(self, f"visit_{type(node).__name__}", None)
+        try:
+            if follow is not None:
+                return follow(node)
+            for inner in ast.iter_child_nodes(node):
+                if isinstance(inner, ast.expr):
+                    self.value(inner)
+        except Raised as raised:
+            self.raised = raised.kind
+            return RAISE
+        return NEXT
+
+    def apart(self, statements: Sequence[ast.stmt], level: int) -> tuple[int, dict[tuple[Scope, str], Value]]:
+        """Follow statements in a copy of the state; say how they end and what they changed."""
+        before, self.level = self.level, min(self.level, level)
+        self.store.push()
+        try:
+            flow = self.run(statements)
+        finally:
+            self.level = before
+            changes = self.store.pop()
+        return flow, changes
+
+    # ------------------------------------------------------------------------------------- names and values
+
+    def visit_Assign(self, node: ast.Assign) -> int:
+        value = self.value(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+        return NEXT
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> int:
+        if node.value is not None:
+            self.assign(node.target, self.value(node.value))
+        return NEXT
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> int:
+        left, right = self.value(node.target), self.value(node.value)
+        self.assign(node.target, self.binary(node.op, left, right))
+        return NEXT
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+        function = self.defined[node] = Function(node, self.scope)
+        self.bind(node.name, (function,))
+        return NEXT
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> int:
+        scope, outer = Scope(self.scope.path, self.scope), self.scope
+        self.scope = scope
+        try:
+            self.run(node.body)
+        finally:
+            self.scope = outer
+        made = Class(scope)
+        for inner in node.body:
+            if isinstance(inner, ast.FunctionDef) and inner in self.defined:
+                self.methods[inner] = made
+        self.bind(node.name, (made,))
+        return NEXT
+
+    def visit_Global(self, node: ast.Global | ast.Nonlocal) -> int:
+        self.scope.shared = self.scope.shared | frozenset(node.names)
+        return NEXT
+
+    visit_Nonlocal = visit_Global
+
+    def visit_Import(self, node: ast.Import) -> int:
+        for alias in node.names:
+            found = self.imported(alias.name)
+            if alias.asname:
+                self.bind(alias.asname, found)
+            else:
+                self.bind(alias.name.partition(".")[0], self.imported(alias.name.partition(".")[0]))
+        return NEXT
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> int:
+        origin = self.origin_of(node)
+        for alias in node.names:
+            if alias.name != "*":
+                self.bind(alias.asname or alias.name, self.imported_name(origin, alias.name))
+            else:
+                self.bind_all(origin)
+        return NEXT
+
+    # ---------------------------------------------------------------------------------------- what is followed
+
+    def visit_If(self, node: ast.If) -> int:
+        holds = self.condition(node.test)
+        if holds is not None:
+            if codecalls.mentions_environment(node.test, self.budget):
+                # Whoever sets the variable goes the other way: what is loaded there may be loaded.
+                self.apart(node.orelse if holds else node.body, LATER)
+            return self.run(node.body if holds else node.orelse)
+        flow, branches = 0, []
+        for statements, assumed in ((node.body, True), (node.orelse, False)):
+            self.store.push()
+            self.narrow(node.test, assumed)
+            inner, changes = self.apart(statements, MAYBE)
+            changes = {**self.store.pop(), **changes}
+            flow |= inner
+            if inner & NEXT:
+                branches.append(changes)
+        self.store.merge(branches)
+        return flow
+
+    def visit_For(self, node: ast.For) -> int:
+        turns, complete = self.turns(node.iter)
+        flow, level = 0, self.level
+        if not complete:
+            self.level = min(level, MAYBE)
+        broken = False
+        try:
+            for item in turns[:MAX_TURNS]:
+                self.budget.step()
+                flow, stop = self._turn(node, item, flow)
+                if stop:
+                    broken = True
+                    break
+        finally:
+            self.level = level
+        ended = self._after_loop(flow, broken)
+        if not broken and ended & NEXT:
+            return self._orelse(node.orelse, ended, maybe=bool(flow & BREAK))
+        return ended
+
+    visit_AsyncFor = visit_For
+
+    def _turn(self, node: ast.For, item: Value, flow: int) -> tuple[int, bool]:
+        """One turn of a loop: how it and those before it may end, and whether it is the last for certain."""
+        if flow & (BREAK | RETURN | RAISE):
+            self.level = min(self.level, MAYBE)
+        if self.level == CERTAIN or flow == 0:
+            self.assign(node.target, item)
+            inner = self.run(node.body)
+        else:
+            self.store.push()
+            self.assign(node.target, item)
+            inner = self.run(node.body)
+            changes = self.store.pop()
+            self.store.merge([changes, {}] if inner & (NEXT | BREAK | CONTINUE) else [{}])
+        certain = self.level == CERTAIN and not inner & (NEXT | CONTINUE)
+        return flow | inner, certain
+
+    def _after_loop(self, flow: int, broken: bool) -> int:
+        left = flow & (RETURN | RAISE)
+        goes_on_after = not broken or bool(flow & BREAK) or bool(flow & (NEXT | CONTINUE))
+        if broken and not flow & BREAK:
+            goes_on_after = False
+        return left | (NEXT if goes_on_after else 0)
+
+    def _orelse(self, statements: list[ast.stmt], ended: int, *, maybe: bool) -> int:
+        if not statements:
+            return ended
+        if not maybe:
+            return (ended & ~NEXT) | self.run(statements)
+        flow, changes = self.apart(statements, MAYBE)
+        self.store.merge([changes, {}] if flow & NEXT else [{}])
+        return ended | flow
+
+    def visit_While(self, node: ast.While) -> int:
+        flow = 0
+        for _ in range(MAX_WHILE):
+            holds = self.condition(node.test)
+            if holds is None:
+                inner, changes = self.apart(node.body, MAYBE)
+                self.store.merge([changes, {}] if inner & (NEXT | BREAK | CONTINUE) else [{}])
+                return NEXT | ((flow | inner) & (RETURN | RAISE))
+            if not holds:
+                break
+            inner = self.run(node.body)
+            flow |= inner
+            if not inner & (NEXT | CONTINUE):
+                return (flow & (RETURN | RAISE)) | (NEXT if inner & BREAK else 0)
+        return NEXT | (flow & (RETURN | RAISE))
+
+    def visit_Try(self, node: ast.Try) -> int:
+        goes = goes_on(node, self.budget)
+        self.tries.append(node)
+        self.guards += goes
+        try:
+            flow, changes = self.apart(node.body, CERTAIN)
+        finally:
+            self.tries.pop()
+            self.guards -= goes
+        self.store.merge([changes])
+        if flow & ~RAISE:
+            self._other_handlers(node, changes)
+            if flow & NEXT:
+                flow = (flow & ~NEXT) | self.run(node.orelse)
+        else:
+            flow = self._handle(node, self.raised)
+        return self._finally(node, flow)
+
+    visit_TryStar = visit_Try
+
+    def _handle(self, node: ast.Try, kind: str) -> int:
+        """Follow the handler of an exception that is raised for certain."""
+        for handler in node.handlers:
+            caught = catches_kind(handler.type, kind)
+            if caught is False:
+                continue
+            if handler.name:
+                self.bind(handler.name, ANYTHING)
+            if caught:
+                before, self.handling = self.handling, kind
+                try:
+                    return self.run(handler.body)
+                finally:
+                    self.handling = before
+            flow, changes = self.apart(handler.body, MAYBE)
+            self.store.merge([changes])
+            return flow | RAISE
+        return RAISE
+
+    def _other_handlers(self, node: ast.Try, changes: dict[tuple[Scope, str], Value]) -> None:
+        """Look into handlers of exceptions that are not known to be raised; they matter where others' modules do."""
+        risky = any(self.is_foreign_import(inner) for inner in node.body)
+        for handler in node.handlers:
+            flow, other = self.apart(handler.body, MAYBE if risky else LATER)
+            if risky and flow & NEXT:
+                self.store.merge([{}, {**other}])
+            elif flow & NEXT:
+                self.store.merge([{key: value for key, value in other.items() if key not in changes}])
+
+    def _finally(self, node: ast.Try, flow: int) -> int:
+        if node.finalbody:
+            last = self.run(node.finalbody)
+            return flow if last & NEXT else last
+        return flow
+
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> int:
+        suppressed = isinstance(node, ast.With) and suppresses(node)
+        for item in node.items:
+            value = self.value(item.context_expr)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, self.entered(value))
+        self.guards += suppressed
+        try:
+            flow = self.run(node.body)
+        finally:
+            self.guards -= suppressed
+        return NEXT | (flow & ~RAISE) if suppressed and flow & RAISE else flow
+
+    visit_AsyncWith = visit_With
+
+    # -------------------------------------------------------------------------------------------- how it ends
+
+    def visit_Return(self, node: ast.Return) -> int:
+        self.returned.append(self.value(node.value) if node.value is not None else (None,))
+        return RETURN
+
+    def visit_Raise(self, node: ast.Raise) -> int:
+        kind = self.handling or "Exception"
+        if node.exc is not None:
+            value = self.value(node.exc)
+            named = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            kind = named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "Exception")
+            del value
+        self.note_end(kind, node.lineno)
+        raise Raised(kind)
+
+    def visit_Break(self, node: ast.Break) -> int:
+        return BREAK
+
+    def visit_Continue(self, node: ast.Continue) -> int:
+        return CONTINUE
+
+    def visit_Assert(self, node: ast.Assert) -> int:
+        self.value(node.test)
+        return NEXT
+
+    def visit_Delete(self, node: ast.Delete) -> int:
+        return NEXT
+
+    # ----------------------------------------------------------------------------------------------- functions
+
+    def call_function(self, function: Function, args: list[Value], keywords: dict[str, Value]) -> Value:
+        """Follow the body of a function of the package with what it is given; return what it may return."""
+        node = function.node
+        if len(self.active) >= codecalls.MAX_DEPTH or node in self.active:
+            return ANYTHING
+        scope, outer, returned = Scope(function.scope.path, function.scope), self.scope, self.returned
+        yielded, self.yielded = self.yielded, []
+        self.called.add(node)
+        self.active.append(node)
+        self.scope, self.returned = scope, []
+        try:
+            self.bind_parameters(node, function, args, keywords)
+            if isinstance(node, ast.Lambda):
+                return self.value(node.body)
+            flow = self.run(node.body)
+            if flow & NEXT:
+                self.returned.append((None,))
+            values, items = self.returned, self.yielded
+        finally:
+            self.scope, self.returned, self.yielded = outer, returned, yielded
+            self.active.pop()
+        if items:
+            return (Items(tuple(items), complete=False),)
+        if not flow & (NEXT | RETURN):
+            raise Raised(self.raised)
+        return united(values)
+
+    def look_into(self, function: Function) -> None:
+        """Follow a function that nobody is known to call, with arguments that nobody knows."""
+        level, self.level = self.level, LATER
+        owner = self.methods.get(function.node)
+        given = Function(function.node, function.scope, (Class(owner.scope, owner),)) if owner else function
+        self.store.push()
+        try:
+            self.call_function(given, [], {})
+        except Raised:
+            pass
+        finally:
+            self.store.pop()
+            self.level = level
+
+    def narrow(self, test: ast.expr, holds: bool) -> None:
+        """Within a branch, leave a name only what makes its condition true."""
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, holds = test.operand, not holds
+        if isinstance(test, ast.Name):
+            value = self.look_up(test.id)
+            kept = tuple(atom for atom in value if truth((atom,)) in (holds, None))
+            if kept and len(kept) < len(value):
+                self.bind(test.id, kept)
+        elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.left, ast.Name):
+            right = test.comparators[0]
+            if isinstance(right, ast.Constant) and right.value is None and isinstance(test.ops[0], ast.Is | ast.IsNot):
+                wants = isinstance(test.ops[0], ast.Is) is holds
+                kept = tuple(atom for atom in self.look_up(test.left.id) if atom is UNKNOWN or (atom is None) is wants)
+                if kept:
+                    self.bind(test.left.id, kept)
+
+    def is_foreign_import(self, node: ast.stmt) -> bool:
+        """Whether a statement imports what another distribution may or may not bring."""
+        if isinstance(node, ast.Import):
+            return any(self.is_foreign(alias.name) for alias in node.names)
+        return isinstance(node, ast.ImportFrom) and self.is_foreign(self.origin_of(node))
+
+
+def is_extern(value: Value, name: str) -> bool:
+    """Whether a value is one thing of the standard library."""
+    return any(isinstance(atom, Extern) and atom.name == name for atom in value)

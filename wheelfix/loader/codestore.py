@@ -1,0 +1,123 @@
+"""The state of code that is followed: what every name stands for, and what was found on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.codevalue import ANYTHING, united
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from wheelfix.loader.codevalue import Scope, Value
+
+CERTAIN, MAYBE, LATER = 2, 1, 0
+"""Whether importing the file does something: for certain, if a condition holds, or only once somebody calls it."""
+
+
+class Raised(Exception):
+    """The code that is followed raises an exception of some kind."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLoad:
+    """A DLL that code loads."""
+
+    targets: tuple[str, ...]
+    """The paths in the view, patterns or bare names that it may be; only one of them is loaded."""
+    complete: bool
+    """Whether it is one of them for certain."""
+    file: str
+    line: int
+    function: str
+    level: int
+    guarded: bool
+    """Whether the code catches its failure and goes on without."""
+    fails: bool = False
+    """Whether there is no such file for certain, and nothing catches that."""
+    standard_search: bool = False
+    """Searched for as programs do by default, which means along PATH: cffi, ``winmode=0``."""
+    bundled: bool = False
+    """Whether the code has also looked for a DLL of its own package that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFolder:
+    """A folder that code gives to ``os.add_dll_directory``."""
+
+    folder: str
+    file: str
+    line: int
+    level: int
+    guarded: bool
+    absent: bool = False
+    """Whether there is no such folder for certain, which is an error of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCall:
+    """A load or a folder whose argument could not be read."""
+
+    file: str
+    line: int
+    function: str
+    argument: str
+    level: int
+    guarded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEnd:
+    """A ``raise`` that nothing catches, after the code has looked for DLLs that are not there."""
+
+    kind: str
+    file: str
+    line: int
+    level: int
+    looked_for: tuple[str, ...]
+    """Those DLLs of the package, as paths of the view."""
+
+
+class Store:
+    """What names stand for; branches write into a layer of their own until they are merged."""
+
+    def __init__(self) -> None:
+        self._layers: list[dict[tuple[Scope, str], Value]] = [{}]
+
+    def get(self, scope: Scope, name: str) -> Value | None:
+        """What a name of one scope stands for; None if it has no such name."""
+        key = (scope, name)
+        for layer in reversed(self._layers):
+            if key in layer:
+                return layer[key]
+        return None
+
+    def set(self, scope: Scope, name: str, value: Value) -> None:
+        """Let a name stand for something."""
+        self._layers[-1][scope, name] = value
+
+    def push(self) -> None:
+        """Begin a branch."""
+        self._layers.append({})
+
+    def pop(self) -> dict[tuple[Scope, str], Value]:
+        """End a branch; return what it changed."""
+        return self._layers.pop()
+
+    def merge(self, branches: list[dict[tuple[Scope, str], Value]]) -> None:
+        """Go on after branches of which one was taken: names stand for what any of them made of them."""
+        keys = dict.fromkeys(key for branch in branches for key in branch)
+        for key in keys:
+            before = self.get(*key)
+            values = [branch.get(key, before) for branch in branches]
+            self._layers[-1][key] = united(value if value is not None else ANYTHING for value in values)
+
+    def names_of(self, scope: Scope) -> dict[str, Value]:
+        """Every name of a scope."""
+        found: dict[str, Value] = {}
+        for layer in self._layers:
+            found.update({name: value for (owner, name), value in layer.items() if owner is scope})
+        return found

@@ -1,0 +1,126 @@
+"""WF314, WF315 and WF317: DLLs and folders that the package's Python code asks for itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.model import CodeFault, Finding, Json, Repairable, Severity
+from wheelfix.rules.context import Subject, base
+from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.wording import listing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@rule(
+    "WF314",
+    "code-loads-missing-dll",
+    Severity.ERROR,
+    Repairable.NEVER,
+    "Python code of the package loads a DLL that is not there.",
+)
+def missing_code_loads(subject: Subject) -> Iterator[Finding]:
+    """Find loads in Python code that find no file, and code that gives up after it has looked for one."""
+    for fault in _first_per_name(subject, ("load", "cffi", "raise")):
+        names = [_shown(name) for name in fault.names]
+        asks = "looks for" if fault.cause == "raise" else "loads"
+        yield finding(
+            "WF314",
+            names[0],
+            f"{_place(subject, fault)} {asks} {listing(names)}, which {'is' if len(names) == 1 else 'are'} not there; "
+            f"{_consequence(fault)}",
+            hint=f"add {base(fault.names[0])} to the wheel where the code looks for it, or catch the error in the code",
+            evidence=_evidence(subject, fault),
+            severity=Severity.ERROR if fault.reached else Severity.WARNING,
+        )
+
+
+@rule(
+    "WF315",
+    "code-adds-missing-folder",
+    Severity.ERROR,
+    Repairable.NEVER,
+    "Python code of the package gives a folder that does not exist to os.add_dll_directory.",
+)
+def missing_code_folders(subject: Subject) -> Iterator[Finding]:
+    """Find folders whose addition raises an exception by itself."""
+    for fault in _first_per_name(subject, ("folder",)):
+        name = _shown(fault.names[0])
+        yield finding(
+            "WF315",
+            name,
+            f"{_place(subject, fault)} gives {name} to os.add_dll_directory, but there is no such folder; "
+            f"{_consequence(fault)} [WinError 2]",
+            hint="add the folder with its DLLs to the wheel, or ask os.path.isdir first",
+            evidence=_evidence(subject, fault),
+            severity=Severity.ERROR if fault.reached else Severity.WARNING,
+        )
+
+
+@rule(
+    "WF317",
+    "code-load-unsure",
+    Severity.WARNING,
+    Repairable.NEVER,
+    "Python code of the package loads a DLL at import, and whether that succeeds could not be told.",
+)
+def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
+    """Find loads that importing the package performs, and that depend on what was not read or is not in the wheel."""
+    seen: set[tuple[str, ...]] = set()
+    if any(fault.sure and fault.reached for fault in subject.resolution.code_faults):
+        return  # the import fails before anybody has to know
+    for fault in subject.resolution.code_faults:
+        if fault.sure or not fault.reached or fault.names in seen:
+            continue
+        seen.add(fault.names)
+        names = [_shown(name) for name in fault.names]
+        reason = (
+            "which file that is could not be read from the code"
+            if fault.cause == "unread"
+            else "which is not in the wheel and must come from elsewhere"
+        )
+        what = f"calls {names[0]}" if fault.cause == "unread" else f"loads {listing(names)}"
+        yield finding(
+            "WF317",
+            names[0],
+            f"{_place(subject, fault)} {what}, {reason}; if it is not there, importing the package fails",
+            hint="test the import on a clean Windows machine, or put the DLL into the wheel and load it by its path",
+            evidence=_evidence(subject, fault),
+        )
+
+
+def _first_per_name(subject: Subject, causes: tuple[str, ...]) -> Iterator[CodeFault]:
+    """The faults of some causes that are sure, one for each DLL; those that importing the package meets come first."""
+    seen: set[tuple[str, ...]] = set()
+    found = [fault for fault in subject.resolution.code_faults if fault.sure and fault.cause in causes]
+    for fault in sorted(found, key=lambda fault: not fault.reached):
+        if fault.names not in seen:
+            seen.add(fault.names)
+            yield fault
+
+
+def _place(subject: Subject, fault: CodeFault) -> str:
+    return f"{subject.origin(fault.file)}, line {fault.line},"
+
+
+def _consequence(fault: CodeFault) -> str:
+    inside = fault.root.removeprefix(SITE_PACKAGES + "/").removesuffix(".py").removesuffix("/__init__")
+    module = inside.partition("/")[0] if fault.reached else inside.replace("/", ".")
+    return f"importing {module} fails with {fault.error}"
+
+
+def _shown(name: str) -> str:
+    return name.removeprefix(SITE_PACKAGES + "/")
+
+
+def _evidence(subject: Subject, fault: CodeFault) -> dict[str, Json]:
+    return {
+        "file": subject.origin(fault.file),
+        "line": fault.line,
+        "imported": subject.origin(fault.root),
+        "names": [_shown(name) for name in fault.names],
+        "error": fault.error,
+        "reached": fault.reached,
+    }
