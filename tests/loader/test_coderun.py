@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.support.views import make_view
-from wheelfix.loader.packages import package_loads
+from wheelfix.demo.forge import forge_dll
+from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
 from wheelfix.model import Machine
-from wheelfix.pe.forge import forge_dll
 
 SITE = "Lib/site-packages/"
 HERE = "os.path.dirname(__file__)"

@@ -150,9 +150,12 @@ def test_load_order_files_of_delvewheel_are_loads():
         f"{SITE}pkg.libs/.load-order-pkg-1.0": "b.dll\na.dll\n",
         f"{SITE}pkg.libs/a.dll": forge_dll("a.dll"),
         f"{SITE}pkg.libs/b.dll": forge_dll("b.dll"),
+        f"{SITE}pkg/__init__.py": "with open(os.path.join(libs_dir, '.load-order-pkg-1.0')) as file:\n    ...\n",
     }
     loads = package_loads(make_view(files), Profile())
     assert [event.path.rpartition("/")[2] for event in loads.events] == ["b.dll", "a.dll"]
+    without = {**files, f"{SITE}pkg/__init__.py": ""}
+    assert package_loads(make_view(without), Profile()).events == (), "the list by itself loads nothing"
 
 
 def test_the_import_error_names_the_module_and_not_the_culprit():

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.exam.scan import scan
 from wheelfix.model import Severity, Verdict
 from wheelfix.options import RootOptions, ScanOptions
-from wheelfix.pe.forge import forge_dll
-from wheelfix.verbs.scan import scan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,7 +78,7 @@ def test_a_missing_folder(tmp_path: Path) -> None:
     ],
     ids=["unread", "along PATH", "after another package"],
 )
-def test_what_could_not_be_told_is_a_warning(tmp_path: Path, code: str, subject: str | None) -> None:
+def test_what_could_not_be_told_is_unsure(tmp_path: Path, code: str, subject: str | None) -> None:
     report = scanned(tmp_path, {"pkg/__init__.py": HERE + code + "\n"})
-    assert found(report) == ([("WF317", Severity.WARNING, subject)] if subject else [])
+    assert found(report) == ([("WF317", Severity.UNSURE, subject)] if subject else [])
     assert report.first_failure is None

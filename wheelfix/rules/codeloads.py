@@ -62,7 +62,7 @@ def missing_code_folders(subject: Subject) -> Iterator[Finding]:
 @rule(
     "WF317",
     "code-load-unsure",
-    Severity.WARNING,
+    Severity.UNSURE,
     Repairable.NEVER,
     "Python code of the package loads a DLL at import, and whether that succeeds could not be told.",
 )
