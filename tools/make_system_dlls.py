@@ -32,6 +32,9 @@ ADDED = {
         # https://learn.microsoft.com/windows/win32/shell/controlpanel-canonical-names
         *"appwiz.cpl bthprops.cpl desk.cpl firewall.cpl hdwwiz.cpl inetcpl.cpl intl.cpl irprops.cpl joy.cpl "
         "main.cpl mmsys.cpl ncpa.cpl powercfg.cpl sysdm.cpl telephon.cpl timedate.cpl wscui.cpl".split(),
+        # ActiveX controls of Windows itself: HTML Help, the system monitor, tabular data, Windows Script Host, media:
+        # https://learn.microsoft.com/previous-versions/windows/desktop/htmlhelp/about-the-html-help-executable-program
+        *"hhctrl.ocx msdxm.ocx sysmon.ocx tdc.ocx wshom.ocx".split(),
         # https://learn.microsoft.com/windows/win32/intl/international-components-for-unicode--icu-: icuuc and icuin
         # since Windows 10 1703, the combined icu.dll since 1903.
         "icu.dll",

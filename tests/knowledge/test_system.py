@@ -23,7 +23,7 @@ AMD64, X86, ARM64 = Machine.AMD64, Machine.X86, Machine.ARM64
             ("system", name)
             for name in ("DXCORE.dll", "icu.dll", "icuuc.dll", "dbghelp.dll", "WINTRUST.dll", "opengl32.dll")
         ],
-        *[("system", name) for name in ("bthprops.cpl", "JOY.cpl", "mmsys.cpl")],
+        *[("system", name) for name in ("bthprops.cpl", "JOY.cpl", "msacm32.drv", "hhctrl.ocx", "wshom.ocx")],
         *[("api-set", name) for name in ("api-ms-win-crt-heap-l1-1-0.dll", "ext-ms-win-ntuser-window-l1-1-4.dll")],
         *[("driver", name) for name in ("nvcuda.dll", "nvml.dll", "nvapi64.dll", "nvldumdx.dll", "nvEncodeAPI64.dll")],
         *[("driver", name) for name in ("OpenCL.dll", "vulkan-1.dll", "ze_loader.dll", "nvoptix.dll", "nvcuvid.dll")],

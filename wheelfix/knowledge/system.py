@@ -214,6 +214,11 @@ def python_of(name: str) -> tuple[int, int, bool] | None:
     return None
 
 
+def is_debug_python(name: str) -> bool:
+    """Whether a name is that of a debug build of the interpreter, which no normal machine has."""
+    return python_of(name) is not None and dll_key(name).endswith("_d.dll")
+
+
 @functools.lru_cache(maxsize=4096)
 def runtime_file(name: str) -> RuntimeFile | None:
     """Return the Visual C++ runtime's file of that name."""

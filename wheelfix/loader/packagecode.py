@@ -252,7 +252,10 @@ def _for_this_processor(view: FileView, path: str, profile: Profile) -> str:
 
 
 def _listed_loads(view: FileView) -> Iterator[FileLoads]:
-    """DLLs that the code which delvewheel patched loads one by one, as a ``.load-order-…`` file lists them."""
+    """DLLs that the code which delvewheel patched loads one by one, as a ``.load-order-…`` file lists them.
+
+    The list by itself loads nothing.
+    """
     lists = [file.path for file in view.files if base_name(file.path).startswith(".load-order-")]
     patched: dict[str, list[str]] = {}
     for code, source in python_code(view, (b".load-order-",)) if lists else ():
@@ -262,4 +265,4 @@ def _listed_loads(view: FileView) -> Iterator[FileLoads]:
         if view.layer(path) is not Layer.ENVIRONMENT:
             found = (view.find(parent(path), name) for name in (view.read_text(path) or "").split())
             events = tuple(LoadEvent(file, "code") for file in found if file)
-            yield from (FileLoads(code, events=events) for code in patched.get(base_name(path), [path]))
+            yield from (FileLoads(code, events=events) for code in patched.get(base_name(path), []))

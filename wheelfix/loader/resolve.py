@@ -11,7 +11,7 @@ from wheelfix.loader.others import PackageHabits, Provisions
 from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads
 from wheelfix.loader.packages import torch
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
-from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Loader
+from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Loader, runs_on
 from wheelfix.loader.target import Target
 from wheelfix.loader.view import base_name, parent
 from wheelfix.model import (
@@ -190,7 +190,7 @@ def _survey(loader: Loader, view: FileView, touched: frozenset[str]) -> None:
             if isinstance(provider, Missing) and provider.present_at:
                 provider = InView(provider.present_at[0])
             lacks: tuple[str | int, ...] = ()
-            if isinstance(provider, InView) and kind is EdgeKind.IMPORT:
+            if isinstance(provider, InView) and kind is EdgeKind.IMPORT and runs_on(image.machine, loader.machine):
                 lacks = loader.lacking(need, provider.path)
             edge = Edge(path, need.dll, kind, provider, kind is EdgeKind.IMPORT, lacks=lacks)
             loader.edges.setdefault((path, dll_key(need.dll), kind), edge)

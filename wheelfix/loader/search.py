@@ -355,8 +355,8 @@ class Loader:
     def lacking(self, needed: Import, path: str) -> tuple[Symbol, ...]:
         """The imported symbols that a file of the view does not export."""
         image = self.view.image(path)
-        if not isinstance(image, Image):
-            return ()
+        if not isinstance(image, Image) or not runs_on(image.machine, self.machine):
+            return ()  # of another machine it is not even mapped: error 193
         return tuple(symbol for symbol in needed.symbols if not image.exports.offers(symbol))
 
     def _follow(self, needed: Import, path: str, attempt: _Attempt, steps: tuple[str, ...]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from wheelfix.knowledge.system import classify, driver_file, python_of, runtime_file
+from wheelfix.knowledge.system import classify, driver_file, is_debug_python, python_of, runtime_file
 from wheelfix.model import Driver, PythonRuntime, System, VcRedist, dll_key
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ class Target:
     def resident(self, name: str) -> Provider | None:
         """The interpreter itself and what it imports."""
         interpreter = python_of(name)
+        if interpreter is not None and is_debug_python(name):
+            return None  # only those who build Python themselves have it
         if interpreter is not None:
             wanted = self.profile.python
             return PythonRuntime(name) if wanted is None or wanted == interpreter[:2] else None

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 NUMPY_1 = b"numpy.core._multiarray_umath"
 NUMPY_2 = b"numpy._core._multiarray_umath"
 OLDEST = re.compile(rb"NumPy C-API version 0x%x \(NumPy (\d{1,2}\.\d{1,3})\)")
-LIMIT = 48 << 20
-"""Modules above this size are not searched."""
+LIMIT = 512 << 20
+"""Modules above this size are not searched; opencv-python's has 74 MB, the largest on PyPI some hundred."""
 CHUNK = 1 << 20
 TAIL = 64
 """Longer than any mark, so that none is lost between two chunks."""
@@ -38,6 +38,8 @@ def read_numpy(source: ByteSource) -> NumpyApi | None:
             old, new = old or NUMPY_1 in data, new or NUMPY_2 in data
             if not oldest and (match := OLDEST.search(data)):
                 oldest = match[1]
+            if new and oldest:
+                break
             tail = data[-TAIL:]
     except InputError:
         return None

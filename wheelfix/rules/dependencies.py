@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.providers import who_ships
+from wheelfix.knowledge.system import is_debug_python
 from wheelfix.loader.requirements import Required
 from wheelfix.loader.search import runs_on
 from wheelfix.loader.view import SITE_PACKAGES
@@ -147,7 +148,7 @@ def _optional_for(subject: Subject, path: str) -> str:
 def missing_imports(subject: Subject) -> Iterator[Finding]:
     """Find imports that nothing answers: error 126."""
     for need in missing(subject, EdgeKind.IMPORT):
-        if is_debug_crt(need.name) and not need.reached:
+        if (is_debug_crt(need.name) or is_debug_python(need.name)) and not need.reached:
             continue  # WF205 tells it better: the debug twin of a DLL, which nobody loads
         excuse = excuse_of(subject, need)
         severity = _severity(need, excuse)
