@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wheelfix.loader.codebudget import CodeBudget
-    from wheelfix.loader.codeexpr import Expressions
     from wheelfix.loader.codefiles import NoFiles
+    from wheelfix.loader.codestore import CodeState
     from wheelfix.loader.codevalue import Atom, Value
 
 MAX_DEPTH = 12
@@ -221,7 +221,7 @@ def of_path(path: str, name: str) -> Value:
     return (Extern(f"?.{name}"),)
 
 
-def item(run: Expressions, owner: Atom, key: Atom, node: ast.Subscript) -> Value:
+def item(run: CodeState, owner: Atom, key: Atom, node: ast.Subscript) -> Value:
     """What ``owner[key]`` gives."""
     if isinstance(owner, Table):
         found = owner.entries.get(key) if isinstance(key, str | int) or key is None else None
@@ -272,7 +272,7 @@ def listed(value: Value) -> tuple[list[Value], bool]:
 # ----------------------------------------------------------------------------------------------- the methods
 
 
-def method(run: Expressions, node: ast.Call, owner: str | Items | Table, name: str, args: list[Value]) -> Value:
+def method(run: CodeState, node: ast.Call, owner: str | Items | Table, name: str, args: list[Value]) -> Value:
     """What a method of a string, path, list or dictionary gives."""
     if isinstance(owner, Table):
         return _of_table(owner, name, args)
@@ -305,7 +305,7 @@ def _path_method(name: str, owner: str, *parts: Atom) -> Atom:
     return posixpath.join(folder, last if name == "with_name" else posixpath.splitext(base)[0] + last)
 
 
-def _text_join(run: Expressions, owner: str, args: list[Value]) -> Value:
+def _text_join(run: CodeState, owner: str, args: list[Value]) -> Value:
     items, complete = listed(args[0]) if args else ([], False)
     parts = [one[0] for one in items if len(one) == 1 and isinstance(one[0], str)]
     if not complete or len(parts) < len(items) or sum(map(len, parts)) + len(owner) * len(parts) > MAX_TEXT:
@@ -402,7 +402,7 @@ def _of_table(owner: Table, name: str, args: list[Value]) -> Value:
     return ANYTHING
 
 
-def _of_items(run: Expressions, node: ast.Call, owner: Items, name: str, args: list[Value]) -> Value:
+def _of_items(run: CodeState, node: ast.Call, owner: Items, name: str, args: list[Value]) -> Value:
     """A method of a list; those that change it give its name another value."""
     changed: Items | None = None
     if name in ("append", "add") and args:
@@ -427,7 +427,7 @@ def _of_items(run: Expressions, node: ast.Call, owner: Items, name: str, args: l
 # --------------------------------------------------------------------------------------------- the functions
 
 
-def call(run: Expressions, node: ast.Call, name: str, args: list[Value], keywords: dict[str, Value]) -> Value:
+def call(run: CodeState, node: ast.Call, name: str, args: list[Value], keywords: dict[str, Value]) -> Value:
     """What calling something of the library gives."""
     last = name.rpartition(".")[2].lstrip("_")
     first = args[0] if args else ANYTHING
@@ -482,7 +482,7 @@ def _split(name: str, atom: Atom) -> Value:
     return (Items(tuple((part,) for part in parts)),)
 
 
-def _exists(run: Expressions, atom: Atom, folder: bool | None) -> Value:
+def _exists(run: CodeState, atom: Atom, folder: bool | None) -> Value:
     """Whether a file or folder is there; a DLL of the package that is not is remembered."""
     if not isinstance(atom, str) or not is_absolute(atom):
         return (False,) if isinstance(atom, str) and atom and run.files.names("") is not None else ANYTHING
@@ -496,14 +496,14 @@ def _exists(run: Expressions, atom: Atom, folder: bool | None) -> Value:
     return ANYTHING if found is None else (found,)
 
 
-def _names(run: Expressions, atom: Atom, *, whole: bool) -> Value:
+def _names(run: CodeState, atom: Atom, *, whole: bool) -> Value:
     names = run.files.names(tidy(atom)) if isinstance(atom, str) and is_absolute(atom) else None
     if names is None:
         return (Items((), complete=False),)
     return (Items(tuple((join(atom, name) if whole else name,) for name in names)),)
 
 
-def _glob(run: Expressions, atom: Atom) -> Value:
+def _glob(run: CodeState, atom: Atom) -> Value:
     """The files that a pattern stands for; the pattern itself where files are not known."""
     if not isinstance(atom, str):
         return ANYTHING
@@ -513,7 +513,7 @@ def _glob(run: Expressions, atom: Atom) -> Value:
     return (Items(tuple((f"{ROOT}/{path}",) for path in found)),)
 
 
-def _find_library(run: Expressions, args: list[Value], keywords: dict[str, Value]) -> Value:
+def _find_library(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
     """``ctypes.util.find_library`` looks along PATH, where a machine without other programs has Windows' DLLs only."""
     found: list[Value] = []
     for atom in args[0] if args else ANYTHING:
@@ -525,7 +525,7 @@ def _find_library(run: Expressions, args: list[Value], keywords: dict[str, Value
     return united(found)
 
 
-def _package_folder(run: Expressions, args: list[Value], keywords: dict[str, Value]) -> Value:
+def _package_folder(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
     """``importlib.resources.files`` and ``pkg_resources.resource_filename``."""
 
     def folder(package: Atom, *more: Atom) -> Atom:
@@ -544,7 +544,7 @@ def _package_folder(run: Expressions, args: list[Value], keywords: dict[str, Val
     return combined(folder, *args) if args else combined(folder, run.look_up("__package__"))
 
 
-def _has_attribute(run: Expressions, args: list[Value], keywords: dict[str, Value]) -> Value:
+def _has_attribute(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
     name = args[1][0] if len(args) > 1 else UNKNOWN
     if name in _PRESENT:
         return (True,)
@@ -554,7 +554,7 @@ def _has_attribute(run: Expressions, args: list[Value], keywords: dict[str, Valu
     return ANYTHING
 
 
-def _get_attribute(run: Expressions, args: list[Value], keywords: dict[str, Value]) -> Value:
+def _get_attribute(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
     has = truth(_has_attribute(run, args, keywords))
     if has is False:
         return args[2] if len(args) > 2 else ANYTHING
@@ -564,7 +564,7 @@ def _get_attribute(run: Expressions, args: list[Value], keywords: dict[str, Valu
     return united(run.attribute(atom, name) for atom in args[0])
 
 
-def _getenv(run: Expressions, args: list[Value], keywords: dict[str, Value]) -> Value:
+def _getenv(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
     name = args[0][0] if args else UNKNOWN
     if not isinstance(name, str):
         return ANYTHING
@@ -572,26 +572,26 @@ def _getenv(run: Expressions, args: list[Value], keywords: dict[str, Value]) -> 
     return found if found is not None else args[1] if len(args) > 1 else (None,)
 
 
-def _import(run: Expressions, args: list[Value], keywords: dict[str, Value]) -> Value:
+def _import(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
     name = args[0][0] if args else UNKNOWN
     return run.imported(name) if isinstance(name, str) and name and not name.startswith(".") else ANYTHING
 
 
-def _next(run: Expressions, args: list[Value], keywords: dict[str, Value]) -> Value:
+def _next(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
     items, complete = listed(args[0]) if args else ([], False)
     if not items or (not complete and len(items) == 1):
         return args[1] if len(args) > 1 and complete else ANYTHING
     return items[0] if complete else united([items[0], ANYTHING])
 
 
-def _find_spec(run: Expressions, args: list[Value], keywords: dict[str, Value]) -> Value:
+def _find_spec(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
     """The path of a module of the package: its ``origin`` is asked of it."""
     name = args[0][0] if args else UNKNOWN
     path = run.files.module(name) if isinstance(name, str) else None
     return ANYTHING if path is None else (f"{ROOT}/{path}",) if path else (None,)
 
 
-def _map(run: Expressions, args: list[Value], keywords: dict[str, Value]) -> Value:
+def _map(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
     if len(args) != 2:
         return ANYTHING
     if any(isinstance(atom, Extern) and atom.last in ("str", "Path", "abspath") for atom in args[0]):
@@ -599,14 +599,14 @@ def _map(run: Expressions, args: list[Value], keywords: dict[str, Value]) -> Val
     return (Items((), complete=False),)
 
 
-def _length(run: Expressions, args: list[Value], keywords: dict[str, Value]) -> Value:
+def _length(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
     atom = args[0][0] if args and len(args[0]) == 1 else UNKNOWN
     if isinstance(atom, str):
         return (len(atom),)
     return (len(atom.items),) if isinstance(atom, Items) and atom.complete else ANYTHING
 
 
-def _some(run: Expressions, args: list[Value], keywords: dict[str, Value], *, every: bool) -> Value:
+def _some(run: CodeState, args: list[Value], keywords: dict[str, Value], *, every: bool) -> Value:
     items, complete = listed(args[0]) if args else ([], False)
     found = [truth(value) for value in items]
     if (not every) in found and complete:
@@ -614,19 +614,19 @@ def _some(run: Expressions, args: list[Value], keywords: dict[str, Value], *, ev
     return ANYTHING if None in found or not complete else (every,)
 
 
-def _truth(run: Expressions, args: list[Value], keywords: dict[str, Value]) -> Value:
+def _truth(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
     found = truth(args[0]) if args else False
     return ANYTHING if found is None else (found,)
 
 
-def _is_instance(run: Expressions, args: list[Value], keywords: dict[str, Value]) -> Value:
+def _is_instance(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
     kinds = {atom.last for atom in args[1] if isinstance(atom, Extern)} if len(args) > 1 else set()
     if kinds == {"str"} and args and all(isinstance(atom, str) for atom in args[0]):
         return (True,)
     return ANYTHING
 
 
-_ASKED: dict[str, Callable[[Expressions, list[Value], dict[str, Value]], Value]] = {
+_ASKED: dict[str, Callable[[CodeState, list[Value], dict[str, Value]], Value]] = {
     "find_library": _find_library,
     "files": _package_folder,
     "resource_filename": _package_folder,

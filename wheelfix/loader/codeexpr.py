@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader import codecalls
 from wheelfix.loader.codebudget import MAX_TEXT
-from wheelfix.loader.codefiles import NoFiles
-from wheelfix.loader.codestore import CERTAIN, LATER, FoundEnd, Raised, Store
+from wheelfix.loader.codestore import CERTAIN, LATER, CodeState, FoundEnd, Raised
 from wheelfix.loader.codevalue import (
     ANYTHING,
     ROOT,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wheelfix.loader.codebudget import CodeBudget
-    from wheelfix.loader.codestore import FoundCall, FoundFolder, FoundLoad
+    from wheelfix.loader.codefiles import NoFiles
     from wheelfix.loader.codevalue import Atom, FunctionNode, Value
 
 MAX_MODULES = 12
@@ -44,34 +43,11 @@ MAX_MODULES = 12
 MAX_POWER = 64
 
 
-class Expressions:
+class Expressions(CodeState):
     """The names of a file that is followed, and what expressions made of them give."""
 
     def __init__(self, path: str, budget: CodeBudget, files: NoFiles | None = None) -> None:
-        self.budget = budget
-        self.files: NoFiles = files or NoFiles()
-        self.store = Store()
-        self.scope = Scope(path)
-        self.level = CERTAIN
-        self.guards = 0
-        """How many statements around the current one catch a failed load and go on."""
-        self.muted = 0
-        self.tries: list[ast.Try] = []
-        self.active: list[FunctionNode] = []
-        self.returned: list[Value] = []
-        self.yielded: list[Value] = []
-        self.raised = self.handling = ""
-        self.defined: dict[FunctionNode, Function] = {}
-        self.methods: dict[FunctionNode, Class] = {}
-        self.called: set[FunctionNode] = set()
-        self.modules: dict[str, Scope] = {path: self.scope}
-        self.loads: list[FoundLoad] = []
-        self.folders: list[FoundFolder] = []
-        self.unread: list[FoundCall] = []
-        self.ends: list[FoundEnd] = []
-        self.looked_for: dict[str, None] = {}
-        self.foreign = False
-        """Whether modules of other distributions were imported, which may have loaded DLLs."""
+        super().__init__(path, budget, files)
         self._set_module_names(self.scope)
 
     def _set_module_names(self, scope: Scope) -> None:
@@ -242,14 +218,6 @@ class Expressions:
             self.level, self.tries, self.active, self.guards = state
             self.scope = outer
         return self.modules[module.path]
-
-    def run(self, statements: list[ast.stmt]) -> int:
-        """Follow statements; what follows them is a :class:`~wheelfix.loader.coderun.CodeRun`."""
-        raise NotImplementedError
-
-    def call_function(self, function: Function, args: list[Value], keywords: dict[str, Value]) -> Value:
-        """Call a function of the package."""
-        raise NotImplementedError
 
     # ------------------------------------------------------------------------------------------- expressions
 

@@ -12,7 +12,7 @@ from wheelfix.loader.importcode import catches_kind
 
 if TYPE_CHECKING:
     from wheelfix.loader.codebudget import CodeBudget
-    from wheelfix.loader.codeexpr import Expressions
+    from wheelfix.loader.codestore import CodeState
     from wheelfix.loader.codevalue import Atom, Value
 
 _LOADERS = frozenset(
@@ -38,7 +38,7 @@ def is_folder_call(name: str) -> bool:
     return name == "add_dll_directory"
 
 
-def add_folder(run: Expressions, node: ast.Call, args: list[Value], keywords: dict[str, Value]) -> Value:
+def add_folder(run: CodeState, node: ast.Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     """``os.add_dll_directory``: note the folders; one that is certainly not there raises an exception."""
     value = args[0] if args else keywords.get("path", ANYTHING)
     found = [text for text in strings(value) if ";" not in text]
@@ -57,11 +57,11 @@ def add_folder(run: Expressions, node: ast.Call, args: list[Value], keywords: di
     return ANYTHING
 
 
-def _is_absent(run: Expressions, text: str) -> bool:
+def _is_absent(run: CodeState, text: str) -> bool:
     return is_absolute(text) and run.files.is_own(tidy(text)) and run.files.exists(tidy(text), folder=True) is False
 
 
-def load(run: Expressions, node: ast.Call, name: str, args: list[Value], keywords: dict[str, Value]) -> Value:
+def load(run: CodeState, node: ast.Call, name: str, args: list[Value], keywords: dict[str, Value]) -> Value:
     """``ctypes.CDLL`` and its kin: note what is loaded; what is certainly not there raises an exception."""
     last = name.rpartition(".")[2]
     value = args[0] if args else keywords.get("name", ANYTHING)
@@ -87,7 +87,7 @@ def _in_folder(args: list[Value]) -> Value:
 
 
 def load_library(
-    run: Expressions, node: ast.Call | ast.Subscript, function: str, value: Value, *, along_path: bool = False
+    run: CodeState, node: ast.Call | ast.Subscript, function: str, value: Value, *, along_path: bool = False
 ) -> Value:
     """Note a load of one of several DLLs."""
     named = strings(value)
@@ -129,7 +129,7 @@ def load_library(
     return (Library(known[0]),)
 
 
-def _outcome(run: Expressions, text: str, along_path: bool) -> bool | None:
+def _outcome(run: CodeState, text: str, along_path: bool) -> bool | None:
     """Whether a load finds its file: True, False, or None if that cannot be told."""
     path = tidy(text)
     if "*" in path:
@@ -150,12 +150,12 @@ def _outcome(run: Expressions, text: str, along_path: bool) -> bool | None:
     return None if run.foreign and not along_path else False
 
 
-def _is_caught(run: Expressions, kind: str) -> bool:
+def _is_caught(run: CodeState, kind: str) -> bool:
     """Whether some ``try`` around catches an exception; whether it goes on is another question."""
     return any(catches_kind(handler.type, kind) is not False for node in run.tries for handler in node.handlers)
 
 
-def _note_unread(run: Expressions, node: ast.Call | ast.Subscript, function: str) -> None:
+def _note_unread(run: CodeState, node: ast.Call | ast.Subscript, function: str) -> None:
     if not run.muted:
         argument = node.slice if isinstance(node, ast.Subscript) else node.args[0] if node.args else node.func
         text = spelled(argument, run.budget)

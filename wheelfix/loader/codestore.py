@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codevalue import ANYTHING, united
+from wheelfix.loader.codefiles import NoFiles
+from wheelfix.loader.codevalue import ANYTHING, Scope, united
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from wheelfix.loader.codevalue import Scope, Value
+    import ast
+    from collections.abc import Sequence
+
+    from wheelfix.loader.codebudget import CodeBudget
+    from wheelfix.loader.codevalue import Atom, Class, Function, FunctionNode, Value
 
 CERTAIN, MAYBE, LATER = 2, 1, 0
 """Whether importing the file does something: for certain, if a condition holds, or only once somebody calls it."""
@@ -121,3 +126,57 @@ class Store:
         for layer in self._layers:
             found.update({name: value for (owner, name), value in layer.items() if owner is scope})
         return found
+
+
+class CodeState:
+    """What is known at one point of code that is followed; how it is followed is in the classes made of this one."""
+
+    def __init__(self, path: str, budget: CodeBudget, files: NoFiles | None = None) -> None:
+        self.budget = budget
+        self.files: NoFiles = files or NoFiles()
+        self.store = Store()
+        self.scope = Scope(path)
+        self.level = CERTAIN
+        self.guards = 0
+        """How many statements around the current one catch a failed load and go on."""
+        self.muted = 0
+        self.tries: list[ast.Try] = []
+        self.active: list[FunctionNode] = []
+        self.returned: list[Value] = []
+        self.yielded: list[Value] = []
+        self.raised = self.handling = ""
+        self.defined: dict[FunctionNode, Function] = {}
+        self.methods: dict[FunctionNode, Class] = {}
+        self.called: set[FunctionNode] = set()
+        self.modules: dict[str, Scope] = {path: self.scope}
+        self.loads: list[FoundLoad] = []
+        self.folders: list[FoundFolder] = []
+        self.unread: list[FoundCall] = []
+        self.ends: list[FoundEnd] = []
+        self.looked_for: dict[str, None] = {}
+        self.foreign = False
+        """Whether modules of other distributions were imported, which may have loaded DLLs."""
+
+    def look_up(self, name: str) -> Value:
+        """What a name stands for."""
+        raise NotImplementedError
+
+    def assign(self, target: ast.expr, value: Value) -> None:
+        """Give a value to whatever stands on the left of ``=``."""
+        raise NotImplementedError
+
+    def attribute(self, atom: Atom, name: str) -> Value:
+        """What an attribute of a thing is."""
+        raise NotImplementedError
+
+    def imported(self, name: str) -> Value:
+        """What ``import name`` gives."""
+        raise NotImplementedError
+
+    def run(self, statements: Sequence[ast.stmt]) -> int:
+        """Follow statements in order; say how they may end."""
+        raise NotImplementedError
+
+    def call_function(self, function: Function, args: list[Value], keywords: dict[str, Value]) -> Value:
+        """Call a function of the package."""
+        raise NotImplementedError
