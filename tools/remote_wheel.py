@@ -14,12 +14,12 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from tools.package_index import IndexFault, IndexFile, PackageIndex
 from wheelfix.archive.placement import installed_path
+from wheelfix.knowledge.provider_index import HASHED
 from wheelfix.model import fold
 
 PYTHONS = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 _IMAGE = re.compile(r"(?:\.dll|^[^.]+\.pyd)$")
 _FOR_WINDOWS = re.compile(r"[-.](?:win_amd64|any|win32|win_arm64)(?:\.[\w.]+)?\.whl$")
-_MANGLED = re.compile(r"-[0-9a-f]{32}(?=\.)")
 _NOT_MODULES = frozenset({"tests", "test", "docs", "examples", "share", "bin", "lib", "scripts", "include"})
 
 
@@ -31,7 +31,7 @@ class Contents:
     """Paths under the prefix, the name folded: DLLs, and extension modules without a tag."""
     modules: tuple[str, ...]
     requires: tuple[str, ...]
-    """Names with specifiers, those that hold on Windows."""
+    """Names with specifiers, those that hold on Windows; what their extras add is not followed."""
 
 
 def read_contents(index: PackageIndex, file: IndexFile) -> Contents:
@@ -62,20 +62,18 @@ def dlls_of(members: list[str], wheel: str) -> tuple[str, ...]:
     for member in members:
         folder, _, base = installed_path(member, data).rpartition("/")
         key = fold(base)
-        if _IMAGE.search(key) and not _MANGLED.search(key) and not set(member) & set("\t\n\r|"):
+        if _IMAGE.search(key) and not set(member) & set("\t\n\r|"):
             found.add(f"{folder}/{key}" if folder else key)
     return tuple(sorted(found))
 
 
-def without_python(contents: Contents, wheel: str) -> Contents:
-    """Return contents that can be compared with those of a wheel for another Python."""
+def comparable(contents: Contents, wheel: str) -> Contents:
+    """Return contents that can be compared with those of wheels of other versions and for other Pythons."""
     found = re.fullmatch(r"cp(3\d{1,2})", wheel.split("-")[-3])
-    if not found or "abi3" in wheel.split("-")[-2]:
-        return contents
+    python = found[1] if found and "abi3" not in wheel.split("-")[-2] else ""
     split = (path.rpartition("/") for path in contents.dlls)
-    return replace(
-        contents, dlls=tuple(sorted(f"{folder}{slash}{general_name(name, found[1])}" for folder, slash, name in split))
-    )
+    dlls = {f"{folder}{slash}{general_name(name, python)}" for folder, slash, name in split if not HASHED.search(name)}
+    return replace(contents, dlls=tuple(sorted(dlls)))
 
 
 def general_name(key: str, python: str) -> str:
@@ -83,7 +81,7 @@ def general_name(key: str, python: str) -> str:
 
     Only names that are about Python: others may have the same digits for another reason.
     """
-    if "py" not in key and f"cp{python}" not in key:
+    if not python or ("py" not in key and f"cp{python}" not in key):
         return key
     general = re.sub(rf"(?<![\d.]){python}(?!\d)", "{py}", key)
     return re.sub(rf"(?<![\d.])3\.{python[1:]}(?!\d)", "{py.}", general)

@@ -117,5 +117,6 @@ def _send(request: BaseHTTPRequestHandler, status: int, data: bytes, headers: Ma
     request.send_response(status)
     for name, value in ({"Content-Length": str(len(data))} | dict(headers)).items():
         request.send_header(name, value)
-    request.end_headers()
-    request.wfile.write(data)
+    with contextlib.suppress(ConnectionError):  # a client that does not want the rest closes the connection
+        request.end_headers()
+        request.wfile.write(data)

@@ -10,10 +10,10 @@ from packaging.version import Version
 
 from tests.tools.served import ServedIndex
 from tools import make_provider_index, package_index
-from tools.make_provider_index import Survey, best_wheels, sample, survey_all
+from tools.make_provider_index import Survey, best_wheels, sample, series, survey_all
 from tools.package_index import IndexFault, IndexFile, PackageIndex, index_url
 from tools.provider_tables import Looked, write_tables
-from tools.remote_wheel import Contents, dlls_of, modules_of, read_contents, requires_of, wheel_rank, without_python
+from tools.remote_wheel import Contents, comparable, dlls_of, modules_of, read_contents, requires_of, wheel_rank
 from wheelfix.knowledge.provider_index import ProviderIndex, Required
 
 if TYPE_CHECKING:
@@ -113,6 +113,15 @@ def test_a_second_run_asks_for_nothing_that_is_known(served: ServedIndex, tmp_pa
     assert served.asked == []
 
 
+def test_every_version_of_a_distribution_that_ships_dlls_for_others(served: ServedIndex, tmp_path: Path) -> None:
+    for minor in range(5):
+        served.add(f"mkl-1.0.{minor}-py3-none-win_amd64.whl", {})
+        served.add(f"other-1.0.{minor}-py3-none-win_amd64.whl", {})
+    survey = Survey(PackageIndex(served.url), tmp_path)
+    assert len(survey.distribution("mkl", pure=False)) == 5
+    assert len(survey.distribution("other", pure=False)) == 2
+
+
 def test_optional_names_without_wheels_for_windows_are_left_out_unless_required(
     served: ServedIndex, tmp_path: Path
 ) -> None:
@@ -177,7 +186,6 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
         ("M-1.0.data/platlib/a.dll", "m-1-py3-none-win_amd64.whl", ("Lib/site-packages/a.dll",)),
         ("p/_base.pyd", "p-1-cp311-cp311-win_amd64.whl", ("Lib/site-packages/p/_base.pyd",)),
         ("p/_base.cp311-win_amd64.pyd", "p-1-cp311-cp311-win_amd64.whl", ()),
-        (f"p.libs/msvcp140-{'a' * 32}.dll", "p-1-cp311-cp311-win_amd64.whl", ()),
         ("p/a.dll.txt", "p-1-cp311-cp311-win_amd64.whl", ()),
     ],
 )
@@ -198,7 +206,20 @@ def test_where_dlls_lie(member: str, wheel: str, expected: tuple[str, ...]) -> N
     ],
 )
 def test_the_version_of_python_in_a_name(name: str, wheel: str, expected: str) -> None:
-    assert without_python(Contents((f"Lib/{name}",), (), ()), wheel).dlls == (f"Lib/{expected}",)
+    assert comparable(Contents((f"Lib/{name}",), (), ()), wheel).dlls == (f"Lib/{expected}",)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "msvcp140-0f2ea95580b32bcfc81c235d5751ce78.dll",
+        "rdkitga-f2e06f1a.dll",
+        "libopenblas.fb5ae2tyxyh2ijrdkgdgq3xbklktf43h.gfortran-win_amd64.dll",
+    ],
+)
+def test_names_with_a_hash_are_left_out(name: str) -> None:
+    dlls = (f"Lib/{name}", "Lib/data-20240131.dll", "Lib/made-feedface.dll")
+    assert comparable(Contents(dlls, (), ()), "p-1-cp311-cp311-win_amd64.whl").dlls == dlls[1:]
 
 
 def test_modules_of_a_wheel() -> None:
@@ -272,17 +293,25 @@ def test_the_first_version_with_a_dll_is_found() -> None:
         looks.append(version)
         return Contents(("new.dll",) if version >= Version("1.23") else (), (), ())
 
-    seen = sample(versions, look, budget=12)
+    seen = sample(versions, look, series(versions, 1), 12)
     having = [version for version, contents in seen.items() if contents.dlls]
     without = [version for version, contents in seen.items() if not contents.dlls]
     assert (max(without), min(having)) == (Version("1.22"), Version("1.23"))
     assert len(looks) <= 12
-    assert sample(versions, lambda _: Contents((), (), ()), budget=12).keys() == {versions[0], versions[-1]}
+    same = sample(versions, lambda _: Contents((), (), ()), series(versions, 1), 12)
+    assert list(same) == [versions[0], versions[-1]]
+
+
+def test_the_first_versions_to_look_at() -> None:
+    versions = [Version(text) for text in ("1.0", "1.1.0", "1.1.1", "2.0", "2.1")]
+    assert series(versions, 1) == [4, 0, 2]
+    assert series(versions, 2) == [4, 0, 3, 2]
+    assert series(versions[:1], 1) == [0]
 
 
 def test_versions_that_cannot_be_read_are_left_out() -> None:
     versions = [Version(f"{major}.0") for major in range(1, 6)]
-    seen = sample(versions, lambda version: None if version.major == 5 else Contents((), (), ()), budget=12)
+    seen = sample(versions, lambda version: None if version.major == 5 else Contents((), (), ()), [4, 0], 12)
     assert Version("5.0") not in seen
     assert Version("1.0") in seen
 

@@ -16,8 +16,8 @@ the distribution, the number of the folder, and after ``@`` the numbers of the v
 The version of Python in a name is written ``{py}``, or ``{py.}`` with a dot: ``pywintypes{py}.dll`` is
 ``pywintypes311.dll`` in a wheel for cp311, ``x-python{py.}.dll`` is ``x-python3.11.dll``.
 
-A wheel is looked at for one version of Python, and for x64 where there is one. Names with delvewheel's hash are left
-out: only the wheel that ships such a DLL uses it. Extension modules are in the index if their names have no tag.
+A wheel is looked at for one version of Python, and for x64 where there is one. Names with a hash are left out: only
+the wheel that ships such a DLL uses it. Extension modules are in the index if their names have no tag.
 """
 
 from __future__ import annotations
@@ -27,6 +27,17 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.provider_entries import (
+    DISTRIBUTIONS,
+    DLLS,
+    Entry,
+    LookedAt,
+    Required,
+    ShippedDll,
+    find_line,
+    parse_entry,
+    parse_numbers,
+)
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.model import Machine, canonical, dll_key
 from wheelfix.values import dataclass
@@ -34,12 +45,12 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-DISTRIBUTIONS = "provider_distributions.txt"
-DLLS = "provider_dlls.txt"
 
-_MANGLED = re.compile(r"-[0-9a-f]{32}(?=\.)")
+__all__ = ["HASHED", "Answer", "LookedAt", "ProviderIndex", "Required", "ShippedDll", "Ships", "provider_index"]
+
+HASHED = re.compile(r"-[0-9a-f]{32}\.|-(?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{8}\.|\.[a-z0-9]{32}\.")
+"""The hashes that delvewheel and others put into names: ``a-0f2ea955.dll``."""
 _PYTHON = re.compile(r"(?<![0-9.])3(\.?)[0-9]{1,2}(?![0-9])")
-_MACHINES = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
 
 
 class Ships(str, enum.Enum):
@@ -54,62 +65,6 @@ class Ships(str, enum.Enum):
 
     def __str__(self) -> str:
         return self.value
-
-
-@dataclass(frozen=True, slots=True)
-class ShippedDll:
-    """A DLL of a distribution, in one folder."""
-
-    name: str
-    """Folded; with ``{py}`` or ``{py.}`` where the name has the version of Python."""
-    distribution: str
-    """Its normalised name."""
-    folder: str
-    """Under the prefix: ``Library/bin``, ``Lib/site-packages/torch/lib``; empty for the prefix itself."""
-    versions: tuple[str, ...]
-    """The versions that have it, of those that were looked at, from old to new."""
-    looked_at: tuple[str, ...]
-    """Every version that was looked at, from old to new."""
-
-    @property
-    def since(self) -> str:
-        """The oldest version that has it, of those that were looked at."""
-        return self.versions[0]
-
-    @property
-    def until(self) -> str:
-        """The newest version that has it, of those that were looked at."""
-        return self.versions[-1]
-
-    @property
-    def in_newest(self) -> bool:
-        """Whether the newest version that was looked at has it."""
-        return self.versions[-1] == self.looked_at[-1]
-
-
-@dataclass(frozen=True, slots=True)
-class LookedAt:
-    """A wheel whose members are in the index."""
-
-    distribution: str
-    version: str
-    tags: str
-    """As in the file name: ``cp311-cp311-win_amd64``."""
-
-    @property
-    def machine(self) -> Machine | None:
-        """The processor it is for; None for a wheel for any."""
-        return next((machine for tag, machine in _MACHINES.items() if self.tags.endswith(tag)), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Required:
-    """A distribution that another one requires on Windows."""
-
-    name: str
-    """Normalised."""
-    specifier: str
-    """The versions that fit, as pip takes them; empty for any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +84,6 @@ class Answer:
     """Where it lies under the prefix, in the newest of the versions that have it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A line of the table of distributions."""
-
-    distribution: str
-    wheels: tuple[LookedAt, ...]
-    folders: tuple[str, ...]
-    requirements: tuple[tuple[Required, frozenset[int]], ...]
-
-    @property
-    def versions(self) -> tuple[str, ...]:
-        return tuple(wheel.version for wheel in self.wheels)
-
-
 class ProviderIndex:
     """The two tables, searched in place."""
 
@@ -150,7 +91,7 @@ class ProviderIndex:
         """Take the texts of the tables, with or without their headings."""
         self._distributions = _without_heading(distributions)
         self._dlls = _without_heading(dlls)
-        self._entries: dict[str, _Entry | None] = {}
+        self._entries: dict[str, Entry | None] = {}
         self._found: dict[str, tuple[ShippedDll, ...]] = {}
 
     @property
@@ -192,21 +133,22 @@ class ProviderIndex:
         """Say whether the versions of a distribution that fit a specifier, empty for any, ship a DLL of that name.
 
         Unknown: a distribution or versions that were not looked at, a machine of which no wheel was looked at, and
-        names with delvewheel's hash, which differ from wheel to wheel. An invalid specifier is a ``ValueError``.
+        names that differ from wheel to wheel: those with a hash, and extension modules that were not found
+        (they may have a tag). An invalid specifier is a ``ValueError``.
         """
         entry = self._entry(canonical(distribution))
         key = dll_key(name)
-        if entry is None or _MANGLED.search(key):
+        if entry is None or HASHED.search(key):
             return Answer(Ships.UNKNOWN)
         mine = [dll for dll in self.shipped(key) if dll.distribution == entry.distribution]
         having = {version for dll in mine for version in dll.versions}
         versions = [wheel.version for wheel in entry.wheels if wheel.machine in (None, machine)]
         fitting = _fitting(specifier, versions)
         if not fitting:
-            return _from_neighbours(specifier, versions, mine)
+            return self._from_neighbours(entry, specifier, versions, key)
         with_it = tuple(version for version in fitting if version in having)
         without = tuple(version for version in fitting if version not in having)
-        kind = Ships.SOME if with_it and without else Ships.YES if with_it else Ships.NO
+        kind = Ships.SOME if with_it and without else Ships.YES if with_it else _no(key)
         return Answer(kind, with_it, without, newest=fitting[-1] in having, folders=_folders(mine, with_it[-1:]))
 
     def requirements(self, distribution: str, version: str = "") -> tuple[Required, ...] | None:
@@ -221,10 +163,36 @@ class ProviderIndex:
         number = entry.versions.index(wanted)
         return tuple(required for required, numbers in entry.requirements if number in numbers)
 
-    def _entry(self, distribution: str) -> _Entry | None:
+    def _from_neighbours(self, entry: Entry, specifier: str, versions: Sequence[str], key: str) -> Answer:
+        """Answer for versions that were not looked at: the nearest older and the nearest newer one have to agree."""
+        gap = _gap(specifier, versions)
+        if not 0 < gap < len(versions):
+            return Answer(Ships.UNKNOWN)
+        between = (versions[gap - 1], versions[gap])
+        mine = [dll for dll in self.shipped(key) if dll.distribution == entry.distribution]
+        older, newer = (any(version in dll.versions for dll in mine) for version in between)
+        if older and newer:
+            return Answer(Ships.YES, between=between, folders=_folders(mine, between[1:]))
+        if older or newer or self._changes_digits(entry, between, key):
+            return Answer(Ships.UNKNOWN)
+        return Answer(_no(key), between=between)
+
+    def _changes_digits(self, entry: Entry, between: tuple[str, str], key: str) -> bool:
+        """Whether two versions have different names that differ from this one in digits alone: ``a-1.0.dll``."""
+        older, newer = (
+            {
+                dll.name
+                for dll in self.shipped_by(entry.distribution, version) or ()
+                if _letters(dll.name) == _letters(key)
+            }
+            for version in between
+        )
+        return older != newer
+
+    def _entry(self, distribution: str) -> Entry | None:
         if distribution not in self._entries:
             fields = find_line(self._distributions, distribution)
-            self._entries[distribution] = _parse_entry(distribution, fields) if fields else None
+            self._entries[distribution] = parse_entry(distribution, fields) if fields else None
         return self._entries[distribution]
 
     def _parse_dlls(self, name: str, fields: Sequence[str]) -> Iterator[ShippedDll]:
@@ -235,7 +203,7 @@ class ProviderIndex:
             try:
                 if entry is None:
                     raise ValueError(f"{distribution!r} is not in {DISTRIBUTIONS}")
-                chosen = sorted(_parse_numbers(numbers, len(entry.wheels)))
+                chosen = sorted(parse_numbers(numbers, len(entry.wheels)))
                 versions = tuple(entry.versions[number] for number in chosen)
                 yield ShippedDll(name, distribution, entry.folders[int(folder)], versions, entry.versions)
             except (ValueError, IndexError) as exc:
@@ -255,65 +223,6 @@ def _without_heading(text: str) -> str:
     return text
 
 
-def find_line(text: str, key: str) -> list[str]:
-    """Return the fields after the first one of the line that begins with the key, in sorted lines; empty without one.
-
-    The lines are searched in halves: a name is found in 20 steps, without a value for each line.
-    """
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high) // 2
-        start = text.rfind("\n", 0, middle) + 1
-        end = text.find("\n", middle)
-        end = end if end >= 0 else len(text)
-        first, *rest = text[start:end].split("\t")
-        if first == key:
-            return rest
-        if first < key:
-            low = end + 1
-        else:
-            high = start
-    return []
-
-
-def _parse_entry(distribution: str, fields: Sequence[str]) -> _Entry:
-    try:
-        looked, folders, requirements = fields
-        wheels: list[LookedAt] = []
-        for wheel in looked.split(" "):
-            version, _, tags = wheel.partition("/")
-            wheels.append(LookedAt(distribution, version, wheels[-1].tags if tags == "-" else tags))
-        required = (text.partition("@") for text in requirements.split(" ") if text)
-        return _Entry(
-            distribution,
-            tuple(wheels),
-            tuple(folders.split("|")),
-            tuple((_parse_required(text), _parse_numbers(numbers, len(wheels))) for text, _, numbers in required),
-        )
-    except (ValueError, IndexError) as exc:
-        raise TableFault(DISTRIBUTIONS, [f"{distribution!r}: {exc}"]) from exc
-
-
-def _parse_required(text: str) -> Required:
-    name = re.match(r"[a-z0-9-]+", text)
-    if name is None:
-        raise ValueError(f"{text!r} has no name")
-    return Required(name[0], text[name.end() :])
-
-
-def _parse_numbers(text: str, count: int) -> frozenset[int]:
-    """Return the numbers of a list such as ``0-2,5``; an empty one means all below ``count``."""
-    if not text:
-        return frozenset(range(count))
-    found: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    if max(found) >= count:
-        raise ValueError(f"version {max(found)} of {count}")
-    return frozenset(found)
-
-
 def _folders(dlls: Sequence[ShippedDll], version: Sequence[str]) -> tuple[str, ...]:
     return tuple(dll.folder for dll in dlls if version and version[0] in dll.versions)
 
@@ -326,30 +235,31 @@ def _fitting(specifier: str, versions: Sequence[str]) -> list[str]:
     return final or list(wanted.filter(versions, prereleases=True))
 
 
-def _from_neighbours(specifier: str, versions: Sequence[str], dlls: Sequence[ShippedDll]) -> Answer:
-    """Answer for versions that were not looked at: the nearest older and the nearest newer one have to agree."""
+def _gap(specifier: str, versions: Sequence[str]) -> int:
+    """Return how many versions are older than all that fit, where none fits; 0 when that is not certain."""
     from packaging.specifiers import SpecifierSet
     from packaging.version import Version
 
+    parsed = [Version(version) for version in versions]
     gaps = set()
     for clause in SpecifierSet(specifier):
         if clause.operator == "===":
-            return Answer(Ships.UNKNOWN)
+            return 0
         bound = Version(clause.version.removesuffix(".*"))
         if bound.local:  # a build of another index, such as torch 2.5.1+cu121
-            return Answer(Ships.UNKNOWN)
+            return 0
         if clause.operator != "!=":
-            older = (Version(version) for version in versions)
-            gaps.add(sum(version < bound or (version == bound and clause.operator == ">") for version in older))
-    gap = gaps.pop() if len(gaps) == 1 else 0
-    if not 0 < gap < len(versions):
-        return Answer(Ships.UNKNOWN)
-    before, after = versions[gap - 1], versions[gap]
-    having = [any(version in dll.versions for dll in dlls) for version in (before, after)]
-    if having[0] != having[1]:
-        return Answer(Ships.UNKNOWN)
-    folders = _folders(dlls, [after]) if having[0] else ()
-    return Answer(Ships.YES if having[0] else Ships.NO, between=(before, after), folders=folders)
+            gaps.add(sum(own < bound or (own == bound and clause.operator == ">") for own in parsed))
+    return gaps.pop() if len(gaps) == 1 else 0
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[0-9]+", "0", name)
+
+
+def _no(key: str) -> Ships:
+    """An extension module that was not found may be there with a tag in its name, in a wheel for another Python."""
+    return Ships.UNKNOWN if key.endswith(".pyd") else Ships.NO
 
 
 def _same_version(version: str, versions: Sequence[str]) -> str | None:
