@@ -1,13 +1,22 @@
-"""The progress line: where somebody watches, and wiped before anything else is printed."""
+"""The progress line: what, how far, how long; only on a terminal, and gone before anything else is printed."""
 
 from __future__ import annotations
 
 import io
+import os
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
+from tests.support.patience import patience
+from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
 from wheelfix.report import progress as module
 from wheelfix.report.progress import Progress
+
+PATHS = [Path(f"dist/pkg{number}-1.0-py3-none-win_amd64.whl") for number in range(4)]
 
 
 @pytest.fixture
@@ -15,44 +24,135 @@ def clock(monkeypatch):
     """A clock that goes on by as much as a test says."""
     now = [0.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
-    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setenv("COLUMNS", "100")
     return now
 
 
 def test_short_work_shows_nothing(clock):
     stream = io.StringIO()
-    with Progress(stream, 3, enabled=True) as bar:
-        bar.step()
+    bar = Progress(stream, PATHS, "scanning", enabled=True)
+    clock[0] = 0.4
+    bar.show()
     assert stream.getvalue() == ""
 
 
-def test_long_work_shows_a_line_and_wipes_it(clock):
-    stream = io.StringIO()
-    with Progress(stream, 4, enabled=True) as bar:
-        clock[0] = 1.0
-        bar.step()
-        bar.part(5, 9)  # too soon after the last
-        clock[0] = 2.0
-        bar.part(6, 9)
-    lines = stream.getvalue().split("\r")
-    assert lines[1].rstrip() == "[######..................] 1/4"
-    assert lines[2].rstrip() == "[######..................] 1/4 6 of 9 DLLs"
-    assert lines[3] == " " * 49
-    assert lines[4] == ""
-
-
-def test_no_line_where_nobody_watches(clock):
-    stream = io.StringIO()
-    bar = Progress(stream, 1)
-    clock[0] = 9.0
+def test_the_line_says_what_how_far_and_how_long(clock):
+    bar = Progress(io.StringIO(), PATHS, "scanning", enabled=True)
     bar.step()
+    bar.part(120_000_000, 240_000_000)
+    clock[0] = 75.0
+    expected = "[#######.............] 2/4 scanning pkg1-1.0-py3-none-win_amd64.whl, 120.0 MB of 240.0 MB, 1:15"
+    assert bar.line(200) == f"{expected}, about 2:05 left"
+
+
+def test_a_narrow_terminal_shortens_the_name(clock):
+    bar = Progress(io.StringIO(), PATHS[:1], "verifying", enabled=True)
+    bar.part(5, 9)
+    assert bar.line(70) == "[###########.........] verifying pkg...win_amd64.whl, 5 B of 9 B, 0:00"
+    assert len(bar.line(30)) <= 30
+
+
+def test_the_line_is_gone_before_a_result_and_stays_away(clock):
+    stream = io.StringIO()
+    bar = Progress(stream, PATHS, enabled=True)
+    clock[0] = 1.0
+    bar.show()
+    bar.hide()
+    assert stream.getvalue().endswith("\r" + " " * 99 + "\r")
+    before = stream.getvalue()
+    clock[0] = 2.0
+    bar.show()
+    assert stream.getvalue() == before
+    bar.step()
+    bar.show()
+    assert "2/4 pkg1" in stream.getvalue()[len(before) :]
+
+
+def test_nothing_is_drawn_after_the_last_input(clock):
+    stream = io.StringIO()
+    bar = Progress(stream, PATHS[:1], enabled=True)
+    bar.step()
+    clock[0] = 9.0
+    bar.show()
+    assert stream.getvalue() == ""
+
+
+def test_the_distributions_of_an_environment_are_one_input(clock):
+    bar = Progress(io.StringIO(), [Path("env"), PATHS[0]], enabled=True)
+    bar.step(str(Path("env/Lib/site-packages/a.dist-info")))
+    bar.step(str(Path("env/Lib/site-packages/b.dist-info")))
+    assert "1/2 env" in bar.line()
+    bar.step(str(PATHS[0]))
+    assert "2/2" in bar.line()
+
+
+@pytest.mark.parametrize("term", ["dumb", "xterm"])
+def test_no_line_where_nobody_watches(clock, monkeypatch, term):
+    monkeypatch.setenv("TERM", term)
+    stream = io.StringIO()
+    stream.isatty = lambda: term == "dumb"
+    bar = Progress(stream, PATHS)
+    clock[0] = 9.0
+    bar.show()
     assert stream.getvalue() == ""
 
 
 def test_a_stream_that_closes_is_let_go(clock):
     stream = io.StringIO()
-    bar = Progress(stream, 1, enabled=True)
+    bar = Progress(stream, PATHS, enabled=True)
     stream.close()
     clock[0] = 9.0
-    bar.step()
+    bar.show()
     bar.hide()
+
+
+def test_names_that_a_console_cannot_show(clock):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
+    bar = Progress(stream, [Path("grün 包.whl")], enabled=True)
+    assert "grün ?.whl" in bar.line()
+
+
+def test_time_is_seen_to_move_during_one_long_step(monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
+    monkeypatch.setattr(module, "PAUSE", 0.02)
+    stream = io.StringIO()
+    with Progress(stream, PATHS[:1], "verifying", enabled=True):
+        end = time.monotonic() + patience(5)
+        while stream.getvalue().count("verifying") < 3 and time.monotonic() < end:
+            time.sleep(0.02)
+    assert stream.getvalue().count("verifying") >= 3
+    assert stream.getvalue().endswith("\r")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty module")
+@pytest.mark.parametrize(("term", "shown"), [("xterm", True), ("dumb", False)])
+def test_on_a_terminal(tmp_path, term, shown):
+    """The result is all that is left on the screen, whatever was drawn before."""
+    import pty
+
+    wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/x.dll": forge_dll("x.dll")})
+    code = (
+        "import sys, time; from wheelfix.report import progress; progress.PATIENCE = progress.PAUSE = 0.01\n"
+        "from wheelfix.exam import verify; real = verify.archive_findings\n"
+        "verify.archive_findings = lambda *a: (time.sleep(0.5), real(*a))[1]\n"
+        "from wheelfix.cli.main import main; sys.exit(main(sys.argv[1:]))\n"
+    )
+    pid, terminal = pty.fork()
+    if pid == 0:
+        environ = {**os.environ, "TERM": term, "COLUMNS": "100", "PYTHONIOENCODING": "cp1252", "NO_COLOR": "1"}
+        os.execve(sys.executable, [sys.executable, "-c", code, "verify", str(wheel)], environ)
+    output = b""
+    while True:
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not data:
+            break
+        output += data
+    assert os.waitpid(pid, 0)[1] == 0
+    text = output.decode("cp1252")
+    assert ("verifying pkg-1.0" in text) == shown
+    assert "\x1b" not in text
+    last = text.replace("\r\n", "\n").rpartition("\r")[2]
+    assert last.split() == [wheel.name, "OK"]

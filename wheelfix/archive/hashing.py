@@ -121,13 +121,26 @@ def digests(
     if not left:
         return found
     with WorkerPool(jobs or default_jobs()) as pool:
+        if progress is not None:
+            chunks = _counted(chunks or archive.chunks, progress)
         work = [_digest_steps(archive, batch, wanted, stop, chunks) for batch in _plan(left)]
         for task in [pool.submit_steps(steps) for steps in work]:
             done = task.result()
             found.update((digest.member.entry, digest) for digest in done)
-            if progress is not None:
+            if progress is not None and len(done) > 1:  # a batch of its own is counted while it is read
                 progress(sum(digest.member.usize for digest in done))
     return found
+
+
+def _counted(chunks: Chunks, progress: Callable[[int], None]) -> Chunks:
+    """Return what unpacks a member and says how many bytes it gives, while it does."""
+
+    def counting(member: Member) -> Iterator[bytes | memoryview]:
+        for chunk in chunks(member):
+            progress(len(chunk))
+            yield chunk
+
+    return counting
 
 
 def digest_work(archive: Archive, members: Iterable[Member]) -> Iterator[Generator[None, None, list[Digest]]]:

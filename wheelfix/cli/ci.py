@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from wheelfix.cli.commands import Subparsers
     from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
+    from wheelfix.report.progress import Progress
     from wheelfix.roots.lazy import LazyIndex
 
 EXAMPLES = """\
@@ -79,11 +80,11 @@ def execute(args: argparse.Namespace) -> int:
         filters = (check_patterns(own.select, "--select"), check_patterns(own.ignore, "--ignore"))
         groups.append((repair_options(own), filters, own.fail_on, paths))
     output.fail_inputs(inputs)
-    with output.progress(len(inputs.paths)) as progress:
+    with output.progress(inputs.paths, "repairing") as progress:
         for options, filters, fail_on, paths in groups:
             with lazy_index(options.scan.roots) as index:
                 for path in paths:
-                    _take(path, options, filters, index, output, fail_on)
+                    _take(path, options, filters, index, output, fail_on, progress)
                     progress.step()
     output.finish()
     return output.exit_code
@@ -96,6 +97,7 @@ def _take(
     index: LazyIndex,
     output: Output,
     fail_on: str,
+    progress: Progress,
 ) -> None:
     """Repair one wheel and report on what came out; a wheel that cannot be repaired is reported as it is."""
     from wheelfix.exam.scan import ScanFailure, scan_all
@@ -106,7 +108,8 @@ def _take(
     sources: dict[str, str] = {}
     allowed = options.allow_missing
     try:
-        result = repair(path, options, index)
+        result = repair(path, options, index, progress=progress.part)
+        progress.hide()
         looked_at = result.output or path
         sources = _sources(result.plan)
         allowed += allowed_names(result.plan)
@@ -118,7 +121,7 @@ def _take(
             return
     output.context = replace(output.context, sources={**output.context.sources, **sources})
     scan = replace(options.scan, select=filters[0], ignore=filters[1], allow_missing=allowed, verify=True)
-    for found in scan_all([looked_at], scan):
+    for found in scan_all([looked_at], scan, progress.part):
         if isinstance(found, ScanFailure):
             output.fail(FailedInput(found.path, found.error))
         else:

@@ -21,6 +21,8 @@ from wheelfix.report.words import count
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from wheelfix.baseline import Baseline
     from wheelfix.cli.paths import Inputs
     from wheelfix.model import ScanReport
@@ -121,9 +123,9 @@ class Output:
         """The worst of all inputs."""
         return exit_code(self.failed and self.write_baseline is None, [failure.error for failure in self.failures])
 
-    def progress(self, total: int) -> Progress:
+    def progress(self, paths: Sequence[Path], verb: str) -> Progress:
         """Return a progress line on stderr that makes room for what is printed here."""
-        self._bar = Progress(sys.stderr, total, enabled=False if self.quiet else None)
+        self._bar = Progress(sys.stderr, paths, verb, enabled=False if self.quiet else None)
         return self._bar
 
     def add(self, report: ScanReport, fail_on: str = "") -> None:

@@ -262,7 +262,8 @@ def execute(args: argparse.Namespace) -> int:
 
 def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, teller: _Teller) -> Iterator[Plan]:
     groups = [(repair_options(own), group) for own, group in group_inputs(args, paths)]
-    with Progress(sys.stderr, len(paths), enabled=_wanted(args)) as progress:
+    with Progress(sys.stderr, paths, "repairing", enabled=_wanted(args)) as progress:
+        teller.progress = progress
         for options, group in groups:
             yield from _repair_group(group, options, args, teller, progress)
 
@@ -277,7 +278,6 @@ def _repair_group(
         for path in paths:
             with teller.attempt(str(path)):
                 result = repair(path, options, index, dry_run=args.dry_run, progress=progress.part)
-                progress.hide()
                 teller.add(result)
                 yield result.plan
             progress.step()
@@ -329,6 +329,7 @@ class _Teller:
         self.entries: list[Json] = []
         self.path = ""
         self.incomplete = False
+        self.progress: Progress | None = None
 
     def attempt(self, path: str) -> _Teller:
         """Work on one input; an error of ours is told and does not stop the others."""
@@ -346,6 +347,7 @@ class _Teller:
 
     def fail(self, path: str, error: WheelfixError) -> None:
         """Say on stderr what stopped us."""
+        self._make_room()
         sys.stdout.flush()
         self.errors.append(error)
         say_error(error.what, *error.reasons, hint=error.hint)
@@ -372,10 +374,15 @@ class _Teller:
             quiet=self.args.quiet,
         )
         if self.args.output is None:
+            self._make_room()
             sys.stdout.write(text)
             sys.stdout.flush()
         else:
             self.texts.append(text)
+
+    def _make_room(self) -> None:
+        if self.progress is not None:
+            self.progress.hide()
 
     def finish(self) -> int:
         """Write what goes to a file, and return the worst exit code."""

@@ -116,13 +116,13 @@ def execute(args: argparse.Namespace) -> int:
     inputs = expand_inputs(args.paths, windows_only=True)
     groups = [(scan_options(own), own.fail_on, paths) for own, paths in group_inputs(args, inputs.paths)]
     output.fail_inputs(inputs)
-    with output.progress(len(inputs.paths)) as progress:
+    with output.progress(inputs.paths, "scanning") as progress:
         for options, fail_on, paths in groups:
             for result in scan_all(paths, options, progress.part):
                 if isinstance(result, ScanFailure):
                     output.fail(FailedInput(result.path, result.error))
                 else:
                     output.add(result, fail_on)
-                progress.step()
+                progress.step(result.path)
     output.finish()
     return output.exit_code

@@ -63,8 +63,8 @@ def execute(args: argparse.Namespace) -> int:
     )
     inputs = expand_inputs(args.paths, folders=False)
     output.fail_inputs(inputs)
-    with output.progress(len(inputs.paths)) as progress:
-        for result in verify_all(inputs.paths, options):
+    with output.progress(inputs.paths, "verifying") as progress:
+        for result in verify_all(inputs.paths, options, progress.part):
             if isinstance(result, ScanFailure):
                 output.fail(FailedInput(result.path, result.error))
             else:

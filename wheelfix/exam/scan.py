@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,18 +73,35 @@ def scan_all(
             return
         index.prepare()
         alone = replace(options, jobs=1)
+        shares = _Shares(progress)
         with WorkerPool(options.jobs) as pool:
             running: deque[Task[list[ScanReport | ScanFailure]]] = deque()
             for path in waiting:
-                running.append(pool.submit(functools.partial(_gathered, path, alone, index)))
+                running.append(pool.submit(functools.partial(_gathered, path, alone, index, shares)))
                 if len(running) > 2 * options.jobs:
                     yield from running.popleft().result()
             while running:
                 yield from running.popleft().result()
 
 
-def _gathered(path: Path, options: ScanOptions, index: Candidates) -> list[ScanReport | ScanFailure]:
-    return list(_results(path, options, index, None))
+def _gathered(path: Path, options: ScanOptions, index: Candidates, shares: _Shares) -> list[ScanReport | ScanFailure]:
+    return list(_results(path, options, index, functools.partial(shares.report, path)))
+
+
+class _Shares:
+    """How many bytes are done of the inputs that are scanned side by side."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._shares: dict[Path, tuple[int, int]] = {}
+
+    def report(self, path: Path, done: int, total: int) -> None:
+        """Take the share of one input, and pass on that of all that are not done."""
+        if self._progress is None:
+            return
+        self._shares[path] = (done, total)
+        shares = [share for share in self._shares.copy().values() if share[0] < share[1]]
+        self._progress(sum(share[0] for share in shares), sum(share[1] for share in shares))
 
 
 def _results(
@@ -192,11 +210,28 @@ def chosen_distributions(environment: Environment, packages: tuple[str, ...]) ->
     return found
 
 
-def archive_facts(archive: Archive, info: WheelInfo, options: ScanOptions) -> ArchiveFacts:
+def archive_facts(
+    archive: Archive, info: WheelInfo, options: ScanOptions, progress: Progress | None = None
+) -> ArchiveFacts:
     """What is irregular about a wheel as an archive, and between it and its RECORD."""
     from wheelfix.archive.conformance import check_archive
     from wheelfix.archive.record import check_record
     from wheelfix.archive.stored import stored_fault
 
     faults = (*check_archive(archive), *stored_fault(archive), *info.faults)
-    return ArchiveFacts(info, faults, check_record(archive, hashes=options.verify, jobs=options.jobs))
+    hashed = _Counter(progress, sum(member.usize for member in archive.members)).add if progress else None
+    return ArchiveFacts(info, faults, check_record(archive, hashes=options.verify, jobs=options.jobs, progress=hashed))
+
+
+class _Counter:
+    """Adds up bytes for someone who wants to know how many of all are done."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+        self._lock = threading.Lock()
+
+    def add(self, size: int) -> None:
+        """Count bytes that are done; may be called from several threads."""
+        with self._lock:
+            self._done += size
+        self._progress(self._done, self._total)

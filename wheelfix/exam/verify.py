@@ -19,12 +19,16 @@ from wheelfix.rules.registry import Group, group_of, run
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from wheelfix.exam.examination import Progress
     from wheelfix.model import Finding
 
 
 def verify(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
     """Return a report with findings about the archive and its RECORD alone."""
-    path, options = Path(path), options or ScanOptions(verify=True)
+    return _verify(Path(path), options or ScanOptions(verify=True), None)
+
+
+def _verify(path: Path, options: ScanOptions, progress: Progress | None) -> ScanReport:
     with Archive.open(path, options.limits) as archive:
         info = WheelInfo.from_archive(archive)
         return ScanReport(
@@ -37,13 +41,15 @@ def verify(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
             resolution=Resolution(),
             missing=(),
             first_failure=None,
-            findings=archive_findings(archive, info, options),
+            findings=archive_findings(archive, info, options, progress),
         )
 
 
-def archive_findings(archive: Archive, info: WheelInfo, options: ScanOptions) -> tuple[Finding, ...]:
+def archive_findings(
+    archive: Archive, info: WheelInfo, options: ScanOptions, progress: Progress | None = None
+) -> tuple[Finding, ...]:
     """Return what is wrong with an open wheel as an archive, and between it and its RECORD."""
-    facts = archive_facts(archive, info, options)
+    facts = archive_facts(archive, info, options, progress)
     subject = Subject(
         view=FileView(()),
         profile=Profile(),
@@ -56,10 +62,12 @@ def archive_findings(archive: Archive, info: WheelInfo, options: ScanOptions) ->
     return tuple(finding for finding in found if group_of(finding) is Group.ARCHIVE)
 
 
-def verify_all(paths: Iterable[Path], options: ScanOptions) -> Iterator[ScanReport | ScanFailure]:
+def verify_all(
+    paths: Iterable[Path], options: ScanOptions, progress: Progress | None = None
+) -> Iterator[ScanReport | ScanFailure]:
     """Verify several wheels; one that cannot be read does not stop the rest."""
     for path in paths:
         try:
-            yield verify(path, options)
+            yield _verify(path, options, progress)
         except Exception as error:  # whatever it is, it costs this wheel only
             yield ScanFailure(str(path), failure_of(error, path))
