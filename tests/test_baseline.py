@@ -95,7 +95,7 @@ def test_there_and_back(tmp_path):
 )
 def test_a_file_that_is_no_baseline(tmp_path, text):
     (tmp_path / "known.json").write_text(text)
-    with pytest.raises(InputError, match="is no baseline"):
+    with pytest.raises(InputError, match="is not a baseline"):
         Baseline.read(tmp_path / "known.json")
 
 

@@ -87,7 +87,7 @@ def test_paths_count_from_the_file(tmp_path):
         ("[wheels.torch]\n\njobs = 1", "wheelfix.toml:3: 'jobs' cannot differ from wheel to wheel", "above the wheels"),
         ('wheels = ["torch"]', "wheelfix.toml:1: wheels holds one table for each name", ""),
         ("wheels = { torch = { xyz = 1 } }", "wheelfix.toml:1: there is no option 'xyz'", "--show-config"),
-        ("fail-on = ", "is no TOML", ""),
+        ("fail-on = ", "is not valid TOML", ""),
         ("wheels = 1", "wheelfix.toml:1: wheels holds one table for each name", ""),
     ],
 )

@@ -100,7 +100,7 @@ def test_a_saved_scan_is_as_good_as_the_wheel():
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "wheelfix.scan/1", "wheels": [{}]}', '{"schema": 1}'])
 def test_no_saved_scan(text):
-    with pytest.raises(InputError, match=r"x\.json is no saved scan"):
+    with pytest.raises(InputError, match=r"x\.json is not a saved scan"):
         read_document(text, "x.json")
 
 

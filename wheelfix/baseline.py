@@ -96,15 +96,15 @@ class Baseline:
         try:
             document = read_json(path)
         except FileNotFoundError as error:
-            raise UsageError(f"there is no baseline {path}", hint="--write-baseline makes it") from error
+            raise UsageError(f"there is not a baseline {path}", hint="--write-baseline makes it") from error
         except ValueError as error:
-            raise InputError(f"{path} is no baseline", because=str(error)) from error
+            raise InputError(f"{path} is not a baseline", because=str(error)) from error
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-            raise InputError(f"{path} is no baseline", because=f"its schema is not {SCHEMA}")
+            raise InputError(f"{path} is not a baseline", because=f"its schema is not {SCHEMA}")
         try:
             return cls(tuple(_entry(item) for item in document["findings"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{path} is no baseline", because=f"an entry lacks or spoils {error}") from error
+            raise InputError(f"{path} is not a baseline", because=f"an entry has no valid {error}") from error
 
     def render(self) -> str:
         """Return the file's text: an entry to a line, so that a change is a change of lines."""

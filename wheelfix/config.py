@@ -12,7 +12,7 @@
     [tool.wheelfix.wheels."torch*"]    # for wheels of this name, over the rest
     ignore = ["WF303", "WF605"]
 
-What options there are is told by the commands' parsers; this module knows TOML and lines.
+The commands' parsers say which options there are; this module knows TOML and lines.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def read_configuration(path: Path, options: Mapping[str, Option], commands: Sequ
     try:
         document = toml.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no TOML", because=str(error)) from error
+        raise UsageError(f"{path} is not valid TOML", because=str(error)) from error
     own = path.name != PROJECT_FILE
     tool = document.get("tool", {})
     table = document if own else tool.get("wheelfix", {}) if isinstance(tool, dict) else tool
@@ -167,7 +167,7 @@ class _Reader:
 
     def read(self, table: object) -> None:
         if not isinstance(table, dict):
-            self.faults.append((f"{self.path}: tool.wheelfix is no table", ""))
+            self.faults.append((f"{self.path}: tool.wheelfix is not a table", ""))
             return
         for key, value in table.items():
             if key == WHEELS:
@@ -333,9 +333,9 @@ def _dotted(text: str, end: str) -> tuple[str, ...]:
 
 
 class _Lines:
-    """Where keys stand in a TOML text, which the TOML reader does not tell.
+    """Where keys stand in a TOML text, which the TOML reader does not report.
 
-    Finds keys under table headers and dotted keys; a key inside an inline table is told by the line of the table.
+    Finds keys under table headers and dotted keys; a key inside an inline table is reported with the line of the table.
     """
 
     def __init__(self, text: str, above: tuple[str, ...]) -> None:

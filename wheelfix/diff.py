@@ -110,13 +110,13 @@ def read_document(text: str, path: str) -> list[Build]:
     try:
         document = parse_json(text)
     except ValueError as error:
-        raise InputError(f"{path} is no saved scan", because=str(error)) from error
+        raise InputError(f"{path} is not a saved scan", because=str(error)) from error
     if not isinstance(document, dict) or document.get("schema") != SCAN_SCHEMA:
-        raise InputError(f"{path} is no saved scan", because=f"its schema is not {SCAN_SCHEMA}")
+        raise InputError(f"{path} is not a saved scan", because=f"its schema is not {SCAN_SCHEMA}")
     try:
         return [Build.from_value(wheel) for wheel in document["wheels"]]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path} is no saved scan", because=f"a wheel lacks or spoils {error}") from error
+        raise InputError(f"{path} is not a saved scan", because=f"a wheel has no valid {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,7 @@ def _problems(old: Build, new: Build) -> tuple[tuple[Problem, ...], tuple[Proble
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two sets of wheels, those of one distribution held against each other."""
+    """Two sets of wheels, those of one distribution compared with each other."""
 
     differences: tuple[Difference, ...]
     only_old: tuple[Build, ...] = ()

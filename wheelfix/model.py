@@ -78,7 +78,7 @@ class Severity(str, enum.Enum):
 
 
 class Repairable(str, enum.Enum):
-    """Whether ``wheelfix repair`` can mend what a finding names."""
+    """Whether ``wheelfix repair`` can fix what a finding names."""
 
     ALWAYS = "always"
     SOMETIMES = "sometimes"
@@ -251,13 +251,13 @@ class OwnedBy:
 
 @dataclass(frozen=True, slots=True)
 class MayComeFrom:
-    """A DLL of which could not be told whether another distribution provides it."""
+    """A DLL of which is not known whether another distribution provides it."""
 
     name: str
     distributions: tuple[str, ...]
     """Those that may, the likeliest first."""
     because: str
-    """Why it could not be told."""
+    """Why it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +331,7 @@ class Alone:
     chain: tuple[str, ...]
     """From the module to the true cause, as base names."""
     sure: bool
-    """Whether the package's own code is known to import first whatever it takes; False if that could not be told."""
+    """Whether the package's own code is known to import first whatever it takes; False if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +344,7 @@ class LoadOutcome:
     chain: tuple[str, ...] = ()
     """From the file named in the event to the true cause, as base names."""
     detail: str = ""
-    """The symbol that lacks, the machine that does not fit, …"""
+    """The symbol that is missing, the machine that does not fit, …"""
     alone: Alone | None = None
     """For a load that succeeds only after other imports of the package: how it fails without them."""
 
@@ -506,7 +506,7 @@ class NumpyApi:
     headers: int
     """The generation of the headers, 1 or 2; modules built with those of NumPy 2 run on NumPy 1 as well."""
     oldest: str = ""
-    """The oldest NumPy that it runs with, as ``1.23``; empty when the module does not tell."""
+    """The oldest NumPy that it runs with, as ``1.23``; empty when the module does not show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -568,7 +568,7 @@ class CudaStory:
     """What there is to know about the CUDA of a wheel."""
 
     release: str
-    """``11.7``, or the majors that the names of its DLLs tell."""
+    """``11.7``, or the majors that the names of its DLLs show."""
     driver: str
     """The oldest driver for Windows that runs it; empty when the tables do not know."""
     text: str

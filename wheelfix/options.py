@@ -94,7 +94,7 @@ class RepairOptions:
     """``required``, ``all`` or ``none``."""
     with_vcredist: bool = False
     dest: str | None = None
-    """Folder in the wheel for new DLLs, instead of beside whoever needs them."""
+    """Folder in the wheel for new DLLs, instead of beside the files that need them."""
     layout: str = "auto"
     """``auto``, ``beside`` or ``libs``."""
     allow_missing: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What ``wheelfix roots`` tells, as rows and as a document."""
+"""What ``wheelfix roots`` prints, as rows and as a document."""
 
 from __future__ import annotations
 

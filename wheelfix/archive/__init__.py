@@ -1,1 +1,1 @@
-"""A wheel as a zip file: reading its directory and members, RECORD, writing it anew, and what others accept."""
+"""A wheel as a zip file: reading its directory and members, RECORD, rewriting it, and what others accept."""

@@ -1,7 +1,7 @@
 """An archive under construction: members are appended one after the other, and its directory grows with them.
 
 Old members whose headers are in order are copied in runs, header and data together, so that ten thousand unchanged
-members cost one call to the kernel. Only a header that must change is written anew. Of an archive that is plain
+members cost one call to the kernel. Only a header that must change is rewritten. Of an archive that is plain
 throughout (:attr:`Archive.is_regular`) the entries of the directory are taken over in runs as well.
 """
 

@@ -25,7 +25,7 @@ _PYPI_RATIO, _PYPI_RATIO_FROM = 50, 64 << 20
 
 
 def check_archive(archive: Archive) -> tuple[ArchiveFault, ...]:
-    """Return all faults of the archive: those its directory tells, and those that only its headers show."""
+    """Return all faults of the archive: those its directory shows, and those that only its headers show."""
     return (*archive.faults, *header_faults(archive))
 
 

@@ -119,7 +119,7 @@ def _check_tail(tail: bytes, at: int, comment_length: int, faults: list[ArchiveF
         by = (UV, PYPI) if tail[len(tail) - left :].strip(b"\0") else (PYPI,)
         faults.append(ArchiveFault("trailing-data", "", f"{left} bytes follow the archive", by))
     elif left < 0:
-        message = f"the comment lacks {-left} of its {comment_length} bytes"
+        message = f"{-left} bytes are missing from the comment's {comment_length} bytes"
         faults.append(ArchiveFault("archive-comment", "", message, (UV, PYPI)))
     elif b"PK\x05\x06" in comment:
         message = "the archive's comment holds the mark of an end record, which some readers take for the true one"

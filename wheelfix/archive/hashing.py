@@ -108,7 +108,7 @@ def digests(
 
     ``known`` are digests that somebody else has already; a member among them is not read again.
     ``chunks`` unpacks the larger ones, if somebody has a better way than the archive itself.
-    ``algorithms`` names the algorithm for a member's name where it is not sha256; ``progress`` is told unpacked bytes;
+    ``algorithms`` names the algorithm for a member's name where it is not sha256; ``progress`` gets the unpacked bytes;
     ``stop`` ends the work early, without the digests that are not there yet.
     """
     wanted = algorithms or {}

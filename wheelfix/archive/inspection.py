@@ -1,4 +1,4 @@
-"""What is irregular about the members of an archive, by what its directory alone tells.
+"""What is irregular about the members of an archive, as far as its directory shows.
 
 Each fault says who refuses such an archive, as observed with pip 26, uv 0.13 and in the sources of PyPI.
 """

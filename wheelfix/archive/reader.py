@@ -116,7 +116,7 @@ class Archive:
 
     @functools.cached_property
     def faults(self) -> tuple[ArchiveFault, ...]:
-        """What is irregular, by what the directory tells; names are looked at when somebody asks."""
+        """What is irregular, as far as the directory shows; names are looked at when somebody asks."""
         self._inspection.examine_names(self.members, self._index, self._known)
         return self._inspection.faults.result()
 

@@ -91,8 +91,8 @@ def write_wheel(
     """Write the new edition of a wheel to ``target``, whole or not at all.
 
     CannotRepair if the edition makes no valid wheel; EnvironmentFailure if the disk, or an input that changed, stops
-    us. ``progress`` is told how many bytes were written. What ``check`` raises keeps the wheel from getting its name.
-    With ``check_hashes`` it also holds new members against their rows, so that those whose hash is known need not be
+    us. ``progress`` gets the number of bytes written. What ``check`` raises keeps the wheel from getting its name.
+    With ``check_hashes`` it also compares new members with their rows, so that those whose hash is known need not be
     hashed here as well.
     """
     jobs = jobs or default_jobs()

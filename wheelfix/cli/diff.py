@@ -42,7 +42,7 @@ def configure_parser(subparsers: Subparsers) -> None:
         "diff",
         "say what changed between two builds of a wheel",
         "Say which DLLs vanished, appeared, moved or changed version or size between two builds, and\n"
-        "which findings are new or cured. Several wheels are held against each other by their names.",
+        "which findings are new or cured. Several wheels are compared with each other by their names.",
         EXAMPLES,
     )
     parser.add_argument("old", metavar="OLD", help="a wheel, a pattern, a folder of wheels, or a saved scan (JSON)")
@@ -122,5 +122,5 @@ def _text(path: Path) -> str:
     with path.open("rb") as file:
         data = file.read(MAX_JSON + 1)
     if len(data) > MAX_JSON:
-        raise InputError(f"{path} is no saved scan", because=f"it is larger than {MAX_JSON >> 20} MiB")
+        raise InputError(f"{path} is not a saved scan", because=f"it is larger than {MAX_JSON >> 20} MiB")
     return data.decode("utf-8-sig", "replace")

@@ -1,4 +1,4 @@
-"""A small torch-like wheel that lacks DLLs, and small vendor folders that have them: for the demo and the tests.
+"""A small torch-like wheel with missing DLLs, and small vendor folders that have them: for the demo and the tests.
 
 Every DLL is forged byte by byte and real enough for a loader; nothing of a vendor is in it. The story is that of two
 builds that were made for Kepler cards: the error names a test artefact, the true needers are torch_cpu and torch_cuda.
@@ -52,7 +52,7 @@ C_RUNTIME = {"VCRUNTIME140.dll": ["memcpy"], "api-ms-win-crt-heap-l1-1-0.dll": [
 
 @dataclass(frozen=True, slots=True)
 class ExampleBuild:
-    """One broken build: the wheel's own DLLs, and the vendors' folders that hold what it lacks."""
+    """One broken build: the wheel's own DLLs, and the vendors' folders that have what is missing."""
 
     version: str
     cuda: str

@@ -1,4 +1,4 @@
-"""Small, valid PE images written byte by byte, for the demo, the tests and the loaders they are held against.
+"""Small, valid PE images written byte by byte, for the demo, the tests and the loaders they are compared with.
 
 No compiler and no network: the machine code is one ``return`` per function. The same arguments always give the same
 bytes. Sections in order: ``.text``, ``.data`` (only with delay imports), ``.rdata``, ``.rsrc`` (only with a version),

@@ -35,7 +35,7 @@ def _described(subject: Subject, need: Need, index: Candidates | None) -> Missin
 
 
 def _chain(subject: Subject, edge: Edge) -> tuple[str, ...]:
-    """The way to the missing DLL: from a load that fails because of it, else from whoever needs it."""
+    """The way to the missing DLL: from a load that fails because of it, else from a file that needs it."""
     return subject.failed_chains.get(dll_key(edge.name)) or (base_name(edge.importer), edge.name)
 
 

@@ -155,7 +155,7 @@ def version_on_pypi(name: str, cuda: str) -> str | None:
 
 
 def toolkits_of_file(name: str, version: FileVersion | None) -> frozenset[str]:
-    """Return the toolkits that the version resource of a DLL admits; empty when it does not tell."""
+    """Return the toolkits that the version resource of a DLL admits; empty when unknown."""
     if version is None:
         return frozenset()
     product = release_of_product(version.strings.get("ProductName", ""))

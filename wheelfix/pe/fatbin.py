@@ -67,7 +67,7 @@ def read_archs(source: ByteSource) -> tuple[str, ...] | None:
 
 
 def read_gpu_code(source: ByteSource, most: int | None = None) -> GpuCode | None:
-    """Return what GPU code a DLL has, or None if it has no place for any (or is no PE image).
+    """Return what GPU code a DLL has, or None if it has no place for any (or is not a PE image).
 
     After ``most`` entries the rest is not read; what is found then is a part of what there is.
     """

@@ -143,7 +143,7 @@ class _Reader:
                 break
             if not lookup and stamp:
                 # Bound in advance, and no lookup table: the thunks hold addresses, the names are gone.
-                self.odd("bound imports without a lookup table: the symbols cannot be told")
+                self.odd("bound imports without a lookup table: the symbols are not known")
                 address_table = 0
             descriptors.append(_Descriptor(name, lookup or address_table, address_table))
         self.imports = self._resolve(descriptors, "import")

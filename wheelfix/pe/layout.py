@@ -80,7 +80,7 @@ class Headers:
 
 
 def read_headers(source: ByteSource) -> Headers | Malformed:
-    """Return the headers, or why these bytes are no PE image that Windows would map."""
+    """Return the headers, or why these bytes are not a PE image that Windows would map."""
     size = source.size
     if size == 0:
         return Malformed("empty", "the file has no bytes", 0)

@@ -28,7 +28,7 @@ MAX_LEAF = 64 << 10
 MAX_STRINGS = 256
 FIXED_SIGNATURE = 0xFEEF04BD
 DIRECTORY = 1 << 31
-"""The bit that tells a table of entries from a leaf."""
+"""The bit that distinguishes a table of entries from a leaf."""
 
 
 def read_version(source: ByteSource) -> FileVersion | None:

@@ -39,5 +39,7 @@ def inside(folder: str, name: str) -> str:
 def in_site_packages(folder: str) -> str:
     inside = folder.replace("\\", "/").strip("/")
     if not inside or any(part in ("", ".", "..") for part in inside.split("/")) or ":" in inside:
-        raise UsageError(f"--dest {folder}", because="it is no folder inside the wheel", hint="for example torch/lib")
+        raise UsageError(
+            f"--dest {folder}", because="it is not a folder inside the wheel", hint="for example torch/lib"
+        )
     return f"{SITE_PACKAGES}/{inside}"

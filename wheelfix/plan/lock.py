@@ -50,16 +50,16 @@ def read_lock(path: Path) -> list[Plan]:
     except OSError as exc:
         raise InputError(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
     except ValueError as exc:
-        raise InputError(f"{path} is no lock file", because=f"it is no JSON: {exc}") from exc
+        raise InputError(f"{path} is not a lock file", because=f"it is not valid JSON: {exc}") from exc
     if not isinstance(document, dict) or document.get("schema") != LOCK_SCHEMA:
         raise InputError(
-            f"{path} is no lock file",
+            f"{path} is not a lock file",
             because=f"its schema is not {LOCK_SCHEMA}",
             hint="write one with `wheelfix repair --lock FILE`",
         )
     plans = document.get("plans")
     if not isinstance(plans, list):
-        raise InputError(f"{path} is no lock file", because="it has no list of plans")
+        raise InputError(f"{path} is not a lock file", because="it has no list of plans")
     return [_sound(plan_from_json(tree, f"{path}, plan {n}"), f"{path}, plan {n}") for n, tree in enumerate(plans, 1)]
 
 
@@ -69,7 +69,7 @@ def _sound(plan: Plan, where: str) -> Plan:
     parts = plan.output.removesuffix(".whl").split("-")
     is_wheel = plan.output.endswith(".whl") and len(parts) in (5, 6)
     if not is_wheel or why_unsafe(plan.output) or "/" in normalise(plan.output):
-        faults.append(f"output {plan.output!r} is no name of a wheel")
+        faults.append(f"output {plan.output!r} is not a file name of a wheel")
     elif not _same_but_for_build(plan.output, plan.wheel.path):
         faults.append(f"output {plan.output!r} is the name of another wheel than {plan.wheel.path}")
     if plan.layout not in ("beside", "libs"):
@@ -82,7 +82,7 @@ def _sound(plan: Plan, where: str) -> Plan:
         if addition.mangle and (plan.layout != "libs" or why_unsafe(addition.name) or "/" in normalise(addition.name)):
             faults.append(f"{addition.name!r} cannot be renamed")
     if faults:
-        raise InputError(f"{where} is no valid plan", because=faults[:5])
+        raise InputError(f"{where} is not a valid plan", because=faults[:5])
     return plan
 
 
@@ -143,7 +143,7 @@ def _another_wheel(archive: Archive, where: str, because: str) -> InputError:
     return InputError(
         f"{archive.path} is not the wheel that {where} was written for",
         because=because,
-        hint="plan anew with --lock, or give the wheel that was locked",
+        hint="plan again with --lock, or give the wheel that was locked",
     )
 
 
@@ -158,7 +158,7 @@ def open_sources(plan: Plan, own: Archive) -> Iterator[tuple[NewMember, ...]]:
             if source.kind == "file":
                 if not Path(source.path).is_file():  # a pipe would keep us waiting for ever
                     raise InputError(
-                        f"{source.path} is not there any more", because="the lock wants it", hint="plan anew"
+                        f"{source.path} is not there any more", because="the lock wants it", hint="plan again"
                     )
                 made.append(NewMember(addition.target, path=Path(source.path), sha256=addition.sha256))
             elif source.kind == "conda-package":

@@ -180,7 +180,7 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:
 
 
 def _mends(before: Examination, options: RepairOptions, writing: bool) -> tuple[ArchiveFix, ...]:
-    """What writing the wheel anew puts right by itself; for what harms nobody alone it is not written anew."""
+    """What rewriting the wheel fixes by itself; a fault that harms nobody is no reason to rewrite it."""
     findings = [
         f for f in before.report.findings if group_of(f) is Group.ARCHIVE and f.repairable is not Repairable.NEVER
     ]

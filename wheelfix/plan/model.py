@@ -100,7 +100,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFix:
-    """A fault of the archive or of RECORD that writing it anew puts right."""
+    """A fault of the archive or of RECORD that rewriting it fixes."""
 
     code: str
     subject: str
@@ -189,7 +189,7 @@ def plan_from_json(tree: object, where: str) -> Plan:
     """Read a plan back; InputError names the field that does not fit."""
     if not isinstance(tree, dict) or tree.get("schema") != SCHEMA:
         raise InputError(
-            f"{where} is no plan",
+            f"{where} is not a plan",
             because=f"its schema is not {SCHEMA}",
             hint="write one with `wheelfix repair --lock FILE`",
         )
@@ -207,13 +207,13 @@ def _build(kind: type[T], tree: object, where: str, path: str) -> T:
     unknown = sorted(set(tree) - set(hints))
     if unknown:
         raise InputError(
-            f"{where} is no valid plan", because=f"{path or 'the plan'} has the unknown field {unknown[0]}"
+            f"{where} is not a valid plan", because=f"{path or 'the plan'} has the unknown field {unknown[0]}"
         )
     values = {name: _value(hints[name], item, where, f"{path}.{name}".lstrip(".")) for name, item in tree.items()}
     try:
         return kind(**values)
     except TypeError as exc:
-        raise InputError(f"{where} is no valid plan", because=f"{path or 'the plan'} is incomplete: {exc}") from exc
+        raise InputError(f"{where} is not a valid plan", because=f"{path or 'the plan'} is incomplete: {exc}") from exc
 
 
 def _value(hint: Any, item: object, where: str, path: str) -> Any:
@@ -230,4 +230,4 @@ def _value(hint: Any, item: object, where: str, path: str) -> Any:
 
 
 def _misfit(where: str, path: str, wanted: str) -> InputError:
-    return InputError(f"{where} is no valid plan", because=f"{path or 'it'} should be {wanted}")
+    return InputError(f"{where} is not a valid plan", because=f"{path or 'it'} should be {wanted}")

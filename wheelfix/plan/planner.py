@@ -288,7 +288,7 @@ class Planner:
                 self.releases[group] = choose_release(group, requests, self.index, wanted, self._terms(()))
 
     def _add_family(self, file: RootFile, folder: str) -> None:
-        """The parts of its family that a DLL loads at run time come along, and from its own folder."""
+        """The parts of its family that a DLL loads at run time are vendored too, from its own folder."""
         member = family_of(file.name)
         if member is None or self.options.companions == "none":
             return

@@ -70,7 +70,7 @@ class _Change:
 def repair_installed(
     prefix: Path, package: str, options: RepairOptions, index: RootIndex, *, dry_run: bool = False
 ) -> InstalledRepair:
-    """Put the DLLs that an installed distribution lacks beside whoever needs them."""
+    """Put the missing DLLs of an installed distribution beside the files that need them."""
     environment = open_environment(prefix)
     distribution = chosen_distributions(environment, (package,))[0]
     info = environment.disk_path(distribution.dist_info)
@@ -83,7 +83,7 @@ def repair_installed(
         raise CannotRepair(
             f"{distribution.name} in {prefix} cannot be repaired",
             because=(*faults, *advice.why_unmet(planned.plan)),
-            hint=advice.hint(planned.plan) or "`wheelfix scan` tells more",
+            hint=advice.hint(planned.plan) or "`wheelfix scan` shows more",
         )
     changes = tuple(_changes(environment, planned))
     result = InstalledRepair(planned.plan, bool(changes), _shown(changes), before.report, planned.after.report)

@@ -86,7 +86,7 @@ def read_journal(info: Path, prefix: Path) -> Journal:
 def _checked(document: dict[str, Json], path: Path) -> Journal:
     record, added, dropped = (document.get(key) for key in ("record", "added", "dropped"))
     if not isinstance(record, str) or not isinstance(added, list) or not isinstance(dropped, list):
-        raise _not_ours(path, "it lacks what a journal has")
+        raise _not_ours(path, "fields of a journal are missing")
     pairs = []
     for entry in added:
         name, sha256 = (entry.get("path"), entry.get("sha256")) if isinstance(entry, dict) else (None, None)
@@ -113,7 +113,7 @@ def _inside(path: Path, prefix: Path) -> bool:
 
 
 def _not_ours(path: Path, because: str) -> InputError:
-    return InputError(f"{path} is no journal of ours", because=because)
+    return InputError(f"{path} is not a journal of wheelfix", because=because)
 
 
 def take_back(info: Path, journal: Journal) -> Undone:

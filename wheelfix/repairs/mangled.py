@@ -1,4 +1,4 @@
-"""The ``libs`` layout: DLLs of no known family are renamed by delvewheel, and the result is held to our own checks."""
+"""The ``libs`` layout: DLLs of no known family are renamed by delvewheel, and our own rules check the result."""
 
 from __future__ import annotations
 

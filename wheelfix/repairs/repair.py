@@ -1,4 +1,4 @@
-"""Make a wheel whole: scan it, plan, write it anew, read it back, and only then give it its name."""
+"""Repair a wheel: scan it, plan, rewrite it, read it back, and only then give it its name."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class _Repair:
 
 
 def _lasting_faults(planned: Planned, before: ScanReport) -> tuple[str, ...]:
-    """Why the wheel would still not load, and what of the archive writing it anew does not mend."""
+    """Why the wheel would still not load, and which faults of the archive rewriting does not fix."""
     from wheelfix.plan.make import still_broken
 
     faults = still_broken(planned)
@@ -108,5 +108,5 @@ def _refuse_if_broken(faults: tuple[str, ...], planned: Planned, path: Path) -> 
         from wheelfix.plan import advice
 
         because = (*faults, *advice.why_unmet(planned.plan))
-        hint = advice.hint(planned.plan) or "`wheelfix scan` tells more"
+        hint = advice.hint(planned.plan) or "`wheelfix scan` shows more"
         raise CannotRepair(f"{path} cannot be repaired", because=because, hint=hint)

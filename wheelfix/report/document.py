@@ -46,7 +46,7 @@ LEVELS = {"error": 4, "unsure": 3, "warning": 2, "info": 1, "never": 5}
 
 
 def nothing_known(report: ScanReport, finding: Finding) -> bool:
-    """There is no baseline."""
+    """There is not a baseline."""
     return False
 
 

@@ -1,4 +1,4 @@
-"""What ``wheelfix roots`` tells: rows for people, and a document for programs."""
+"""What ``wheelfix roots`` prints: rows for people, and a document for programs."""
 
 from __future__ import annotations
 

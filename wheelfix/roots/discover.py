@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from wheelfix.roots.root import Place
 
 VENDORS: tuple[Vendor, ...] = (cuda, cudnn, nvtoolsext, oneapi, conda, pyenv, msvc)
-"""One module for each kind, in the order in which roots are told."""
+"""One module for each kind, in the order in which roots are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A path that a variable or the registry names, and that is no root after all."""
+    """A path that a variable or the registry names, and that turns out not to be a root."""
 
     kind: str
     path: Path
@@ -117,7 +117,7 @@ def search_path_roots(host: Host) -> tuple[Root, ...]:
     roots: list[Root] = []
     for text in host.variable("PATH").split(separator):
         path = Path(text.strip().strip('"')) if text.strip() else None
-        # A relative entry means the current folder of whoever runs us, which is nobody's installation.
+        # A relative entry means the current folder, which is not an installation.
         if path is None or not path.is_absolute() or tree.real(path) in seen:
             continue
         seen.add(tree.real(path))

@@ -130,7 +130,7 @@ def _read_registry(path: str) -> RegistryKey | None:
 
 
 def _read_descriptor(path: Path) -> str:
-    """Return the access list of a folder as Windows writes it down; empty when it does not tell."""
+    """Return the access list of a folder as Windows writes it down; empty when unknown."""
     import ctypes
 
     library = getattr(ctypes, "WinDLL", None)

@@ -50,7 +50,7 @@ class RootFile:
     """POSIX, relative to the root; for a package the member's name."""
     size: int
     package: str = ""
-    """The wheel or conda package it came in, where that is told."""
+    """The wheel or conda package it came in, where that is known."""
     version_hint: str = ""
     """Version of the package, component or root; the file's own may say more."""
 

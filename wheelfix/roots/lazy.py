@@ -1,4 +1,4 @@
-"""An index of roots that is made when the first name is looked up: a wheel that lacks nothing never asks."""
+"""An index of roots that is made when the first name is looked up: a wheel with nothing missing never asks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LazyIndex:
         return self.open().candidates(name)
 
     def shown_version(self, file: RootFile) -> str:
-        """Return the version of the library that a file is, as far as it can be told without unpacking much."""
+        """Return the version of the library that a file is, as far as it is known without unpacking much."""
         return self.open().shown_version(file)
 
     def close(self) -> None:

@@ -114,7 +114,7 @@ def _folder_root(folder: Path, option: str, kind: Kind | None) -> Root:
         return Root("folder", folder, folders=folders)
     raise UsageError(
         f"{option} {folder}: there are no DLLs in it",
-        because="it is no CUDA, cuDNN, oneAPI, conda, Python or Visual C++ folder, nor does it hold DLLs itself",
+        because="it is not a CUDA, cuDNN, oneAPI, conda, Python or Visual C++ folder, and holds no DLLs itself",
         hint=_where_dlls_are(folder),
     )
 

@@ -22,11 +22,11 @@ class RootFolder:
     path: str
     """POSIX, relative to the root, as spelled there; ``.`` is the root itself."""
     version: str = ""
-    """Version of what lies in it, where the layout tells."""
+    """Version of what lies in it, where the layout shows it."""
     cuda: str = ""
-    """CUDA release its DLLs were built for, where the layout tells: ``11.7``, or ``12`` alone."""
+    """CUDA release its DLLs were built for, where the layout shows it: ``11.7``, or ``12`` alone."""
     package: str = ""
-    """Package that owns the folder, where the layout tells."""
+    """Package that owns the folder, where the layout shows it."""
     redistributable: bool = True
     """False where the vendor forbids passing the DLLs on (``debug_nonredist``)."""
 
@@ -39,7 +39,7 @@ class Root:
     path: Path
     """The folder or package file, absolute, as it was named."""
     version: str = ""
-    """Release of the toolkit, library or package; empty when it does not tell."""
+    """Release of the toolkit, library or package; empty when unknown."""
     learned: str = ""
     """How we know of it: ``environment variable CUDA_PATH``, ``default path``, ``registry``, ``--root``."""
     folders: tuple[RootFolder, ...] = ()

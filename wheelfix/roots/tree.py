@@ -83,7 +83,7 @@ def relative(folder: Path, root: Path) -> str:
 
 
 def real(path: Path) -> Path:
-    """Return where a path leads, links and junctions followed; the path itself when that cannot be told."""
+    """Return where a path leads, links and junctions followed; the path itself when that is not known."""
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError):  # closed to us, a loop of links, no path at all

@@ -38,7 +38,7 @@ _SENDFILE: Callable[[int, int, int, int], int] | None = getattr(os, "sendfile", 
 _STEP = 128 << 20
 """Bytes copied at once; in steps of 32 MB, 3 GB took up to half as long again."""
 _WRITE_OUT = 512 << 20
-"""Bytes after which the system begins to put them on the disk; more often, it keeps whoever copies waiting."""
+"""Bytes after which the system begins to put them on the disk; more often, it keeps the copying thread waiting."""
 _BUFFER, _LARGE = 1 << 20, 256 << 10
 _NOT_SUPPORTED = {errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF, errno.ENOTSUP}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} if hasattr(errno, "EDQUOT") else {errno.ENOSPC, errno.EFBIG}
@@ -56,7 +56,7 @@ class Origin(Protocol):
 class AtomicFile:
     """A file under a temporary name; :meth:`commit` gives it its own, and without that it is gone after the block.
 
-    Spans are copied by a thread of their own, so that whoever writes can meanwhile prepare what comes next.
+    Spans are copied by a thread of their own, so that the writer can meanwhile prepare what comes next.
     """
 
     def __init__(self, target: Path) -> None:

@@ -145,7 +145,9 @@ class WorkerPool:
 
     def _work(self) -> None:
         while self._tickets.get():
-            with contextlib.suppress(BaseException):  # the task keeps it, and raises it to whoever wants the result
+            with contextlib.suppress(
+                BaseException
+            ):  # the task keeps it, and raises it to the caller who wants the result
                 self._run_next()
 
     def _run_next(self) -> None:

@@ -262,7 +262,7 @@ class InflatedSource:
 
 
 class _SecondRun:
-    """Runs over a stream again, for who goes back; leaves checkpoints, so that there is no third run from the start."""
+    """Runs over a stream again, for readers that go back; leaves checkpoints to spare a third run from the start."""
 
     def __init__(self, packed: Packed, cache: int) -> None:
         self._packed = packed

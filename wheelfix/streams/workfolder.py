@@ -108,7 +108,7 @@ def _is_left_behind(folder: Path) -> bool:
     try:
         descriptor = os.open(folder / MARK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     except FileNotFoundError:
-        # It was killed between two steps; whoever is just making one tries again.
+        # It was killed between two steps; a process that is just making one tries again.
         return len(folder.name) == len(PREFIX) + 8 and not any(folder.iterdir())
     try:
         ours = lock(descriptor)

@@ -28,7 +28,7 @@ PURPOSES = {CODE_SIGNING: "sign code", TIME_STAMPING: "sign timestamps"}
 
 
 class Standing(enum.IntEnum):
-    """What a chain is good for, worst first."""
+    """What a chain may be used for, worst first."""
 
     INVALID = 0
     UNTRUSTED = 1
@@ -38,7 +38,7 @@ class Standing(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Certificates from the signer's upwards, and what they are good for."""
+    """Certificates from the signer's upwards, and what they may be used for."""
 
     certificates: tuple[Certificate, ...]
     standing: Standing
@@ -49,7 +49,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a chain has to be good for, and when."""
+    """What a chain must be usable for, and when."""
 
     usage: str
     when: datetime.datetime
@@ -127,7 +127,7 @@ class _Search:
 
 
 def _judge(path: tuple[Certificate, ...], root: TrustedRoot | None, reason: str, purpose: Purpose) -> Chain:
-    """Say what one path is good for."""
+    """Say what one path may be used for."""
     below_root = path[:-1] if root is not None or path[-1].self_issued else path
     sha1 = any(one.digest == "sha1" for one in below_root)
     fault = reason[1:] if reason.startswith("!") else ""

@@ -237,7 +237,7 @@ def _why_below(fit: Ranking, best: Ranking) -> str:
         return "another root has most of this release" if fit.toolkit else "its release is not certain"
     if fit.cuda < best.cuda:
         told, better = fit.told, best.told
-        mine = f"for CUDA {told}" if told else "its CUDA release is not told"
+        mine = f"for CUDA {told}" if told else "its CUDA release is not known"
         return f"{mine}; the chosen one is for CUDA {better}" if better else f"{mine}, which the wheel does not want"
     return f"of release {fit.file.version_hint or 'unknown'}; the chosen one fits the wheel better"
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def family_files(index: RootIndex, file: RootFile) -> tuple[RootFile, ...]:
-    """Return the DLLs beside a chosen one that come along and must not come from anywhere else, by name.
+    """Return the DLLs beside a chosen one that are vendored with it and must not come from anywhere else, by name.
 
     For ``cudnn64_8.dll`` these are its six parts. Which members of a family are used is for the companions to say: an
     MKL folder holds BLACS too, which nobody who multiplies matrices needs and which wants an MPI.

@@ -52,7 +52,7 @@ class Wanted:
     """The releases of a toolkit that a wheel may have been built with."""
 
     releases: frozenset[str] = frozenset()
-    """As ``11.7``; empty when nothing tells."""
+    """As ``11.7``; empty when unknown."""
     because: str = ""
     """What tells them."""
 
@@ -72,7 +72,7 @@ class OneRelease:
     group: str
     """``cuda``, ``mkl`` or ``tbb``."""
     release: str
-    """As ``11.7``; empty when nothing tells the release of any candidate."""
+    """As ``11.7``; empty when unknown the release of any candidate."""
     because: str
     root: Path | None = None
     """The root that has most of it."""
@@ -155,7 +155,7 @@ class Choice:
     """All candidates, the winner first."""
     warnings: tuple[str, ...] = ()
     brings: tuple[str, ...] = ()
-    """DLLs that must come along, because the winner forwards to them."""
+    """DLLs that must be vendored too, because the winner forwards to them."""
 
     @property
     def rejected(self) -> tuple[tuple[RootFile, str], ...]:

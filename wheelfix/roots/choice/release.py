@@ -48,7 +48,7 @@ def group_of(name: str) -> str:
 
 
 def possible_releases(file: RootFile, facts: Facts) -> frozenset[str]:
-    """Return the releases of its group that a candidate may be of, as ``11.7``; empty when nothing tells."""
+    """Return the releases of its group that a candidate may be of, as ``11.7``; empty when unknown."""
     member = family_of(file.name)
     if member is None or member.family.group != "cuda":
         return _own_release(file, facts)
@@ -126,7 +126,7 @@ def _own_release(file: RootFile, facts: Facts) -> frozenset[str]:
 
 
 def cuda_told(file: RootFile, facts: Facts) -> str:
-    """Return the CUDA release that a candidate is for, ``11.7``, or its major alone; empty when nothing tells."""
+    """Return the CUDA release that a candidate is for, ``11.7``, or its major alone; empty when unknown."""
     told = cuda_of(file)
     if "." in told or group_of(file.name) != "cuda":
         return told

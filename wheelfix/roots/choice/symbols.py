@@ -25,7 +25,7 @@ class Serves:
     """A candidate has what is asked of it."""
 
     brings: tuple[str, ...] = ()
-    """DLLs beside it to which it forwards, and which must come along."""
+    """DLLs beside it to which it forwards, and which must be vendored too."""
 
 
 def serves(

@@ -76,7 +76,7 @@ def _dll_folders(base: Path, root: Path, package: str = "", version: str = "") -
 
 
 def _cache(folder: Path) -> Iterator[RootFolder]:
-    """Yield the DLL folders of every unpacked package in a cache; nothing when the folder is no cache."""
+    """Yield the DLL folders of every unpacked package in a cache; nothing when the folder is not a cache."""
     if tree.locate(folder, "urls.txt") is None and fold(folder.name) != "pkgs":
         return
     for entry in tree.subfolders(folder, r".+-[^-]+-[^-]+"):

@@ -56,7 +56,7 @@ class CondaPackage:
     name: str
     version: str
     subdir: str
-    """``win-64`` for a package of 64-bit Windows; empty when it does not tell."""
+    """``win-64`` for a package of 64-bit Windows; empty when unknown."""
     dlls: Mapping[str, PackedDll]
     """By member."""
     folder: WorkFolder = field(repr=False)
@@ -107,7 +107,7 @@ class _TooMuch(Exception):
 
 
 class _Bounded:
-    """An unpacked stream that stops whoever reads more than the package may unpack to, or more than was announced.
+    """An unpacked stream that stops reading more than the package may unpack to, or more than was announced.
 
     Between two members tarfile reads headers of its own accord: chains of attributes and maps of sparse files without
     end are stopped here.
@@ -194,7 +194,7 @@ class _Unpacker:
         with Archive.open(self.path, self._limits) as archive:
             members = [m for m in archive.members if re.fullmatch(r"(info|pkg)-.+\.tar\.zst", m.name)]
             if not any(member.name.startswith("pkg-") for member in members):
-                raise InputError(f"{self.path} is no conda package", because="there is no pkg-*.tar.zst in it")
+                raise InputError(f"{self.path} is not a conda package", because="there is no pkg-*.tar.zst in it")
             for member in members:
                 with decompress(io.BufferedReader(_SourceFile(archive.source(member)), _CHUNK)) as stream:
                     yield stream
