@@ -118,7 +118,7 @@ def sign_options(args: argparse.Namespace) -> SignOptions:
         resign=args.resign,
         require_trusted=args.require_trusted,
         trusted_roots=args.trusted_roots,
-        timeout=float(args.timeout),
+        timeout=args.timeout,
         limits=limits(args),
     )
 

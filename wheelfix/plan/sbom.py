@@ -16,6 +16,7 @@ from wheelfix import __version__
 from wheelfix.archive.changes import source_date_epoch
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import canonical
+from wheelfix.parsing import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,7 +107,7 @@ def with_signed(document: bytes, signed: Mapping[str, tuple[str, Signature]]) ->
     ``signed`` has sha256 and signature by path. The hash of the file as the vendor made it stays, as a property.
     """
     try:
-        bom = json.loads(document)
+        bom = parse_json(document)
         renamed = {}
         for component in bom["components"]:
             path = _property(component, "wheelfix:path")

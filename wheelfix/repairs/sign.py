@@ -126,7 +126,7 @@ def _refuse_if_wrong(archive: Archive, info: WheelInfo, options: SignOptions) ->
         finding
         for finding in found
         if finding.severity is Severity.ERROR
-        or (finding.severity is Severity.WARNING and finding.code.startswith("WF10"))
+        or (finding.severity is Severity.WARNING and finding.name.startswith("record-"))
     ]
     if wrong:
         raise CannotSign(
