@@ -51,6 +51,14 @@ class ScanOptions:
     no_assume: tuple[str, ...] = ()
     python: Path | None = None
     """An environment to resolve against."""
+    together: bool = False
+    """The wheels that are scanned are installed in one place, and answer each other's needs."""
+    beside: tuple[Path, ...] = ()
+    """Wheels, folders of wheels and environments that are installed beside the subject; they are not reported on."""
+    lockfile: Path | None = None
+    """``pylock.toml``, ``uv.lock`` or ``requirements.txt``: what else is installed, with the wheels in ``beside``."""
+    import_order: tuple[str, ...] = ()
+    """In a set: import these distributions or modules in this order."""
     packages: tuple[str, ...] = ()
     """For environments: only these distributions."""
     select: tuple[str, ...] = ()

@@ -12,8 +12,9 @@ from tests.support.wheels import build_wheel
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
+from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.examine import machine_of, python_of_tags
-from wheelfix.exam.scan import ScanFailure, scan, scan_all
+from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import Machine, ScanReport, Verdict
 from wheelfix.options import RootOptions, ScanOptions
 

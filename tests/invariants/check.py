@@ -14,7 +14,8 @@ import pytest
 
 from wheelfix.cli.main import main
 from wheelfix.errors import CannotRepair
-from wheelfix.exam.scan import ScanFailure, scan, scan_all
+from wheelfix.exam.examination import ScanFailure
+from wheelfix.exam.scan import scan, scan_all
 from wheelfix.model import Severity, Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.outcome import RepairOutcome

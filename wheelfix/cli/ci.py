@@ -100,7 +100,8 @@ def _take(
     progress: Progress,
 ) -> None:
     """Repair one wheel and report on what came out; a wheel that cannot be repaired is reported as it is."""
-    from wheelfix.exam.scan import ScanFailure, scan_all
+    from wheelfix.exam.examination import ScanFailure
+    from wheelfix.exam.scan import scan_all
     from wheelfix.plan.make import allowed_names
     from wheelfix.repairs.repair import repair
 

@@ -92,7 +92,8 @@ def _failed(comparison: Comparison, args: argparse.Namespace) -> bool:
 def _builds(word: str, args: argparse.Namespace, unread: list[str], failures: list[WheelfixError]) -> list[Build]:
     """Return the builds that an argument names: saved ones are read, wheels are scanned; failures are reported."""
     from wheelfix.diff import Build, read_document
-    from wheelfix.exam.scan import ScanFailure, scan_all
+    from wheelfix.exam.examination import ScanFailure
+    from wheelfix.exam.scan import scan_all
     from wheelfix.options import RootOptions, ScanOptions, all_cores
 
     inputs = expand_inputs([word])

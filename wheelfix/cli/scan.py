@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.cli.common import (
@@ -19,8 +20,10 @@ from wheelfix.cli.common import (
     root_options,
 )
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
+from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.settings import group_inputs
+from wheelfix.errors import UsageError
 from wheelfix.report.document import FailedInput
 from wheelfix.report.formats import SCAN_KINDS
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     import argparse
 
     from wheelfix.cli.commands import Subparsers
+    from wheelfix.cli.parser import Parser
     from wheelfix.options import ScanOptions
 
 EXAMPLES = """\
@@ -52,12 +56,13 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "paths",
         metavar="PATH",
-        nargs="+",
+        nargs="*",
         help="a wheel, a pattern, a folder of wheels, an environment, a package folder",
     )
     parser.add_argument(
         "--package", metavar="NAME", action=CommaList, default=[], help="in an environment: only this distribution"
     )
+    add_set_options(parser)
     parser.add_argument("--verify", action="store_true", help="also check RECORD's hashes, which takes every byte")
     parser.add_argument(
         "--gpu", metavar="CARD", help="is there code for this card? sm_86, 8.6, 'RTX 3060', native (reads whole DLLs)"
@@ -74,6 +79,26 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_allow_missing(findings)
     add_baseline_options(findings)
     add_report_option(add_output_options(parser, SCAN_KINDS))
+
+
+def add_set_options(parser: Parser) -> None:
+    """Add the options that say what is installed in the same place."""
+    group = parser.add_argument_group("what is installed in the same place")
+    group.add_argument(
+        "--together", action="store_true", help="the wheels are one installation and answer each other's needs"
+    )
+    only_typed(group.add_argument(
+        "--with", metavar="PATH", dest="beside", action="append", default=[], type=Path,
+        help="a wheel, a folder of wheels or an environment beside the wheels, not reported on; repeatable",
+    ))  # fmt: skip
+    only_typed(group.add_argument(
+        "--lockfile", metavar="FILE", type=Path,
+        help="pylock.toml, uv.lock or requirements.txt: all that is installed, its wheels are in the --with folders",
+    ))  # fmt: skip
+    only_typed(group.add_argument(
+        "--import-order", metavar="NAMES", action=CommaList, default=[],
+        help="import these distributions in this order; without it both orders of each pair are tried",
+    ))  # fmt: skip
 
 
 def scan_options(args: argparse.Namespace) -> ScanOptions:
@@ -93,6 +118,10 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
         no_assume=tuple(args.no_assume),
         python=args.python,
         packages=tuple(args.package),
+        together=args.together,
+        beside=tuple(args.beside),
+        lockfile=args.lockfile,
+        import_order=tuple(args.import_order),
         select=check_patterns(args.select, "--select"),
         ignore=check_patterns(args.ignore, "--ignore"),
         allow_missing=tuple(args.allow_missing),
@@ -110,9 +139,12 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
 
 def execute(args: argparse.Namespace) -> int:
     """Scan every input, tell each as it comes, and return the worst exit code."""
-    from wheelfix.exam.scan import ScanFailure, scan_all
+    from wheelfix.exam.examination import ScanFailure
+    from wheelfix.exam.scan import scan_all
 
     output = Output.from_args(args)
+    if not args.paths and args.lockfile is None:
+        raise UsageError("wheelfix scan needs a PATH", hint="name a wheel, a folder of wheels or an environment")
     inputs = expand_inputs(args.paths, windows_only=True)
     groups = [(scan_options(own), own.fail_on, paths) for own, paths in group_inputs(args, inputs.paths)]
     output.fail_inputs(inputs)

@@ -48,7 +48,7 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Verify every wheel and return the worst exit code."""
-    from wheelfix.exam.scan import ScanFailure
+    from wheelfix.exam.examination import ScanFailure
     from wheelfix.exam.verify import verify_all
     from wheelfix.options import ScanOptions, all_cores
     from wheelfix.rules.registry import check_patterns

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.faults import ArchiveFault
     from wheelfix.archive.record import RecordFault
     from wheelfix.archive.wheelinfo import WheelInfo
+    from wheelfix.errors import WheelfixError
     from wheelfix.model import ScanReport
     from wheelfix.rules.context import Subject
 
@@ -49,3 +50,11 @@ class Examination:
     subject: Subject
     identity: Identity
     facts: ArchiveFacts = field(default_factory=ArchiveFacts)
+
+
+@dataclass(frozen=True, slots=True)
+class ScanFailure:
+    """An input that could not be scanned, and why; the others are scanned all the same."""
+
+    path: str
+    error: WheelfixError

@@ -8,15 +8,15 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import InputError, WheelfixError
-from wheelfix.exam.examination import ArchiveFacts, Examination, Identity, Progress
+from wheelfix.errors import InputError
+from wheelfix.exam.examination import ArchiveFacts, Examination, Identity, Progress, ScanFailure
 from wheelfix.exam.wheel import looking_at
 from wheelfix.failures import failure_of
 from wheelfix.model import ScanReport, canonical
 from wheelfix.options import ScanOptions
 from wheelfix.roots.lazy import lazy_index
 from wheelfix.streams.pool import WorkerPool
-from wheelfix.values import dataclass, replace
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
     from wheelfix.loader.places import Distribution, Environment
     from wheelfix.roots.index import Candidates
     from wheelfix.streams.pool import Task
-
-
-@dataclass(frozen=True, slots=True)
-class ScanFailure:
-    """An input that could not be scanned, and why; the others are scanned all the same."""
-
-    path: str
-    error: WheelfixError
 
 
 # ------------------------------------------------------------------------------------------------- for everybody
@@ -67,6 +59,11 @@ def scan_all(
     """
     waiting = list(paths)
     with lazy_index(options.roots) as index:
+        if options.together or options.beside or options.lockfile is not None:
+            from wheelfix.exam.sets import scan_set
+
+            yield from scan_set(waiting, options, index, progress)
+            return
         if len(waiting) == 1 or options.jobs == 1:
             for path in waiting:
                 yield from _results(path, options, index, progress)
@@ -177,7 +174,7 @@ def examine_installed(
     where = environment.view.origin(f"{distribution.dist_info}/METADATA")
     path = str(Path(where).parent) if where else str(environment.prefix)
     identity = Identity(path, distribution.name, distribution.version, distribution.tags, distribution.requires)
-    view = environment.view.focused(distribution.paths)
+    view = environment.whole.focused(distribution.paths)
     facts, python = ArchiveFacts(unowned=environment.unowned), environment.python
     return examine_view(view, identity, options, facts, index, progress, python, installed=True)
 

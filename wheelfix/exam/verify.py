@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.exam.scan import ScanFailure, archive_facts
+from wheelfix.exam.examination import ScanFailure
+from wheelfix.exam.scan import archive_facts
 from wheelfix.failures import failure_of
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView

@@ -71,15 +71,16 @@ class WheelScan:
         options: ScanOptions,
         pool: WorkerPool,
         progress: Progress | None = None,
+        view: FileView | None = None,
     ) -> None:
-        """Read the images."""
+        """Read the images; ``view`` has the wheel's files as the subject of an installation."""
         self._archive, self._options, self._progress = archive, options, progress
-        self._images = images = Images(archive, pool, verify=options.verify)
+        self._images = images = Images(archive, pool, verify=options.verify, begin=view is None)
         from wheelfix.exam import examine  # the rules: 0.1 s to import, in which the largest image is inflated
 
         self._rules = examine
         info = WheelInfo.from_archive(archive)
-        view = view_of_wheel(archive, info)
+        view = view_of_wheel(archive, info) if view is None else view
         if options.python is not None:
             view = view.over(open_environment(options.python).view)
         others = digest_work(archive, _no_images(view, archive) if options.verify else ())
@@ -124,8 +125,8 @@ def _no_images(view: FileView, archive: Archive) -> list[Member]:
 class Images:
     """Reads the images of a wheel; where RECORD is to be verified, it hashes them in the same pass."""
 
-    def __init__(self, archive: Archive, pool: WorkerPool, *, verify: bool) -> None:
-        """Start with the largest image, before anything else is known about the wheel: nothing takes longer."""
+    def __init__(self, archive: Archive, pool: WorkerPool, *, verify: bool, begin: bool = True) -> None:
+        """Begin with the largest image, before anything else is known about the wheel: nothing takes longer."""
         self._archive, self._pool, self._verify = archive, pool, verify
         self.digests: dict[int, Digest] = {}
         """The digests of those that were hashed, by ``entry``."""
@@ -134,7 +135,7 @@ class Images:
         self._largest: tuple[str, Task[ImageFacts | None]] | None = None
         images = (member for member in archive.members if member.name.endswith(PE_SUFFIXES))
         first = max(images, key=attrgetter("usize"), default=None)
-        if first is not None and archive.find(first.name) == first:  # else a second member has its name
+        if begin and first is not None and archive.find(first.name) == first:  # else a second member has its name
             self._largest = first.name, pool.submit(lambda: self._read(first))
 
     def start(self, file: ViewFile) -> Task[ImageFacts | None]:

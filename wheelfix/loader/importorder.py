@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import OutOfBudget, budget_of
 from wheelfix.loader.coderun import CodeRun
-from wheelfix.loader.importcode import goes_on, imported_by_call, imported_from, read_imports
+from wheelfix.loader.importcode import goes_on, suppresses, imported_by_call, imported_from, read_imports
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from wheelfix.loader.view import FileView
 
@@ -61,6 +61,7 @@ class _Statement:
     names: tuple[str, ...]
     certain: bool
     guarded: bool = False
+    """Whether the code goes on when the import fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +191,19 @@ class ImportOrder:
                         found[top] = None
         return tuple(found)
 
+    def absent_modules(self, start: Iterable[str], present: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+        """The modules of others that are imported for certain, that nothing catches and of which there is no file.
+
+        Each comes with the file that imports it.
+        """
+        for step, _ in self._walk([path for path in start if path in self.view]):
+            if step.certain and step.path.endswith(".py") and self.view.layer(step.path) is not Layer.ENVIRONMENT:
+                for statement in self._code(step.path).statements:
+                    top = statement.names[0].partition(".")[0]
+                    certain = statement.certain and not statement.guarded
+                    if certain and top and top not in self._tops and not present(top):
+                        yield top, step.path
+
     def _parents_of(self, path: str) -> list[str]:
         return [init for init in packages_above(path) if init in self.view]
 
@@ -214,7 +228,8 @@ class ImportOrder:
                 pending.pop()
             elif step.path not in seen:
                 seen.add(step.path)
-                code = self._code(step.path) if step.path.endswith(".py") else _Code()
+                own = step.path.endswith(".py") and self.view.layer(step.path) is not Layer.ENVIRONMENT
+                code = self._code(step.path) if own else _Code()
                 yield step, code.complete
                 pending.append(self._steps(code, step.certain, step.guarded))
 
@@ -224,9 +239,16 @@ class ImportOrder:
             for name in statement.names:
                 parts = name.split(".")
                 for count in range(1, len(parts) + 1):
-                    path = self._modules.get(".".join(parts[:count]))
+                    path = self._file_of(".".join(parts[:count]))
                     if path is not None:
                         yield Step(path, certain and statement.certain, guarded or statement.guarded)
+
+    def _file_of(self, module: str) -> str | None:
+        """The file of a module of the package, or of a distribution that is installed with it."""
+        found = self._modules.get(module)
+        if found is None and self.view.beside is not None:
+            found = self.view.beside.file_of_module(module)
+        return found
 
     # ---------------------------------------------------------------------------------------------- one file
 
@@ -282,6 +304,7 @@ def _executed(tree: ast.Module, package: str, values: CodeRun) -> Iterator[_Stat
             yield from (_Statement((name,), certain, guarded) for name in imported_by_call(node.value))
         else:
             caught = guarded or (isinstance(node, ast.Try) and goes_on(node, values.budget))
+            caught = caught or (isinstance(node, ast.With) and suppresses(node))
             inside = list(_inner(node, values))
             pending += [(inner, sure and certain, caught) for inner, sure in reversed(inside)]
 

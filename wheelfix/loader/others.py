@@ -13,7 +13,7 @@ from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.providers import conda_package
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.packages import torch
-from wheelfix.loader.requirements import DependencyTree
+from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Assumed, MayComeFrom, Missing, OwnedBy, canonical, dll_key
 from wheelfix.values import dataclass, field
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from wheelfix.knowledge.distributions import Owner
     from wheelfix.knowledge.provider_index import Answer
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.requirements import Dependency
     from wheelfix.loader.view import FileView
     from wheelfix.model import Provider
 
@@ -56,6 +55,7 @@ class Provisions:
     ) -> None:
         self.profile = profile
         self.torch = facts
+        self.beside = view.beside
         self.adds_cuda = facts is None or torch.adds_cuda(facts, view)
         self.habits = habits or PackageHabits()
         self.dependencies = DependencyTree(requires, profile, provider_index, lambda: self.imported)
@@ -75,11 +75,12 @@ class Provisions:
         """The distribution or assumption that provides a DLL, if any; the index is more certain than the table."""
         answers = self._ask(name)
         for dependency, answer in answers:
-            if _has_it(answer) and not dependency.extra:
+            if _has_it(answer) and not dependency.extra and not self._is_absent(dependency):
                 return self._owned(name, dependency, answer, steps)
         for dependency, answer in answers:
             owner = _owner(name, dependency.name)
-            if owner is not None and not dependency.extra and (owner.only or answer.ships is Ships.UNKNOWN):
+            usual = not dependency.extra and not self._is_absent(dependency)
+            if owner is not None and usual and (owner.only or answer.ships is Ships.UNKNOWN):
                 return self._tabled(name, dependency, owner, answer, steps)
         return self._assumed(name) or self._unclear(name, answers)
 
@@ -88,7 +89,9 @@ class Provisions:
         unsure: list[tuple[str, str]] = []
         without: list[str] = []
         for dependency, answer in answers:
-            if answer.ships is Ships.SOME or (answer.ships is Ships.YES and dependency.extra):
+            if self._is_absent(dependency) and answer.ships is not Ships.NO:
+                unsure.append((str(dependency), f"{dependency} is in the lock file, but its wheel was not found"))
+            elif answer.ships is Ships.SOME or (answer.ships is Ships.YES and dependency.extra):
                 unsure.append((str(dependency), _some(dependency, answer)))
             elif answer.ships is Ships.UNKNOWN and not dependency.extra and self._may_have(name, dependency):
                 unsure.append((str(dependency), f"what {dependency} contains is not known"))
@@ -103,7 +106,7 @@ class Provisions:
         key = dll_key(name)
         if key not in self._answers:
             index, found = provider_index(), []
-            for dependency in self.dependencies.all:
+            for dependency in self._absent_or_assumed():
                 try:
                     answer = index.ships(dependency.name, dependency.specifier, name, self.profile.machine)
                 except ValueError:  # a specifier that is not valid
@@ -111,6 +114,20 @@ class Provisions:
                 found.append((dependency, answer))
             self._answers[key] = found
         return self._answers[key]
+
+    def _absent_or_assumed(self) -> list[Dependency]:
+        """The dependencies whose files are not there to be asked themselves."""
+        beside = self.beside
+        if beside is None:
+            return [*self.dependencies.all]
+        absent = [Dependency(name) for name in sorted(beside.absent)]
+        if beside.complete:
+            return absent
+        return [*absent, *(one for one in self.dependencies.all if one.name not in beside and one not in absent)]
+
+    def _is_absent(self, dependency: Dependency) -> bool:
+        """Whether it is known to be installed, but its files could not be read."""
+        return self.beside is not None and dependency.name in self.beside.absent
 
     def _may_have(self, name: str, dependency: Dependency) -> bool:
         """Whether a distribution of which nothing is known about a DLL can have it.

@@ -92,7 +92,7 @@ class Distribution:
     tags: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Environment:
     """An installed Python environment, or a copy of one."""
 
@@ -103,7 +103,16 @@ class Environment:
     distributions: tuple[Distribution, ...]
     python: tuple[int, int] | None
 
-    @property
+    @functools.cached_property
+    def whole(self) -> FileView:
+        """All files, with the distributions that they belong to: what each of them is focused in."""
+        from wheelfix.loader.neighbours import Neighbours
+
+        view = self.view.background()
+        view.beside = Neighbours(view, self.distributions, complete=True)
+        return view
+
+    @functools.cached_property
     def unowned(self) -> frozenset[str]:
         """The DLLs that no distribution's RECORD names."""
         dlls = (file.path for file in self.view.files if file.path.lower().endswith(".dll"))
@@ -159,8 +168,26 @@ def open_environment(path: Path) -> Environment:
     userbase = _userbase_of(site)
     if userbase is not None:
         files += _walk_flat(_descend(userbase, ("library", "bin")), f"{USER}/Library/bin")
+    files += _recorded_outside(site, prefix, {fold(file.path) for file in files})
     view = FileView(files)
     return Environment(prefix or site, site, view, tuple(_distributions(view, site)), _python_version(prefix, site))
+
+
+def _recorded_outside(site: Path, prefix: Path | None, known: set[str]) -> Iterator[ViewFile]:
+    """The DLLs that distributions have put outside of site-packages: ``share/sdl2/bin``, ``Library/bin``.
+
+    ``pip install --target`` keeps them in the target, and names in RECORD where they would be in an environment.
+    """
+    for record in sorted(site.glob("*.dist-info/RECORD")):
+        for row in _record_paths(record):
+            path = _normal(f"{SITE_PACKAGES}/{row}")
+            if not row.startswith("..") or not path.lower().endswith(PE_SUFFIXES) or fold(path) in known:
+                continue
+            places = [folder / path for folder in (prefix, site) if folder is not None]
+            place = next((place for place in places if place.is_file()), None)
+            if place is not None:
+                known.add(fold(path))
+                yield _disk_file(place, path)
 
 
 def _prefix_of(site: Path) -> Path | None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.importorder import ImportOrder, packages_above
 from wheelfix.loader.packagecode import SOURCE_LIMIT, guarded_imports, python_code
+from wheelfix.loader.profile import Profile
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS
-from wheelfix.loader.view import base_name, parent
+from wheelfix.loader.view import Layer, base_name, parent
 from wheelfix.model import Image, Missing, OwnedBy
 from wheelfix.values import dataclass, replace
 
@@ -47,9 +48,13 @@ class Loaded:
 class FreshProcesses:
     """Loads everything that a package loads, each thing in a process that has what is there for certain."""
 
-    def __init__(self, blank: Loader, loads: PackageLoads) -> None:
+    def __init__(
+        self, blank: Loader, loads: PackageLoads, profile: Profile | None = None, requires: tuple[str, ...] = ()
+    ) -> None:
         self.blank = blank
         self.loads = loads
+        self.profile, self.requires = profile or Profile(), requires
+        self.beside = blank.view.beside
         self.processes: dict[tuple[tuple[str, ...], str], Loader] = {}
         """Processes by the files that were run in them and the folder whose modules are loaded in them."""
         self._prepared: dict[tuple[str, ...], tuple[Loader, dict[str, Loaded]]] = {}
@@ -91,7 +96,7 @@ class FreshProcesses:
         """What Python code loads: after the code before it, and with the loads of its own file in any order."""
         found: dict[str, list[Loaded]] = {}
         for path in self._code:
-            _, done = self._prepare((*self._certain(path), path))
+            _, done = self._prepare((*self._certain(path), *self._others_of(path), path))
             for event in (event for file in self._code[path] for event in file.events):
                 found.setdefault(event.path, []).append(replace(done[event.path], event=event))
         for loads in found.values():
@@ -118,7 +123,7 @@ class FreshProcesses:
 
         They are what ``.pth`` files import, the ``__init__.py`` of each package above it, and what these import.
         """
-        if not self._code:
+        if not self._code and self.beside is None:
             return ()
         found = [file for file in self._at_start if file in self._code]
         folder = parent(path)
@@ -129,7 +134,10 @@ class FreshProcesses:
     def _run_by(self, init: str) -> list[str]:
         """An ``__init__.py`` and what it imports for certain, as far as they have DLL code."""
         if init not in self._inits:
-            found = [init] if init in self._code else []
+            if self.beside is not None and self._is_foreign(init):
+                self._inits[init] = [*self.beside.runs(init)]
+                return self._inits[init]
+            found = [*self._others_of(init), *([init] if init in self._code else [])]
             words = {base_name(path).removesuffix(".py").encode() for path in self._code} - {b"__init__"}
             if words and init in self.blank.view:
                 source = self.blank.view.source(init).read_at(0, SOURCE_LIMIT)
@@ -137,6 +145,16 @@ class FreshProcesses:
                     found += [path for path in self.order.imported_by(init) if path in self._code]
             self._inits[init] = found
         return self._inits[init]
+
+    def _others_of(self, path: str) -> list[str]:
+        """The files of other distributions, with DLL code, that a Python file of the package runs for certain."""
+        if self.beside is None or path not in self.blank.view or not path.endswith(".py"):
+            return []
+        foreign = [other for other in self.order.imported_by(path) if self._is_foreign(other)]
+        return list(dict.fromkeys(file for other in foreign for file in self.beside.runs(other)))
+
+    def _is_foreign(self, path: str) -> bool:
+        return path in self.blank.view and self.blank.view.layer(path) is Layer.ENVIRONMENT
 
     @functools.cached_property
     def _at_start(self) -> tuple[str, ...]:
@@ -153,6 +171,9 @@ class FreshProcesses:
 
     def _run(self, process: Loader, path: str) -> dict[str, Loaded]:
         """Do in a process what a Python file does: add its folders, then load its DLLs, in any order."""
+        if self.beside is not None and path not in self._code:
+            self.beside.run(process, path, self.profile)
+            return {}
         files = self._code.get(path, [])
         for folder in (folder for file in files for folder in file.added):
             if folder not in process.user_dirs:
@@ -169,6 +190,11 @@ class FreshProcesses:
         process.user_dirs = list(self.loads.added)
         for name in (name for file in self.loads.files for name in file.names):
             process.load_by_name(name, DEFAULT_DIRS)
+        if self.beside is not None:
+            modules = self.order.imported_from_others(init for one in found for init in packages_above(one.event.path))
+            for other in self.beside.related(self.requires, modules, self.profile):
+                for file in self.beside.code_of(other):
+                    self.beside.run(process, file, self.profile)
         ordered = sorted(found, key=lambda loaded: loaded.failure is not None)
         done = _load_in_any_order(process, (loaded.event for loaded in ordered))
         return frozenset(path for path, loaded in done.items() if loaded.failure is None)
@@ -241,6 +267,9 @@ class FreshProcesses:
             process.load(path, AS_PYTHON_DOES)
         elif path in self._code:
             self._run(process, path)
+        elif self.beside is not None and self._is_foreign(path):
+            for file in self.beside.runs(path):
+                self.beside.run(process, file, self.profile)
         return before != (len(process.modules), len(process.user_dirs))
 
     # ------------------------------------------------------------------------------------- what does no harm

@@ -61,7 +61,8 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     loads = package_loads(view, profile) if facts is None else PackageLoads()
     provisions = Provisions(profile, requires, facts, view, _habits(view, loads))
     blank = Loader(view, Target(profile, provisions), profile.machine)
-    found, processes, dirs = _import_torch(blank, facts, profile) if facts else _import_package(blank, loads)
+    imported = _import_torch(blank, facts, profile) if facts else _import_package(blank, loads, profile, requires)
+    found, processes, dirs = imported
     whole = _all_together(blank, found, processes)
     reached = _touched(found)
     _survey(whole, view, reached)
@@ -133,9 +134,9 @@ def _import_torch(loader: Loader, facts: torch.TorchFacts, profile: Profile) -> 
     return found, processes, tuple(loader.user_dirs)
 
 
-def _import_package(blank: Loader, loads: PackageLoads) -> _Imported:
+def _import_package(blank: Loader, loads: PackageLoads, profile: Profile, requires: tuple[str, ...]) -> _Imported:
     """Every load that an ordinary package performs, each in a fresh process."""
-    fresh = FreshProcesses(blank, loads)
+    fresh = FreshProcesses(blank, loads, profile, requires)
     found = fresh.all()
     return found, fresh.started, fresh.common_dirs if loads.extensions else loads.added
 

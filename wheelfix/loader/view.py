@@ -16,6 +16,7 @@ from wheelfix.streams.pool import WorkerPool
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from wheelfix.loader.neighbours import Neighbours
     from wheelfix.model import ByteSource, ImageFacts
     from wheelfix.streams.pool import Task
 
@@ -81,6 +82,8 @@ class FileView:
         self._files = {file.path: file for file in sorted(files, key=itemgetter(0))}
         self._facts: dict[str, ImageFacts] = {} if facts is None else facts
         self._lock = threading.Lock()
+        self.beside: Neighbours | None = None
+        """The distributions that are installed with the subject, where it is known which these are."""
         self._listed: dict[str, tuple[str, ...]] = {}
         """Folders that somebody listed, in order."""
         self._folders: dict[str, dict[str, str]] = {}
@@ -245,6 +248,7 @@ class FileView:
         if not gone and not new:
             return self
         changed = FileView(())
+        changed.beside = self.beside
         files = {**self._files, **new}
         for path in gone.difference(new):
             files.pop(path, None)
@@ -259,12 +263,20 @@ class FileView:
                 changed._folders.setdefault(fold(folder), {}).setdefault(fold(name), path)
         return changed
 
+    def background(self) -> FileView:
+        """The same files, none of them the subject's; the facts are shared."""
+        return FileView((file._replace(layer=Layer.ENVIRONMENT) for file in self.files), self._facts)
+
     def focused(self, subject: frozenset[str]) -> FileView:
-        """The same files with only the given paths as the subject; the facts are shared."""
-        files = [
-            file._replace(layer=Layer.SUBJECT if file.path in subject else Layer.ENVIRONMENT) for file in self.files
-        ]
-        return FileView(files, self._facts)
+        """The same files with only the given paths as the subject; the facts, and the index of folders, are shared."""
+        focused = FileView((), self._facts)
+        focused.beside, focused._folders, focused._listed = self.beside, self._folders, self._listed
+        focused._files = dict(self._files)
+        for path, file in self._files.items():
+            layer = Layer.SUBJECT if path in subject else Layer.ENVIRONMENT
+            if file.layer is not layer:
+                focused._files[path] = file._replace(layer=layer)
+        return focused
 
     def facts(self) -> Mapping[str, ImageFacts]:
         """The PE facts that were read so far."""

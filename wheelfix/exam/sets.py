@@ -1,0 +1,250 @@
+"""Scan wheels as parts of one installation: with each other, with what is beside them, with a lock file.
+
+Every archive stays open while the set is examined, and every image is read once: the facts are shared by all views.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.wheelinfo import FileName, WheelInfo
+from wheelfix.errors import InputError
+from wheelfix.exam.examination import ScanFailure
+from wheelfix.exam.examine import machine_of_tags, python_of_tags
+from wheelfix.exam.lockfile import read_lockfile
+from wheelfix.exam.wheel import Look
+from wheelfix.failures import failure_of
+from wheelfix.loader.neighbours import Neighbours
+from wheelfix.loader.places import Distribution, open_environment, view_of_wheel
+from wheelfix.loader.profile import Profile
+from wheelfix.loader.requirements import newest_fitting
+from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer
+from wheelfix.model import Machine, canonical
+from wheelfix.streams.pool import WorkerPool
+from wheelfix.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from wheelfix.exam.examination import Progress
+    from wheelfix.exam.lockfile import Locked
+    from wheelfix.loader.view import ViewFile
+    from wheelfix.model import ImageFacts, ScanReport
+    from wheelfix.options import ScanOptions
+    from wheelfix.roots.index import Candidates
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One distribution of a set: a wheel, or what is installed in an environment."""
+
+    distribution: Distribution
+    files: tuple[ViewFile, ...]
+    path: Path
+    archive: Archive | None = None
+    info: WheelInfo | None = None
+
+    @property
+    def name(self) -> str:
+        """The normalised name."""
+        return canonical(self.distribution.name)
+
+
+@dataclass
+class InstalledSet:
+    """What is installed beside the subjects of a scan."""
+
+    parts: tuple[Part, ...] = ()
+    loose: tuple[ViewFile, ...] = ()
+    """Files of an environment that no distribution has: those of Python, and what was copied there."""
+    complete: bool = False
+    absent: tuple[str, ...] = ()
+    """Distributions that are locked, and whose wheels were not found."""
+    python: tuple[int, int] | None = None
+    _facts: dict[str, ImageFacts] = field(default_factory=dict)
+
+    def around(self, subjects: Iterable[Part]) -> FileView:
+        """All files of the set and of some subjects; a subject replaces what is installed under its name."""
+        own = {part.name: part for part in subjects}
+        parts = [*(part for part in self.parts if part.name not in own), *own.values()]
+        files: dict[str, ViewFile] = {file.path: file for file in self.loose}
+        for part in parts:
+            files.update({file.path: file for file in part.files})
+        mine = {file.path for part in own.values() for file in part.files}
+        facts = {path: known for path, known in self._facts.items() if path not in mine}
+        background = (file._replace(layer=Layer.ENVIRONMENT) for file in files.values())
+        view = FileView(background, facts)
+        distributions = [part.distribution for part in parts]
+        absent = [name for name in self.absent if canonical(name) not in own]
+        view.beside = Neighbours(view, distributions, complete=self.complete, absent=absent)
+        return view
+
+    def keep(self, view: FileView, subjects: Iterable[Part]) -> None:
+        """Keep the facts about the files beside the subjects for the next subject."""
+        mine = {file.path for part in subjects for file in part.files}
+        self._facts.update({path: known for path, known in view.facts().items() if path not in mine})
+
+
+@contextlib.contextmanager
+def open_parts(paths: Iterable[Path], options: ScanOptions) -> Iterator[list[Part]]:
+    """Open wheels as parts of a set."""
+    with contextlib.ExitStack() as stack:
+        yield [wheel_part(stack.enter_context(Archive.open(path, options.limits))) for path in paths]
+
+
+def wheel_part(archive: Archive) -> Part:
+    """Return an open wheel as a part of a set."""
+    info = WheelInfo.from_archive(archive)
+    files = view_of_wheel(archive, info).files
+    distribution = Distribution(
+        name=info.name,
+        version=info.version,
+        dist_info=f"{SITE_PACKAGES}/{info.dist_info}",
+        paths=frozenset(file.path for file in files),
+        requires=info.metadata.requires_dist,
+        tags=info.tags,
+    )
+    return Part(distribution, files, archive.path, archive, info)
+
+
+@contextlib.contextmanager
+def open_set(options: ScanOptions, subjects: Iterable[Path] = ()) -> Iterator[InstalledSet]:
+    """Open what is installed beside the subjects, as ``--with`` and ``--lockfile`` name it."""
+    profile = _profile_of(subjects)
+    wheels: list[Path] = []
+    found = InstalledSet()
+    for path in options.beside:
+        if path.is_dir() and not (listed := _wheels_in(path)):
+            _add_environment(found, path)
+        else:
+            wheels += listed if path.is_dir() else [path]
+    named = {canonical(_file_name(path).name) for path in subjects}
+    locked = read_lockfile(options.lockfile, profile) if options.lockfile is not None else None
+    chosen = choose_wheels(wheels, profile, locked)
+    with open_parts(chosen, options) as parts:
+        found.parts = (*found.parts, *parts)
+        if locked is not None:
+            present = {part.name for part in found.parts} | named
+            found.complete = True
+            found.absent = tuple(one.name for one in locked if one.name not in present)
+        yield found
+
+
+def _wheels_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix.lower() == ".whl" and path.is_file())
+
+
+def _file_name(path: Path) -> FileName:
+    return FileName.parse(path)
+
+
+def _profile_of(subjects: Iterable[Path]) -> Profile:
+    """The machine and the Python that the subjects are for, by the first whose tags name them."""
+    machine, python = None, None
+    for path in subjects:
+        tags = _file_name(path).tags
+        machine, python = machine or machine_of_tags(tags), python or python_of_tags(tags)
+    return Profile(machine or Machine.AMD64, python)
+
+
+def _add_environment(found: InstalledSet, path: Path) -> None:
+    environment = open_environment(path)
+    owned = {file: one for one in environment.distributions for file in one.paths}
+    files: dict[str, list[ViewFile]] = {}
+    loose = []
+    for file in environment.view.files:
+        one = owned.get(file.path)
+        if one is None:
+            loose.append(file)
+        else:
+            files.setdefault(one.name, []).append(file)
+    found.parts = (
+        *found.parts,
+        *(Part(one, tuple(files.get(one.name, ())), path) for one in environment.distributions),
+    )
+    found.loose = (*found.loose, *loose)
+    found.complete, found.python = True, environment.python
+
+
+def choose_wheels(wheels: Iterable[Path], profile: Profile, locked: tuple[Locked, ...] | None) -> list[Path]:
+    """Of each distribution the one wheel that an installer on the target takes; of a lock only what it names."""
+    wanted = {one.name: one for one in locked} if locked is not None else None
+    found: dict[str, dict[str, Path]] = {}
+    for path in wheels:
+        file = _file_name(path)
+        name = canonical(file.name)
+        if not _fits(file.tags, profile):
+            continue
+        if wanted is None or (name in wanted and wanted[name].fits(file.version)):
+            versions = found.setdefault(name, {})
+            known = versions.get(file.version)
+            if known is None or _rank(file.tags, profile) > _rank(_file_name(known).tags, profile):
+                versions[file.version] = path
+    chosen = []
+    for versions in found.values():
+        newest = newest_fitting(versions, "") or max(versions)
+        chosen.append(versions[newest])
+    return chosen
+
+
+def _fits(tags: tuple[str, ...], profile: Profile) -> bool:
+    """Whether a wheel can be installed on the target."""
+    if all(tag.endswith("-any") for tag in tags):
+        return True
+    if machine_of_tags(tags) is not profile.machine:
+        return False
+    python = python_of_tags(tags)
+    return python is None or profile.python is None or python == profile.python
+
+
+def _rank(tags: tuple[str, ...], profile: Profile) -> tuple[bool, bool]:
+    return machine_of_tags(tags) is profile.machine, python_of_tags(tags) == profile.python
+
+
+def refuse_folders(paths: Iterable[Path]) -> None:
+    """Refuse what is not a wheel where wheels are put together."""
+    for path in paths:
+        if path.is_dir():
+            raise InputError(
+                str(path),
+                because="an environment is a set by itself",
+                hint="scan it without --together, or add it with --with",
+            )
+
+
+def scan_set(
+    paths: list[Path], options: ScanOptions, index: Candidates | None, progress: Progress | None
+) -> Iterator[ScanReport | ScanFailure]:
+    """Scan wheels within one installation: all of them together, or each by itself with what is beside it."""
+    refuse_folders(paths)
+    with open_set(options, paths) as beside:
+        if not paths:
+            paths, beside.parts = [part.path for part in beside.parts if part.archive is not None], ()
+        groups = [paths] if options.together or options.lockfile is not None else [[path] for path in paths]
+        for group in groups:
+            with open_parts(group, options) as parts:
+                yield from _scan_parts(parts, beside, options, index, progress)
+
+
+def _scan_parts(
+    parts: list[Part],
+    beside: InstalledSet,
+    options: ScanOptions,
+    index: Candidates | None,
+    progress: Progress | None,
+) -> Iterator[ScanReport | ScanFailure]:
+    whole = beside.around(parts)
+    for part in parts:
+        assert part.archive is not None
+        try:
+            with WorkerPool(options.jobs) as pool:
+                view = whole.focused(part.distribution.paths)
+                report = Look(part.archive, options, pool, progress, view).examine(index).report
+        except Exception as error:  # whatever it is, it costs this wheel only
+            yield ScanFailure(str(part.path), failure_of(error, part.path))
+        else:
+            yield report
+    beside.keep(whole, parts)

@@ -1,0 +1,190 @@
+"""The distributions that are installed with the subject: where their modules are, and what importing them does."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.importorder import ImportOrder, packages_above
+from wheelfix.loader.packagecode import SOURCE_LIMIT, file_loads
+from wheelfix.loader.packages import torch
+from wheelfix.loader.pathcode import WORDS
+from wheelfix.loader.requirements import Required
+from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS
+from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
+from wheelfix.model import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from wheelfix.loader.packagecode import FileLoads
+    from wheelfix.loader.places import Distribution
+    from wheelfix.loader.profile import Profile
+    from wheelfix.loader.search import Failure, Loader
+    from wheelfix.loader.view import FileView
+
+DEPTH = 4
+"""Distributions that import one another, one after the other, and are followed."""
+FILES = 40
+"""Python files that are run for one import of another distribution's module."""
+
+
+class Neighbours:
+    """What is installed in one place; shared by the examinations of all its distributions."""
+
+    def __init__(
+        self,
+        view: FileView,
+        distributions: Iterable[Distribution],
+        *,
+        complete: bool,
+        absent: Iterable[str] = (),
+    ) -> None:
+        """``complete``: nothing else is installed. ``absent``: what is installed without its files being here."""
+        self.view = view
+        """All files, none of them the subject's."""
+        self.distributions = {canonical(one.name): one for one in distributions}
+        self.complete = complete
+        self.absent = frozenset(map(canonical, absent))
+        self._runs: dict[str, tuple[str, ...]] = {}
+        self._loads: dict[str, FileLoads] = {}
+
+    def __contains__(self, distribution: str) -> bool:
+        return distribution in self.distributions
+
+    @functools.cached_property
+    def _owners(self) -> dict[str, str]:
+        return {path: name for name, one in self.distributions.items() for path in one.paths}
+
+    def owner(self, path: str) -> str:
+        """The distribution that a file belongs to; empty for a file of none."""
+        return self._owners.get(path, "")
+
+    @functools.cached_property
+    def order(self) -> ImportOrder:
+        """The import statements of all distributions."""
+        view = self.view.focused(frozenset())
+        view.beside = self
+        return ImportOrder(view)
+
+    def file_of_module(self, module: str) -> str | None:
+        """The file of a module, as Python finds it: a package, an extension module, a Python file."""
+        folder, _, name = f"{SITE_PACKAGES}/{module.replace('.', '/')}".rpartition("/")
+        package = self.view.find(f"{folder}/{name}", "__init__.py")
+        if package is not None:
+            return package
+        for path in self.view.in_folder(folder):
+            file = base_name(path)
+            if file.endswith(".pyd") and file.split(".")[0] == name:
+                return path
+        return self.view.find(folder, f"{name}.py")
+
+    def has_module(self, module: str) -> bool:
+        """Whether a top-level module, or a folder of that name, is there."""
+        if self.file_of_module(module) is not None:
+            return True
+        prefix = f"{SITE_PACKAGES}/{module}/".lower()
+        return any(folder.lower().startswith(prefix) for folder in self._folders)
+
+    @functools.cached_property
+    def _folders(self) -> tuple[str, ...]:
+        return tuple(f"{folder}/" for folder in self.view.folders())
+
+    # ------------------------------------------------------------------------------------- what an import runs
+
+    def runs(self, path: str) -> tuple[str, ...]:
+        """The files with DLL code that importing a file of another distribution runs for certain, in order."""
+        if path not in self._runs:
+            found: dict[str, None] = {}
+            self._collect(path, found, set(), DEPTH)
+            self._runs[path] = tuple(found)
+        return self._runs[path]
+
+    def _collect(self, path: str, found: dict[str, None], seen: set[str], depth: int) -> None:
+        above = [init for init in packages_above(path) if init in self.view]
+        for file in [*above, path]:
+            if file in seen or len(seen) > FILES:
+                continue
+            seen.add(file)
+            if not self.is_torch(file) and file.endswith(".py"):
+                self._collect_imports(file, found, seen, depth)
+            if self.is_torch(file) or self._has_code(file):
+                found[file] = None
+
+    def _collect_imports(self, file: str, found: dict[str, None], seen: set[str], depth: int) -> None:
+        top = _top(file)
+        for other in self.order.imported_by(file):
+            if other in seen or not other.endswith(".py"):
+                continue
+            if _top(other) != top and depth:
+                self._collect(other, found, seen, depth - 1)
+            elif _top(other) == top and self._has_code(other):
+                seen.add(other)
+                found[other] = None
+
+    def _has_code(self, path: str) -> bool:
+        file = self.view.file(path)
+        if not path.endswith(".py") or file.size > SOURCE_LIMIT:
+            return False
+        data = self.view.source(path).read_at(0, file.size)
+        return any(word in data for word in WORDS)
+
+    def is_torch(self, path: str) -> bool:
+        """Whether a file is the ``__init__.py`` of a torch that loads its DLLs itself."""
+        return path == f"{torch.PACKAGE}/__init__.py" and bool(torch.glob_order(self.view))
+
+    def loads(self, path: str, profile: Profile) -> FileLoads:
+        """What one Python file of another distribution does to the DLL search."""
+        if path not in self._loads:
+            source = self.view.read_text(path, SOURCE_LIMIT) or ""
+            self._loads[path] = file_loads(self.view, profile, path, source)
+        return self._loads[path]
+
+    def run(self, process: Loader, path: str, profile: Profile) -> Failure | None:
+        """Do in a process what running one file of another distribution does; the first failure of torch's own loop."""
+        if self.is_torch(path):
+            return self._import_torch(process)
+        loads = self.loads(path, profile)
+        process.user_dirs += [folder for folder in loads.added if folder not in process.user_dirs]
+        for name in loads.names:
+            process.load_by_name(name, DEFAULT_DIRS)
+        for event in loads.events:
+            process.load(event.path, AS_PYTHON_DOES)
+        return None
+
+    def _import_torch(self, process: Loader) -> Failure | None:
+        facts = torch.read_torch(self.view)
+        if facts is None:
+            return None
+        process.user_dirs += [
+            folder for folder in torch.search_dirs(facts, self.view) if folder not in process.user_dirs
+        ]
+        torch.preload(process, facts)
+        failures = [torch.load_one(process, event.path) for event in torch.events(self.view)]
+        return next((failure for failure in failures if failure is not None), None)
+
+    # ------------------------------------------------------------------------------------------ who belongs to whom
+
+    def related(self, requires: tuple[str, ...], modules: Iterable[str], profile: Profile) -> tuple[str, ...]:
+        """The distributions that are required, transitively, or whose modules are imported."""
+        found: dict[str, None] = {}
+        pending = [name for name in self.distributions if name in Required(requires, profile)]
+        pending += filter(None, (self.owner(self.file_of_module(module) or "") for module in modules))
+        for name in pending:  # grows while it is walked
+            if name not in found:
+                found[name] = None
+                own = Required(self.distributions[name].requires, profile)
+                pending += [other for other in self.distributions if other not in found and other in own]
+        return tuple(found)
+
+    def code_of(self, distribution: str) -> Iterator[str]:
+        """The Python files of a distribution that add folders or load DLLs, torch's first."""
+        paths = sorted(self.distributions[distribution].paths)
+        yield from (path for path in paths if self.is_torch(path))
+        for path in paths:
+            if path.endswith(".py") and "/tests/" not in path and not self.is_torch(path) and self._has_code(path):
+                yield path
+
+
+def _top(path: str) -> str:
+    return parent(path).removeprefix(SITE_PACKAGES).strip("/").partition("/")[0] or base_name(path)
