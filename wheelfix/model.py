@@ -396,6 +396,19 @@ class CodeFault:
 
 
 @dataclass(frozen=True, slots=True)
+class AbsentModule:
+    """A module of another distribution that is imported for certain, and is not installed."""
+
+    module: str
+    distribution: str
+    """The required distribution that has it."""
+    requirement: str
+    """With its specifier."""
+    file: str
+    """The Python file that imports it, as a path of the view."""
+
+
+@dataclass(frozen=True, slots=True)
 class Resolution:
     """Everything the loader model found out about one view."""
 
@@ -409,6 +422,8 @@ class Resolution:
     """Every folder that the package's Python code names, also those in which this view has no file."""
     unread_calls: tuple[UnreadCall, ...] = ()
     """Loads and folders in the package's Python code that could not be read."""
+    absent_modules: tuple[AbsentModule, ...] = ()
+    """Modules without which importing the package raises ``ModuleNotFoundError``."""
     code_faults: tuple[CodeFault, ...] = ()
     """What fails, or may fail, in the package's Python code itself."""
 
@@ -458,6 +473,22 @@ class MissingDll:
     candidates: tuple[Candidate, ...] = ()
     providers: tuple[str, ...] = ()
     """Who ships it, from the tables, when no candidate is at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProvidedDll:
+    """A DLL that another distribution provides, or may provide."""
+
+    name: str
+    how: str
+    """``file`` (it is in the set), ``requirement`` (by the index), ``out-of-reach`` or ``unsure``."""
+    distributions: tuple[str, ...]
+    """One, or those that may have it."""
+    needed_by: tuple[str, ...]
+    specifier: str = ""
+    path: str = ""
+    """Where the file is installed; empty where it is not there to be read."""
+    because: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -593,6 +624,8 @@ class ScanReport:
     """GPU code of all images together; None when nobody asked."""
     cuda: CudaStory | None = None
     """None for what has nothing to do with CUDA."""
+    provided: tuple[ProvidedDll, ...] = ()
+    """What other distributions provide."""
 
     @property
     def verdict(self) -> Verdict:

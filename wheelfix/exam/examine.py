@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 from wheelfix.exam.details import Details, archs_of_all, scanned_images
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
 from wheelfix.exam.missing import list_missing
+from wheelfix.exam.provided import list_provided
 from wheelfix.loader.packages.torch import torch_facts
-from wheelfix.loader.predict import predict
+from wheelfix.loader.predict import predict, predict_absent
 from wheelfix.loader.profile import Profile, assumptions
 from wheelfix.loader.resolve import resolve
-from wheelfix.model import Image, Machine, ScanReport
+from wheelfix.model import Image, Machine, ScanReport, Severity
 from wheelfix.rules.allowed import with_allowed
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cudastory import cuda_story
 from wheelfix.rules.failures import visible_failure
+from wheelfix.rules.otherdistributions import is_absent_module
 from wheelfix.rules.registry import check_patterns, run
 from wheelfix.values import replace
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from wheelfix.exam.examination import Progress
     from wheelfix.loader.view import FileView
-    from wheelfix.model import FileVersion, Resolution
+    from wheelfix.model import FileVersion, Finding, Prediction, Resolution
     from wheelfix.options import RepairOptions, ScanOptions
     from wheelfix.roots.index import Candidates
 
@@ -75,7 +77,6 @@ def examine_view(
     check_patterns(options.select, "select")
     check_patterns(options.ignore, "ignore")
     findings = with_allowed(run(subject, options.select, options.ignore), options.allow_missing)
-    failure = visible_failure(subject, findings)
     report = ScanReport(
         path=identity.path,
         name=identity.name,
@@ -86,12 +87,23 @@ def examine_view(
         images=images,
         resolution=resolution,
         missing=list_missing(subject, index),
-        first_failure=predict(view, resolution, failure) if failure is not None else None,
+        first_failure=_first_failure(subject, findings),
         findings=findings,
         archs=archs_of_all(images) if options.archs or options.gpu is not None else None,
         cuda=cuda_story(subject),
+        provided=list_provided(subject),
     )
     return Examination(report, subject, identity, facts)
+
+
+def _first_failure(subject: Subject, findings: tuple[Finding, ...]) -> Prediction | None:
+    """The error that the import raises: a module that is not installed is met before any DLL."""
+    errors = {(item.code, item.subject) for item in findings if item.severity is Severity.ERROR}
+    for absent in subject.resolution.absent_modules:
+        if is_absent_module(errors, absent.module):
+            return predict_absent(subject.view, absent)
+    failure = visible_failure(subject, findings)
+    return predict(subject.view, subject.resolution, failure) if failure is not None else None
 
 
 def load(

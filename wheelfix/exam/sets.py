@@ -19,14 +19,14 @@ from wheelfix.failures import failure_of
 from wheelfix.loader.neighbours import Neighbours
 from wheelfix.loader.places import Distribution, open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.requirements import newest_fitting
+from wheelfix.loader.requirements import Required, newest_fitting
 from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer
 from wheelfix.model import Machine, canonical
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from wheelfix.exam.examination import Progress
@@ -111,7 +111,7 @@ def wheel_part(archive: Archive) -> Part:
 
 
 @contextlib.contextmanager
-def open_set(options: ScanOptions, subjects: Iterable[Path] = ()) -> Iterator[InstalledSet]:
+def open_set(options: ScanOptions, subjects: Sequence[Path] = ()) -> Iterator[InstalledSet]:
     """Open what is installed beside the subjects, as ``--with`` and ``--lockfile`` name it."""
     profile = _profile_of(subjects)
     wheels: list[Path] = []
@@ -123,7 +123,7 @@ def open_set(options: ScanOptions, subjects: Iterable[Path] = ()) -> Iterator[In
             wheels += listed if path.is_dir() else [path]
     named = {canonical(_file_name(path).name) for path in subjects}
     locked = read_lockfile(options.lockfile, profile) if options.lockfile is not None else None
-    chosen = choose_wheels(wheels, profile, locked)
+    chosen = choose_wheels(wheels, profile, locked, lambda: _asked_for(subjects, options, profile))
     with open_parts(chosen, options) as parts:
         found.parts = (*found.parts, *parts)
         if locked is not None:
@@ -169,8 +169,28 @@ def _add_environment(found: InstalledSet, path: Path) -> None:
     found.complete, found.python = True, environment.python
 
 
-def choose_wheels(wheels: Iterable[Path], profile: Profile, locked: tuple[Locked, ...] | None) -> list[Path]:
-    """Of each distribution the one wheel that an installer on the target takes; of a lock only what it names."""
+def _asked_for(subjects: Iterable[Path], options: ScanOptions, profile: Profile) -> dict[str, str]:
+    """The versions that the subjects ask for, by distribution."""
+    found: dict[str, str] = {}
+    for path in subjects:
+        with Archive.open(path, options.limits) as archive:
+            requires = WheelInfo.from_archive(archive).metadata.requires_dist
+        for one in Required(requires, profile).direct():
+            if not one.extra:
+                found[one.name] = ",".join(filter(None, (found.get(one.name), one.specifier)))
+    return found
+
+
+def choose_wheels(
+    wheels: Iterable[Path],
+    profile: Profile,
+    locked: tuple[Locked, ...] | None,
+    asked_for: Callable[[], dict[str, str]] = dict,
+) -> list[Path]:
+    """Of each distribution the one wheel that an installer on the target takes; of a lock only what it names.
+
+    Of several versions the newest that is asked for counts.
+    """
     wanted = {one.name: one for one in locked} if locked is not None else None
     found: dict[str, dict[str, Path]] = {}
     for path in wheels:
@@ -184,8 +204,9 @@ def choose_wheels(wheels: Iterable[Path], profile: Profile, locked: tuple[Locked
             if known is None or _rank(file.tags, profile) > _rank(_file_name(known).tags, profile):
                 versions[file.version] = path
     chosen = []
-    for versions in found.values():
-        newest = newest_fitting(versions, "") or max(versions)
+    specifiers = asked_for() if any(len(versions) > 1 for versions in found.values()) else {}
+    for name, versions in found.items():
+        newest = newest_fitting(versions, specifiers.get(name, "")) or newest_fitting(versions, "") or max(versions)
         chosen.append(versions[newest])
     return chosen
 

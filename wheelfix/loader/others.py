@@ -15,11 +15,11 @@ from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.packages import torch
 from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Assumed, MayComeFrom, Missing, OwnedBy, canonical, dll_key
+from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, canonical, dll_key
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from wheelfix.knowledge.distributions import Owner
     from wheelfix.knowledge.provider_index import Answer
@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from wheelfix.model import Provider
 
 _UNKNOWN_FOLDER = "whether its folder is searched was not checked; 'wheelfix scan --with' with its wheel does that"
+
+
+def _none(present: Callable[[str], bool]) -> Iterable[tuple[str, str]]:
+    """No module is absent."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,8 @@ class PackageHabits:
     """Whether it adds folders or loads DLLs that could not be read from it."""
     imports: Callable[[], Iterable[str]] = field(default=tuple)
     """The top-level modules of others that running it imports for certain."""
+    absent: Callable[[Callable[[str], bool]], Iterable[tuple[str, str]]] = field(default=_none)
+    """Those that are not caught and not there, by what says whether they are, with the file that imports each."""
 
 
 class Provisions:
@@ -97,9 +104,37 @@ class Provisions:
                 unsure.append((str(dependency), f"what {dependency} contains is not known"))
             elif answer.ships is Ships.NO and _otherwise(name, dependency.name):
                 without.append(_not_in(name, dependency))
+        without += self._installed_without(name)
         if unsure:
             return MayComeFrom(name, tuple(who for who, _ in unsure), "; ".join(why for _, why in unsure[:3]))
         return Missing(required=tuple(without)) if without else None
+
+    def _installed_without(self, name: str) -> list[str]:
+        """Why distributions that should provide a DLL do not: another version is installed, or none."""
+        found = []
+        beside, shippers = self.beside, {dll.distribution for dll in provider_index().shipped(name)}
+        for dependency in self.dependencies.all if beside is not None and shippers else ():
+            if beside is None or dependency.name not in shippers or dependency.imported:
+                continue
+            installed = beside.distributions.get(dependency.name)
+            if installed is not None:
+                found.append(f"{dependency.name} {installed.version} is installed and does not have it")
+                if dependency.specifier:
+                    found[-1] += f", {dependency} is asked for"
+            elif beside.complete and dependency.name not in beside.absent:
+                found.append(f"{dependency} should have it and is not installed")
+        return found
+
+    def absent_modules(self) -> Iterator[AbsentModule]:
+        """The modules of required distributions that are imported for certain, and are not installed."""
+        beside = self.beside
+        if beside is None or not beside.complete:
+            return
+        required = {one.name: one for one in self.dependencies.required.direct() if not one.extra}
+        for module, file in self.habits.absent(beside.has_module):
+            owners = [name for name in (*module_owners().get(module, ()), canonical(module)) if name in required]
+            if owners and owners[0] not in beside.absent:
+                yield AbsentModule(module, owners[0], str(required[owners[0]]), file)
 
     def _ask(self, name: str) -> list[tuple[Dependency, Answer]]:
         """What the index says about each dependency, asked once for each name."""

@@ -12,7 +12,7 @@ from wheelfix.model import Missing, Prediction, dll_key
 
 if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
-    from wheelfix.model import LoadOutcome, Resolution
+    from wheelfix.model import AbsentModule, LoadOutcome, Resolution
 
 UNKNOWN_FOLDER = "…"
 """Stands for the site-packages folder that only the user's machine knows."""
@@ -29,6 +29,17 @@ def predict(view: FileView, resolution: Resolution, outcome: LoadOutcome | None 
         message=error_line(outcome, shown_path(view, outcome.event.path)),
         chain=outcome.chain,
         explanation=explain(outcome, resolution),
+    )
+
+
+def predict_absent(view: FileView, absent: AbsentModule) -> Prediction:
+    """The error of an import statement that names a module which is not installed: Python raises it by itself."""
+    return Prediction(
+        path=view.origin(absent.file),
+        code=0,
+        message=f"ModuleNotFoundError: No module named '{absent.module}'",
+        chain=(base_name(absent.file), absent.module),
+        explanation=f"{absent.requirement} is required and not installed; no DLL is loaded before that.",
     )
 
 

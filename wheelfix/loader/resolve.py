@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,7 +14,7 @@ from wheelfix.loader.packages import torch
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Loader, runs_on
 from wheelfix.loader.target import Target
-from wheelfix.loader.view import base_name, parent
+from wheelfix.loader.view import Layer, base_name, parent
 from wheelfix.model import (
     Alone,
     Edge,
@@ -30,7 +31,7 @@ from wheelfix.pe.version import read_version
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from wheelfix.knowledge.companions import CompanionNeed
     from wheelfix.loader.profile import Profile
@@ -77,20 +78,27 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
         code_folders=loads.folders,
         unread_calls=loads.unread_calls,
         code_faults=faults,
+        absent_modules=tuple({one.module: one for one in provisions.absent_modules()}.values()),
     )
 
 
 def _habits(view: FileView, loads: PackageLoads) -> PackageHabits:
     """What the package's code does that matters to the DLLs of others; its imports are followed on demand."""
 
+    starts = [*(event.path for event in loads.extensions), *(file.path for file in loads.files)]
+    above = list(dict.fromkeys(init for path in starts for init in packages_above(path)))
+    code = [file.path for file in loads.files if file.path.endswith(".py")]
+    order = functools.cache(lambda: ImportOrder(view))
+
     def imports() -> tuple[str, ...]:
-        starts = [*(event.path for event in loads.extensions), *(file.path for file in loads.files)]
-        above = [init for path in starts for init in packages_above(path)]
-        code = [file.path for file in loads.files if file.path.endswith(".py")]
-        return ImportOrder(view).imported_from_others(dict.fromkeys([*above, *code]))
+        return order().imported_from_others(dict.fromkeys([*above, *code]))
+
+    def absent(present: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+        own = [init for init in above if init in view and view.layer(init) is not Layer.ENVIRONMENT]
+        return order().absent_modules(own, present)
 
     folders = frozenset(item.folder for item in loads.folders)
-    return PackageHabits(folders, bool(loads.unread_calls), imports)
+    return PackageHabits(folders, bool(loads.unread_calls), imports, absent)
 
 
 def _all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) -> Loader:

@@ -6,7 +6,17 @@ import json
 from typing import TYPE_CHECKING
 
 import wheelfix
-from wheelfix.model import Candidate, Finding, Malformed, MissingDll, Prediction, ScannedImage, ScanReport, Signature
+from wheelfix.model import (
+    Candidate,
+    Finding,
+    Malformed,
+    MissingDll,
+    Prediction,
+    ProvidedDll,
+    ScannedImage,
+    ScanReport,
+    Signature,
+)
 from wheelfix.report import safe
 from wheelfix.report.document import DEFAULT, Context
 from wheelfix.report.totals import totals
@@ -80,6 +90,7 @@ def scan_value(report: ScanReport, context: Context = DEFAULT) -> dict[str, Json
         "verdict": report.verdict.value,
         "images": [image_value(image) for image in report.images],
         "missing": [missing_value(item) for item in report.missing],
+        "provided": [provided_value(item) for item in report.provided],
         "first_failure": prediction_value(report.first_failure) if report.first_failure else None,
         "findings": [finding_value(finding, known=context.known(report, finding)) for finding in report.findings],
     }
@@ -88,6 +99,19 @@ def scan_value(report: ScanReport, context: Context = DEFAULT) -> dict[str, Json
     if report.cuda is not None:
         value["cuda"] = {"release": report.cuda.release, "driver": report.cuda.driver, "text": report.cuda.text}
     return value
+
+
+def provided_value(item: ProvidedDll) -> dict[str, Json]:
+    """Return a DLL that another distribution provides, or may provide."""
+    return {
+        "name": item.name,
+        "how": item.how,
+        "distributions": list(item.distributions),
+        "specifier": item.specifier,
+        "path": item.path,
+        "because": item.because,
+        "needed_by": list(item.needed_by),
+    }
 
 
 def image_value(image: ScannedImage) -> dict[str, Json]:

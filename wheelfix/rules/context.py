@@ -276,6 +276,13 @@ class Subject:
         """Return the name a file has in the wheel or on disk, which is what people know it by."""
         return self.view.origin(path)
 
+    def owner(self, path: str) -> str:
+        """Return the other distribution that a file of the set belongs to; empty for the subject's own files."""
+        beside = self.view.beside
+        if beside is None or path not in self.view or self.view.layer(path) is not Layer.ENVIRONMENT:
+            return ""
+        return beside.owner(path)
+
     def reached(self, path: str) -> bool:
         """Whether some load event of the package reaches this file."""
         return path in self.resolution.reached

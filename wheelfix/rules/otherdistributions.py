@@ -1,10 +1,11 @@
-"""WF318 and WF319: DLLs that other distributions provide, or may provide."""
+"""WF318 to WF320: DLLs that other distributions provide, or may provide, and distributions that are not there."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.model import EdgeKind, Finding, Json, MayComeFrom, OwnedBy, Repairable, Severity
+from wheelfix.model import EdgeKind, Finding, InView, Json, MayComeFrom, OwnedBy, Repairable, Severity
+from wheelfix.rules.context import folder
 from wheelfix.rules.dependencies import needs
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
@@ -65,6 +66,7 @@ def relies_on_distribution(subject: Subject) -> Iterator[Finding]:
         provider = need.first.provider
         if isinstance(provider, OwnedBy) and provider.reachable:
             grouped.setdefault((provider.distribution, provider.only), []).append((need, provider))
+    yield from _relies_on_files(subject)
     for (distribution, only), members in sorted(grouped.items()):
         provider = members[0][1]
         names = [need.name for need, _ in members]
@@ -93,6 +95,57 @@ def relies_on_distribution(subject: Subject) -> Iterator[Finding]:
         )
 
 
+def _relies_on_files(subject: Subject) -> Iterator[Finding]:
+    """Say which files of other distributions in the set serve the subject."""
+    grouped: dict[tuple[str, str], list[Need]] = {}
+    for need in needs(subject, (edge for edge in subject.resolution.edges if edge.importer in subject.images)):
+        provider = need.first.provider
+        owner = subject.owner(provider.path) if isinstance(provider, InView) else ""
+        if isinstance(provider, InView) and owner:
+            grouped.setdefault((owner, folder(provider.path)), []).append(need)
+    beside = subject.view.beside
+    for (owner, place), members in sorted(grouped.items()):
+        version = beside.distributions[owner].version if beside is not None else ""
+        names = [need.name for need in members]
+        yield finding(
+            "WF319",
+            names[0],
+            f"{listing(names, _SHOWN)} {'is' if len(names) == 1 else 'are'} provided by {owner} {version}, in {place}",
+            evidence={
+                "names": [*names],
+                "distribution": owner,
+                "version": version,
+                "folder": place,
+                "needed_by": _names(subject, *members),
+            },
+        )
+
+
+@rule(
+    "WF320",
+    "module-not-installed",
+    Severity.ERROR,
+    Repairable.NEVER,
+    "The package imports a module of a distribution that it requires, and that is not installed.",
+)
+def module_not_installed(subject: Subject) -> Iterator[Finding]:
+    """Find imports that raise ModuleNotFoundError in an environment or a set that is complete."""
+    for absent in subject.resolution.absent_modules:
+        yield finding(
+            "WF320",
+            absent.module,
+            f"{subject.origin(absent.file)} imports {absent.module}, which is not installed: the import raises "
+            f"ModuleNotFoundError; {absent.requirement} is required",
+            hint=f"install {absent.requirement} in the same environment, or add its wheel with --with",
+            evidence={
+                "module": absent.module,
+                "distribution": absent.distribution,
+                "requirement": absent.requirement,
+                "importer": subject.origin(absent.file),
+            },
+        )
+
+
 def _hint(distribution: str, only: str, provider: OwnedBy) -> str:
     if only:
         return f"install {distribution} from the index that has such builds, before this wheel"
@@ -106,3 +159,8 @@ def _versions(versions: tuple[str, ...]) -> str:
 def _names(subject: Subject, *found: Need) -> list[Json]:
     paths: Iterable[str] = (subject.origin(edge.importer) for need in found for edge in need.edges)
     return [*dict.fromkeys(paths)]
+
+
+def is_absent_module(found: set[tuple[str, str]], module: str) -> bool:
+    """Whether a finding, by its code and subject, says that a module is not installed."""
+    return ("WF320", module) in found

@@ -1,0 +1,211 @@
+"""Wheels and environments as one installation: real files decide, whoever they belong to."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.environments import install, lay
+from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.errors import InputError
+from wheelfix.exam.lockfile import read_lockfile
+from wheelfix.exam.scan import scan_all
+from wheelfix.loader.profile import Profile
+from wheelfix.model import Machine, ScanReport, Verdict
+from wheelfix.options import ScanOptions
+from wheelfix.values import replace
+
+OPTIONS = replace(ScanOptions(), jobs=1)
+ADDS_ITS_BIN = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n"
+
+
+def needs(name: str, *symbols: str) -> bytes:
+    return forge_dll("_ext.pyd", imports={name: symbols or ("f",)}, exports=["PyInit__ext"])
+
+
+def user(folder, code="import flux\n", *, needed="flux.dll", requires=("flux>=2",), symbols=("f",)):
+    """A package whose extension module needs a DLL of another distribution."""
+    files = {"user/__init__.py": code, "user/_ext.pyd": needs(needed, *symbols)}
+    return build_wheel(folder, "user", "1.0", files=files, requires=requires)
+
+
+def flux(folder, code=ADDS_ITS_BIN, *, version="2.1", exports=("f",), machine=Machine.AMD64):
+    """A distribution that has that DLL in a folder that its own code adds."""
+    files = {"flux/__init__.py": code, "flux/bin/flux.dll": forge_dll("flux.dll", exports=exports, machine=machine)}
+    return build_wheel(folder, "flux", version, files=files)
+
+
+def scanned(paths, **options) -> dict[str, ScanReport]:
+    found = list(scan_all(paths, replace(OPTIONS, **options)))
+    assert all(isinstance(one, ScanReport) for one in found), found
+    return {one.name: one for one in found}
+
+
+def codes(report: ScanReport) -> set[str]:
+    return {finding.code for finding in report.findings if finding.severity in ("error", "unsure")}
+
+
+class TestTogether:
+    def test_one_answers_the_other(self, tmp_path):
+        found = scanned([user(tmp_path), flux(tmp_path)], together=True)
+        assert found["user"].verdict is Verdict.OK
+        (provided,) = found["user"].provided
+        assert (provided.name, provided.how, provided.distributions) == ("flux.dll", "file", ("flux",))
+        assert provided.path == "Lib/site-packages/flux/bin/flux.dll"
+
+    def test_alone_it_could_not_be_told(self, tmp_path):
+        found = scanned([user(tmp_path)])
+        assert codes(found["user"]) == {"WF318"}
+        assert found["user"].verdict is Verdict.UNSURE
+
+    def test_a_folder_that_nobody_adds_is_not_searched(self, tmp_path):
+        found = scanned([user(tmp_path), flux(tmp_path, "")], together=True)
+        assert codes(found["user"]) == {"WF305"}
+
+    def test_without_the_import_its_folder_is_not_added(self, tmp_path):
+        """The other distribution adds its folder when it is imported, and nothing imports it."""
+        found = scanned([user(tmp_path, ""), flux(tmp_path)], together=True)
+        assert codes(found["user"]) == {"WF305"}
+
+    def test_code_that_decides_at_run_time_is_given_the_benefit_of_the_doubt(self, tmp_path):
+        code = "import importlib, pkgutil\nfor one in pkgutil.iter_modules():\n    importlib.import_module(one.name)\n"
+        found = scanned([user(tmp_path, code), flux(tmp_path)], together=True)
+        assert found["user"].verdict is not Verdict.BROKEN
+        assert "WF308" in {finding.code for finding in found["user"].findings}
+
+    def test_symbols_are_compared(self, tmp_path):
+        found = scanned([user(tmp_path, symbols=("f", "g")), flux(tmp_path)], together=True)
+        assert codes(found["user"]) == {"WF310"}
+        assert found["user"].first_failure.code == 127
+
+    def test_machines_are_compared(self, tmp_path):
+        found = scanned([user(tmp_path), flux(tmp_path, machine=Machine.X86)], together=True)
+        assert found["user"].verdict is Verdict.BROKEN
+        assert found["user"].first_failure.code == 193
+
+    def test_what_others_import_is_imported_too(self, tmp_path):
+        """user imports base, base imports flux."""
+        base = build_wheel(tmp_path, "base", "1", files={"base/__init__.py": "import flux\n"}, requires=["flux"])
+        one = user(tmp_path, "import base\n", requires=("base",))
+        assert scanned([one, base, flux(tmp_path)], together=True)["user"].verdict is Verdict.OK
+
+    def test_torch_is_loaded_first(self, tmp_path):
+        files = {
+            "torch/__init__.py": "",
+            "torch/version.py": "__version__ = '2.9.1+cpu'\ncuda = None\n",
+            "torch/lib/c10.dll": forge_dll("c10.dll", exports=["f"]),
+        }
+        torch = build_wheel(tmp_path, "torch", "2.9.1", files=files)
+        one = user(tmp_path, "import torch\n", needed="c10.dll", requires=("torch",))
+        assert scanned([one, torch], together=True)["user"].verdict is Verdict.OK
+        wrong = user(tmp_path / "b", "import torch\n", needed="c10.dll", requires=("torch",), symbols=("g",))
+        assert scanned([wrong, torch], together=True)["user"].first_failure.code == 127
+
+    def test_an_environment_is_refused(self, tmp_path):
+        with pytest.raises(InputError, match="a set by itself"):
+            scanned([lay(tmp_path / "env", {"Lib/site-packages/x.py": ""})], together=True)
+
+
+class TestWith:
+    def test_is_not_reported_on(self, tmp_path):
+        found = scanned([user(tmp_path)], beside=(flux(tmp_path),))
+        assert {name: report.verdict for name, report in found.items()} == {"user": Verdict.OK}
+
+    def test_a_folder_of_wheels(self, tmp_path):
+        flux(tmp_path / "house")
+        assert scanned([user(tmp_path)], beside=(tmp_path / "house",))["user"].verdict is Verdict.OK
+
+    def test_of_two_versions_the_one_that_is_asked_for(self, tmp_path):
+        flux(tmp_path / "house", version="1.0")
+        flux(tmp_path / "house", version="3.0", exports=("h",))
+        one = user(tmp_path, requires=("flux<2",))
+        assert scanned([one], beside=(tmp_path / "house",))["user"].verdict is Verdict.OK
+
+    def test_an_environment(self, tmp_path):
+        env = install(flux(tmp_path), tmp_path / "env")
+        assert scanned([user(tmp_path)], beside=(env,))["user"].verdict is Verdict.OK
+        assert codes(scanned([user(tmp_path)], beside=(install(user(tmp_path), tmp_path / "bare"),))["user"]) == {
+            "WF301",
+            "WF320",
+        }
+
+
+class TestLockfile:
+    LOCKS = {
+        "pylock.toml": '[[packages]]\nname = "flux"\nversion = "2.1"\n',
+        "uv.lock": '[[package]]\nname = "flux"\nversion = "2.1"\n',
+        "requirements.txt": "flux==2.1 \\\n    --hash=sha256:00\n# nothing else\n",
+    }
+
+    @pytest.mark.parametrize("name", LOCKS)
+    def test_names_the_set(self, tmp_path, name):
+        lock = lay(tmp_path, {name: self.LOCKS[name]}) / name
+        flux(tmp_path / "house", version="2.1")
+        flux(tmp_path / "house", version="3.0", exports=())
+        found = scanned([user(tmp_path)], beside=(tmp_path / "house",), lockfile=lock)
+        assert found["user"].verdict is Verdict.OK
+
+    def test_a_wheel_that_is_not_there_is_named(self, tmp_path):
+        lock = lay(tmp_path, self.LOCKS) / "pylock.toml"
+        found = scanned([user(tmp_path)], lockfile=lock)["user"]
+        assert found.verdict is Verdict.UNSURE
+        assert "flux is in the lock file, but its wheel was not found" in found.findings[0].message
+
+    def test_what_is_not_locked_is_not_installed(self, tmp_path):
+        lock = lay(tmp_path, {"requirements.txt": "six==1.17.0\n"}) / "requirements.txt"
+        build_wheel(tmp_path / "house", "six", "1.17.0", "py3-none-any", {"six.py": ""})
+        found = scanned([user(tmp_path)], beside=(tmp_path / "house",), lockfile=lock)["user"]
+        assert found.first_failure.message == "ModuleNotFoundError: No module named 'flux'"
+
+    def test_without_subjects_all_that_is_locked_is_scanned(self, tmp_path):
+        lock = lay(tmp_path, {"requirements.txt": "flux==2.1\nuser==1.0\n"}) / "requirements.txt"
+        flux(tmp_path / "house")
+        user(tmp_path / "house")
+        assert set(scanned([], beside=(tmp_path / "house",), lockfile=lock)) == {"flux", "user"}
+
+    def test_markers_are_those_of_the_target(self, tmp_path):
+        text = 'a==1; sys_platform == "linux"\nb==1; sys_platform == "win32"\n'
+        lock = lay(tmp_path, {"requirements.txt": text}) / "requirements.txt"
+        assert [str(one) for one in read_lockfile(lock, Profile())] == ["b==1"]
+
+    @pytest.mark.parametrize(
+        ("name", "text", "reason"),
+        [("pylock.toml", "= 1", "not valid TOML"), ("uv.lock", "x = 1\n", "no list"), ("r.txt", "a b c\n", "'a b c'")],
+    )
+    def test_a_bad_one_is_refused(self, tmp_path, name, text, reason):
+        with pytest.raises(InputError, match=reason):
+            scanned([user(tmp_path)], lockfile=lay(tmp_path, {name: text}) / name)
+
+
+class TestEnvironment:
+    def test_others_add_their_folders(self, tmp_path):
+        env = install(flux(tmp_path), install(user(tmp_path), tmp_path / "env"))
+        assert scanned([env])["user"].verdict is Verdict.OK
+
+    def test_what_is_not_installed_is_not_assumed(self, tmp_path):
+        """torch's folder was deleted: its requirement is no longer enough."""
+        one = user(tmp_path, "import torch\n", needed="c10.dll", requires=("torch",))
+        found = scanned([install(one, tmp_path / "env")])["user"]
+        assert found.verdict is Verdict.BROKEN
+        assert found.first_failure.message == "ModuleNotFoundError: No module named 'torch'"
+        assert found.first_failure.code == 0
+
+    def test_a_caught_import_does_not_fail(self, tmp_path):
+        code = "try:\n    import torch\nexcept ImportError:\n    torch = None\n"
+        files = {"user/__init__.py": code, "user/_ext.pyd": forge_dll("_ext.pyd")}
+        one = build_wheel(tmp_path, "user", "1.0", files=files, requires=["torch"])
+        assert scanned([install(one, tmp_path / "env")])["user"].verdict is Verdict.OK
+
+    def test_files_outside_of_site_packages(self, tmp_path):
+        """kivy_deps.sdl2 puts its DLLs into share/sdl2/bin of the prefix, and its code adds that folder."""
+        code = "import os, sys\nos.add_dll_directory(os.path.join(sys.prefix, 'share', 'flux', 'bin'))\n"
+        files = {
+            "flux/__init__.py": code,
+            "flux-2.1.data/data/share/flux/bin/flux.dll": forge_dll("flux.dll", exports=["f"]),
+        }
+        wheel = build_wheel(tmp_path, "flux", "2.1", files=files)
+        env = install(wheel, install(user(tmp_path), tmp_path / "env"))
+        record = env / "Lib/site-packages/flux-2.1.dist-info/RECORD"
+        record.write_text(record.read_text().replace("flux-2.1.data/data/", "../../"))
+        assert scanned([env])["user"].verdict is Verdict.OK
+        assert scanned([user(tmp_path)], beside=(wheel,))["user"].verdict is Verdict.OK
