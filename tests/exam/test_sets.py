@@ -16,6 +16,11 @@ from wheelfix.options import ScanOptions
 from wheelfix.values import replace
 
 OPTIONS = replace(ScanOptions(), jobs=1)
+LOCKS = {
+    "pylock.toml": '[[packages]]\nname = "flux"\nversion = "2.1"\n',
+    "uv.lock": '[[package]]\nname = "flux"\nversion = "2.1"\n',
+    "requirements.txt": "flux==2.1 \\\n    --hash=sha256:00\n# nothing else\n",
+}
 ADDS_ITS_BIN = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n"
 
 
@@ -131,22 +136,16 @@ class TestWith:
 
 
 class TestLockfile:
-    LOCKS = {
-        "pylock.toml": '[[packages]]\nname = "flux"\nversion = "2.1"\n',
-        "uv.lock": '[[package]]\nname = "flux"\nversion = "2.1"\n',
-        "requirements.txt": "flux==2.1 \\\n    --hash=sha256:00\n# nothing else\n",
-    }
-
     @pytest.mark.parametrize("name", LOCKS)
     def test_names_the_set(self, tmp_path, name):
-        lock = lay(tmp_path, {name: self.LOCKS[name]}) / name
+        lock = lay(tmp_path, {name: LOCKS[name]}) / name
         flux(tmp_path / "house", version="2.1")
         flux(tmp_path / "house", version="3.0", exports=())
         found = scanned([user(tmp_path)], beside=(tmp_path / "house",), lockfile=lock)
         assert found["user"].verdict is Verdict.OK
 
     def test_a_wheel_that_is_not_there_is_named(self, tmp_path):
-        lock = lay(tmp_path, self.LOCKS) / "pylock.toml"
+        lock = lay(tmp_path, LOCKS) / "pylock.toml"
         found = scanned([user(tmp_path)], lockfile=lock)["user"]
         assert found.verdict is Verdict.UNSURE
         assert "flux is in the lock file, but its wheel was not found" in found.findings[0].message

@@ -14,7 +14,7 @@ from wheelfix.errors import InputError
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.examine import machine_of_tags, python_of_tags
 from wheelfix.exam.lockfile import read_lockfile
-from wheelfix.exam.wheel import Look
+from wheelfix.exam.wheel import WheelScan
 from wheelfix.failures import failure_of
 from wheelfix.loader.neighbours import Neighbours
 from wheelfix.loader.places import Distribution, open_environment, view_of_wheel
@@ -263,7 +263,7 @@ def _scan_parts(
         try:
             with WorkerPool(options.jobs) as pool:
                 view = whole.focused(part.distribution.paths)
-                report = Look(part.archive, options, pool, progress, view).examine(index).report
+                report = WheelScan(part.archive, options, pool, progress, view).examine(index).report
         except Exception as error:  # whatever it is, it costs this wheel only
             yield ScanFailure(str(part.path), failure_of(error, part.path))
         else:
