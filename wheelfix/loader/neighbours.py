@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.importorder import ImportOrder, packages_above
-from wheelfix.loader.packagecode import SOURCE_LIMIT, file_loads
+from wheelfix.loader.packagecode import SOURCE_LIMIT
 from wheelfix.loader.packages import torch
 from wheelfix.loader.pathcode import WORDS
 from wheelfix.loader.requirements import Required
-from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.loader.packagecode import FileLoads
-    from wheelfix.loader.places import Distribution
+    from wheelfix.loader.places import Distribution, Environment
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.search import Failure, Loader
     from wheelfix.loader.view import FileView
 
 DEPTH = 4
@@ -47,7 +45,6 @@ class Neighbours:
         self.complete = complete
         self.absent = frozenset(map(canonical, absent))
         self._runs: dict[str, tuple[str, ...]] = {}
-        self._loads: dict[str, FileLoads] = {}
 
     def __contains__(self, distribution: str) -> bool:
         return distribution in self.distributions
@@ -55,6 +52,11 @@ class Neighbours:
     @functools.cached_property
     def _owners(self) -> dict[str, str]:
         return {path: name for name, one in self.distributions.items() for path in one.paths}
+
+    def version(self, distribution: str) -> str:
+        """The version that is installed; empty for a distribution that is not."""
+        found = self.distributions.get(distribution)
+        return found.version if found is not None else ""
 
     def owner(self, path: str) -> str:
         """The distribution that a file belongs to; empty for a file of none."""
@@ -133,36 +135,6 @@ class Neighbours:
         """Whether a file is the ``__init__.py`` of a torch that loads its DLLs itself."""
         return path == f"{torch.PACKAGE}/__init__.py" and bool(torch.glob_order(self.view))
 
-    def loads(self, path: str, profile: Profile) -> FileLoads:
-        """What one Python file of another distribution does to the DLL search."""
-        if path not in self._loads:
-            source = self.view.read_text(path, SOURCE_LIMIT) or ""
-            self._loads[path] = file_loads(self.view, profile, path, source)
-        return self._loads[path]
-
-    def run(self, process: Loader, path: str, profile: Profile) -> Failure | None:
-        """Do in a process what running one file of another distribution does; the first failure of torch's own loop."""
-        if self.is_torch(path):
-            return self._import_torch(process)
-        loads = self.loads(path, profile)
-        process.user_dirs += [folder for folder in loads.added if folder not in process.user_dirs]
-        for name in loads.names:
-            process.load_by_name(name, DEFAULT_DIRS)
-        for event in loads.events:
-            process.load(event.path, AS_PYTHON_DOES)
-        return None
-
-    def _import_torch(self, process: Loader) -> Failure | None:
-        facts = torch.read_torch(self.view)
-        if facts is None:
-            return None
-        process.user_dirs += [
-            folder for folder in torch.search_dirs(facts, self.view) if folder not in process.user_dirs
-        ]
-        torch.preload(process, facts)
-        failures = [torch.load_one(process, event.path) for event in torch.events(self.view)]
-        return next((failure for failure in failures if failure is not None), None)
-
     # ------------------------------------------------------------------------------------------ who belongs to whom
 
     def related(self, requires: tuple[str, ...], modules: Iterable[str], profile: Profile) -> tuple[str, ...]:
@@ -184,6 +156,18 @@ class Neighbours:
         for path in paths:
             if path.endswith(".py") and "/tests/" not in path and not self.is_torch(path) and self._has_code(path):
                 yield path
+
+
+_WHOLE: weakref.WeakKeyDictionary[FileView, FileView] = weakref.WeakKeyDictionary()
+
+
+def whole_view(environment: Environment) -> FileView:
+    """All files of an environment, with the distributions they belong to: what each of them is focused in."""
+    found = _WHOLE.get(environment.view)
+    if found is None:
+        found = _WHOLE[environment.view] = environment.view.background()
+        found.beside = Neighbours(found, environment.distributions, complete=True)
+    return found
 
 
 def _top(path: str) -> str:

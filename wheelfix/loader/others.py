@@ -116,9 +116,8 @@ class Provisions:
         for dependency in self.dependencies.all if beside is not None and shippers else ():
             if beside is None or dependency.name not in shippers or dependency.imported:
                 continue
-            installed = beside.distributions.get(dependency.name)
-            if installed is not None:
-                found.append(f"{dependency.name} {installed.version} is installed and does not have it")
+            if dependency.name in beside:
+                found.append(f"{dependency.name} {beside.version(dependency.name)} is installed and does not have it")
                 if dependency.specifier:
                     found[-1] += f", {dependency} is asked for"
             elif beside.complete and dependency.name not in beside.absent:

@@ -92,7 +92,7 @@ class Distribution:
     tags: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Environment:
     """An installed Python environment, or a copy of one."""
 
@@ -103,16 +103,7 @@ class Environment:
     distributions: tuple[Distribution, ...]
     python: tuple[int, int] | None
 
-    @functools.cached_property
-    def whole(self) -> FileView:
-        """All files, with the distributions that they belong to: what each of them is focused in."""
-        from wheelfix.loader.neighbours import Neighbours
-
-        view = self.view.background()
-        view.beside = Neighbours(view, self.distributions, complete=True)
-        return view
-
-    @functools.cached_property
+    @property
     def unowned(self) -> frozenset[str]:
         """The DLLs that no distribution's RECORD names."""
         dlls = (file.path for file in self.view.files if file.path.lower().endswith(".dll"))

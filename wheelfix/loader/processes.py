@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.foreigncode import ForeignCode
 from wheelfix.loader.importorder import ImportOrder, packages_above
 from wheelfix.loader.packagecode import SOURCE_LIMIT, guarded_imports, python_code
 from wheelfix.loader.profile import Profile
@@ -63,6 +64,12 @@ class FreshProcesses:
         self._code: dict[str, list[FileLoads]] = {}
         for file in loads.files:
             self._code.setdefault(file.path, []).append(file)
+
+    @functools.cached_property
+    def others(self) -> ForeignCode:
+        """The code of the distributions that are installed with the package."""
+        assert self.beside is not None
+        return ForeignCode(self.blank.view, self.beside, self.profile)
 
     @functools.cached_property
     def order(self) -> ImportOrder:
@@ -172,7 +179,7 @@ class FreshProcesses:
     def _run(self, process: Loader, path: str) -> dict[str, Loaded]:
         """Do in a process what a Python file does: add its folders, then load its DLLs, in any order."""
         if self.beside is not None and path not in self._code:
-            self.beside.run(process, path, self.profile)
+            self.others.run(process, path)
             return {}
         files = self._code.get(path, [])
         for folder in (folder for file in files for folder in file.added):
@@ -194,7 +201,7 @@ class FreshProcesses:
             modules = self.order.imported_from_others(init for one in found for init in packages_above(one.event.path))
             for other in self.beside.related(self.requires, modules, self.profile):
                 for file in self.beside.code_of(other):
-                    self.beside.run(process, file, self.profile)
+                    self.others.run(process, file)
         ordered = sorted(found, key=lambda loaded: loaded.failure is not None)
         done = _load_in_any_order(process, (loaded.event for loaded in ordered))
         return frozenset(path for path, loaded in done.items() if loaded.failure is None)
@@ -268,8 +275,7 @@ class FreshProcesses:
         elif path in self._code:
             self._run(process, path)
         elif self.beside is not None and self._is_foreign(path):
-            for file in self.beside.runs(path):
-                self.beside.run(process, file, self.profile)
+            self.others.import_file(process, path)
         return before != (len(process.modules), len(process.user_dirs))
 
     # ------------------------------------------------------------------------------------- what does no harm

@@ -6,7 +6,7 @@ import enum
 import functools
 import threading
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from wheelfix.archive import placement
 from wheelfix.model import fold
@@ -14,9 +14,9 @@ from wheelfix.pe.image import read_image
 from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from wheelfix.loader.neighbours import Neighbours
+    from wheelfix.loader.profile import Profile
     from wheelfix.model import ByteSource, ImageFacts
     from wheelfix.streams.pool import Task
 
@@ -75,6 +75,51 @@ def base_name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
+class Beside(Protocol):
+    """The distributions that are installed with the subject."""
+
+    complete: bool
+    """Whether nothing else is installed."""
+    absent: frozenset[str]
+    """What is known to be installed, without its files being here."""
+
+    def __contains__(self, distribution: str) -> bool:
+        """Whether a distribution is installed, by its normalised name."""
+        ...
+
+    def version(self, distribution: str) -> str:
+        """The version that is installed; empty for a distribution that is not."""
+        ...
+
+    def owner(self, path: str) -> str:
+        """The distribution that a file belongs to; empty for a file of none."""
+        ...
+
+    def file_of_module(self, module: str) -> str | None:
+        """The file of a module, as Python finds it."""
+        ...
+
+    def has_module(self, module: str) -> bool:
+        """Whether a top-level module is there."""
+        ...
+
+    def is_torch(self, path: str) -> bool:
+        """Whether a file is the ``__init__.py`` of a torch that loads its DLLs itself."""
+        ...
+
+    def runs(self, path: str) -> tuple[str, ...]:
+        """The files with DLL code that importing a file runs for certain, in order."""
+        ...
+
+    def related(self, requires: tuple[str, ...], modules: Iterable[str], profile: Profile) -> tuple[str, ...]:
+        """The distributions that are required, transitively, or whose modules are imported."""
+        ...
+
+    def code_of(self, distribution: str) -> Iterator[str]:
+        """The Python files of a distribution that add folders or load DLLs."""
+        ...
+
+
 class FileView:
     """Files in the layout of an installed prefix, found without regard to case, with their PE facts read once."""
 
@@ -82,7 +127,7 @@ class FileView:
         self._files = {file.path: file for file in sorted(files, key=itemgetter(0))}
         self._facts: dict[str, ImageFacts] = {} if facts is None else facts
         self._lock = threading.Lock()
-        self.beside: Neighbours | None = None
+        self.beside: Beside | None = None
         """The distributions that are installed with the subject, where it is known which these are."""
         self._listed: dict[str, tuple[str, ...]] = {}
         """Folders that somebody listed, in order."""

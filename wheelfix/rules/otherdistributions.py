@@ -105,7 +105,7 @@ def _relies_on_files(subject: Subject) -> Iterator[Finding]:
             grouped.setdefault((owner, folder(provider.path)), []).append(need)
     beside = subject.view.beside
     for (owner, place), members in sorted(grouped.items()):
-        version = beside.distributions[owner].version if beside is not None else ""
+        version = beside.version(owner) if beside is not None else ""
         names = [need.name for need in members]
         yield finding(
             "WF319",

@@ -1,0 +1,55 @@
+"""What the Python code of other distributions does in a process: it adds folders, it loads DLLs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.packagecode import SOURCE_LIMIT, file_loads
+from wheelfix.loader.packages import torch
+from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS
+
+if TYPE_CHECKING:
+    from wheelfix.loader.packagecode import FileLoads
+    from wheelfix.loader.profile import Profile
+    from wheelfix.loader.search import Loader
+    from wheelfix.loader.view import Beside, FileView
+
+
+class ForeignCode:
+    """Runs files of the distributions that are installed with the subject; each is read once."""
+
+    def __init__(self, view: FileView, beside: Beside, profile: Profile) -> None:
+        self.view, self.beside, self.profile = view, beside, profile
+        self._loads: dict[str, FileLoads] = {}
+
+    def import_file(self, process: Loader, path: str) -> None:
+        """Do what importing a file does: run it and, before it, what it imports for certain."""
+        for file in self.beside.runs(path):
+            self.run(process, file)
+
+    def run(self, process: Loader, path: str) -> None:
+        """Do what running one file does."""
+        if self.beside.is_torch(path):
+            self._import_torch(process)
+            return
+        loads = self._read(path)
+        process.user_dirs += [folder for folder in loads.added if folder not in process.user_dirs]
+        for name in loads.names:
+            process.load_by_name(name, DEFAULT_DIRS)
+        for event in loads.events:
+            process.load(event.path, AS_PYTHON_DOES)
+
+    def _read(self, path: str) -> FileLoads:
+        if path not in self._loads:
+            source = self.view.read_text(path, SOURCE_LIMIT) or ""
+            self._loads[path] = file_loads(self.view, self.profile, path, source)
+        return self._loads[path]
+
+    def _import_torch(self, process: Loader) -> None:
+        facts = torch.read_torch(self.view)
+        if facts is not None:
+            dirs = torch.search_dirs(facts, self.view)
+            process.user_dirs += [folder for folder in dirs if folder not in process.user_dirs]
+            torch.preload(process, facts)
+            for event in torch.events(self.view):
+                torch.load_one(process, event.path)
