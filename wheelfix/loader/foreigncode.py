@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codefiles import ViewFiles
 from wheelfix.loader.packagecode import SOURCE_LIMIT, file_loads
 from wheelfix.loader.packages import torch
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS
@@ -39,10 +41,14 @@ class ForeignCode:
         for event in loads.events:
             process.load(event.path, AS_PYTHON_DOES)
 
+    @functools.cached_property
+    def _files(self) -> ViewFiles:
+        return ViewFiles(self.view, self.profile)
+
     def _read(self, path: str) -> FileLoads:
         if path not in self._loads:
             source = self.view.read_text(path, SOURCE_LIMIT) or ""
-            self._loads[path] = file_loads(self.view, self.profile, path, source)
+            self._loads[path] = file_loads(self._files, self.profile, path, source)
         return self._loads[path]
 
     def _import_torch(self, process: Loader) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import OutOfBudget, budget_of
 from wheelfix.loader.coderun import CodeRun
-from wheelfix.loader.importcode import goes_on, suppresses, imported_by_call, imported_from, read_imports
+from wheelfix.loader.importcode import goes_on, imported_by_call, imported_from, read_imports, suppresses
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.values import dataclass, field
 
