@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from packaging.requirements import Requirement
 
+from wheelfix.knowledge.distributions import distributions
 from wheelfix.knowledge.families import cuda_part, families
+from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.providers import conda_package, parse_providers, pip_packages, shippers, who_ships
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.model import Machine
@@ -83,6 +86,8 @@ def test_what_cannot_be_had_says_why(name: str, part: str) -> None:
         ("cudnn64_8.dll", "11.7", ("nvidia-cudnn-cu11==8.*",)),
         ("nvrtc-builtins64_117.dll", None, ("nvidia-cuda-nvrtc-cu11==11.7.*",)),
         ("mkl_core.1.dll", None, ("mkl==2021.*",)),
+        ("cupti64_2022.4.0.dll", None, ("nvidia-cuda-cupti-cu12==12.0.90",)),  # 12.0.146 has another
+        ("cupti64_2023.2.0.dll", "12.1", ("nvidia-cuda-cupti-cu12==12.2.60",)),
         ("mkl_core.9.dll", None, ()),
         ("mkl_core.3.dll", None, ("mkl>=2026",)),
         ("libiomp5md.dll", None, ("intel-openmp",)),
@@ -90,6 +95,7 @@ def test_what_cannot_be_had_says_why(name: str, part: str) -> None:
         ("qt6chartsqml.dll", None, ("pyqt6-charts-qt6>=6.5.2,!=6.6.3", "pyside6-addons", "pyside6>=6.2.0,<=6.2.4")),
         ("avcodec-57.dll", None, ()),
         ("zlib1.dll", None, ()),
+        ("nvinfer_10.dll", None, ()),
         ("sdl2.dll", None, ("kivy-deps-sdl2",)),
         ("vtkcommoncore-9.6.2.dll", None, ("vtk==9.6.2",)),
         ("c10_cuda.dll", None, ()),
@@ -98,6 +104,24 @@ def test_what_cannot_be_had_says_why(name: str, part: str) -> None:
 )
 def test_what_pip_would_install(name: str, cuda: str | None, expected: tuple[str, ...]) -> None:
     assert pip_packages(name, cuda=cuda) == expected
+
+
+def test_every_requirement_has_the_dll() -> None:
+    """nvidia-cuda-cupti-cu12==12.0.* was named for cupti64_2022.4.0.dll, which its newest version does not have."""
+    index = provider_index()
+    owners = {owner.distribution for owner in distributions()}
+    checked = 0
+    for number, line in enumerate(read_text("provider_dlls.txt").splitlines()):
+        name, *shipped = line.split("\t")
+        if number % 10 and not owners & {entry.partition(":")[0] for entry in shipped}:
+            continue  # of those that no entry of distributions.toml ships every tenth is enough
+        name = name.replace("{py}", "311").replace("{py.}", "3.11")
+        for cuda in (None, "12.1") if "nvidia-" in line else (None,):
+            for text in pip_packages(name, cuda=cuda):
+                wanted = Requirement(text)
+                assert index.ships(wanted.name, str(wanted.specifier), name).ships is Ships.YES, (name, cuda, text)
+                checked += 1
+    assert checked > 500
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_
 from wheelfix.knowledge.cudalibraries import version_on_pypi
 from wheelfix.knowledge.distributions import Owner, owners_of, versions_with
 from wheelfix.knowledge.families import demangle, families, family_of
-from wheelfix.knowledge.provider_index import provider_index
+from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
 from wheelfix.model import Machine, dll_key
@@ -110,7 +110,9 @@ def _only_shipper(name: str) -> tuple[str, ...]:
     distribution = dlls[0].distribution
     words = (word.removeprefix("python").removeprefix("py") for word in distribution.split("-"))
     about = any(len(word) >= 3 and word in dll_key(name) for word in words)
-    return (distribution + versions_with(dlls),) if about else ()
+    versions = versions_with(dlls)
+    certain = about and provider_index().ships(distribution, versions, name).ships is Ships.YES
+    return (distribution + versions,) if certain else ()
 
 
 def _exact(cuda: str | None) -> str | None:
@@ -119,17 +121,26 @@ def _exact(cuda: str | None) -> str | None:
 
 
 def _requirement(owner: Owner, name: str, cuda: str | None) -> str:
-    """Return the distribution with the versions that have the very file, as far as its name or the toolkit tells.
+    """Return the distribution with the versions that have the very file: those of the toolkit if they do.
 
     Nothing when the toolkit's version of the library is not on PyPI: another release would not be taken.
     """
+    wanted = _of_toolkit(owner, name, cuda)
+    if wanted is None:
+        return ""
+    known = provider_index().ships(owner.distribution, wanted, name).ships if wanted else Ships.NO
+    return owner.distribution + (owner.specifier if known in (Ships.NO, Ships.SOME) else wanted)
+
+
+def _of_toolkit(owner: Owner, name: str, cuda: str | None) -> str | None:
+    """Return the versions of a toolkit; empty where it does not tell, None where PyPI does not have them."""
     if cuda and owner.cuda == release(cuda)[0] and (version := version_on_pypi(name, cuda)) is not None:
-        return f"{owner.distribution}=={version}" if version else ""
+        return f"=={version}" if version else None
     toolkits = sorted(cuda_versions_for(name), key=release) if owner.tracks_cuda else []
     own = "{}.{}".format(*release(cuda)) if cuda and owner.tracks_cuda and owner.cuda == release(cuda)[0] else ""
     if own and (own in toolkits or not toolkits):
-        return f"{owner.distribution}=={own}.*"
-    return f"{owner.distribution}=={toolkits[0]}.*" if len(toolkits) == 1 else owner.distribution + owner.specifier
+        return f"=={own}.*"
+    return f"=={toolkits[0]}.*" if len(toolkits) == 1 else ""
 
 
 def who_ships(name: str, *, cuda: str | None = None, machine: Machine = Machine.AMD64) -> tuple[str, ...]:
