@@ -3,10 +3,11 @@
 python -m tools.make_provider_index [NAME ...]
 
 Asks the package index that pip uses for the wheels of each distribution and reads only the directory and the METADATA
-of each (about 50 kB). What was read is kept in a folder, so that a run that was stopped goes on where it was. Without
-names the distributions of the index so far are looked at again, with those of known families; everything they require
-is looked at too. Versions: all of those in ``distributions.toml``; of others the newest, the oldest, the last of each
-major, and further ones between two that have different DLLs.
+of each (about 50 kB). What was read is kept in a folder, so that a run that was stopped goes on where it was; lists of
+releases are read again after a day. The distributions of the index so far are looked at again, with those named or, if
+none is named, with new ones of known families; everything they require is looked at too. Versions: all of those in
+``distributions.toml``; of others the newest, the oldest, the last of each major, and further ones between two that have
+different DLLs.
 """
 
 from __future__ import annotations
@@ -54,6 +55,10 @@ SPREAD = re.compile(r"winrt-.*|opencv-.*|cuda-.*|itk-.*|pyqt[56]-(?!.*qt[56]).*"
 SHARED_LOOKS, LOOKS, PURE_LOOKS = 50, 12, 3
 """The most versions: of those families, of others with wheels for Windows, and of those without."""
 
+MOST_FAULTS = 0.02
+"""The share of distributions that may have faults in tables that are written."""
+DAY = 24 * 60 * 60
+
 
 class Survey:
     """Looks at wheels and remembers what was seen, on disk."""
@@ -68,7 +73,7 @@ class Survey:
     def wheels(self, project: str) -> dict[Version, IndexFile]:
         """Return the wheel that stands for each version, from old to new."""
         kept = self._pages / f"{project}.json"
-        if kept.exists():
+        if kept.exists() and time.time() - kept.stat().st_mtime < DAY:
             files = [IndexFile(*row) for row in json.loads(kept.read_text("utf-8"))]
         else:
             offered = self.index.files(project)
@@ -209,28 +214,37 @@ def _say(survey: Survey, text: str) -> None:
 def main(argv: list[str]) -> int:
     """Look at the wheels and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="distributions; none: those of the index and the known families")
+    parser.add_argument("names", nargs="*", help="further distributions; none: also new ones of known families")
+    parser.add_argument("--only", action="store_true", help="leave out the distributions of the index so far")
     parser.add_argument("--also", type=Path, help="a file with further names, kept if they have wheels for Windows")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache/wheelfix/provider-index")
     parser.add_argument("--workers", type=int, default=12, help="connections at a time")
     parser.add_argument("--output", type=Path, default=KNOWLEDGE, help="the folder for the tables")
     args = parser.parse_args(argv)
+    try:
+        return _run(args)
+    except IndexFault as exc:
+        print(f"the package index cannot be read: {exc}", file=sys.stderr)
+        return 1
+
+
+def _run(args: argparse.Namespace) -> int:
     started = time.monotonic()
     index = PackageIndex()
     survey = Survey(index, args.cache)
-    names = args.names or [
-        *provider_index().names,
-        *(name for name in map(canonicalize_name, index.names()) if FAMILIES.fullmatch(name)),
-    ]
+    names = [*args.names, *(() if args.only else provider_index().names)]
+    if not args.names:
+        names += [name for name in map(canonicalize_name, index.names()) if FAMILIES.fullmatch(name)]
     optional = args.also.read_text("utf-8").split() if args.also else []
     found = survey_all(survey, names, optional, args.workers)
-    write_tables(found, args.output, "python -m tools.make_provider_index")
-    _say(
-        survey,
-        f"{len({one.project for one in found})} distributions, {len(found)} wheels, {time.monotonic() - started:.0f} s",
-    )
+    projects = {one.project for one in found}
+    _say(survey, f"{len(projects)} distributions, {len(found)} wheels, {time.monotonic() - started:.0f} s")
     for fault in survey.faults[:20]:
         print(fault, file=sys.stderr)
+    if len(survey.faults) > len(projects) * MOST_FAULTS:
+        print("too many faults: the tables are as they were; run this again", file=sys.stderr)
+        return 1
+    write_tables(found, args.output, "python -m tools.make_provider_index")
     return 0
 
 

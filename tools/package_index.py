@@ -18,6 +18,7 @@ from urllib3.util import Retry
 
 PYPI = "https://pypi.org/simple"
 ACCEPTED = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.5, text/html;q=0.1"
+TRIES = 5
 TAIL = 48 * 1024
 """Bytes of the first request: the directory of most wheels, and often their METADATA."""
 LEAST = 16 * 1024
@@ -52,10 +53,10 @@ def index_url() -> str:
 class PackageIndex:
     """An index by its simple interface (PEP 503 and 691), for several threads; waits and asks again when it is busy."""
 
-    def __init__(self, url: str = "", *, tries: int = 5, timeout: float = 60) -> None:
+    def __init__(self, url: str = "", *, timeout: float = 60) -> None:
         self.url = (url or index_url()).rstrip("/")
         self._retry = Retry(
-            tries, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504), respect_retry_after_header=True
+            TRIES, backoff_factor=0.5, status_forcelist=(429, 500, 502, 503, 504), respect_retry_after_header=True
         )
         self._timeout = timeout
         self._local = threading.local()
@@ -65,7 +66,10 @@ class PackageIndex:
 
     def names(self) -> list[str]:
         """Return the names of all projects."""
-        data, kind = self._page(f"{self.url}/")
+        try:
+            data, kind = self._page(f"{self.url}/")
+        except LookupError as exc:
+            raise IndexFault(f"{self.url}/: not found") from exc
         if "json" in kind:
             return [project["name"] for project in json.loads(data)["projects"]]
         return [unquote(link["href"].rstrip("/").rpartition("/")[2]) for link, _ in _links(data)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import TYPE_CHECKING
 
@@ -138,7 +139,7 @@ def test_the_whole_run(served: ServedIndex, tmp_path: Path, monkeypatch: pytest.
     served.add("mkl-1.0-py3-none-win_amd64.whl", {"mkl-1.0.data/data/Library/bin/mkl_core.1.dll": b""})
     served.add("mkl-2.0-py3-none-win_amd64.whl", MKL, ("six>=1",))
     served.add("six-1.0-py3-none-any.whl", {"six.py": b""})
-    command = ["mkl", "--cache", str(tmp_path / "cache"), "--output", str(tmp_path)]
+    command = ["mkl", "--only", "--cache", str(tmp_path / "cache"), "--output", str(tmp_path)]
     assert make_provider_index.main(command) == 0
     index = _read(tmp_path)
     assert [(dll.distribution, dll.since, dll.until) for dll in index.shipped("mkl_core.2.dll")] == [
@@ -147,6 +148,37 @@ def test_the_whole_run(served: ServedIndex, tmp_path: Path, monkeypatch: pytest.
     assert index.requirements("mkl") == (Required("six", ">=1"),)
     assert index.names == ("mkl", "six")
     assert "six six\n" in (tmp_path / "modules.txt").read_text("utf-8")
+
+
+def test_tables_are_not_replaced_by_what_a_broken_index_gives(
+    served: ServedIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", served.url)
+    served.add("mkl-1.0-py3-none-win_amd64.whl", {})
+    served.projects["mkl"]["mkl-1.0-py3-none-win_amd64.whl"] = b"not a zip"
+    command = ["mkl", "--only", "--cache", str(tmp_path / "cache"), "--output", str(tmp_path)]
+    assert make_provider_index.main(command) == 1
+    assert not (tmp_path / "provider_dlls.txt").exists()
+    assert "too many faults" in capsys.readouterr().err
+
+
+def test_an_index_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setattr(package_index, "TRIES", 0)
+    assert make_provider_index.main(["--only", "--cache", str(tmp_path), "--output", str(tmp_path)]) == 1
+    assert "the package index cannot be read: http://127.0.0.1:9/simple/" in capsys.readouterr().err
+
+
+def test_lists_of_releases_are_read_again_after_a_day(served: ServedIndex, tmp_path: Path) -> None:
+    served.add("mkl-1.0-py3-none-win_amd64.whl", {})
+    survey = Survey(PackageIndex(served.url), tmp_path)
+    assert len(survey.wheels("mkl")) == 1
+    served.add("mkl-2.0-py3-none-win_amd64.whl", {})
+    assert len(survey.wheels("mkl")) == 1
+    os.utime(tmp_path / "projects" / "mkl.json", (0, 0))
+    assert len(survey.wheels("mkl")) == 2
 
 
 def _read(folder: Path) -> ProviderIndex:
