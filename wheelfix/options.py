@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,6 +85,57 @@ class ScanOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Renaming:
+    """What delvewheel is asked for where it puts DLLs into ``<distribution>.libs``, named as its options."""
+
+    namespace_pkgs: tuple[str, ...] = ()
+    """Packages, with dots, whose ``__init__.py`` must stay absent or as it is."""
+    no_mangle: tuple[str, ...] = ()
+    """Globs of DLL names that are not changed."""
+    no_mangle_all: bool = False
+    custom_patch: bool = False
+    """The code that finds the DLLs goes where the comment ``# delvewheel: patch`` is, not to ``__init__.py``."""
+    lib_sdir: str = ".libs"
+    """What follows the name of the distribution in the name of the folder."""
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The options that differ from the default, as they are typed."""
+        given = (
+            ("--namespace-pkg", self.namespace_pkgs),
+            ("--no-mangle", self.no_mangle),
+            ("--no-mangle-all", self.no_mangle_all),
+            ("--custom-patch", self.custom_patch),
+            ("--lib-sdir", self.lib_sdir != ".libs"),
+        )
+        return tuple(option for option, is_given in given if is_given)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why delvewheel would refuse or misread these."""
+        found = [
+            f"--namespace-pkg {name!r} is not the name of a package"
+            for name in self.namespace_pkgs
+            if not re.fullmatch(r"[^.\s]+(\.[^.\s]+)*", name) or _NOT_IN_NAMES.search(name)
+        ]
+        found += [
+            f"--no-mangle {name!r} is not a pattern for DLL names"
+            for name in self.no_mangle
+            if not name.strip() or name != name.strip() or _NOT_IN_NAMES.search(name.replace("*", ""))
+        ]
+        ending = (".dist-info", ".data", " ", ".")
+        if not self.lib_sdir or _NOT_IN_NAMES.search(self.lib_sdir) or self.lib_sdir.endswith(ending):
+            found.append(f"--lib-sdir {self.lib_sdir!r} cannot be the end of a folder's name")
+        if self.custom_patch and self.namespace_pkgs:
+            found.append("--custom-patch and --namespace-pkg contradict each other: both say where the code goes")
+        return tuple(found)
+
+
+_NOT_IN_NAMES = re.compile(r'[<>:;"/\\|?*\x00-\x1f]')
+"""What Windows does not allow in names, and what separates delvewheel's arguments."""
+
+
+@dataclass(frozen=True, slots=True)
 class RepairOptions:
     """How to make a wheel whole."""
 
@@ -105,6 +157,8 @@ class RepairOptions:
     """Folder in the wheel for new DLLs, instead of beside the files that need them."""
     layout: str = "auto"
     """``auto``, ``beside`` or ``libs``."""
+    renaming: Renaming = field(default_factory=Renaming)
+    """What delvewheel is asked for in the layout ``libs``."""
     allow_missing: tuple[str, ...] = ()
     build_tag: str | None = None
     compression: str = "auto"

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from wheelfix.cli.commands import Subparsers
     from wheelfix.cli.parser import Parser
     from wheelfix.model import Json
-    from wheelfix.options import RepairOptions
+    from wheelfix.options import Renaming, RepairOptions
     from wheelfix.plan.model import Plan
     from wheelfix.repairs.installed import InstalledRepair
     from wheelfix.repairs.outcome import Repaired
@@ -124,10 +124,30 @@ def add_policy_options(parser: Parser) -> None:
         help="beside: own names, next to whoever needs them; libs: renamed, in <name>.libs, by delvewheel; "
         "auto: libs for DLLs of no known vendor in ordinary extension packages",
     )  # fmt: skip
+    _add_renaming_options(parser)
     group.add_argument(
         "--gpu", metavar="CARD", help="prefer vendor DLLs with code for this card: sm_35, 3.5, K40c, 'RTX 5070'"
     )
     group.add_argument("--require-signed", action="store_true", help="take only DLLs whose signature is trusted")
+
+
+def _add_renaming_options(parser: Parser) -> None:
+    group = parser.add_argument_group("renamed DLLs (layout libs), as delvewheel names these options")
+    group.add_argument(
+        "--no-mangle", metavar="GLOB", action=CommaList, default=[], help="DLLs of this name keep it in <name>.libs"
+    )
+    group.add_argument("--no-mangle-all", action="store_true", help="all DLLs in <name>.libs keep their names")
+    group.add_argument(
+        "--namespace-pkg", metavar="PKG", action=CommaList, default=[],
+        help="this is a namespace package (dots separate parts), which gets no __init__.py",
+    )  # fmt: skip
+    group.add_argument(
+        "--custom-patch", action="store_true",
+        help="put the code that finds the DLLs where the package has the comment '# delvewheel: patch'",
+    )  # fmt: skip
+    group.add_argument(
+        "-L", "--lib-sdir", metavar="SUFFIX", default=".libs", help="end of the folder's name (default .libs)"
+    )
 
 
 def add_writing_options(parser: Parser) -> None:
@@ -195,6 +215,7 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
         with_vcredist=args.with_vcredist,
         dest=args.dest,
         layout=args.layout,
+        renaming=_renaming(args),
         allow_missing=tuple(args.allow_missing),
         build_tag=args.build_tag,
         compression=args.compression,
@@ -206,6 +227,29 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
         seal=args.lock is not None,
         scan=scan,
     )
+
+
+def _renaming(args: argparse.Namespace) -> Renaming:
+    """Return what delvewheel is asked for; UsageError if that makes no sense."""
+    from wheelfix.options import Renaming
+
+    renaming = Renaming(
+        namespace_pkgs=tuple(args.namespace_pkg),
+        no_mangle=tuple(args.no_mangle),
+        no_mangle_all=args.no_mangle_all,
+        custom_patch=args.custom_patch,
+        lib_sdir=args.lib_sdir,
+    )
+    if renaming.faults:
+        raise UsageError(renaming.faults[0])
+    others = (("--layout beside", args.layout == "beside"), ("--dest", args.dest), ("--env", args.env))
+    for option, given in others:
+        if renaming.asked and given:
+            raise UsageError(
+                f"{renaming.asked[0]} and {option} contradict each other",
+                because="it is about DLLs in a folder for renamed DLLs",
+            )
+    return renaming
 
 
 def _refuse(args: argparse.Namespace) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.codenames import CodeNames
     from wheelfix.loader.view import FileView
     from wheelfix.model import Resolution
+    from wheelfix.options import Renaming
     from wheelfix.plan.chosen import Chosen
     from wheelfix.plan.planner import Planner
 
@@ -38,7 +39,32 @@ class Layout:
 
 
 def choose_layout(planner: Planner, chosen: tuple[Chosen, ...]) -> Layout:
-    """Return the additions that go to ``<distribution>.libs`` under names of their own.
+    """Return the additions that go to ``<distribution>.libs``; UsageError if an option for it makes no sense."""
+    layout, renaming = _choose(planner, chosen), planner.options.renaming
+    if not layout.renamed and renaming.asked:
+        note = f"{', '.join(renaming.asked)}: not used, because no DLL goes to a folder for renamed DLLs"
+        return replace(layout, notes=(*layout.notes, note))
+    if layout.renamed:
+        _check_places(planner.view, renaming)
+    return layout
+
+
+def _check_places(view: FileView, renaming: Renaming) -> None:
+    """UsageError if the wheel has no place for the code that finds the DLLs, where the options say it should be."""
+    for package in renaming.namespace_pkgs:
+        folder = f"{SITE_PACKAGES}/{package.replace('.', '/')}/"
+        if not any(file.path.startswith(folder) for file in view.files):
+            raise UsageError(f"--namespace-pkg {package}", because="the wheel has no such package")
+    if renaming.custom_patch and not any(True for _ in python_code(view, (b"# delvewheel: patch",))):
+        raise UsageError(
+            "--custom-patch",
+            because="no Python file of the wheel has the comment '# delvewheel: patch'",
+            hint="put that line where the package should look for its DLLs",
+        )
+
+
+def _choose(planner: Planner, chosen: tuple[Chosen, ...]) -> Layout:
+    """Choose the additions for the folder.
 
     Two packages with an unmangled ``zlib1.dll`` collide, so DLLs of no known family are renamed in ordinary extension
     packages. Vendors' families break when renamed, and torch or a package with a DLL folder of its own needs no help.

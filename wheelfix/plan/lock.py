@@ -74,6 +74,7 @@ def _sound(plan: Plan, where: str) -> Plan:
         faults.append(f"output {plan.output!r} is the name of another wheel than {plan.wheel.path}")
     if plan.layout not in ("beside", "libs"):
         faults.append(f"there is no layout {plan.layout!r}")
+    faults += plan.renaming.faults
     for addition in plan.additions:
         if addition.source.kind not in SOURCES:
             faults.append(f"{addition.target} comes from {addition.source.kind!r}, and there is no such thing")

@@ -11,6 +11,7 @@ from wheelfix.errors import UsageError
 from wheelfix.exam.examine import examine_again
 from wheelfix.loader.view import base_name
 from wheelfix.model import EdgeKind, Repairable, Severity, dll_key
+from wheelfix.options import Renaming
 from wheelfix.plan.layout import choose_layout, left_to_others, one_of_each
 from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.objections import in_words
@@ -80,6 +81,7 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
         sbom=options.sbom and bool(chosen),
         recompress=options.recompress and any(f.code == STORED for f in before.report.findings),
         left_alone=left_to_others(after) if layout.renamed else (),
+        renaming=options.renaming if layout.renamed else Renaming(),
         notes=tuple(dict.fromkeys([*(told for addition in additions for told in addition.warnings), *layout.notes])),
     )
     return Planned(plan, chosen, after)
@@ -142,7 +144,7 @@ class _Reading:
 def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:
     target = planner.view.origin(entry.path)
     if mangle:
-        target = f"{planner.before.identity.name}.libs/{base_name(entry.path)}"
+        target = f"{planner.before.identity.name}{planner.options.renaming.lib_sdir}/{base_name(entry.path)}"
     signer, answer, warnings = "", "", entry.warnings
     if entry.file is None:
         origin = planner.before.subject.view.origin(entry.own)

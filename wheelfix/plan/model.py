@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from wheelfix.errors import InputError
-from wheelfix.values import as_tree, dataclass, is_value
+from wheelfix.options import Renaming
+from wheelfix.values import as_tree, dataclass, field, is_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -170,6 +171,8 @@ class Plan:
     """Whether members that are stored without compression are compressed."""
     left_alone: tuple[str, ...] = ()
     """With the layout ``libs``: DLLs that others bring or that may be missing, which delvewheel must not look for."""
+    renaming: Renaming = field(default_factory=Renaming)
+    """With the layout ``libs``: what delvewheel is asked for."""
     notes: tuple[str, ...] = ()
 
     @property

@@ -17,17 +17,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from wheelfix.options import Renaming
+
 TIMEOUT = 3600
 _BESIDE = "--layout beside puts them next to the extension under their own names"
 
 
-def run_delvewheel(wheel: Path, dlls: Path, excluded: Iterable[str], target: Path, stamp: int) -> Path:
+def run_delvewheel(
+    wheel: Path, dlls: Path, excluded: Iterable[str], target: Path, stamp: int, renaming: Renaming
+) -> Path:
     """Vendor the DLLs of a folder into a wheel, renamed; the new wheel lies in the target folder.
 
     ``stamp`` is the DOS time that its members get. With a fixed time delvewheel also leaves out the command line that
     it would otherwise write into the wheel, with paths of this machine.
     """
-    command = python_command("delvewheel", _arguments(wheel, dlls, sorted(set(excluded)), target))
+    command = python_command("delvewheel", _arguments(wheel, dlls, sorted(set(excluded)), target, renaming))
     environment = {**os.environ, "PATH": str(dlls), "SOURCE_DATE_EPOCH": _seconds(stamp)}
     done = run_program(command, timeout=TIMEOUT, environ=environment, within=dlls.parent)
     if "No module named 'delvewheel'" in done.err or "No module named delvewheel" in done.err:
@@ -47,7 +51,7 @@ def run_delvewheel(wheel: Path, dlls: Path, excluded: Iterable[str], target: Pat
     return made
 
 
-def _arguments(wheel: Path, dlls: Path, names: list[str], target: Path) -> list[str]:
+def _arguments(wheel: Path, dlls: Path, names: list[str], target: Path, renaming: Renaming) -> list[str]:
     """Return delvewheel's command line; a name cannot be taken for an option (``-x.dll``), nor for two names."""
     for name in names:
         if os.pathsep in name or name != name.strip():
@@ -59,6 +63,16 @@ def _arguments(wheel: Path, dlls: Path, names: list[str], target: Path) -> list[
     arguments = ["repair", f"--add-path={dlls}", f"--wheel-dir={target}", "--ignore-existing", "--analyze-existing"]
     if names:
         arguments.append(f"--exclude={os.pathsep.join(names)}")
+    if renaming.no_mangle:
+        arguments.append(f"--no-mangle={os.pathsep.join(renaming.no_mangle)}")
+    if renaming.no_mangle_all:
+        arguments.append("--no-mangle-all")
+    if renaming.namespace_pkgs:
+        arguments.append(f"--namespace-pkg={os.pathsep.join(renaming.namespace_pkgs)}")
+    if renaming.custom_patch:
+        arguments.append("--custom-patch")
+    if renaming.lib_sdir != ".libs":
+        arguments.append(f"--lib-sdir={renaming.lib_sdir}")
     return [*arguments, "--", str(wheel)]
 
 

@@ -51,7 +51,7 @@ def repair_with_libs(
             stage(new, folder / "dlls" / name)
         first = _without_mangled(archive, plan, beside, stale, options, folder / "first")
         stamp = new_stamp(archive.members)
-        second = run_delvewheel(first, folder / "dlls", plan.left_alone, folder / "second", stamp)
+        second = run_delvewheel(first, folder / "dlls", plan.left_alone, folder / "second", stamp, plan.renaming)
         with Archive.open(second, options.scan.limits) as made:
             after = examine_wheel(made, options.scan)
             _refuse_if_broken(after, archive.path)
@@ -100,7 +100,10 @@ def _as_named(plan: Plan, made: Archive, trusted_roots: Path | None) -> Iterator
     """The additions with the names that delvewheel gave them, and with what it left of their signatures."""
     from wheelfix.pe.signature import read_signature
 
-    renamed = {dll_key(demangle(member.name.rpartition("/")[2])): member for member in made.members}
+    # The folder of renamed DLLs comes last: with --no-mangle a name may also be found elsewhere in the wheel.
+    ending = f"{plan.renaming.lib_sdir}/"
+    ordered = sorted(made.members, key=lambda member: ending in f"{member.name.rpartition('/')[0]}/")
+    renamed = {dll_key(demangle(member.name.rpartition("/")[2])): member for member in ordered}
     for addition in plan.additions:
         member = renamed.get(dll_key(addition.name)) if addition.mangle else None
         if member is None:
