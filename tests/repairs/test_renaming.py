@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
+from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
-from wheelfix.pe.forge import forge_dll
 
 if TYPE_CHECKING:
     from pathlib import Path
