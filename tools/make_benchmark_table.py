@@ -30,8 +30,8 @@ def section(results: Mapping[str, Any]) -> str:
     for task in results["tasks"]:
         own, *others = task["runs"]
         if task.get("key") != "growth":
-            told = "; ".join(f"{run['tool']} {_times(run['seconds'] / own['seconds'])}" for run in others)
-            rows.append((task["title"], f"{own['seconds']:.2f} s", f"{own['memory_mb']:.0f} MB", told))
+            told = _sentence({run["tool"]: run["seconds"] / own["seconds"] for run in others})
+            rows.append((task["title"], f"{own['seconds']:.2f} s, {own['memory_mb']:.0f} MB", told))
     missed = [
         f"- {task['title']}: {target['words']} was the aim, {target['value']} was measured.\n"
         for task in results["tasks"]
@@ -41,9 +41,22 @@ def section(results: Mapping[str, Any]) -> str:
     return (
         f"## Speed\n\nMeasured on {results['machine']} with `{results['command']}`; repeat it on yours. Every run is\n"
         "in [the whole table](docs/reference/benchmarks.md).\n\n"
-        + table(("job", "wheelfix", "memory", "others, in multiples of that time"), rows)
+        + table(("job", "wheelfix", "that is"), rows)
         + ("Aims that were missed:\n\n" + "".join(missed) + "\n" if missed else "")
     )
+
+
+def _sentence(ratios: Mapping[str, float]) -> str:
+    """Return how much faster or slower wheelfix is than others: ``14 × faster than cp``; the largest gain first."""
+    parts = []
+    for tool, ratio in sorted(ratios.items(), key=lambda item: -item[1]):
+        if 0.95 <= ratio <= 1.05:
+            parts.append(f"as fast as {tool}")
+        elif ratio > 1:
+            parts.append(f"{_times(ratio)} × faster than {tool}")
+        else:
+            parts.append(f"{_times(1 / ratio)} × slower than {tool}")
+    return ", ".join(parts)
 
 
 def _times(ratio: float) -> str:

@@ -1,4 +1,5 @@
-"""Write the pages that are made from the code: commands, findings, tables, error codes, JSON documents, the API.
+"""Write what is made from the code: the pages of commands, findings, tables, error codes, JSON documents and the API,
+the manual page, and the parts of the site's navigation that name commands and findings.
 
 python -m tools.make_docs           write what has changed
 python -m tools.make_docs --check   say what would change, and exit with 1 if anything would
@@ -9,10 +10,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tools import api_pages, command_pages, rule_pages, schema_pages, table_pages, winerror_pages
+from tools import api_pages, command_pages, man_page, navigation, rule_pages, schema_pages, table_pages, winerror_pages
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-MAKERS = (command_pages, rule_pages, table_pages, winerror_pages, schema_pages, api_pages)
+MAKERS = (command_pages, rule_pages, table_pages, winerror_pages, schema_pages, api_pages, man_page, navigation)
 
 
 def generated() -> dict[Path, str]:

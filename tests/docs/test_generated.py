@@ -49,7 +49,7 @@ def test_a_benchmark_table():
     results = {"machine": "a machine", "command": "python dev.py bench", "tasks": tasks}
     text = make_benchmark_table.filled("a\n<!-- benchmarks:start -->\nold\n<!-- benchmarks:end -->\nb\n", results)
     assert "Measured on a machine with `python dev.py bench`" in text
-    assert "| A task | 0.50 s | 60 MB | delvewheel show 12 |" in text
+    assert "| A task | 0.50 s, 60 MB | 12 × faster than delvewheel show |" in text
     assert "- A task: 20 MB was the aim, 60.4 was measured." in text
     assert "12 times as fast" not in text
     assert "Speed" not in make_benchmark_table.filled(text, None)

@@ -92,12 +92,26 @@ def test_the_wheel_is_complete(source, built):
     assert b"wheelfix = wheelfix.cli.main:entry" in entry_points
 
 
+def test_twine_has_nothing_to_say(built):
+    """What PyPI would show: the README renders, the metadata are complete; warnings count."""
+    pytest.importorskip("twine", reason="twine is not installed (the extra test has it)")
+    said = run(sys.executable, "-m", "twine", "check", "--strict", *built)
+    assert said.count("PASSED") == 2
+
+
+def test_the_manual_page_is_installed(built, source):
+    with zipfile.ZipFile(built[1]) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("/share/man/man1/wheelfix.1")]
+        assert archive.read(name) == (source / "docs" / "wheelfix.1").read_bytes()
+
+
 def test_the_sdist_is_complete(source, built):
     with tarfile.open(built[0]) as archive:
         shipped = {name.partition("/")[2] for name in archive.getnames()}
     assert set(package_files(source)) <= shipped
     wanted = {"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "DESIGN.md", "LICENSE", "pyproject.toml", "dev.py"}
     wanted |= {"mkdocs.yml", "action.yml", "docs/index.md", "tools/make_docs.py", "tests/docs/test_packaging.py"}
+    wanted |= {".github/workflows/release.yml", ".pre-commit-hooks.yaml", "docs/wheelfix.1", "tools/windows_check.py"}
     assert wanted <= shipped
     assert not any(name.endswith((".whl", ".pyc", ".dll")) for name in shipped)
 

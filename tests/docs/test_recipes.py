@@ -15,7 +15,8 @@ import yaml
 from tests.docs.pages import DOCS, HERE, WRITTEN, blocks
 from tests.support.tiers import program
 from tests.support.wheels import build_wheel
-from tools.run_action import command_line, split
+from tools.run_action import command_line, outputs, split
+from tools.run_action import run as run_action
 from wheelfix.cli.main import main
 from wheelfix.demo import example
 
@@ -120,13 +121,57 @@ def test_build_scripts_for_windows(language, place):
 def test_cibuildwheel(place):
     """Its placeholders are filled in; a wheel that needs nothing is copied as it is."""
     commands = {
-        yaml.safe_load(block.text)["env"]["CIBW_REPAIR_WHEEL_COMMAND_WINDOWS"] for block in recipes("yaml")[-1:]
+        yaml.safe_load(block.text)["env"]["CIBW_REPAIR_WHEEL_COMMAND_WINDOWS"]
+        for block in recipes("yaml")
+        if "CIBW_" in block.text
     }
     commands |= set(re.findall(r'repair-wheel-command = "(.*)"', RECIPES.read_text(encoding="utf-8")))
     assert len(commands) == 1
     pure = build_wheel(place / "built", "plain", "1.0", "py3-none-any", {"plain/__init__.py": ""})
     bash(commands.pop().format(dest_dir="repaired", wheel=pure))
     assert (place / "repaired" / pure.name).read_bytes() == pure.read_bytes()
+
+
+def settings_of(text, folder, env):
+    """What the real cibuildwheel makes of a configuration, for one Windows build."""
+    pytest.importorskip("cibuildwheel", reason="cibuildwheel is not installed (the extra test has it, from 3.11 on)")
+    from cibuildwheel.options import CommandLineArguments, Options
+
+    (folder / "pyproject.toml").write_text(text, encoding="utf-8")
+    arguments = CommandLineArguments.defaults()
+    arguments.package_dir = folder
+    options = Options(platform="windows", command_line_arguments=arguments, env=env)
+    return options.build_options("cp311-win_amd64")
+
+
+def test_the_real_cibuildwheel_reads_both_forms(tmp_path):
+    (toml,) = [block.text for block in recipes("toml") if "cibuildwheel" in block.text]
+    (env,) = [tree["env"] for block in recipes("yaml") if "CIBW" in block.text and (tree := yaml.safe_load(block.text))]
+    for found in (settings_of(toml, tmp_path, {}), settings_of("", tmp_path, env)):
+        assert found.repair_command == "wheelfix repair -w {dest_dir} {wheel}"
+        assert found.audit_command == ["wheelfix scan {wheel}"]
+        assert found.audit_requires == ["wheelfix"]
+        assert found.before_build.startswith("pip install ")
+    both = toml.partition("audit-requires")[0] + "\n".join(
+        re.findall(r"`(audit-(?:requires|command) = \[.*?\])`", RECIPES.read_text(encoding="utf-8"))
+    )
+    assert settings_of(both, tmp_path, {}).audit_command[1] == "wheelfix scan {wheel}"
+    assert len(settings_of(both, tmp_path, {}).audit_requires) == 2
+
+
+@NEEDS_BASH
+def test_the_audit_of_cibuildwheel(place):
+    """As cibuildwheel fills it in: a broken wheel fails the audit, a repaired one passes."""
+    pytest.importorskip("cibuildwheel")
+    from cibuildwheel.audit import needs_audit
+    from cibuildwheel.util.helpers import prepare_command
+
+    template = "wheelfix scan {wheel}"
+    assert needs_audit([template], WHEEL)
+    assert main(["repair", f"dist/{WHEEL}", "-w", "wheelhouse", "-q"]) == 0
+    bash(prepare_command(template, wheel=f"wheelhouse/{WHEEL}", project=".", package="."))
+    with pytest.raises(AssertionError):
+        bash(prepare_command(template, wheel=f"dist/{WHEEL}", project=".", package="."))
 
 
 # ------------------------------------------------------------------------------------------------------ the action
@@ -189,6 +234,40 @@ def test_inputs_become_one_command_line():
     ]
     assert command_line(inputs(command="scan")) == ["scan", "dist/*.whl", "--format", "github"]
     assert split("") == []
+
+
+def test_the_table_of_outputs_is_the_action_s():
+    text = RECIPES.read_text(encoding="utf-8")
+    rows = text.partition("| output |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == list(ACTION["outputs"])
+    step_outputs = {name for name, item in ACTION["outputs"].items() if "steps.run.outputs." in item["value"]}
+    assert step_outputs == {*outputs(None), "exit-code"}
+    assert step("Run wheelfix")["id"] == "run"
+
+
+def run_and_read(place, monkeypatch, **given):
+    """Run the action's body and return its exit code and outputs."""
+    file = place / "outputs"
+    for name, value in {**inputs(**given), "GITHUB_OUTPUT": str(file)}.items():
+        monkeypatch.setenv(name, value)
+    code = run_action(os.environ)
+    lines = file.read_text(encoding="utf-8").splitlines()
+    file.unlink()
+    return code, dict(line.split("=", 1) for line in lines)
+
+
+def test_outputs(place, monkeypatch, capsys):
+    code, found = run_and_read(place, monkeypatch, command="scan")
+    assert (code, found["exit-code"]) == (1, "1")
+    assert (found["verdict"], found["inputs"], found["broken"], found["ok"]) == ("broken", "1", "1", "0")
+    assert int(found["errors"]) >= 3
+    code, found = run_and_read(place, monkeypatch, args="--drop-test-artifacts")
+    assert (code, found["verdict"], found["ok"], found["errors"]) == (0, "ok", "1", "0")
+    (place / "dist" / "bad-1.0-cp311-cp311-win_amd64.whl").write_bytes(b"rubbish")
+    code, found = run_and_read(place, monkeypatch, wheels="dist/bad*.whl", command="verify")
+    assert (code, found["verdict"], found["not-readable"]) == (3, "not-readable", "1")
+    code, found = run_and_read(place, monkeypatch, args="--no-such-option")
+    assert (code, found["verdict"], found["exit-code"]) == (2, "none", "2")
 
 
 def test_an_unknown_command_is_refused():

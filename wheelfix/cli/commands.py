@@ -49,7 +49,6 @@ COMMANDS = {
     "explain": Command("wheelfix.cli.explain", "show the page of a finding, or list all findings"),
     "demo": Command("wheelfix.cli.demo", "make a small broken wheel and mend it before your eyes"),
     "completion": Command("wheelfix.cli.completion", "print a completion script for your shell"),
-    "man": Command("wheelfix.cli.man", "print the manual page"),
 }
 
 DESCRIPTION = """\

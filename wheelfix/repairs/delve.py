@@ -11,27 +11,33 @@ import os
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import CannotRepair, EnvironmentFailure
+from wheelfix.options import Renaming
 from wheelfix.programs import python_command, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from wheelfix.options import Renaming
-
 TIMEOUT = 3600
 _BESIDE = "--layout beside puts them next to the extension under their own names"
 
 
 def run_delvewheel(
-    wheel: Path, dlls: Path, excluded: Iterable[str], target: Path, stamp: int, renaming: Renaming
+    wheel: Path,
+    dlls: Path,
+    excluded: Iterable[str],
+    target: Path,
+    stamp: int,
+    renaming: Renaming | None = None,
 ) -> Path:
     """Vendor the DLLs of a folder into a wheel, renamed; the new wheel lies in the target folder.
 
     ``stamp`` is the DOS time that its members get. With a fixed time delvewheel also leaves out the command line that
     it would otherwise write into the wheel, with paths of this machine.
     """
-    command = python_command("delvewheel", _arguments(wheel, dlls, sorted(set(excluded)), target, renaming))
+    command = python_command(
+        "delvewheel", _arguments(wheel, dlls, sorted(set(excluded)), target, renaming or Renaming())
+    )
     environment = {**os.environ, "PATH": str(dlls), "SOURCE_DATE_EPOCH": _seconds(stamp)}
     done = run_program(command, timeout=TIMEOUT, environ=environment, within=dlls.parent)
     if "No module named 'delvewheel'" in done.err or "No module named delvewheel" in done.err:

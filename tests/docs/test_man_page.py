@@ -8,9 +8,8 @@ import subprocess
 
 import pytest
 
+from tools.man_page import render_man
 from wheelfix.cli.grammar import read_grammar
-from wheelfix.cli.main import main
-from wheelfix.cli.man import render_man, render_markdown
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="no groff is installed")
@@ -24,15 +23,13 @@ def test_groff_reads_it_without_a_warning(tmp_path):
     assert "--fail-on LEVEL" in re.sub(r".\x08", "", result.stdout)
 
 
-def test_every_option_is_in_both():
-    man, markdown = render_man(), render_markdown()
+def test_every_option_is_in_it():
+    man = render_man()
     for command in read_grammar():
         assert f".SS {command.name}" in man
-        assert f"## wheelfix {command.name}" in markdown
         for word in command.options:
             for name in word.names:
                 assert name.replace("-", "\\-") in man
-                assert f"`{name}" in markdown
 
 
 def test_no_line_begins_as_a_request_by_accident():
@@ -44,8 +41,3 @@ def test_every_option_has_help():
     for command in read_grammar():
         for word in (*command.arguments, *command.options):
             assert word.help, (command.name, word.names or word.metavar)
-
-
-def test_on_the_command_line(capsys):
-    assert main(["man", "--format", "markdown"]) == 0
-    assert capsys.readouterr().out == render_markdown()
