@@ -67,6 +67,7 @@ def test_the_windows_job_calls_the_script_as_it_is(monkeypatch, capsys) -> None:
     assert words[1:3] == ["-m", "tools.windows_check"]
     seen = []
     monkeypatch.setattr(windows_check, "ON", sys.platform)
+    monkeypatch.setattr(windows_check, "make", lambda folder: None)
     monkeypatch.setattr(windows_check, "compare", lambda *given, **more: seen.append((given[1:], more)) or [])
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     assert windows_check.main(words[3:]) == 1, "a run without a case is a failure"
@@ -79,6 +80,7 @@ def test_a_difference_fails_the_job(monkeypatch, capsys, tmp_path) -> None:
         windows_check.Row("b", "about b", 0, 126, "ImportError: DLL load failed"),
     ]
     monkeypatch.setattr(windows_check, "ON", sys.platform)
+    monkeypatch.setattr(windows_check, "make", lambda folder: None)
     monkeypatch.setattr(windows_check, "compare", lambda *_, **__: rows)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
     assert windows_check.main([]) == 1

@@ -24,9 +24,9 @@ def library(*imports):
     return forge_dll("lib.dll", imports={name: ["f"] for name in imports}, exports=["f"])
 
 
-def outcomes(files):
+def outcomes(files, python=None):
     """Each load by the last part of its path: its code, and the one it has on its own if that is another."""
-    resolution = resolve(make_view({SITE + path: data for path, data in files.items()}), Profile())
+    resolution = resolve(make_view({SITE + path: data for path, data in files.items()}), Profile(python=python))
     return {
         outcome.event.path.removeprefix(SITE): outcome.code or (outcome.alone and outcome.alone.code) or 0
         for outcome in resolution.outcomes
@@ -158,6 +158,31 @@ def test_a_path_file_runs_before_everything():
     }
     assert outcomes(files)[0] == {"other/_a.pyd": 0}
     assert outcomes({**files, "pkg.pth": ""})[0] == {"other/_a.pyd": 126}
+
+
+START = {
+    "boot.py": "def main():\n    pass\n" + ADDS.format("'system'"),
+    "system/bar.dll": library(),
+    "other/_a.pyd": module("bar.dll"),
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "python", "code"),
+    [
+        pytest.param({"boot.start": "\ufeff# comment\n\nboot:main\n"}, (3, 15), 0, id="read"),
+        pytest.param({"boot.start": "boot:main\n"}, None, 0, id="some Python"),
+        pytest.param({"boot.start": "boot:main\n"}, (3, 14), 126, id="an older Python does not know it"),
+        pytest.param({"boot.start": "boot\nboot main\n"}, (3, 15), 126, id="not an entry point"),
+        pytest.param({"boot.start": "", "boot.pth": "import boot\n"}, (3, 15), 126, id="switches the imports off"),
+        pytest.param({"boot.start": "", "boot.pth": "import boot\n"}, (3, 14), 0, id="but not for an older Python"),
+        pytest.param({"x.start": "", "boot.pth": "import boot\n"}, (3, 15), 0, id="and only of the same name"),
+        pytest.param({"other/boot.start": "boot:main\n"}, (3, 15), 126, id="only in site-packages"),
+    ],
+)
+def test_start_files(files, python, code):
+    """PEP 829: entry points in ``.start`` files run at the start of Python 3.15 and later."""
+    assert outcomes({**START, **files}, python)[0] == {"other/_a.pyd": code}
 
 
 def test_a_module_that_imports_another_module_of_another_folder():

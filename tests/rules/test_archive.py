@@ -55,6 +55,8 @@ def test_every_kind_of_record_fault_becomes_one_finding(kind: str) -> None:
         ("requires-python", ("uv",), "WF127:error"),
         ("pycache", (), "WF128:info"),
         ("pycache-other", (), "WF128:warning"),
+        ("variant-label", (), "WF129:info"),
+        ("variant-metadata", ("uv",), "WF131:error"),
         ("dist-info-spelling", (), "WF124:warning"),
         ("name-mismatch", ("pip", "uv", "pypi"), "WF124:error"),
         ("metadata-missing", ("pip", "uv", "pypi"), "WF125:error"),

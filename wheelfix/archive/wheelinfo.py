@@ -19,6 +19,7 @@ from wheelfix.archive.metadatacheck import (
 )
 from wheelfix.archive.namecheck import check_file_name, check_folder, check_metadata
 from wheelfix.archive.placement import PLACEMENT_KINDS, placement_faults
+from wheelfix.archive.variants import VARIANT_KINDS, variant_faults
 from wheelfix.errors import InputError
 from wheelfix.model import canonical
 from wheelfix.parsing import number_pair
@@ -32,9 +33,10 @@ if TYPE_CHECKING:
 
 _FILE_NAME = re.compile(
     r"(?P<name>[^-\s]+)-(?P<version>[^-\s]+)(?:-(?P<build>\d[^-\s]*))?"
-    r"-(?P<python>[^-\s]+)-(?P<abi>[^-\s]+)-(?P<platform>[^-\s]+)\.whl",
+    r"-(?P<python>[^-\s]+)-(?P<abi>[^-\s]+)-(?P<platform>[^-\s]+)(?:-(?P<variant>(?-i:[0-9a-z_.]{1,16})))?\.whl",
     re.IGNORECASE,
 )
+_PLATFORM = re.compile(r"any|win32|[a-z0-9]+_[a-z0-9_.]+", re.IGNORECASE)
 _HEADER_LIMIT = 4 << 20
 MAX_TAGS = 1000
 """Tags that a wheel may have; a few letters, cleverly put, stand for billions."""
@@ -56,6 +58,7 @@ WHEEL_KINDS: dict[str, str] = {
     "version-invalid": "the version is not one that PEP 440 allows",
     **METADATA_KINDS,
     **PLACEMENT_KINDS,
+    **VARIANT_KINDS,
 }
 """Every kind of fault that :class:`WheelInfo` has, with its meaning."""
 
@@ -69,25 +72,42 @@ class FileName:
     build: str
     tags: tuple[str, ...]
     """Expanded: ``py2.py3-none-any`` is two tags."""
+    variant: str = ""
+    """The label of a wheel variant (PEP 825), such as ``x86_64_v3``; empty for the usual wheels."""
 
     @classmethod
     def parse(cls, path: Path) -> FileName:
         """Take a wheel's file name apart; InputError if it is none."""
-        match = _FILE_NAME.fullmatch(path.name)
-        if match is None:
+        parts = name_parts(path.name)
+        if not parts:
             raise InputError(
                 f"{path} has no wheel name",
                 because="the name is not of the form name-version-python-abi-platform.whl",
                 hint="give the wheel back the name it was built with",
             )
-        tags = expand_tag(f"{match['python']}-{match['abi']}-{match['platform']}")
+        tags = expand_tag(f"{parts['python']}-{parts['abi']}-{parts['platform']}")
         if tags is None:
             raise InputError(
                 f"{path} has no wheel name",
                 because=f"its tags stand for more than {MAX_TAGS} combinations",
                 hint="give the wheel back the name it was built with",
             )
-        return cls(match["name"], match["version"], match["build"] or "", tags)
+        return cls(parts["name"], parts["version"], parts["build"], tags, parts["variant"])
+
+
+def name_parts(name: str) -> dict[str, str]:
+    """Return the parts of a wheel's file name, ``build`` and ``variant`` empty where absent; nothing if it is none."""
+    match = _FILE_NAME.fullmatch(name)
+    # Six parts are a variant only if the fifth is a platform: a build number that is none must not shift the tags.
+    if match is None or (match["variant"] and not _PLATFORM.fullmatch(match["platform"])):
+        return {}
+    return {key: value or "" for key, value in match.groupdict().items()}
+
+
+def without_variant(name: str) -> str:
+    """Return a wheel's file name without its variant label."""
+    label = name_parts(name).get("variant")
+    return f"{name.removesuffix('.whl').removesuffix(f'-{label}')}.whl" if label else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +180,8 @@ class WheelInfo:
             version = wheel_headers.get("wheel-version", ("",))[0]
             faults += wheel_version_fault(version, spelled, where + "WHEEL")
             faults += _check_tags(file_name, wheel_headers)
+        if file_name.variant:
+            faults += variant_faults(archive, f"{prefix}{dist_info}/variant.json", file_name.variant)
         faults += _check_places(archive, prefix, dist_info, file_name)
         faults += _check_licenses(archive, where, metadata)
         if not _is_last(archive, where):

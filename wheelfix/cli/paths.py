@@ -62,12 +62,10 @@ def expand_inputs(words: Iterable[str], *, folders: bool = True, windows_only: b
 
 def other_system(name: str) -> str:
     """Return the platform tags of a wheel that is for other systems alone, as its file name says; else nothing."""
-    stem = name[:-4] if name.lower().endswith(".whl") else ""
-    parts = stem.split("-")
-    if len(parts) < 5:
-        return ""
-    platforms = parts[-1].lower().split(".")
-    return "" if any(tag == "any" or tag.startswith("win") for tag in platforms) else parts[-1]
+    from wheelfix.archive.wheelinfo import name_parts
+
+    platform = name_parts(name).get("platform", "")
+    return "" if any(tag == "any" or tag.startswith("win") for tag in platform.lower().split(".")) else platform
 
 
 def _expand(word: str, *, folders: bool) -> list[Path]:

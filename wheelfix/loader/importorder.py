@@ -94,8 +94,9 @@ class _Trace:
 class ImportOrder:
     """Follows the import statements of a view's own Python files."""
 
-    def __init__(self, view: FileView) -> None:
+    def __init__(self, view: FileView, python: tuple[int, int] | None = None) -> None:
         self.view = view
+        self._python = python
         self._budget = MAX_SOURCE
         self._parsed: dict[str, _Code] = {}
         self._traces: dict[tuple[str, ...], _Trace] = {}
@@ -155,8 +156,8 @@ class ImportOrder:
         return path.removeprefix(SITE_PACKAGES + "/").partition("/")[0]
 
     def at_start(self) -> tuple[str, ...]:
-        """The Python files that ``.pth`` files import whenever Python starts."""
-        names = [name for line in _path_lines(self.view) for name in _imported_by_line(line)]
+        """The Python files that ``.pth`` and ``.start`` files import whenever Python starts."""
+        names = [*_imported_by_path_files(self.view, self._python), *_imported_by_start_files(self.view, self._python)]
         return tuple(self._modules[name] for name in names if name in self._modules)
 
     def importers(
@@ -327,18 +328,45 @@ def _inner(node: ast.stmt, values: CodeRun) -> Iterator[tuple[ast.stmt, bool]]:
         yield from ((inner, False) for inner in [*node.body, *node.orelse])
 
 
-# ------------------------------------------------------------------------------------------------------- .pth files
+# --------------------------------------------------------------------------------------------- .pth and .start files
+
+START_FILES = (3, 15)
+"""The first Python that reads ``.start`` files (PEP 829); with one of the same name, it skips imports of a ``.pth``."""
 
 
-def _path_lines(view: FileView) -> Iterator[str]:
+def _site_files(view: FileView, suffix: str) -> Iterator[str]:
     for file in view.files:
-        if file.path.endswith(".pth") and parent(file.path) == SITE_PACKAGES and file.layer is not Layer.ENVIRONMENT:
-            yield from (line.strip() for line in (view.read_text(file.path, 1 << 16) or "").splitlines())
+        if file.path.endswith(suffix) and parent(file.path) == SITE_PACKAGES and file.layer is not Layer.ENVIRONMENT:
+            yield file.path
+
+
+def _lines(view: FileView, path: str) -> list[str]:
+    return [line.strip() for line in (view.read_text(path, 1 << 16) or "").lstrip("\ufeff").splitlines()]
+
+
+def _imported_by_path_files(view: FileView, python: tuple[int, int] | None) -> Iterator[str]:
+    """The modules that ``.pth`` files import."""
+    starts = set(_site_files(view, ".start")) if python is not None and python >= START_FILES else set()
+    for path in _site_files(view, ".pth"):
+        if f"{path.removesuffix('.pth')}.start" not in starts:
+            yield from (name for line in _lines(view, path) for name in _imported_by_line(line))
+
+
+def _imported_by_start_files(view: FileView, python: tuple[int, int] | None) -> Iterator[str]:
+    """The modules of the entry points in ``.start`` files; an older Python does not read them."""
+    if python is not None and python < START_FILES:
+        return
+    for path in _site_files(view, ".start"):
+        for line in _lines(view, path):
+            entry = re.fullmatch(r"([A-Za-z_][\w.]*):[A-Za-z_][\w.]*", line)
+            if entry is not None:
+                yield entry[1]
 
 
 def _roots_of_path_files(view: FileView) -> list[str]:
     """The folders that ``.pth`` files put on ``sys.path``."""
-    lines = (line.replace("\\", "/") for line in _path_lines(view) if line and not line.startswith(("#", "import ")))
+    every = (line for path in _site_files(view, ".pth") for line in _lines(view, path))
+    lines = (line.replace("\\", "/") for line in every if line and not line.startswith(("#", "import ")))
     return [posixpath.normpath(f"{SITE_PACKAGES}/{line}") for line in lines if ":" not in line]
 
 

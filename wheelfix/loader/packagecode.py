@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import CodeFault, CodeFolder, UnreadCall
 
-_ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3)?(?:-[a-z0-9_]+)?\.pyd$", re.IGNORECASE)
+_ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3t?)?(?:-[a-z0-9_]+)?\.pyd$", re.IGNORECASE)
 _PATTERN = re.compile(r"[*?\[]")
 SOURCE_LIMIT = 1 << 20
 """Python files above this size are not parsed."""
@@ -190,7 +190,7 @@ def _fits(path: str, profile: Profile) -> bool:
     """Whether the ABI in the file's name is that of the target (``_C.cp311-win_amd64.pyd``), or none is given."""
     match = _ABI.search(base_name(path))
     abi = match["abi"] if match else None
-    if not abi or abi.lower() == "abi3" or profile.python is None:
+    if not abi or abi.lower() in ("abi3", "abi3t") or profile.python is None:
         return True
     digits = re.sub(r"\D", "", abi)
     return digits == f"{profile.python[0]}{profile.python[1]}"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wheelfix.model import ByteSource
 
 _DIST_INFO = re.compile(r"^(?P<name>[^/]+?)-(?P<version>[^/-]+)\.dist-info$", re.IGNORECASE)
-_WANTED = (*PE_SUFFIXES, ".py", ".pth")
+_WANTED = (*PE_SUFFIXES, ".py", ".pth", ".start")
 
 
 # ------------------------------------------------------------------------------------------------------- a wheel

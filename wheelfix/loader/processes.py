@@ -74,7 +74,7 @@ class FreshProcesses:
     @functools.cached_property
     def order(self) -> ImportOrder:
         """The import statements of the package."""
-        return ImportOrder(self.blank.view)
+        return ImportOrder(self.blank.view, self.profile.python)
 
     @property
     def started(self) -> list[Loader]:
@@ -165,7 +165,7 @@ class FreshProcesses:
 
     @functools.cached_property
     def _at_start(self) -> tuple[str, ...]:
-        paths = any(file.path.endswith(".pth") for file in self.blank.view.files)
+        paths = any(file.path.endswith((".pth", ".start")) for file in self.blank.view.files)
         return self.order.at_start() if paths else ()
 
     def _prepare(self, files: tuple[str, ...]) -> tuple[Loader, dict[str, Loaded]]:

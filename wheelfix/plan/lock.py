@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.changes import NewMember
 from wheelfix.archive.names import normalise, why_unsafe
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.archive.wheelinfo import WheelInfo, name_parts
 from wheelfix.errors import InputError, WheelfixError
 from wheelfix.parsing import read_json
 from wheelfix.plan.model import Plan, plan_from_json
@@ -66,9 +66,7 @@ def read_lock(path: Path) -> list[Plan]:
 def _sound(plan: Plan, where: str) -> Plan:
     """The plan, if it writes nothing but a wheel into the target folder, and nothing into that but what it pins."""
     faults = []
-    parts = plan.output.removesuffix(".whl").split("-")
-    is_wheel = plan.output.endswith(".whl") and len(parts) in (5, 6)
-    if not is_wheel or why_unsafe(plan.output) or "/" in normalise(plan.output):
+    if not name_parts(plan.output) or why_unsafe(plan.output) or "/" in normalise(plan.output):
         faults.append(f"output {plan.output!r} is not a file name of a wheel")
     elif not _same_but_for_build(plan.output, plan.wheel.path):
         faults.append(f"output {plan.output!r} is the name of another wheel than {plan.wheel.path}")
@@ -89,8 +87,8 @@ def _sound(plan: Plan, where: str) -> Plan:
 
 def _same_but_for_build(output: str, path: str) -> bool:
     """Whether two wheels have one name, except for a build tag."""
-    first, second = (normalise(name).rpartition("/")[2].removesuffix(".whl").split("-") for name in (output, path))
-    return first[:2] + first[-3:] == second[:2] + second[-3:]
+    first, second = (name_parts(normalise(name).rpartition("/")[2]) for name in (output, path))
+    return {**first, "build": ""} == {**second, "build": ""}
 
 
 def check_lock(plan: Plan, archive: Archive, where: str) -> WheelInfo:

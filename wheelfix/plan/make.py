@@ -7,6 +7,7 @@ import heapq
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.wheelinfo import name_parts
 from wheelfix.errors import UsageError
 from wheelfix.exam.examine import examine_again
 from wheelfix.loader.view import base_name
@@ -108,11 +109,12 @@ def output_name(name: str, build_tag: str | None) -> str:
     """The file name of the repaired wheel: the same, or with another build tag."""
     if build_tag is None:
         return name
-    parts = name.removesuffix(".whl").split("-")
+    parts = name_parts(name)
     if not re.fullmatch("[0-9][A-Za-z0-9_.]{0,63}", build_tag):
         because = "a build tag begins with a digit and has letters, digits, dots and underscores after it"
         raise UsageError(f"--build-tag {build_tag}", because=because)
-    return "-".join([*parts[:2], build_tag, *parts[-3:]]) + ".whl"
+    tags = [parts[key] for key in ("python", "abi", "platform", "variant") if parts[key]]
+    return "-".join([parts["name"], parts["version"], build_tag, *tags]) + ".whl"
 
 
 class _Reading:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.changes import new_stamp
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.archive.wheelinfo import WheelInfo, without_variant
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.exam.wheel import examine_wheel
 from wheelfix.knowledge.families import demangle
@@ -77,8 +77,9 @@ def _without_mangled(
 ) -> Path:
     """The wheel with everything of the plan but the renamed DLLs, for delvewheel to go on from."""
     kept = tuple(addition for addition in plan.additions if not addition.mangle)
-    plan = replace(plan, additions=kept, sbom=False, output=archive.path.name)
-    target = folder / archive.path.name
+    name = without_variant(archive.path.name)  # delvewheel takes a label for a part of the tags
+    plan = replace(plan, additions=kept, sbom=False, output=name)
+    target = folder / name
     if not plan.changes:
         return keep(archive, target)
     return rewrite(archive, WheelInfo.from_archive(archive), plan, beside, stale, target, options).path

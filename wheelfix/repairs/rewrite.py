@@ -10,6 +10,7 @@ from wheelfix.archive.hashing import digests
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.record import SIGNATURES, read_record
 from wheelfix.archive.stored import stored_members
+from wheelfix.archive.wheelinfo import name_parts
 from wheelfix.archive.writer import not_as_planned, write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.plan.sbom import FILE_NAME, make_sbom
@@ -105,10 +106,11 @@ def _is_in_place(archive: Archive, target: Path) -> bool:
 def _documents(archive: Archive, info: WheelInfo, plan: Plan) -> Iterator[NewMember]:
     if plan.sbom:
         yield NewMember(f"{info.dist_info}/sboms/{FILE_NAME}", data=make_sbom(plan))
-    if plan.output != archive.path.name:
+    build = name_parts(plan.output)["build"]
+    if build != info.build:
         wheel = archive.find(f"{info.prefix}{info.dist_info}/WHEEL")
         if wheel is not None:
-            yield NewMember(f"{info.dist_info}/WHEEL", data=_with_build(archive.read(wheel), plan.output.split("-")[2]))
+            yield NewMember(f"{info.dist_info}/WHEEL", data=_with_build(archive.read(wheel), build))
 
 
 def _with_build(wheel: bytes, build: str) -> bytes:

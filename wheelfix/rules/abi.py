@@ -28,13 +28,15 @@ class Claim:
     pythons: frozenset[tuple[int, int, bool]]
     """Major, minor and whether free-threaded, for every version-specific tag."""
     abi3: tuple[int, int] | None
-    """The oldest Python of an abi3 tag."""
+    """The oldest Python of an abi3 or abi3t tag."""
+    stable: tuple[str, ...] = ()
+    """Which of the two stable ABIs are claimed: ``abi3``, ``abi3t`` (free-threaded, PEP 803) or both."""
 
     @property
     def spelled(self) -> str:
         """The claim for a message: ``cp311`` or ``cp310-abi3``."""
         if self.abi3 is not None:
-            return f"cp{self.abi3[0]}{self.abi3[1]}-abi3"
+            return f"cp{self.abi3[0]}{self.abi3[1]}-{'.'.join(self.stable)}"
         return listing([f"cp{major}{minor}{'t' if free else ''}" for major, minor, free in sorted(self.pythons)])
 
 
@@ -42,15 +44,17 @@ def read_claim(tags: tuple[str, ...]) -> Claim:
     """Return what expanded tags such as ``cp311-cp311-win_amd64`` promise."""
     pythons: set[tuple[int, int, bool]] = set()
     abi3: list[tuple[int, int]] = []
+    stable: set[str] = set()
     for tag in tags:
         python, _, rest = tag.partition("-")
         abi = rest.partition("-")[0]
         own, exact = _TAG.fullmatch(python), _ABI.fullmatch(abi)
-        if abi == "abi3" and own and own["minor"]:
+        if abi in ("abi3", "abi3t") and own and own["minor"]:
             abi3.append((int(own["major"]), int(own["minor"])))
+            stable.add(abi)
         elif exact:
             pythons.add((int(exact["major"]), int(exact["minor"]), "t" in exact["flags"]))
-    return Claim(frozenset(pythons), min(abi3, default=None))
+    return Claim(frozenset(pythons), min(abi3, default=None), tuple(sorted(stable)))
 
 
 @rule(

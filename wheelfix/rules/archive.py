@@ -55,6 +55,8 @@ _ARCHIVE_CODES = {
     "metadata-line": "WF127",
     "pycache": "WF128",
     "pycache-other": "WF128",
+    "variant-label": "WF129",
+    "variant-metadata": "WF131",
 }
 """Kind of fault to code; every other kind is WF121."""
 
@@ -102,6 +104,8 @@ _HINTS = {
     "WF126": "remove what belongs to another distribution and build the wheel again",
     "WF127": "correct the file and build the wheel again",
     "WF128": "leave __pycache__ out when the wheel is built",
+    "WF129": "publish a wheel without a label too, for installers that do not know wheel variants",
+    "WF131": "build the wheel with a backend that knows wheel variants, or rename it without the label",
     "WF130": "'wheelfix repair --recompress' compresses them; nothing fails without it",
 }
 
@@ -164,6 +168,14 @@ class _Fault:
 @rule("WF126", "dist-info-several", Severity.ERROR, Repairable.NEVER, "There are several dist-info folders.")
 @rule("WF127", "metadata-invalid", Severity.ERROR, Repairable.NEVER, "An installer cannot read the metadata.")
 @rule("WF128", "pycache-in-wheel", Severity.WARNING, Repairable.NEVER, "A member that some installers leave out.")
+@rule("WF129", "wheel-variant", Severity.INFO, Repairable.NEVER, "The file name has a label that pip does not know.")
+@rule(
+    "WF131",
+    "variant-undescribed",
+    Severity.ERROR,
+    Repairable.NEVER,
+    "variant.json does not describe the wheel's label.",
+)
 @rule("WF130", "members-stored", Severity.INFO, Repairable.SOMETIMES, "Most of the wheel is not compressed.")
 def archive_faults(subject: Subject) -> Iterator[Finding]:
     """Turn faults of the archive and of its metadata into findings."""

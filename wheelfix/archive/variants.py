@@ -1,0 +1,41 @@
+"""Wheel variants (PEP 825): a label at the end of the file name, and ``variant.json``, which describes the label."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.faults import UV, ArchiveFault
+from wheelfix.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.archive.reader import Archive
+
+VARIANT_KINDS: dict[str, str] = {
+    "variant-label": "the file name has a variant label, which many installers do not know",
+    "variant-metadata": "variant.json is missing or does not describe the variant label",
+}
+_LIMIT = 1 << 20
+
+
+def variant_faults(archive: Archive, path: str, label: str) -> Iterator[ArchiveFault]:
+    """Yield what a variant wheel has to be checked for: who knows the label, and whether it is described."""
+    message = (
+        f"the file name has the variant label {label!r}; installers without wheel variants, such as pip 26, refuse it"
+    )
+    yield ArchiveFault("variant-label", "archive", message)
+    member = archive.find(path)
+    if member is None:
+        yield ArchiveFault("variant-metadata", path, "it is missing, and the file name has a variant label", (UV,))
+        return
+    try:
+        document = json.loads(archive.read(member, _LIMIT))
+        variants = document["variants"]
+        known = label in variants and isinstance(variants[label], dict)
+    except (ValueError, KeyError, TypeError, InputError, RecursionError):
+        yield ArchiveFault("variant-metadata", path, "it cannot be read as a description of variants", (UV,))
+        return
+    if not known:
+        yield ArchiveFault("variant-metadata", path, f"it does not describe the label {label!r} of the file name")
