@@ -73,7 +73,12 @@ def variant_wheel(folder: Path, description: str | None, imports: dict[str, list
     return made.rename(made.with_name(f"{made.name.removesuffix('.whl')}-v3.whl"))
 
 
-GOOD = json.dumps({"variants": {"v3": {"x86_64": {"level": ["v3"]}}}})
+DOCUMENT = {
+    "$schema": "https://variants-schema.wheelnext.dev/v0.0.3.json",
+    "default-priorities": {"namespace": ["x86_64"]},
+    "variants": {"v3": {"x86_64": {"level": ["v3"]}}},
+}
+GOOD = json.dumps(DOCUMENT)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +88,10 @@ GOOD = json.dumps({"variants": {"v3": {"x86_64": {"level": ["v3"]}}}})
         (None, ["WF129", "WF131"]),
         ("{", ["WF129", "WF131"]),
         ("[]", ["WF129", "WF131"]),
-        (json.dumps({"variants": {"v4": {}}}), ["WF129", "WF131"]),
+        (json.dumps({**DOCUMENT, "variants": {"v4": {}}}), ["WF129", "WF131"]),
+        (json.dumps({**DOCUMENT, "variants": {"v3": {}, "v4": {}}}), ["WF129", "WF131"]),
+        (json.dumps({**DOCUMENT, "variants": []}), ["WF129", "WF131"]),
+        (json.dumps({"variants": DOCUMENT["variants"]}), ["WF129", "WF131"]),
     ],
 )
 def test_the_description(tmp_path: Path, description: str | None, expected: list[str]) -> None:

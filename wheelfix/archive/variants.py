@@ -18,6 +18,8 @@ VARIANT_KINDS: dict[str, str] = {
     "variant-metadata": "variant.json is missing or does not describe the variant label",
 }
 _LIMIT = 1 << 20
+_KEYS = ("$schema", "default-priorities", "variants")
+"""What the document must have, by the PEP and for uv."""
 
 
 def variant_faults(archive: Archive, path: str, label: str) -> Iterator[ArchiveFault]:
@@ -32,10 +34,16 @@ def variant_faults(archive: Archive, path: str, label: str) -> Iterator[ArchiveF
         return
     try:
         document = json.loads(archive.read(member, _LIMIT))
-        variants = document["variants"]
-        known = label in variants and isinstance(variants[label], dict)
-    except (ValueError, KeyError, TypeError, InputError, RecursionError):
-        yield ArchiveFault("variant-metadata", path, "it cannot be read as a description of variants", (UV,))
+    except (ValueError, InputError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        yield ArchiveFault("variant-metadata", path, "it is not a JSON object", (UV,))
         return
-    if not known:
-        yield ArchiveFault("variant-metadata", path, f"it does not describe the label {label!r} of the file name")
+    absent = [key for key in _KEYS if key not in document]
+    if absent:
+        yield ArchiveFault("variant-metadata", path, f"it does not have {', '.join(absent)}", (UV,))
+        return
+    labels = list(document["variants"]) if isinstance(document["variants"], dict) else []
+    if labels != [label]:
+        message = f"it describes {', '.join(map(repr, labels[:3])) or 'nothing'}; the file name has the label {label!r}"
+        yield ArchiveFault("variant-metadata", path, message, (UV,))
