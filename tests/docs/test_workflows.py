@@ -117,7 +117,10 @@ def test_a_hook_is_a_command(hook) -> None:
     assert program == "wheelfix"
     assert name in COMMANDS
     command_parser(name, load_command(name)).parse_strictly([*hook.get("args", []), "a.whl"])
-    assert re.search(hook["files"], "dist/a-1.0-py3-none-any.whl")
+    for platform in ("any", "win32", "win_amd64", "win32.win_amd64", "win_arm64-x86_64_v3"):
+        assert re.search(hook["files"], f"dist/a-1.0-py3-none-{platform}.whl")
+    linux = re.search(hook["files"], "dist/a-1.0-cp311-cp311-manylinux_2_28_x86_64.whl")
+    assert bool(linux) == (name == "verify")
 
 
 @pytest.mark.slow
