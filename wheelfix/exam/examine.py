@@ -19,6 +19,7 @@ from wheelfix.rules.allowed import with_allowed
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cudastory import cuda_story
 from wheelfix.rules.failures import visible_failure
+from wheelfix.rules.firstloaded import crash_of_torch
 from wheelfix.rules.otherdistributions import is_absent_module
 from wheelfix.rules.registry import check_patterns, run
 from wheelfix.values import replace
@@ -72,6 +73,8 @@ def examine_view(
         numpy=details.numpy,
         signature=details.signature if options.signatures or options.signers else not_requested,
         judges_signatures=options.signatures,
+        name=identity.name,
+        import_order=options.import_order,
     )
     images = tuple(scanned_images(subject, options))
     check_patterns(options.select, "select")
@@ -103,6 +106,8 @@ def _first_failure(subject: Subject, findings: tuple[Finding, ...]) -> Predictio
         if is_absent_module(errors, absent.module):
             return predict_absent(subject.view, absent)
     failure = visible_failure(subject, findings)
+    if failure is None:
+        failure = crash_of_torch(subject, findings)
     return predict(subject.view, subject.resolution, failure) if failure is not None else None
 
 

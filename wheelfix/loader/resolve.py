@@ -14,7 +14,7 @@ from wheelfix.loader.packages import torch
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Loader, runs_on
 from wheelfix.loader.target import Target
-from wheelfix.loader.view import Layer, base_name, parent
+from wheelfix.loader.view import BASE, Layer, base_name, parent
 from wheelfix.model import (
     Alone,
     Edge,
@@ -61,7 +61,8 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     facts = torch.torch_facts(view)
     loads = package_loads(view, profile) if facts is None else PackageLoads()
     provisions = Provisions(profile, requires, facts, view, _habits(view, loads))
-    blank = Loader(view, Target(profile, provisions), profile.machine)
+    base = BASE if view.find(BASE, "python.exe") else ""  # a venv runs the python.exe that it was made from
+    blank = Loader(view, Target(profile, provisions), profile.machine, application_dir=base)
     imported = _import_torch(blank, facts, profile) if facts else _import_package(blank, loads, profile, requires)
     found, processes, dirs = imported
     whole = _all_together(blank, found, processes)

@@ -77,6 +77,10 @@ class Subject:
     """What the signature of a file is worth; None when nobody asked."""
     judges_signatures: bool = True
     """Whether findings about signatures were asked for; False where they are only shown."""
+    name: str = ""
+    """The distribution's name."""
+    import_order: tuple[str, ...] = ()
+    """The order of imports that was asked about; empty when none was."""
     numpy: Callable[[str], NumpyApi | None] | None = None
     """Which NumPy a module was built for; read from the file when nobody gives it."""
 

@@ -162,10 +162,11 @@ def _user(subject: Subject, path: str, image: Image) -> _User | None:
     if linked is None and compiled is None:
         return None
     newest = max(toolset for toolset in (linked, compiled) if toolset is not None)
-    return _User(path, newest, linked is None or newest > linked, _locks(image))
+    return _User(path, newest, linked is None or newest > linked, locks_unconstructed_mutex(image))
 
 
-def _locks(image: Image) -> bool:
+def locks_unconstructed_mutex(image: Image) -> bool:
+    """Whether a DLL locks a std::mutex for which no constructor has run."""
     symbols = {
         symbol
         for item in image.imports
