@@ -15,7 +15,7 @@ from wheelfix.exam.scan import scan
 from wheelfix.exam.verify import verify
 from wheelfix.model import Verdict
 from wheelfix.options import RootOptions, ScanOptions
-from wheelfix.repairs.repair import Outcome
+from wheelfix.repairs.repair import RepairOutcome
 
 FILES = {"pkg/__init__.py": b"x = 1\n", "pkg/data.txt": b"some text\n" * 50}
 INFO = "pkg-1.0.dist-info"
@@ -59,7 +59,7 @@ def test_a_wheel_repacked_by_hand_is_put_right(case, wheel, tmp_path):
     before = verify(wheel)
     assert before.findings, case
     result = run(wheel, options(tmp_path))
-    assert result.outcome is Outcome.REPAIRED
+    assert result.outcome is RepairOutcome.REPAIRED
     assert result.plan.mends or result.plan.renames
     check_record_independently(result.output)
     after = verify(result.output)
@@ -72,7 +72,7 @@ def test_what_harms_nobody_is_left_as_it_is(wheel, tmp_path):
     repack(wheel, CASES["dist-info-first"])
     assert [finding.code for finding in verify(wheel).findings] == ["WF122"]
     result = run(wheel, options(tmp_path))
-    assert result.outcome is Outcome.UNCHANGED
+    assert result.outcome is RepairOutcome.UNCHANGED
     assert result.output.read_bytes() == wheel.read_bytes()
 
 

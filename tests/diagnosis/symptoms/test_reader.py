@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wheelfix.diagnosis.symptoms import Confidence, Limits, read_log, read_symptoms
+from wheelfix.diagnosis.symptoms import Confidence, TextLimits, read_log, read_symptoms
 
 LIB = r"C:\e\Lib\site-packages\torch\lib"
 TORCH = f'OSError: [WinError 126] No. Error loading "{LIB}\\{{}}.dll" or one of its dependencies.\n'
@@ -58,10 +58,10 @@ def test_the_traceback_tells_the_package_of_an_error_without_path() -> None:
 
 def test_limits_are_kept_and_said() -> None:
     text = "".join(TORCH.format(f"lib{number}") for number in range(50))
-    log = read_log(text, Limits(max_symptoms=10))
+    log = read_log(text, TextLimits(max_symptoms=10))
     assert len(log.symptoms) == 10
     assert log.stopped == "reading stopped at line 10: 10 different symptoms"
-    assert "too many different suspicious lines" in read_log(text, Limits(max_work=5)).stopped
+    assert "too many different suspicious lines" in read_log(text, TextLimits(max_work=5)).stopped
 
 
 def test_an_error_deep_in_a_long_log_is_found() -> None:
