@@ -8,6 +8,7 @@ python dev.py slow        the tests that need nothing else and take longer
 python dev.py long        the parts of slow tests that every change can do without
 python dev.py wine        hold the loader model against Wine of this machine's type
 python dev.py wine-x64    load real vendor DLLs and run torch's own loader under an x86_64 Wine
+python dev.py browser     read and use the HTML reports in Chromium
 python dev.py fetch       download the wheels that the real tier wants (add --all for every one)
 python dev.py real        scan, break and repair real wheels
 python dev.py bench       measure against delvewheel, cp and the others
@@ -58,7 +59,15 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "real": ("test", [[*PARALLEL, "-m", "real"]]),
     "bench": ("test", [["-m", "benchmarks"]]),
     "docs": ("docs", [["-m", "mkdocs", "build", "--strict", "--quiet"]]),
-    "generate": ("", [["-m", "tools.make_docs"], ["-m", "tools.make_pictures"], ["-m", "tools.make_benchmark_table"]]),
+    "generate": (
+        "",
+        [
+            ["-m", "tools.make_docs"],
+            ["-m", "tools.make_pictures"],
+            ["-m", "tools.make_screenshots"],
+            ["-m", "tools.make_benchmark_table"],
+        ],
+    ),
     "zipapp": ("zipapp", [["-m", "tools.make_zipapp"]]),
 }
 

@@ -142,7 +142,7 @@ def test_planted_programs_never_run(
     monkeypatch.setenv("PATH", path.format(here=tmp_path))
     (tmp_path / "error.txt").write_text("OSError: [WinError 126] The specified module could not be found")
     assert find_program("nvidia-smi") is None
-    main(["diagnose", "error.txt", "--report"])
+    main(["diagnose", "error.txt", "--issue"])
     main(["scan", "none.whl", "--gpu", "native"])
     assert "it is not on PATH" in capsys.readouterr().err
     assert not [trace for trace in traces if trace.exists()]

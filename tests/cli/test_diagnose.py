@@ -82,7 +82,7 @@ def test_json_fits_its_schema(prefix, capsys):
     assert document["causes"][0]["chain"][-1] == "mkl_intel_thread.2.dll"
     assert document["only_fault"] is False
     assert document["remedies"][0]["rank"] == 1
-    assert main([*argv, "--report"]) == 1
+    assert main([*argv, "--issue"]) == 1
     document = json.loads(capsys.readouterr().out)
     validate(document)
     assert {"label": "torch", "text": "2.7.1+cu117, built for CUDA 11.7"} in document["report"]
@@ -90,7 +90,7 @@ def test_json_fits_its_schema(prefix, capsys):
 
 def test_the_block_for_an_issue(prefix, capsys):
     text = TEXT.replace("C:\\e", "C:\\Users\\dana\\e")
-    assert main(["diagnose", "--text", text, "--env", str(prefix), "--no-discover", "--report"]) == 1
+    assert main(["diagnose", "--text", text, "--env", str(prefix), "--no-discover", "--issue"]) == 1
     out = capsys.readouterr().out
     assert "dana" not in out
     assert "torch           2.7.1+cu117, built for CUDA 11.7\n" in out

@@ -39,7 +39,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ("repair", "x.whl", "--root", "{}"),
         ("diagnose", "{}"),
         ("diagnose", "--text", "ImportError: DLL load failed while importing {}: {}"),
-        ("diagnose", "--report", "--text", 'OSError: [WinError 126] {} Error loading "C:\\{}.dll"'),
+        ("diagnose", "--issue", "--text", 'OSError: [WinError 126] {} Error loading "C:\\{}.dll"'),
         ("diff", "{}", "{}"),
         ("explain", "{}"),
         ("verify", "{}.whl"),

@@ -161,7 +161,7 @@ def test_debugging_lets_the_traceback_through(monkeypatch):
 def test_start_imports_nothing_heavy():
     code = (
         "import sys; from wheelfix.cli.main import main; main(['--help']); "
-        "heavy = {'rich', 'pefile', 'packaging', 'importlib.metadata', 'json', 'zipfile', 'difflib'}; "
+        "heavy = {'rich', 'markdown_it', 'pefile', 'packaging', 'importlib.metadata', 'json', 'zipfile', 'difflib'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

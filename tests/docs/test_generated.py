@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.docs.pages import DOCS, HERE
-from tools import make_benchmark_table, make_docs, make_pictures
+from tools import make_benchmark_table, make_docs, make_pictures, make_screenshots
 from wheelfix.cli.commands import COMMANDS
 
 
@@ -22,6 +22,16 @@ def test_pictures_are_current(picture):
     svg = (DOCS / "assets" / f"{picture.name}.svg").read_text(encoding="utf-8")
     assert make_pictures.words(svg) == make_pictures.words(make_pictures.draw(picture))
     assert "url(" not in svg.replace("url(#", "")
+
+
+def test_screenshots_are_current():
+    assert make_screenshots.stale() == [], "'python dev.py generate' takes them again, with Chromium"
+
+
+def test_a_picture_keeps_its_digest():
+    png = (DOCS / "assets" / "report.png").read_bytes()
+    assert make_screenshots.shown(png) == make_screenshots.digest()
+    assert make_screenshots.shown(b"") == ""
 
 
 def test_the_benchmark_tables_are_current():

@@ -7,7 +7,8 @@ import itertools
 import random
 
 from tests.report.samples import broken_torch, clean_wheel
-from wheelfix.model import Edge, EdgeKind, Image, InView, Machine, OwnedBy, Resolution, ScannedImage
+from wheelfix.model import Edge, EdgeKind, Image, InView, Machine, Missing, OwnedBy, Resolution, ScannedImage
+from wheelfix.report.focus import missing_part
 from wheelfix.report.graph import NODE_HEIGHT, NODE_WIDTH, build_graph
 
 
@@ -103,3 +104,23 @@ def test_a_chain_longer_than_pythons_stack():
 def test_an_empty_report():
     graph = build_graph(report_of([], []))
     assert (graph.nodes, graph.links) == ((), ())
+
+
+class TestMissingPart:
+    def test_nothing_is_missing(self):
+        assert missing_part(build_graph(report_of(["a.dll", "b.dll"], [("a.dll", "b.dll")]))) is None
+
+    def test_the_way_to_what_is_missing_and_the_chain_of_the_error(self):
+        graph = build_graph(broken_torch())
+        part = missing_part(graph, ("_C.pyd", "torch_cpu.dll", "libomp140.x86_64.dll"))
+        assert set(named(part)) == {"fbgemm.dll", "_C.pyd", "torch_cpu.dll", "libomp140.x86_64.dll"}
+        assert named(part)["torch_cpu.dll"].not_drawn == {"above": [], "below": ["c10.dll", "zlibwapi.dll"]}
+        assert all(part.nodes[link.source].y < part.nodes[link.target].y for link in part.links)
+
+    def test_a_crowd_stays_small(self):
+        """A wheel of 222 DLLs is a wall; two missing ones and how they are reached are not."""
+        names = [f"{number}.dll" for number in range(200)]
+        report = report_of(names, [(first, second) for first, second in itertools.pairwise(names)])
+        lost = [Edge(f"Lib/site-packages/x/{name}", "gone.dll", EdgeKind.IMPORT, Missing()) for name in names[2:]]
+        report = dataclasses.replace(report, resolution=Resolution((*report.resolution.edges, *lost)))
+        assert len(missing_part(build_graph(report)).nodes) <= 6

@@ -21,8 +21,10 @@ from wheelfix.plan.model import Plan
 from wheelfix.report import diagnosis as diagnosis_json
 from wheelfix.report import diff as diff_documents
 from wheelfix.report import safe
-from wheelfix.report.document import Context, FailedInput
+from wheelfix.report.document import Context, FailedInput, PlanReport
 from wheelfix.report.formats import SCAN_KINDS, render
+from wheelfix.report.html.comparison import render_comparison
+from wheelfix.report.html.repairs import render_repairs
 from wheelfix.report.text import render_scan, render_summary
 from wheelfix.report.text.diagnosis import render_diagnosis
 from wheelfix.report.text.diff import render_diff
@@ -40,7 +42,7 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 def document(kind: str, text: str) -> str:
     """A document in which every text is this one."""
     failures = [FailedInput(text, InputError(text, because=text, hint=text))]
-    context = Context(skipped=(text,), sources={text: text})
+    context = Context(skipped=(text,), sources={text: text}, command=text, date=text, sha256={text: text})
     return render(kind, [Maker(text).make(ScanReport)], failures, context, lambda failure: None)
 
 
@@ -104,9 +106,9 @@ def check_json(text: str) -> None:
         found.encode("utf-8")
 
 
-def check_html(text: str) -> None:
+def check_html(text: str, harmless: str = "") -> None:
     """The page has no element, attribute or script that the same page over harmless names has not."""
-    harmless = document("html", "harmless")
+    harmless = harmless or document("html", "harmless")
 
     class Tags(HTMLParser):
         def __init__(self) -> None:
@@ -164,6 +166,24 @@ def test_other_documents() -> None:
     check_json(diff_documents.render_json(comparison))
     block = Block(((HOSTILE, HOSTILE),))
     check_json(diagnosis_json.render_json(Maker().make(Diagnosis), block))
+
+
+def comparison_page(text: str) -> str:
+    context = Context(command=text, date=text)
+    return render_comparison(Maker(text, verdict="broken").make(Comparison), context)
+
+
+def repair_page(text: str) -> str:
+    failures = [FailedInput(text, InputError(text, because=text, hint=text))]
+    report = PlanReport(Maker(text).make(Plan), "repaired", text, (text,))
+    return render_repairs([report], failures, Context(command=text, date=text))
+
+
+@pytest.mark.parametrize("draw", [comparison_page, repair_page])
+def test_other_pages(draw) -> None:
+    for chosen in (HOSTILE, COMMAND):
+        must_be_mute(draw(chosen))
+        check_html(draw(chosen), draw("harmless"))
 
 
 def test_annotations_are_one_line_each() -> None:

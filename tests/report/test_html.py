@@ -11,7 +11,7 @@ import pytest
 
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
-from wheelfix.model import Finding, Severity
+from wheelfix.model import Edge, EdgeKind, Finding, Resolution, Severity, System
 from wheelfix.report.document import Context, FailedInput
 from wheelfix.report.html import render_scan
 from wheelfix.report.html.element import VOID, Html, el, from_markdown, join
@@ -87,7 +87,7 @@ def test_tells_the_verdict_the_line_and_the_page():
     assert broken_torch().first_failure.message in texts
     assert "broken" in texts
     assert "What the findings mean" in texts
-    assert ("details", "WF301") in [(tag, attrs.get("id")) for tag, attrs in reader.elements]
+    assert ("div", "WF301") in [(tag, attrs.get("id")) for tag, attrs in reader.elements]
 
 
 def test_nothing_in_a_wheel_becomes_markup():
@@ -103,14 +103,17 @@ def test_nothing_in_a_wheel_becomes_markup():
     page = render_scan([report])
     reader = read(page)
     assert not [tag for tag, _ in reader.elements if tag == "img"]
-    assert [tag for tag, _ in reader.elements].count("script") == 2
+    assert [tag for tag, _ in reader.elements].count("script") == len(
+        [1 for _ in re.finditer('class="graph"', page)]
+    ) + 1
     assert "\x00" not in page
     assert "\x1b" not in page
 
 
 def test_the_data_of_the_drawing_is_json_without_a_bracket():
     page = render_scan([broken_torch()])
-    text = re.search(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)[1]
+    part, text = re.findall(r'<script type="application/json">(.*?)</script>', page, re.DOTALL)
+    assert "<" not in part
     data = json.loads(text)
     assert "<" not in text
     assert len(data["nodes"]) == 6
@@ -118,7 +121,8 @@ def test_the_data_of_the_drawing_is_json_without_a_bracket():
 
 
 def test_every_box_speaks_and_one_is_reached_by_tab():
-    boxes = [attrs for _, attrs in read(render_scan([broken_torch()])).elements if "data-node" in attrs]
+    page = render_scan([dataclasses.replace(broken_torch(), missing=())])
+    boxes = [attrs for _, attrs in read(page).elements if "data-node" in attrs][-6:]
     assert [box["tabindex"] for box in boxes] == ["0"] + ["-1"] * 5
     assert all(box["role"] == "button" and box["aria-label"] for box in boxes)
     assert "libomp140.x86_64.dll, missing" in [box["aria-label"] for box in boxes]
@@ -152,9 +156,44 @@ def test_markdown():
         "```\n<i>\n```\n| j | k |\n| - | - |\n| l |\n\n> m\n"
     )
     assert from_markdown(text) == (
-        '<h3>A</h3><p>b <code>c</code> d <a href="https://example.org" rel="noreferrer">e</a></p>'
+        '<h3>A</h3><p>b <code>c</code> [d](javascript:x) <a href="https://example.org" rel="noreferrer">e</a></p>'
         "<ul><li>f</li><li>g</li></ul><ol><li>h</li></ol>"
         '<pre tabindex="0"><code>&lt;i&gt;</code></pre>'
         '<table><thead><tr><th scope="col">j</th><th scope="col">k</th></tr></thead>'
         "<tbody><tr><td>l</td><td></td></tr></tbody></table><blockquote>m</blockquote>"
     )
+
+
+def test_a_line_that_begins_with_a_number_and_a_bracket_is_no_list():
+    """The page of WF402 was cut at "CUDA 11) and cublas64_12.dll", where a line begins with "11)"."""
+    assert from_markdown("of (CUDA\n11) and others") == "<p>of (CUDA\n11) and others</p>".replace("\n", " ")
+
+
+def test_says_when_and_how_it_was_made_and_of_which_file():
+    context = Context(
+        date="2026-11-15 23:00 UTC", command="wheelfix scan dist", sha256={broken_torch().path: "ab" * 32}
+    )
+    texts = "".join(read(render_scan([broken_torch()], (), context)).texts)
+    assert "2026-11-15 23:00 UTC" in texts
+    assert "wheelfix scan dist" in texts
+    assert "ab" * 32 in texts
+
+
+def test_findings_come_before_the_dlls_and_api_sets_are_not_listed():
+    page = render_scan([broken_torch()])
+    assert page.index("Findings (") < page.index("How the missing DLLs are reached") < page.index("All 4 DLLs")
+    edges = [
+        Edge(
+            "Lib/site-packages/torch/lib/c10.dll", f"api-ms-win-crt-x{number}-l1-1-0.dll", EdgeKind.IMPORT, System("x")
+        )
+        for number in range(9)
+    ]
+    report = dataclasses.replace(broken_torch(), resolution=Resolution(tuple(edges)))
+    assert "api-ms" not in render_scan([report])
+    assert '"Windows API sets":["9"]' in render_scan([report])
+
+
+def test_many_findings_of_a_rule_are_folded():
+    findings = tuple(Finding("WF301", "a", Severity.ERROR, f"x{number}.dll", "is wrong") for number in range(300))
+    page = render_scan([dataclasses.replace(broken_torch(), findings=findings)])
+    assert "<summary>290 more</summary>" in page

@@ -1,40 +1,118 @@
-"""The HTML report in a real browser: a script acts as the reader, and the page that results is looked at."""
+"""The HTML report in a real browser: read at three widths, in light and dark, without scripts, and used by a reader."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
-import re
-import shutil
-import subprocess
 
 import pytest
 
-from tests.report.samples import broken_torch
-from wheelfix.model import Edge, EdgeKind, Image, InView, Machine, Resolution, ScannedImage
+from tests.report.samples import broken_torch, clean_wheel, risky_extension
+from tests.report.test_hostile_texts import comparison_page, repair_page
+from tests.support.hostile_values import HOSTILE, Maker
+from tools.browser import Browser, find_browser
+from wheelfix.errors import CannotRepair, InputError
+from wheelfix.model import (
+    Edge,
+    EdgeKind,
+    Finding,
+    Image,
+    InView,
+    Machine,
+    Resolution,
+    ScannedImage,
+    ScanReport,
+    Severity,
+)
+from wheelfix.report.document import Context, FailedInput
 from wheelfix.report.html import render_scan
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(
-        BROWSER is None and not os.environ.get("WHEELFIX_REQUIRE_TIERS"), reason="no Chromium is installed"
+        find_browser() is None and not os.environ.get("WHEELFIX_REQUIRE_TIERS"), reason="no Chromium is installed"
     ),
 ]
-
-ACTOR = """<script>
-addEventListener("load", () => {
-  const graph = document.querySelector(".graph"), svg = graph.querySelector("svg");
-  const boxes = [...graph.querySelectorAll(".node")];
-  const box = (name) => boxes.find((node) => node.getAttribute("aria-label").startsWith(name));
-  const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-  const panel = () => graph.querySelector(".details").textContent;
-  const say = (text) => { const p = document.createElement("samp"); p.textContent = text; document.body.append(p); };
-  try { %s } catch (error) { say("ERROR " + error); }
-});
-</script></body>"""
+WIDTHS = (400, 800, 1400)
+HEIGHTS = {400: 800, 800: 900, 1400: 900}
 
 
+@pytest.fixture(scope="module")
+def browser():
+    with Browser() as one:
+        yield one
+
+
+def named(report: ScanReport, number: int) -> ScanReport:
+    return dataclasses.replace(report, path=f"dist/some_package_name{number}-1.10.2-cp311-cp311-win_amd64.whl")
+
+
+def crowd(number: int) -> ScanReport:
+    """A wheel of many DLLs that all import each other's neighbours, and Windows' API sets."""
+    names = [f"Lib/site-packages/big/a_rather_long_part_name_{place:03}.dll" for place in range(number)]
+    edges = [
+        Edge(first, second.rsplit("/", 1)[1], EdgeKind.IMPORT, InView(second))
+        for place, first in enumerate(names)
+        for second in names[place + 1 : place + 4]
+    ]
+    images = tuple(ScannedImage(name.removeprefix("Lib/site-packages/"), Image(Machine.AMD64, 5000)) for name in names)
+    return dataclasses.replace(broken_torch(), images=images, resolution=Resolution(tuple(edges)))
+
+
+def burdened() -> ScanReport:
+    """A wheel with three hundred findings."""
+    findings = tuple(
+        Finding(
+            f"WF{300 + number % 6}", "a-rule", list(Severity)[number % 3], f"x/{number}.dll", "is wrong", hint="do it"
+        )
+        for number in range(300)
+    )
+    return dataclasses.replace(broken_torch(), findings=findings)
+
+
+MADE = Context(
+    date="2026-11-15 23:00 UTC",
+    command="wheelfix ci dist --report html=" + "a" * 120,
+    sha256={broken_torch().path: "0123456789abcdef" * 4},
+    skipped=("dist/x-1-py3-none-manylinux_2_17_x86_64.whl",),
+)
+UNREPAIRED = FailedInput(broken_torch().path, CannotRepair("nothing was written", hint="name a root"), "repair")
+UNREAD = FailedInput("dist/y-1.0-cp311-cp311-win_amd64.whl", InputError("it is not a zip archive", hint="build again"))
+PAGES = {
+    "mixed": lambda: render_scan(
+        [broken_torch(), *(named(clean_wheel(), number) for number in range(5)), risky_extension()],
+        [UNREPAIRED, UNREAD],
+        MADE,
+    ),
+    "single": lambda: render_scan([broken_torch()], (), MADE),
+    "crowd": lambda: render_scan([crowd(300)]),
+    "burdened": lambda: render_scan([burdened(), clean_wheel()]),
+    "hostile": lambda: render_scan(
+        [Maker(HOSTILE, status="invalid").make(ScanReport), Maker("W" * 3000).make(ScanReport)],
+        [FailedInput("W" * 2000, InputError("W" * 2000, hint="W" * 2000))],
+    ),
+}
+
+PAGES |= {
+    f"{name}-{kind}": functools.partial(draw, text)
+    for name, draw in (("repair", repair_page), ("diff", comparison_page))
+    for kind, text in (("hostile", HOSTILE), ("wide", "W" * 1000))
+}
+
+MEASURE = """
+const apart = "script, style, datalist, .unseen, .skip";
+const seen = [...document.querySelectorAll("body *")].filter((e) => !e.closest(apart)
+  && e.getClientRects().length && [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()));
+const size = (e) => {
+  const svg = e.ownerSVGElement;
+  return parseFloat(getComputedStyle(e).fontSize) * (svg ? svg.clientWidth / svg.viewBox.baseVal.width : 1);
+};
+const wide = seen.filter((e) => !e.ownerSVGElement && e.getBoundingClientRect().right > innerWidth + 1);
+return { width: document.documentElement.scrollWidth, smallest: Math.min(...seen.map(size)),
+  wide: wide.map((e) => e.outerHTML.slice(0, 80)), height: document.documentElement.scrollHeight };
+"""
+UNFOLD = "for (const part of document.querySelectorAll('details')) part.open = true; "
 CONTRAST = r"""
 const channel = (n) => { n /= 255; return n <= 0.03928 ? n / 12.92 : ((n + 0.055) / 1.055) ** 2.4; };
 const light = (colour) => {
@@ -52,101 +130,185 @@ const ratio = (a, b) => {
   return (x + 0.05) / (y + 0.05);
 };
 let worst = 99;
-for (const element of document.querySelectorAll("p, td, th, code, pre, span, summary, a, h1, h2, h3, li"))
+const kinds = "p, td, th, code, pre, span, summary, a, h1, h2, h3, h4, li, button, b";
+for (const element of document.querySelectorAll(kinds))
   if (element.textContent.trim()) worst = Math.min(worst, ratio(getComputedStyle(element).color, behind(element)));
 for (const node of document.querySelectorAll(".node")) {
   const fill = getComputedStyle(node.querySelector("rect")).fill;
   for (const text of node.querySelectorAll("text")) worst = Math.min(worst, ratio(getComputedStyle(text).fill, fill));
 }
-say(getComputedStyle(document.body).backgroundColor);
-say(worst.toFixed(2));
+return [getComputedStyle(document.body).backgroundColor, worst];
+"""
+READER = """
+const graph = document.querySelector(".graph"), svg = graph.querySelector("svg");
+const boxes = [...graph.querySelectorAll(".node")];
+const box = (name) => boxes.find((node) => node.getAttribute("aria-label").startsWith(name));
+const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+const panel = () => graph.querySelector(".chosen-dll").textContent;
+const said = [], say = (word) => said.push(word);
 """
 
 
-def act(tmp_path, page: str, script: str, *flags: str) -> list[str]:
-    """Open the page, let the script act, and return what it said."""
-    file = tmp_path / "page.html"
-    file.write_text(page.replace("</body>", ACTOR % script), encoding="utf-8")
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    result = subprocess.run(
-        [*command, *flags, "--window-size=1200,900", "--dump-dom", file.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    said = re.findall(r"<samp>(.*?)</samp>", result.stdout, re.DOTALL)
-    assert said, result.stdout[-2000:]
-    return said
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_everything_can_be_read_without_scrolling_sideways(browser, name, width, scheme):
+    browser.open(PAGES[name](), width, HEIGHTS[width], scheme=scheme)
+    for script in (MEASURE, UNFOLD + MEASURE):
+        found = browser.run(script)
+        assert found["wide"] == []
+        assert found["width"] <= width
+        assert found["smallest"] >= 11
 
 
-def test_a_click_says_who_needs_it_and_what_it_needs(tmp_path):
-    said = act(
-        tmp_path,
-        render_scan([broken_torch()]),
-        """box("torch_cpu.dll").dispatchEvent(new MouseEvent("click", { bubbles: true }));
-        say(panel()); say(box("torch_cpu.dll").getAttribute("aria-pressed"));
-        say(graph.querySelectorAll(".links .near").length);
-        graph.querySelector(".details button").click(); say(document.activeElement.getAttribute("aria-label"));""",
-    )
-    assert said[0].startswith("torch/lib/torch_cpu.dll")
-    assert "Needed by (2)fbgemm.dll_C.pyd" in said[0]
-    assert "Needs (4)" in said[0]
-    assert "a device driver: nvcuda.dll" in said[0]
-    assert said[1:3] == ["true", "5"]
-    assert said[3].startswith("fbgemm.dll")
-
-
-def test_the_keyboard_moves_chooses_and_zooms(tmp_path):
-    said = act(
-        tmp_path,
-        render_scan([broken_torch()]),
-        """const first = graph.querySelector('.node[tabindex="0"]');
-        first.focus(); say(first.getAttribute("aria-label"));
-        press("ArrowDown"); say(document.activeElement.getAttribute("aria-label"));
-        press("Enter"); say(panel().slice(0, 23)); press("Escape"); say(panel());
-        const before = svg.viewBox.baseVal.width; press("+"); say(svg.viewBox.baseVal.width < before);
-        press("0"); say(svg.viewBox.baseVal.width === Number(svg.dataset.width));
-        say(graph.querySelectorAll('.node[tabindex="0"]').length);""",
-    )
-    assert said[0].startswith("_C.pyd")
-    assert said[1].startswith("torch_cpu.dll")
-    assert said[2] == "torch/lib/torch_cpu.dll"
-    assert said[3] == "Choose a DLL to see who needs it and what it needs."
-    assert said[4:] == ["true", "true", "1"]
-
-
-def test_a_dll_is_found_by_a_part_of_its_name_among_five_hundred(tmp_path):
-    names = [f"Lib/site-packages/big/part{number:03}.dll" for number in range(500)]
-    edges = tuple(
-        Edge(first, second.rsplit("/", 1)[1], EdgeKind.IMPORT, InView(second))
-        for number, first in enumerate(names)
-        for second in names[number + 1 : number + 4]
-    )
-    images = tuple(ScannedImage(name.removeprefix("Lib/site-packages/"), Image(Machine.AMD64, 5000)) for name in names)
-    report = dataclasses.replace(broken_torch(), images=images, resolution=Resolution(edges))
-    said = act(
-        tmp_path,
-        render_scan([report]),
-        """const field = graph.querySelector("input"); field.value = "ART437";
-        field.dispatchEvent(new Event("change")); say(panel().slice(0, 15));
-        const { x, y, width, height } = svg.viewBox.baseVal;
-        const at = box("part437").getAttribute("transform").match(/\\d+/g);
-        say(at[0] >= x && at[0] <= x + width && at[1] >= y && at[1] <= y + height);
-        field.value = "nothing"; field.dispatchEvent(new Event("change")); say(panel());""",
-    )
-    assert said == ["big/part437.dll", "true", "No DLL is called nothing"]
+@pytest.mark.parametrize("width", WIDTHS)
+def test_sixteen_clean_wheels_take_four_screens_at_most(browser, width):
+    browser.open(render_scan([named(clean_wheel(), number) for number in range(16)], (), MADE), width, HEIGHTS[width])
+    assert browser.run(MEASURE)["height"] <= 4 * HEIGHTS[width]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read_in_light_and_dark(tmp_path, scheme):
+def test_text_stands_out_in_light_and_dark(browser, scheme):
     """Contrast of at least 4.5 to 1 between every text and what is behind it, as WCAG AA asks."""
-    flags = ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
-    said = act(
-        tmp_path,
-        render_scan([broken_torch()]),
-        CONTRAST,
-        *flags,
+    browser.open(PAGES["mixed"](), scheme=scheme)
+    ground, worst = browser.run(UNFOLD + CONTRAST)
+    assert ground == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}[scheme]
+    assert worst >= 4.5
+
+
+# ------------------------------------------------------------------------------------------------------- the overview
+
+ROWS = """return [...document.querySelectorAll(".overview tbody tr")]
+  .filter((row) => !row.hidden).map((row) => row.cells[0].textContent)"""
+
+
+def test_the_overview_begins_with_the_worst_and_sorts_by_every_column(browser):
+    browser.open(PAGES["mixed"]())
+    rows = browser.run(ROWS)
+    assert rows[0].startswith("torch-2.4.0")
+    assert rows[1] == UNREAD.path
+    click = "document.querySelectorAll('.overview .sorter')[{}].click();"
+    by_name = browser.run(click.format(0) + ROWS)
+    assert by_name == sorted(rows, key=str.lower)
+    assert browser.run(click.format(0) + ROWS) == by_name[::-1]
+    assert browser.run(click.format(5) + ROWS)[0].startswith("torch-2.4.0")  # the most info
+    assert browser.run("return document.querySelectorAll('[aria-sort]').length") == 1
+
+
+def test_the_overview_filters_by_words_and_verdicts_with_its_sections(browser):
+    browser.open(PAGES["mixed"]())
+    typed = "const f = document.querySelector('.tools input'); f.value = '{}'; f.dispatchEvent(new Event('input'));"
+    assert browser.run(typed.format("WF203") + ROWS) == ["grün-包 in env/Lib/site-packages"]
+    assert browser.run("return document.querySelector('.shown').textContent") == "1 of 9 shown"
+    assert browser.run("return [...document.querySelectorAll('details.wheel > .body')].filter((b) => "
+                       "!b.parentElement.hidden).length") == 1  # fmt: skip
+    press = "document.querySelector('.tally.{}').click();"
+    assert len(browser.run(typed.format("") + press.format("ok") + ROWS)) == 5
+    assert len(browser.run(press.format("ok") + ROWS)) == 9
+
+
+def test_a_link_of_the_overview_unfolds_its_section(browser):
+    browser.open(PAGES["mixed"]())
+    opened = browser.run(
+        "const link = [...document.querySelectorAll('.overview a')].find((a) => a.textContent.startsWith('some_'));"
+        "link.click(); return new Promise((done) => setTimeout(() => {"
+        "let part = document.getElementById(link.hash.slice(1)), open = [];"
+        "for (; part; part = part.parentElement) if (part.tagName === 'DETAILS') open.push(part.open);"
+        "done(open); }, 200))"
     )
-    assert said[0] == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}[scheme]
-    assert float(said[1]) >= 4.5
+    assert opened == [True, True]
+
+
+def test_without_scripts_everything_is_there(browser):
+    browser.open(PAGES["mixed"](), 400, 800, scripts=False)
+    size = browser.send("Page.getLayoutMetrics")["cssContentSize"]
+    assert size["width"] <= 400
+    document = browser.send("DOM.getDocument", depth=-1)["root"]
+    found = browser.send("DOM.querySelectorAll", nodeId=document["nodeId"], selector=".overview tbody tr")
+    assert len(found["nodeIds"]) == 9
+    tools = browser.send("DOM.querySelectorAll", nodeId=document["nodeId"], selector=".tools")["nodeIds"]
+    for node in tools:  # what would do nothing is not shown
+        style = browser.send("CSS.getComputedStyleForNode", nodeId=node)["computedStyle"]
+        assert {"name": "display", "value": "none"} in style
+
+
+def test_on_paper_what_is_wrong_is_unfolded_and_tools_are_gone(browser):
+    browser.open(PAGES["mixed"](), media="print", scheme="dark")
+    seen = browser.run(
+        "const shown = (e) => e.getBoundingClientRect().height > 0 && e.checkVisibility();"
+        "return [...document.querySelectorAll('.finding li')].filter((e) => !e.closest('.fine')).every(shown)"
+    )
+    assert seen is True
+    assert (
+        browser.run("return [...document.querySelectorAll('.tools')].some((e) => e.getClientRects().length)") is False
+    )
+    assert browser.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+# -------------------------------------------------------------------------------------------------------- the drawing
+
+
+def test_the_drawing_opens_on_what_is_missing_and_can_show_everything(browser):
+    browser.open(PAGES["single"]())
+    names = "return [...document.querySelectorAll('{} .node')].map((n) => n.getAttribute('aria-label').split(',')[0])"
+    part = browser.run(names.format("#w1-part-drawing"))
+    assert "libomp140.x86_64.dll" in part
+    assert "c10.dll" not in part
+    whole = browser.run(names.format(".everything"))
+    assert len(whole) == 6
+    assert browser.run("return document.querySelector('.everything').open") is False
+
+
+def test_a_click_says_who_needs_it_and_what_it_needs(browser):
+    browser.open(PAGES["single"]())
+    said = browser.run(
+        READER
+        + """box("torch_cpu.dll").dispatchEvent(new MouseEvent("click", { bubbles: true }));
+        say(panel()); say(box("torch_cpu.dll").getAttribute("aria-pressed"));
+        graph.querySelector(".chosen-dll button").click(); say(document.activeElement.getAttribute("aria-label"));
+        return said;"""
+    )
+    assert said[0].startswith("torch/lib/torch_cpu.dll")
+    assert "Needed by (2)" in said[0]
+    assert "a device driver: nvcuda.dll" in said[0]
+    assert said[1] == "true"
+    assert said[2].startswith(("fbgemm.dll", "_C.pyd"))
+
+
+def test_the_keyboard_moves_chooses_and_zooms(browser):
+    browser.open(PAGES["single"]())
+    said = browser.run(
+        READER
+        + """const first = graph.querySelector('.node[tabindex="0"]');
+        first.focus(); say(first.getAttribute("aria-label").split(",")[0]);
+        press("ArrowDown"); say(document.activeElement.getAttribute("aria-label").split(",")[0]);
+        press("Enter"); say(panel().slice(0, 23)); press("Escape"); say(panel());
+        const before = svg.viewBox.baseVal.width; press("+"); say(svg.viewBox.baseVal.width < before);
+        press("0"); say(svg.viewBox.baseVal.width === Number(svg.getAttribute("width")));
+        say(graph.querySelectorAll('.node[tabindex="0"]').length); return said;"""
+    )
+    assert said == [
+        "fbgemm.dll",
+        "torch_cpu.dll",
+        "torch/lib/torch_cpu.dll",
+        "Choose a DLL to see who needs it and what it needs.",
+        True,
+        True,
+        1,
+    ]
+
+
+def test_a_dll_is_found_by_a_part_of_its_name_among_three_hundred(browser):
+    browser.open(PAGES["crowd"]())
+    said = browser.run(
+        "document.querySelector('.everything').open = true;"
+        "return new Promise((done) => setTimeout(() => {"
+        + READER.replace('querySelector(".graph")', 'querySelector(".everything .graph")')
+        + """const field = graph.querySelector("input"); field.value = "NAME_237";
+        field.dispatchEvent(new Event("change")); say(panel().slice(0, 34));
+        const { x, y, width, height } = svg.viewBox.baseVal;
+        const at = box("a_rather_long_part_name_237").getAttribute("transform").match(/\\d+/g);
+        say(at[0] >= x && at[0] <= x + width && at[1] >= y && at[1] <= y + height);
+        field.value = "nothing"; field.dispatchEvent(new Event("change")); say(panel()); done(said); }, 200))"""
+    )
+    assert said == ["big/a_rather_long_part_name_237.dll"[:34], True, "No DLL is called nothing"]

@@ -8,12 +8,14 @@ import enum
 import functools
 import importlib
 import pkgutil
+import sys
 import types
 import typing
 from pathlib import Path
 from typing import Any
 
 import wheelfix
+from wheelfix import model
 
 HOSTILE = (
     "x\x1b[2J\x1b]0;owned\x07\x1b]8;;http://owned\x1b\\\x9b31m\r\n::error::owned\x85::add-mask::owned\u2028##vso[task.x]"
@@ -74,14 +76,16 @@ class Maker:
         return kind(**self._fields(kind, names))
 
     def _fields(self, kind: Any, names: Any) -> dict[str, Any]:
-        hints = typing.get_type_hints(kind, localns=_names())
+        own = {name: value for name, value in vars(sys.modules[kind.__module__]).items() if isinstance(value, type)}
+        hints = typing.get_type_hints(kind, localns={**_names(), **own})
         return {name: self._fixed[name] if name in self._fixed else self.make(hints[name]) for name in names}
 
 
 @functools.cache
 def _names() -> dict[str, Any]:
     """Return every class and alias of the package by its name; modules import some for their annotations only."""
-    found: dict[str, Any] = {}
+    # Of two classes of one name that of the model is meant, unless a module has the other.
+    found: dict[str, Any] = {name: value for name, value in vars(model).items() if isinstance(value, type)}
     for info in pkgutil.walk_packages(wheelfix.__path__, "wheelfix."):
         if "__main__" not in info.name:
             module = importlib.import_module(info.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from wheelfix.cli.common import (
     root_options,
     write_result,
 )
+from wheelfix.cli.output import add_typed_report_option, check_reports, write_reports
 from wheelfix.errors import Exit, InputError, UsageError
 from wheelfix.report.safe import legible, without_commands
 from wheelfix.report.textstyle import TextStyle, look_of
@@ -39,8 +41,9 @@ EXAMPLES = """\
   wheelfix diagnose error.txt --env C:\\envs\\ml   with the files: the true cause
   wheelfix diagnose --record                     how to record the loads of a failing import
   wheelfix diagnose loads.txt --env C:\\envs\\ml   with a recording of dlltracer, loader snaps, ...
-  wheelfix diagnose --wheel dist\\torch.whl --report   the block to paste into an issue
+  wheelfix diagnose --wheel dist\\torch.whl --issue    the block to paste into an issue
 """
+KINDS = ("text", "json")
 
 
 def configure_parser(subparsers: Subparsers) -> None:
@@ -73,11 +76,20 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_jobs_option(parser)
     add_target_options(parser)
     add_root_options(parser)
-    group = add_output_options(parser, ("text", "json"))
+    group = add_output_options(parser, KINDS)
     group.add_argument(
-        "--report", dest="issue_block", action="store_true",
+        "--issue", dest="issue_block", action="store_true",
         help="print the block to paste into an issue; names of users are masked",
     )  # fmt: skip
+    add_typed_report_option(group, KINDS)
+
+
+def current_spelling(argv: list[str]) -> list[str]:
+    """Return a command line with ``--issue`` where it has ``--report`` without ``KIND=FILE``, its name until 0.1."""
+    return [
+        "--issue" if word == "--report" and not re.match(r"\w+=", "".join(argv[number : number + 1])) else word
+        for number, word in enumerate(argv, 1)
+    ]
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -89,12 +101,13 @@ def execute(args: argparse.Namespace) -> int:
         return Exit.OK
     from wheelfix.diagnosis.diagnose import answer
 
+    check_reports(args)
     if args.file is not None and args.text is not None:
         raise UsageError("both a file and --text are given", hint="give one of them")
     with _question(args) as question:
         diagnosis = answer(question)
     block = _block(args, diagnosis) if args.issue_block else None
-    write_result(_rendered(args, diagnosis, block), args.output)
+    write_reports(args, lambda kind: _rendered(kind, args, diagnosis, block))
     exits = {"no-fault-found": Exit.OK, "cause-found": Exit.FINDINGS, "could-not-tell": Exit.UNKNOWN}
     return exits[diagnosis.outcome.value]
 
@@ -153,8 +166,8 @@ def _opened(word: str) -> IO[bytes]:
         raise InputError(word, because=error.strerror or str(error)) from error
 
 
-def _rendered(args: argparse.Namespace, diagnosis: Diagnosis, block: Block | None) -> str:
-    if args.format == "json":
+def _rendered(kind: str, args: argparse.Namespace, diagnosis: Diagnosis, block: Block | None) -> str:
+    if kind == "json":
         from wheelfix.report.diagnosis import render_json
 
         return render_json(diagnosis, block)

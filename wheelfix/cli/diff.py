@@ -11,8 +11,8 @@ from wheelfix.cli.common import (
     add_output_options,
     add_target_options,
     exit_code,
-    write_result,
 )
+from wheelfix.cli.output import add_typed_report_option, check_reports, made_by, write_reports
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.say import say_error
 from wheelfix.errors import InputError
@@ -33,6 +33,7 @@ EXAMPLES = """\
   wheelfix diff last-good.json dist\\*.whl --fail-on-lost   in CI; the JSON is from
   wheelfix scan dist\\*.whl --format json -o last-good.json
 """
+KINDS = ("text", "json", "markdown", "html")
 
 
 def configure_parser(subparsers: Subparsers) -> None:
@@ -56,30 +57,40 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--no-versions", action="store_true", help="compare sizes only, which is faster")
     add_jobs_option(parser)
     add_target_options(parser)
-    add_output_options(parser, ("text", "json", "markdown"))
+    add_typed_report_option(add_output_options(parser, KINDS), KINDS)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Compare, tell, and return 1 where something was lost that must not be."""
     from wheelfix.diff import compare_all
-    from wheelfix.report.diff import render_json, render_markdown
 
+    check_reports(args)
     failures: list[WheelfixError] = []
     unread: list[str] = []
     old, new = (_builds(word, args, unread, failures) for word in (args.old, args.new))
     if failures and not (old and new):  # one side is gone: there is nothing to compare
         return exit_code(failed=False, errors=failures)
     comparison = compare_all(old, new, unread)
-    if args.format == "json":
-        write_result(render_json(comparison), args.output)
-    elif args.format == "markdown":
-        write_result(render_markdown(comparison), args.output)
-    else:
-        from wheelfix.report.text.diff import render_diff
-
-        look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
-        write_result(render_diff(comparison, look, verbose=args.verbose, quiet=args.quiet), args.output)
+    write_reports(args, lambda kind: _rendered(kind, comparison, args))
     return exit_code(_failed(comparison, args), failures)
+
+
+def _rendered(kind: str, comparison: Comparison, args: argparse.Namespace) -> str:
+    from wheelfix.report.diff import render_json, render_markdown
+
+    if kind == "json":
+        return render_json(comparison)
+    if kind == "markdown":
+        return render_markdown(comparison)
+    if kind == "html":
+        from wheelfix.report.html.comparison import render_comparison
+
+        return render_comparison(comparison, made_by(args))
+    from wheelfix.report.text.diff import render_diff
+
+    printed = args.output is None and args.format == "text"
+    look = look_of(sys.stdout, colour=args.color) if printed else TextStyle(unicode=True)
+    return render_diff(comparison, look, verbose=args.verbose, quiet=args.quiet)
 
 
 def _failed(comparison: Comparison, args: argparse.Namespace) -> bool:

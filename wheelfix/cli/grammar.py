@@ -100,7 +100,7 @@ def _word(command: str, action: argparse.Action, group: str) -> Word:
         kind = "flag"
     elif action.dest in FOLDERS:
         kind = "folder"
-    elif action.type is Path or action.dest in ("paths", "old", "new", "file", "report"):
+    elif action.type is Path or action.dest in ("paths", "old", "new", "file", "report", "also"):
         kind = "file"
     else:
         kind = "text"

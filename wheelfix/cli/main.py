@@ -31,6 +31,8 @@ def run(argv: list[str]) -> int:
 
     name, rest = argv[0], argv[1:]
     module = load_command(name)
+    renamed = getattr(module, "current_spelling", None)
+    rest = renamed(rest) if renamed else rest
     parser = command_parser(name, module)
     if "--show-config" in rest:
         parser.require_nothing()
@@ -41,7 +43,9 @@ def run(argv: list[str]) -> int:
         from wheelfix.report.words import legible
 
         say(f"wheelfix: configured by {legible(str(settings.used_file))}")
-    return module.execute(settings.namespace())
+    args = settings.namespace()
+    args.argv = argv  # a report says how it was made
+    return module.execute(args)
 
 
 def main(argv: list[str] | None = None, *, last: bool = False) -> int:

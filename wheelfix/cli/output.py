@@ -21,7 +21,7 @@ from wheelfix.report.words import count
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from wheelfix.baseline import Baseline
     from wheelfix.cli.paths import Inputs
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from wheelfix.report.text import Hints
 
 
-def report_request(text: str) -> tuple[str, Path]:
+def report_request(text: str, kinds: tuple[str, ...] = SCAN_KINDS) -> tuple[str, Path]:
     """Return ``sarif=out.sarif`` as a kind and a file."""
     kind, equals, name = text.partition("=")
-    if kind not in SCAN_KINDS:
-        meant = did_you_mean(kind, SCAN_KINDS)
+    if kind not in kinds:
+        meant = did_you_mean(kind, kinds)
         raise argparse.ArgumentTypeError(
-            f"{kind!r} is no kind of report; " + (meant or f"known are {', '.join(SCAN_KINDS)}")
+            f"{kind!r} is not a kind of report; " + (meant or f"known are {', '.join(kinds)}")
         )
     if not equals or not name:
         raise argparse.ArgumentTypeError(f"{text!r} lacks a file; write it as {kind}=FILE")
@@ -44,11 +44,46 @@ def report_request(text: str) -> tuple[str, Path]:
 
 def add_report_option(group: argparse._ArgumentGroup) -> None:
     """Add ``--report KIND=FILE`` and ``--statistics`` to the options of output."""
-    group.add_argument(
-        "--report", metavar="KIND=FILE", action="append", default=[], type=report_request,
-        help=f"also write this kind of report to a file; repeatable: {', '.join(SCAN_KINDS)}",
-    )  # fmt: skip
+    _add_report(group, "report", report_request, SCAN_KINDS)
     group.add_argument("--statistics", action="store_true", help="say at the end how often each rule was broken")
+
+
+def add_typed_report_option(group: argparse._ArgumentGroup, kinds: tuple[str, ...]) -> None:
+    """Add ``--report KIND=FILE`` with the kinds of one command.
+
+    Its name in the namespace is ``also``: what a file says for ``report`` is about scans, which have other kinds.
+    """
+    _add_report(group, "also", lambda text: report_request(text, kinds), kinds)
+
+
+def _add_report(
+    group: argparse._ArgumentGroup, dest: str, request: Callable[[str], tuple[str, Path]], kinds: tuple[str, ...]
+) -> None:
+    group.add_argument(
+        "--report", dest=dest, metavar="KIND=FILE", action="append", default=[], type=request,
+        help=f"also write this kind of report to a file; repeatable: {', '.join(kinds)}",
+    )  # fmt: skip
+
+
+def check_reports(args: argparse.Namespace) -> None:
+    """Refuse files of ``--report`` that cannot be written, before the work is done."""
+    for _, file in args.also:
+        if str(file) != "-":
+            check_output(file)
+
+
+def write_reports(args: argparse.Namespace, render_kind: Callable[[str], str]) -> None:
+    """Write the result in the format that was asked for, and the files of ``--report``."""
+    write_result(render_kind(args.format), args.output)
+    for kind, file in args.also:
+        write_result(render_kind(kind), file)
+
+
+def made_by(args: argparse.Namespace) -> Context:
+    """Return when and how a page is made."""
+    from wheelfix.cli.provenance import command_line, now
+
+    return Context(date=now(), command=command_line(args.argv) if getattr(args, "argv", ()) else "")
 
 
 def add_baseline_options(group: argparse._ArgumentGroup) -> None:
@@ -76,6 +111,8 @@ class Output:
     statistics: bool = False
     write_baseline: Path | None = None
     """Where to write what is found, as known from now on."""
+    argv: tuple[str, ...] = ()
+    """The command line, for reports that say how they were made."""
     reports: list[ScanReport] = field(default_factory=list)
     """Without symbol tables, so that a folder of wheels fits into memory."""
     failures: list[FailedInput] = field(default_factory=list)
@@ -96,6 +133,7 @@ class Output:
             args.format, args.output, tuple(args.report), args.verbose, args.quiet, look, Context(args.fail_on)
         )
         output.statistics = args.statistics
+        output.argv = tuple(getattr(args, "argv", ()))
         output._take_baseline(getattr(args, "baseline", None), getattr(args, "write_baseline", False))
         return output
 
@@ -205,7 +243,16 @@ class Output:
         return render_statistics(self.reports, self.context, self.look)
 
     def _render(self, kind: str) -> str:
-        return render(kind, self.reports, self.failures, self.context, self.fail)
+        context = self._with_provenance() if kind == "html" else self.context
+        return render(kind, self.reports, self.failures, context, self.fail)
+
+    def _with_provenance(self) -> Context:
+        """Return the context with what people want to know about a page that they are sent."""
+        from wheelfix.cli.provenance import command_line, hashes, now
+
+        return replace(
+            self.context, date=now(), command=command_line(self.argv) if self.argv else "", sha256=hashes(self.reports)
+        )
 
     def _finish_baseline(self) -> None:
         """Write the baseline, or say which of its entries no longer hold."""

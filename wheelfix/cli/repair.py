@@ -21,12 +21,14 @@ from wheelfix.cli.common import (
     root_options,
     write_result,
 )
+from wheelfix.cli.output import add_typed_report_option, check_reports, made_by, write_reports
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.say import say, say_error
 from wheelfix.cli.settings import group_inputs
-from wheelfix.errors import Exit, UsageError, WheelfixError
+from wheelfix.errors import Exit, InputError, UsageError, WheelfixError
 from wheelfix.failures import failure_of
+from wheelfix.report.document import FailedInput, PlanReport
 from wheelfix.report.progress import Progress
 from wheelfix.report.safe import legible
 from wheelfix.report.textstyle import TextStyle, look_of
@@ -51,6 +53,7 @@ EXAMPLES = """\
   wheelfix repair --locked plan.json               the same wheel, byte for byte
   wheelfix repair --env C:\\envs\\ml --package torch  an installed package; --undo takes it back
 """
+KINDS = ("text", "json", "html")
 
 
 def configure_parser(subparsers: Subparsers) -> None:
@@ -72,7 +75,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_target_options(parser)
     add_root_options(parser)
     add_limit_options(parser)
-    add_output_options(parser, ("text", "json"))
+    add_typed_report_option(add_output_options(parser, KINDS), KINDS)
 
 
 def _add_target(parser: Parser) -> None:
@@ -278,6 +281,7 @@ def _refuse(args: argparse.Namespace) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Repair every input and return the worst exit code."""
     options = repair_options(args)
+    check_reports(args)
     if args.env is not None:
         return _execute_installed(args, options)
     teller = _Teller(args)
@@ -344,17 +348,23 @@ def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
         return Exit.OK
     with open_index(options.scan.roots) as index:
         result = repair_installed(args.env, args.package, options, index, dry_run=args.dry_run)
-    if args.format == "json":
+    write_reports(args, lambda kind: _rendered_installed(kind, result, args, look))
+    return Exit.OK
+
+
+def _rendered_installed(kind: str, result: InstalledRepair, args: argparse.Namespace, look: TextStyle) -> str:
+    outcome = "planned" if args.dry_run else "repaired" if result.changed else "unchanged"
+    if kind == "json":
         from wheelfix.report.json_ import dump
 
-        write_result(dump(_installed_json(result)), args.output)
-        return Exit.OK
+        return dump(_installed_json(result))
+    if kind == "html":
+        from wheelfix.report.html.repairs import render_repairs
+
+        return render_repairs([PlanReport(result.plan, outcome)], (), made_by(args))
     from wheelfix.report.text.plan import render_plan
 
-    outcome = "planned" if args.dry_run else "repaired" if result.changed else "unchanged"
-    text = render_plan(result.plan, outcome, "", look, verbose=args.verbose, quiet=args.quiet)
-    write_result(text, args.output)
-    return Exit.OK
+    return render_plan(result.plan, outcome, "", look, verbose=args.verbose, quiet=args.quiet)
 
 
 def _installed_json(result: InstalledRepair) -> dict[str, Json]:
@@ -368,8 +378,8 @@ class _Teller:
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args
         self.look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
-        self.errors: list[WheelfixError] = []
-        self.texts: list[str] = []
+        self.failures: list[FailedInput] = []
+        self.results: list[PlanReport] = []
         self.entries: list[Json] = []
         self.path = ""
         self.incomplete = False
@@ -393,54 +403,68 @@ class _Teller:
         """Say on stderr what stopped us."""
         self._make_room()
         sys.stdout.flush()
-        self.errors.append(error)
+        self.failures.append(FailedInput(path, error, "read" if isinstance(error, InputError) else "repair"))
         say_error(error.what, *error.reasons, hint=error.hint)
         self.entries.append({"path": path, "outcome": "failed", "error": str(error), "hint": error.hint})
 
     def add(self, result: Repaired) -> None:
-        """Tell one result."""
+        """Take one result; a text for the terminal is written at once."""
         target = str(result.output) if result.output else ""
         self.incomplete |= bool(result.faults)
-        if self.args.format == "json":
-            entry: dict[str, Json] = {"path": result.plan.wheel.path, "outcome": str(result.outcome)}
-            entry |= {"output": target or None, "plan": result.plan.to_json()}
-            self.entries.append(entry)
-            return
+        entry: dict[str, Json] = {"path": result.plan.wheel.path, "outcome": str(result.outcome)}
+        entry |= {"output": target or None, "plan": result.plan.to_json()} if self._wants("json") else {}
+        self.entries.append(entry)
+        self.results.append(PlanReport(result.plan, str(result.outcome), target, result.faults))
+        if self._told_at_once:
+            self._make_room()
+            sys.stdout.write(self._text(self.results[-1], self.look))
+            sys.stdout.flush()
+
+    @property
+    def _told_at_once(self) -> bool:
+        return self.args.format == "text" and self.args.output is None
+
+    def _wants(self, kind: str) -> bool:
+        return kind == self.args.format or any(kind == wanted for wanted, _ in self.args.also)
+
+    def _text(self, result: PlanReport, look: TextStyle) -> str:
         from wheelfix.report.text.plan import render_plan
 
-        text = render_plan(
+        return render_plan(
             result.plan,
-            str(result.outcome),
-            target,
-            self.look,
+            result.outcome,
+            result.target,
+            look,
             faults=result.faults,
             verbose=self.args.verbose,
             quiet=self.args.quiet,
         )
-        if self.args.output is None:
-            self._make_room()
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        else:
-            self.texts.append(text)
+
+    def _rendered(self, kind: str) -> str:
+        if kind == "html":
+            from wheelfix.report.html.repairs import render_repairs
+
+            return render_repairs(self.results, self.failures, made_by(self.args))
+        if kind == "json":
+            return self._json()
+        return "".join(self._text(result, TextStyle(unicode=True)) for result in self.results)
+
+    def _json(self) -> str:
+        from wheelfix.report.json_ import dump, tool
+
+        if self.args.dry_run and len(self.entries) == 1 and isinstance(self.entries[0], dict):
+            plan = self.entries[0].get("plan")
+            return dump(plan if isinstance(plan, dict) else self.entries[0])
+        return dump({"schema": "wheelfix.repair/1", "tool": tool(), "wheels": self.entries})
 
     def _make_room(self) -> None:
         if self.progress is not None:
             self.progress.hide()
 
     def finish(self) -> int:
-        """Write what goes to a file, and return the worst exit code."""
-        if self.args.format == "json":
-            from wheelfix.report.json_ import dump, tool
-
-            if self.args.dry_run and len(self.entries) == 1 and isinstance(self.entries[0], dict):
-                plan = self.entries[0].get("plan")
-                document = plan if isinstance(plan, dict) else self.entries[0]
-                write_result(dump(document), self.args.output)
-            else:
-                write_result(
-                    dump({"schema": "wheelfix.repair/1", "tool": tool(), "wheels": self.entries}), self.args.output
-                )
-        elif self.args.output is not None:
-            write_result("".join(self.texts), self.args.output)
-        return exit_code(self.incomplete, self.errors)
+        """Write what goes to files, and return the worst exit code."""
+        if not self._told_at_once:
+            write_result(self._rendered(self.args.format), self.args.output)
+        for kind, file in self.args.also:
+            write_result(self._rendered(kind), file)
+        return exit_code(self.incomplete, [failure.error for failure in self.failures])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 PREFIX = "WHEELFIX_"
-NOT_OURS = frozenset({"help", "version", "config", "no_config", "show_config", "sign_include", "sign_exclude"})
+NOT_OURS = frozenset({"help", "version", "config", "no_config", "show_config", "sign_include", "sign_exclude", "also"})
 """Options that only the command line has; `include` and `exclude` in a file are about repairs."""
 SAME_FOR_ALL = frozenset(
     {"format", "output", "report", "verbose", "quiet", "jobs", "baseline", "write_baseline", "lock", "locked", "env"}

@@ -1,17 +1,22 @@
-"""Markdown as values: the part of Markdown that our own pages use, for every renderer to draw in its way.
+"""Markdown as values, for every renderer to draw in its way: the one module that imports markdown-it-py.
 
-Headings, paragraphs, quotes, lists, fenced code, tables, and ``code``, **bold**, *emphasis* and links inside a line.
+It is imported when the first page is read, so that a scan does not wait for it.
 """
 
 from __future__ import annotations
 
-import re
-from typing import TypeAlias
+import functools
+from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.values import dataclass
 
-_INLINE = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[([^\[\]]+)\]\(([^()\s]+)\)|<(https?://[^<>\s]+)>")
-_ITEM = re.compile(r"(\s*)([-*+]|\d+[.)])\s+(.*)")
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from markdown_it import MarkdownIt
+    from markdown_it.tree import SyntaxTreeNode
+
+_LOOKS = {"strong": "bold", "em": "emphasis"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +82,19 @@ class Table:
 Block: TypeAlias = "Heading | Paragraph | Listing | Code | Table"
 
 
+@functools.cache
+def _reader() -> MarkdownIt:
+    """Return the parser: CommonMark with tables; HTML in a page is text."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
 def parse_markdown(text: str) -> list[Block]:
-    """Return the blocks of a page."""
-    lines = text.splitlines()
-    blocks: list[Block] = []
-    position = 0
-    while position < len(lines):
-        if not lines[position].strip():
-            position += 1
-            continue
-        block, position = _block(lines, position)
-        blocks.append(block)
-    return blocks
+    """Return the blocks of a page, in their order."""
+    from markdown_it.tree import SyntaxTreeNode
+
+    return [block for node in SyntaxTreeNode(_reader().parse(text)).children for block in _blocks(node)]
 
 
 def bare(line: Line) -> str:
@@ -96,83 +102,58 @@ def bare(line: Line) -> str:
     return "".join(piece.text for piece in line)
 
 
-def _block(lines: list[str], position: int) -> tuple[Block, int]:
-    """Return the block that begins at a line, and where the next one may begin."""
-    line = lines[position]
-    if line.lstrip().startswith("```"):
-        return _code(lines, position)
-    if level := _heading_level(line):
-        return Heading(level, parse_line(line[level:].rstrip("#").strip())), position + 1
-    if line.lstrip().startswith("|"):
-        return _table(lines, position)
-    if _ITEM.match(line):
-        return _listing(lines, position)
-    quoted = line.lstrip().startswith(">")
-    words, position = _words(lines, position)
-    text = " ".join(word.removeprefix("> ").removeprefix(">") if quoted else word for word in words)
-    return Paragraph(parse_line(text), quoted), position
+def _blocks(node: SyntaxTreeNode, quoted: bool = False) -> Iterator[Block]:
+    """Yield what one node of the page is; a quote yields its parts, and a line across the page nothing."""
+    if node.type == "heading":
+        yield Heading(int(node.tag[1:]), _line_of(node))
+    elif node.type == "paragraph":
+        yield Paragraph(_line_of(node), quoted)
+    elif node.type in ("fence", "code_block"):
+        yield Code(tuple(node.content.rstrip("\n").split("\n")))
+    elif node.type in ("bullet_list", "ordered_list"):
+        yield Listing(tuple(_items(node, 0)))
+    elif node.type == "table":
+        yield Table(
+            tuple(tuple(_line_of(cell) for cell in row.children) for part in node.children for row in part.children)
+        )
+    elif node.type == "blockquote":
+        for child in node.children:
+            yield from _blocks(child, quoted=True)
 
 
-def _words(lines: list[str], position: int) -> tuple[list[str], int]:
-    words = []
-    while position < len(lines) and lines[position].strip() and not _begins_block(lines[position]):
-        words.append(lines[position].strip())
-        position += 1
-    return words, position
+def _items(node: SyntaxTreeNode, depth: int) -> Iterator[Item]:
+    """Yield the entries of a list, each with its paragraphs as one line, and behind it those of lists inside it."""
+    number = int(node.attrs.get("start", 1))
+    for offset, item in enumerate(node.children):
+        mark = f"{number + offset}." if node.type == "ordered_list" else "-"
+        pieces: list[Piece] = []
+        for child in item.children:
+            if child.type in ("paragraph", "heading"):
+                pieces += [Piece(" ")] * bool(pieces) + list(_line_of(child))
+            elif child.type in ("fence", "code_block"):
+                pieces += [Piece(" ")] * bool(pieces) + [Piece(child.content.strip(), "code")]
+        yield Item(mark, depth, tuple(pieces))
+        for child in item.children:
+            if child.type in ("bullet_list", "ordered_list"):
+                yield from _items(child, depth + 2)
 
 
-def _begins_block(line: str) -> bool:
-    return bool(line.lstrip().startswith(("```", "|")) or _heading_level(line) or _ITEM.match(line))
-
-
-def _heading_level(line: str) -> int:
-    """How many marks a heading begins with; 0 for any other line."""
-    level = len(line) - len(line.lstrip("#"))
-    return level if level <= 6 and line[level : level + 1].isspace() else 0
-
-
-def _code(lines: list[str], position: int) -> tuple[Code, int]:
-    end = position + 1
-    while end < len(lines) and not lines[end].lstrip().startswith("```"):
-        end += 1
-    return Code(tuple(lines[position + 1 : end])), end + 1
-
-
-def _listing(lines: list[str], position: int) -> tuple[Listing, int]:
-    items = []
-    while position < len(lines):
-        match = _ITEM.match(lines[position])
-        if match is None:
-            break
-        more, position = _words(lines, position + 1)
-        items.append(Item(match[2], len(match[1]), parse_line(" ".join([match[3], *more]))))
-    return Listing(tuple(items)), position
-
-
-def _table(lines: list[str], position: int) -> tuple[Table, int]:
-    rows: list[list[Line]] = []
-    while position < len(lines) and lines[position].lstrip().startswith("|"):
-        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", lines[position].strip().strip("|"))]
-        if not all(re.fullmatch(r":?-+:?", cell) for cell in cells):
-            rows.append([parse_line(cell.replace("\\|", "|")) for cell in cells])
-        position += 1
-    width = max((len(row) for row in rows), default=0)
-    return Table(tuple((*row, *[()] * (width - len(row))) for row in rows)), position
-
-
-def parse_line(text: str) -> Line:
-    """Return the pieces of a line."""
-    pieces = []
-    end = 0
-    for match in _INLINE.finditer(text):
-        pieces.append(Piece(text[end : match.start()]))
-        code, bold, emphasis, name, target, address = match.groups()
-        if code:
-            pieces.append(Piece(code, "code"))
-        elif bold or emphasis:
-            pieces.append(Piece(bold or emphasis, "bold" if bold else "emphasis"))
-        else:
-            pieces.append(Piece(name or address, "link", target or address))
-        end = match.end()
-    pieces.append(Piece(text[end:]))
+def _line_of(node: SyntaxTreeNode) -> Line:
+    """Return the words of a heading, paragraph or cell."""
+    pieces = [piece for inline in node.children for child in inline.children for piece in _pieces(child)]
     return tuple(piece for piece in pieces if piece.text)
+
+
+def _pieces(node: SyntaxTreeNode, look: str = "text") -> Iterator[Piece]:
+    if node.type in ("softbreak", "hardbreak"):
+        yield Piece(" ", look)
+    elif node.type == "code_inline":
+        yield Piece(node.content, "code")
+    elif node.type == "link":
+        address = str(node.attrs.get("href", ""))
+        yield Piece("".join(piece.text for child in node.children for piece in _pieces(child)), "link", address)
+    elif node.children:
+        for child in node.children:
+            yield from _pieces(child, _LOOKS.get(node.type, look))
+    elif node.content:
+        yield Piece(node.content, look)

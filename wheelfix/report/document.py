@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from wheelfix.errors import WheelfixError
     from wheelfix.model import Finding, ScanReport
+    from wheelfix.plan.model import Plan
 
 
 STAGES = {"read": "not readable", "repair": "not repaired", "report": "not reported"}
@@ -41,6 +42,19 @@ def split_failures(
     return of_reports, [failure for failure in failures if failure.path not in paths]
 
 
+@dataclass(frozen=True, slots=True)
+class PlanReport:
+    """What a repair did to one wheel, or would do."""
+
+    plan: Plan
+    outcome: str
+    """``repaired``, ``unchanged`` or ``planned``."""
+    target: str = ""
+    """The wheel that came out."""
+    faults: tuple[str, ...] = ()
+    """Why a planned wheel would not be written."""
+
+
 LEVELS = {"error": 4, "unsure": 3, "warning": 2, "info": 1, "never": 5}
 """From which severity on a finding fails the build: ``LEVELS[severity] >= LEVELS[fail_on]``."""
 
@@ -63,6 +77,12 @@ class Context:
     """Where vendored members came from, by their names in the wheel."""
     skipped: tuple[str, ...] = ()
     """Wheels for other systems, which were not looked at."""
+    date: str = ""
+    """When the document is made; empty where two runs must give the same bytes."""
+    command: str = ""
+    """The command line, without secrets."""
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    """The hashes of wheels, by their paths as reported."""
 
     def fails(self, report: ScanReport, finding: Finding) -> bool:
         """Whether the finding makes the build fail."""

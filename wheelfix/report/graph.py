@@ -13,12 +13,14 @@ from wheelfix.model import Edge, InView, Malformed, MayComeFrom, Missing, OwnedB
 from wheelfix.report.words import SITE_PACKAGES, provider_phrase
 from wheelfix.values import dataclass, field
 
-NODE_WIDTH = 210
+NODE_WIDTH = 220
 NODE_HEIGHT = 40
-GAP_X = 26
+GAP_X = 20
 GAP_Y = 56
 PER_ROW = 8
 """More nodes of one layer than this take another row: a sheet that is far too wide cannot be read."""
+
+API_SET = re.compile(r"(api|ext)-ms-", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -33,7 +35,11 @@ class Node:
     facts: dict[str, str] = field(default_factory=dict)
     """What else is known, in words."""
     outside: dict[str, list[str]] = field(default_factory=dict)
-    """Needs that others meet, by who meets them."""
+    """Needs that others meet, by who meets them; without API sets."""
+    api_sets: int = 0
+    """How many API sets of Windows it imports."""
+    not_drawn: dict[str, list[str]] = field(default_factory=dict)
+    """In a drawing of a part: the names of its other importers (``above``) and needs (``below``)."""
     x: int = 0
     y: int = 0
 
@@ -76,12 +82,20 @@ def build_graph(report: ScanReport) -> Graph:
             continue
         target = _target(edge, places, nodes, extra)
         if target is None:
-            nodes[source].outside.setdefault(provider_phrase(edge.provider), []).append(edge.name)
+            _note_outside(nodes[source], edge)
             continue
         link = Link(source, target, edge.kind.value, edge.required, tuple(str(symbol) for symbol in edge.lacks[:20]))
         links.setdefault((source, target, link.kind), link)
     width, height = place(nodes, list(links.values()))
     return Graph(tuple(nodes), tuple(links.values()), width, height)
+
+
+def _note_outside(node: Node, edge: Edge) -> None:
+    """Note a need that Windows, Python or a driver meets; API sets are Windows under other names, and only counted."""
+    if API_SET.match(edge.name):
+        node.api_sets += 1
+    else:
+        node.outside.setdefault(provider_phrase(edge.provider), []).append(edge.name)
 
 
 def _image_node(image: ScannedImage) -> Node:
@@ -161,7 +175,7 @@ def _installed(path: str) -> str:
 # ------------------------------------------------------------------------------------------------------- places
 
 
-def place(nodes: list[Node], links: list[Link]) -> tuple[int, int]:
+def place(nodes: list[Node], links: list[Link], per_row: int = PER_ROW) -> tuple[int, int]:
     """Give every node its place, importers above what they import, and return the size of the sheet."""
     below: list[list[int]] = [[] for _ in nodes]
     above: list[list[int]] = [[] for _ in nodes]
@@ -172,9 +186,9 @@ def place(nodes: list[Node], links: list[Link]) -> tuple[int, int]:
     single = [number for number in range(len(nodes)) if not below[number] and not above[number]]
     layers = _layers(below, set(single))
     _order(layers, above, below, nodes)
-    rows = [layer[start : start + PER_ROW] for layer in layers for start in range(0, len(layer), PER_ROW)]
+    rows = [layer[start : start + per_row] for layer in layers for start in range(0, len(layer), per_row)]
     single.sort(key=lambda number: nodes[number].name.lower())
-    rows += [single[start : start + PER_ROW] for start in range(0, len(single), PER_ROW)]
+    rows += [single[start : start + per_row] for start in range(0, len(single), per_row)]
     widest = max((len(row) for row in rows), default=1)
     width = GAP_X + widest * (NODE_WIDTH + GAP_X)
     for depth, row in enumerate(rows):

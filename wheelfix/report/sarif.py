@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
-import re
 import urllib.parse
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.model import Finding, Json, ScanReport, Severity, canonical
+from wheelfix.report.blocks import Code, Heading, Listing, Paragraph, Table, bare, parse_markdown
 from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.json_ import dump
 from wheelfix.report.totals import totals
@@ -79,7 +79,7 @@ def _rule(rule: Rule, documentation: str = "") -> dict[str, Json]:
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.name.replace("-", " ").capitalize()},
         "fullDescription": {"text": rule.summary},
-        "help": {"text": _without_marks(text), "markdown": text},
+        "help": {"text": _plain(text), "markdown": text},
         "helpUri": f"{documentation}/reference/rules/{rule.code}.html" if documentation else PROJECT,
         "defaultConfiguration": {"level": LEVELS[rule.severity]},
         "properties": {
@@ -93,8 +93,20 @@ def _rule(rule: Rule, documentation: str = "") -> dict[str, Json]:
     }
 
 
-def _without_marks(markdown: str) -> str:
-    return re.sub(r"`+|\*\*|^#+ ", "", markdown, flags=re.MULTILINE)
+def _plain(markdown: str) -> str:
+    """Return a page as text, for viewers that show no Markdown."""
+    parts = []
+    for block in parse_markdown(markdown):
+        match block:
+            case Heading(_, line) | Paragraph(line, _):
+                parts.append(bare(line))
+            case Listing(items):
+                parts.append("\n".join(f"{' ' * item.depth}{item.mark} {bare(item.line)}" for item in items))
+            case Code(lines):
+                parts.append("\n".join(f"    {line}" for line in lines))
+            case Table(rows):
+                parts.append("\n".join(" | ".join(map(bare, row)) for row in rows))
+    return "\n\n".join(parts) + "\n"
 
 
 def _result(report: ScanReport, finding: Finding, places: dict[str, int], context: Context) -> dict[str, Json]:

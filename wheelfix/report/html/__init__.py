@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs no network: verdict, prediction, findings with their pages, the graph."""
+"""Reports as one HTML file that needs no network: scans, repairs and comparisons."""
 
 from wheelfix.report.html.page import render_scan
 

@@ -25,7 +25,7 @@ SPOKEN = {
     "optional": "missing, optional",
     "owned": "of another package",
 }
-LONGEST = 30
+LONGEST = 27
 
 
 def draw_graph(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
@@ -52,8 +52,8 @@ def draw_graph(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
             class_="sheet",
         ),
         viewBox=f"0 0 {graph.width} {graph.height}",
-        data_width=graph.width,
-        data_height=graph.height,
+        width=graph.width,
+        height=graph.height,
         role="group",
         aria_label=f"Drawing of {len(graph.nodes)} files and {len(graph.links)} needs",
         aria_describedby=f"{name}-hint",
@@ -61,7 +61,13 @@ def draw_graph(name: str, graph: Graph, sources: Mapping[str, str]) -> Html:
     )
     names = el("datalist", *(el("option", value=text) for text in sorted({node.name for node in graph.nodes})),
                id=f"{name}-names")  # fmt: skip
-    return join([el("div", svg, class_="canvas"), names, el("script", _data(graph, sources), type="application/json")])
+    return join(
+        [
+            el("div", svg, class_="canvas", id=f"{name}-drawing"),
+            names,
+            el("script", _data(graph, sources), type="application/json"),
+        ]
+    )
 
 
 def _line(graph: Graph, number: int, link: Link) -> Html:
@@ -109,6 +115,14 @@ def _facts(node: Node, sources: Mapping[str, str]) -> dict[str, str]:
     return node.facts | ({"vendored from": sources[node.path]} if node.path in sources else {})
 
 
+def _outside(node: Node) -> dict[str, Json]:
+    """Return what Windows, Python and drivers bring; API sets as a number."""
+    found: dict[str, Json] = {who: [safe.html(name) for name in names] for who, names in node.outside.items()}
+    if node.api_sets:
+        found["Windows API sets"] = [str(node.api_sets)]
+    return found
+
+
 def _data(graph: Graph, sources: Mapping[str, str]) -> Html:
     """Return what the script needs, in a form that cannot end the script element."""
     nodes: Json = [
@@ -118,7 +132,8 @@ def _data(graph: Graph, sources: Mapping[str, str]) -> Html:
             "kind": SPOKEN[node.kind],
             "size": human_size(node.size) if node.in_wheel else "",
             "facts": {key: safe.html(value) for key, value in _facts(node, sources).items()},
-            "outside": {who: [safe.html(name) for name in names] for who, names in node.outside.items()},
+            "outside": _outside(node),
+            **{side: [safe.html(name) for name in names] for side, names in node.not_drawn.items()},
         }
         for node in graph.nodes
     ]

@@ -1,12 +1,11 @@
-"use strict";
-// The drawing of who needs whom: zoom, drag, choose by mouse or keyboard, find by name. One per wheel.
+// The drawings of who needs whom: zoom, drag, choose by mouse or keyboard, find by name.
 for (const graph of document.querySelectorAll(".graph")) {
   const svg = graph.querySelector("svg");
   const data = JSON.parse(graph.querySelector('script[type="application/json"]').textContent);
-  const panel = graph.querySelector(".details");
+  const panel = graph.querySelector(".chosen-dll");
   const boxes = [...graph.querySelectorAll(".node")];
   const lines = [...graph.querySelectorAll(".links path")];
-  const full = { x: 0, y: 0, w: +svg.dataset.width, h: +svg.dataset.height };
+  const full = { x: 0, y: 0, w: +svg.getAttribute("width"), h: +svg.getAttribute("height") };
   let view = { ...full };
   let current = 0; // the one box that the Tab key reaches
   let chosen = -1;
@@ -15,7 +14,7 @@ for (const graph of document.querySelectorAll(".graph")) {
   const scale = () => Math.max(view.w / svg.clientWidth, view.h / svg.clientHeight);
 
   function zoom(factor, x = view.x + view.w / 2, y = view.y + view.h / 2) {
-    const width = Math.min(Math.max(view.w * factor, 200), full.w * 4);
+    const width = Math.min(Math.max(view.w * factor, 200), Math.max(full.w, svg.clientWidth) * 4);
     const by = width / view.w;
     view = { x: x - (x - view.x) * by, y: y - (y - view.y) * by, w: width, h: view.h * by };
     show();
@@ -26,17 +25,20 @@ for (const graph of document.querySelectorAll(".graph")) {
     show();
   }
 
-  function readable() { // a large drawing begins at its top, at a size one can read
-    if (!svg.clientWidth) return;
-    const width = Math.min(full.w, 1.8 * svg.clientWidth);
-    const height = (width * svg.clientHeight) / svg.clientWidth;
-    if (width < full.w || height < full.h) view = { x: (full.w - width) / 2, y: 0, w: width, h: height };
+  function readable() { // begins at full size, on the first thing that is wrong
+    const width = svg.clientWidth;
+    const height = svg.clientHeight;
+    if (!width) return;
+    const wrong = boxes.find((box) => box.matches(".missing, .malformed, .optional"));
+    const middle = wrong && width < full.w ? place(wrong).x : full.w / 2;
+    const x = width < full.w ? Math.min(Math.max(middle - width / 2, 0), full.w - width) : (full.w - width) / 2;
+    view = { x, y: 0, w: width, h: height };
     show();
   }
 
   function place(box) {
     const [x, y] = box.getAttribute("transform").match(/-?[\d.]+/g).map(Number);
-    return { x: x + 105, y: y + 20 };
+    return { x: x + 110, y: y + 20 };
   }
 
   function reveal(number) {
@@ -57,7 +59,7 @@ for (const graph of document.querySelectorAll(".graph")) {
 
   function listing(title, entries) {
     const part = document.createElement("div");
-    const head = document.createElement("h4");
+    const head = document.createElement("h5");
     head.textContent = title + " (" + entries.length + ")";
     const list = document.createElement("ul");
     for (const entry of entries) {
@@ -82,7 +84,7 @@ for (const graph of document.querySelectorAll(".graph")) {
     const words = [];
     if (kind !== "import") words.push(kind);
     if (!required) words.push("optional");
-    if (lacks.length) words.push("lacks " + lacks.join(", "));
+    if (lacks.length) words.push("without " + lacks.join(", "));
     return words.length ? "(" + words.join(", ") + ")" : "";
   }
 
@@ -111,11 +113,13 @@ for (const graph of document.querySelectorAll(".graph")) {
       return;
     }
     const node = data.nodes[chosen];
-    const title = document.createElement("h4");
+    const title = document.createElement("h5");
     title.textContent = node.path || node.name;
     const facts = document.createElement("p");
     facts.textContent = [node.kind, node.size, ...Object.entries(node.facts).map(([key, value]) => key + ": " + value)]
       .filter(Boolean).join(" · ");
+    for (const name of node.above || []) above.push({ text: name }); // those that this drawing leaves out
+    for (const name of node.below || []) below.push({ text: name });
     for (const [who, names] of Object.entries(node.outside)) below.push({ text: who + ": " + names.join(", ") });
     const columns = document.createElement("div");
     columns.className = "columns";
@@ -203,7 +207,7 @@ for (const graph of document.querySelectorAll(".graph")) {
     const acts = { in: () => zoom(0.8), out: () => zoom(1.25), fit };
     button.addEventListener("click", acts[button.dataset.act]);
   }
-  graph.querySelector('input[type="search"]').addEventListener("change", (event) => {
+  graph.querySelector('input[type="search"]')?.addEventListener("change", (event) => {
     const wanted = event.target.value.trim().toLowerCase();
     if (!wanted) return;
     let found = data.nodes.findIndex((node) => node.name.toLowerCase() === wanted);
@@ -216,12 +220,7 @@ for (const graph of document.querySelectorAll(".graph")) {
     focus(found);
   });
   readable();
+  const folded = graph.closest("details:not([open])");
+  if (folded) for (let part = folded; part; part = part.parentElement?.closest("details"))
+    part.addEventListener("toggle", readable);
 }
-
-// A link to a folded page opens it.
-function unfold() {
-  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (target && target.tagName === "DETAILS") target.open = true;
-}
-addEventListener("hashchange", unfold);
-unfold();

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HEADINGS = {
     Severity.ERROR: ("Errors", "bad"),
-    Severity.UNSURE: ("Could not tell", "warn"),
+    Severity.UNSURE: ("Unsure", "warn"),
     Severity.WARNING: ("Warnings", "warn"),
     Severity.INFO: ("Info", "note"),
 }
