@@ -202,6 +202,7 @@ def test_the_overview_filters_by_words_and_verdicts_with_its_sections(browser):
     assert browser.run("return document.querySelector('.shown').textContent") == "1 of 9 shown"
     assert browser.run("return [...document.querySelectorAll('details.wheel > .body')].filter((b) => "
                        "!b.parentElement.hidden).length") == 1  # fmt: skip
+    assert browser.run("return document.querySelector('.fine').hidden") is True
     press = "document.querySelector('.tally.{}').click();"
     assert len(browser.run(typed.format("") + press.format("ok") + ROWS)) == 5
     assert len(browser.run(press.format("ok") + ROWS)) == 9

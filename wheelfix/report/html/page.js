@@ -47,6 +47,8 @@ document.documentElement.classList.add("js");
         const section = row.dataset.section && document.getElementById(row.dataset.section);
         if (section) section.parentElement.hidden = !wanted;
       }
+      for (const group of document.querySelectorAll(".fine"))
+        group.hidden = ![...group.querySelectorAll(":scope > .wheel")].some((wheel) => !wheel.hidden);
       shown.textContent = number === rows.length ? "" : number + " of " + rows.length + " shown";
     };
     field.addEventListener("input", filter);
