@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.parsing import whole_number
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -51,8 +53,8 @@ def _without_secrets(word: str, home: str) -> str:
 
 def now() -> str:
     """Return the time in UTC, or that of ``SOURCE_DATE_EPOCH``, for reports that are to be the same again."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    seconds = float(epoch) if re.fullmatch(r"\d{1,11}", epoch) else time.time()
+    epoch = whole_number(os.environ.get("SOURCE_DATE_EPOCH", ""), 11)
+    seconds = time.time() if epoch is None else epoch
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))
 
 

@@ -105,7 +105,7 @@ def bare(line: Line) -> str:
 def _blocks(node: SyntaxTreeNode, quoted: bool = False) -> Iterator[Block]:
     """Yield what one node of the page is; a quote yields its parts, and a line across the page nothing."""
     if node.type == "heading":
-        yield Heading(int(node.tag[1:]), _line_of(node))
+        yield Heading("h123456".index(node.tag[1]), _line_of(node))
     elif node.type == "paragraph":
         yield Paragraph(_line_of(node), quoted)
     elif node.type in ("fence", "code_block"):
@@ -123,7 +123,8 @@ def _blocks(node: SyntaxTreeNode, quoted: bool = False) -> Iterator[Block]:
 
 def _items(node: SyntaxTreeNode, depth: int) -> Iterator[Item]:
     """Yield the entries of a list, each with its paragraphs as one line, and behind it those of lists inside it."""
-    number = int(node.attrs.get("start", 1))
+    start = node.attrs.get("start", 1)
+    number = start if isinstance(start, int) else 1
     for offset, item in enumerate(node.children):
         mark = f"{number + offset}." if node.type == "ordered_list" else "-"
         pieces: list[Piece] = []
