@@ -90,6 +90,10 @@ def test_wrong_variables(environ, message):
     assert caught.value.what.startswith(message)
 
 
+KEYS = {("diagnose", "issue"): "issue-block", **{(command, "with"): "beside" for command in ("scan", "ci", "repair")}}
+"""Options that have another name in a file, because the same word means something else for another command."""
+
+
 def test_every_option_of_every_command_can_be_configured():
     known, commands = vocabulary()
     assert set(commands) == set(COMMANDS)
@@ -99,8 +103,8 @@ def test_every_option_of_every_command_can_be_configured():
             name = option[2:]
             if command == "sign" and name in ("include", "exclude"):
                 continue  # in a file these are about repairs
-            if (command, name) == ("diagnose", "issue"):
-                name = "issue-block"
+            if (command, name) in KEYS:
+                name = KEYS[command, name]
             if name == "report" and command in ("repair", "diff", "diagnose"):
                 continue  # what a file says for `report` is about scans, which have other kinds
             if option.startswith("--") and name not in (
