@@ -5,28 +5,22 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.diagnosis.remedy_commands import shown
 from tests.support.tiers import require
-from wheelfix.diagnosis.symptoms import explain_symptoms, read_symptoms
-from wheelfix.diagnosis.symptoms.causes import cause_table
 
-CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
+if TYPE_CHECKING:
+    from pathlib import Path
+
 PYTORCH = "--index-url https://download.pytorch.org/whl/"
 
 
 def pip_commands() -> set[str]:
-    """The pip commands of all texts of the corpus, and those of the table that have no hole."""
-    found = {
-        step.command
-        for text in CORPUS.glob("*.txt")
-        for cause in explain_symptoms(read_symptoms(text.read_bytes()))
-        for step in cause.next_steps
-    }
-    found |= {step.command for cause in cause_table().causes.values() for step in cause.next_steps}
-    return {command for command in found if "pip install" in command and "{" not in command}
+    """Every pip command that a remedy can show."""
+    return {command for command in shown() if "pip install" in command}
 
 
 def requirements(command: str) -> list[str]:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.symptoms.causes import Remedy
+from wheelfix.diagnosis.symptoms.installing import may_replace_a_build
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import conda_package, pip_packages
@@ -121,7 +122,8 @@ def _vendor_packages(explained: Explained, case: ScannedPackage) -> Iterator[Rem
     for item in _items(explained, case):
         if item.candidates:
             continue
-        for package in pip_packages(item.name, cuda=cuda)[:1]:
+        fitting = [one for one in pip_packages(item.name, cuda=cuda) if not may_replace_a_build(one)]
+        for package in fitting[:1]:
             searched = _folder_of(package, item.name) == "Library/bin" and not case.wheel
             (direct if searched else detour).setdefault(_quoted(package), []).append(item.name)
         in_conda = conda_package(item.name)

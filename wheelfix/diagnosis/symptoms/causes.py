@@ -8,11 +8,12 @@ from importlib import resources
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.symptoms.installing import again, for_card, for_cpu, together, upgrade
-from wheelfix.diagnosis.symptoms.messages import Message, about_architecture, message_of
+from wheelfix.diagnosis.symptoms.installing import again, for_card, for_cpu, may_replace_a_build, together, upgrade
+from wheelfix.diagnosis.symptoms.messages import Message, about_architecture, message_by_id, message_of, messages
 from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
 from wheelfix.knowledge.modules import distribution_of_module
 from wheelfix.knowledge.providers import conda_package, pip_packages, who_ships
+from wheelfix.knowledge.runtime_needs import runtime_need
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.knowledge.torch_builds import TorchBuild
 from wheelfix.knowledge.winerrors import winerror
@@ -69,6 +70,10 @@ class CauseRule:
     module: re.Pattern[str] | None = None
     package: re.Pattern[str] | None = None
     via: str = ""
+    bare: bool = False
+    """Whether the file was asked for by its name alone, without a folder."""
+    runtime: str = ""
+    """The Visual C++ runtime that the published wheel of the module expects on the machine."""
     missing: tuple[str, ...] = ()
     confidence: Confidence | None = None
 
@@ -82,6 +87,8 @@ class CauseRule:
             and (self.module is None or bool(self.module.fullmatch(symptom.module)))
             and (self.package is None or bool(self.package.fullmatch(symptom.package)))
             and (not self.via or symptom.details.get("via") == self.via)
+            and (not self.bare or (bool(symptom.path) and "\\" not in (symptom.path or "")))
+            and (not self.runtime or runtime_need(symptom.package, symptom.module or symptom.file) == self.runtime)
         )
 
 
@@ -120,7 +127,8 @@ def parse_causes(table: str, text: str) -> CauseTable:
         steps = tuple(remedies[name] for name in row["remedies"] if name in remedies)
         causes[row["id"]] = Cause(row["id"], row["summary"], row["known"], (), Confidence(row["confidence"]), steps)
     rules = tuple(_rule(row, check) for row in tree["rule"])
-    check.faults += [f"a rule leads to the unknown cause {rule.cause!r}" for rule in rules if rule.cause not in causes]
+    known = {*causes, *(message.id for message in messages())}
+    check.faults += [f"a rule leads to the unknown cause {rule.cause!r}" for rule in rules if rule.cause not in known]
     check.faults += [f"nothing leads to {name!r}" for name in sorted(set(causes) - {rule.cause for rule in rules})]
     check.finish()
     return CauseTable(rules, causes)
@@ -134,6 +142,8 @@ def _rule(row: Mapping[str, object], check: Checker) -> CauseRule:
         tuple(kinds),  # type: ignore[arg-type]  # lists of strings and numbers in the table
         tuple(codes),  # type: ignore[arg-type]
         via=str(row.get("via", "")),
+        bare=bool(row.get("bare", False)),
+        runtime=str(row.get("runtime", "")),
         missing=tuple(missing),  # type: ignore[arg-type]
         confidence=Confidence(row["confidence"]) if "confidence" in row else None,
         **patterns,
@@ -153,7 +163,10 @@ def explain_symptom(symptom: Symptom) -> Cause | None:
     if message is not None:
         return _message_cause(symptom, message)
     rule = next((rule for rule in cause_table().rules if rule.fits(symptom)), None)
-    return None if rule is None else _cause(symptom, rule, _missing(symptom, rule))
+    if rule is None:
+        return None
+    message = message_by_id(rule.cause)
+    return _message_cause(symptom, message) if message else _cause(symptom, rule, _missing(symptom, rule))
 
 
 def _message_cause(symptom: Symptom, message: Message) -> Cause:
@@ -243,7 +256,7 @@ def _words(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
     supported = details.get("supported", "").rstrip(" .")
     built, running = details.get("built", ""), details.get("running", "")
     card = details.get("card", "")
-    pip, conda, who = _vendor(missing or names)
+    pip, conda, who = _vendor(missing)
     error = winerror(symptom.code) if symptom.code is not None else None
     prefix = environment_prefix(symptom.path or "")
     package = _package(symptom)
@@ -295,7 +308,7 @@ def _vendor(missing: tuple[str, ...]) -> tuple[str, str, str]:
     for name in missing:
         if "*" in name:
             continue
-        packages = pip_packages(name)
+        packages = tuple(package for package in pip_packages(name) if not may_replace_a_build(package))
         if len(packages) > 1:
             # One for each major version of CUDA: nothing in the text tells which one fits.
             who.append(f"one of {', '.join(packages)} on PyPI, the one for the CUDA version that is in use")

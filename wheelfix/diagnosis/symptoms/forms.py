@@ -113,6 +113,14 @@ FORMS: tuple[Form, ...] = (
         r"\[WinError\s*(?P<code>\d{1,5})\](?P<text>{REST}{0,400}?)Error loading"
         r"\s*\\?[\"“„«'](?P<path>{QUOTED})\\?[\"”“»'](?=\s|$|[.),\\])",
     ),
+    # the same, retold without the code in brackets
+    _form(
+        "torch-load",
+        "or one of its dependencies",
+        r"Error loading\s*\\?[\"“„«'](?P<path>{QUOTED})\\?[\"”“»']\s*or one of its dependencies",
+        weak=True,
+        before=_sentence_before,
+    ),
     # onnxruntime, both generations
     _form(
         "onnxruntime-load",
@@ -151,6 +159,13 @@ FORMS: tuple[Form, ...] = (
         r"\s*(?:\(or one of its dependencies\)|\. Try using)",
         126,
     ),
+    # PaddlePaddle's dynamic loader, with one name or several that would do
+    _form(
+        "named-file-missing",
+        "third-party dynamic library",
+        r"third-party dynamic library \((?P<dlls>[^()\r\n]{3,200}?\.dll)\)[^\r\n]{0,120}?"
+        r"error code is (?P<code>\d{1,10})",
+    ),
     _form(
         "named-file-missing",
         "cuda binary at",
@@ -180,7 +195,12 @@ FORMS: tuple[Form, ...] = (
     _form(
         "cudnn-sublibrary",
         "cudnn_status_sublibrary",
-        r"CUDNN_STATUS_SUBLIBRARY_(?P<d_status>LOADING_FAILED|VERSION_MISMATCH)",
+        r"CUDNN_STATUS_SUBLIBRARY_(?P<d_status>LOADING_FAILED)",
+    ),
+    _form(
+        "cudnn-version",
+        "cudnn_status_sublibrary",
+        r"CUDNN_STATUS_SUBLIBRARY_(?P<d_status>VERSION_MISMATCH)",
     ),
     _form(
         "cudnn-version",
@@ -308,6 +328,15 @@ FORMS: tuple[Form, ...] = (
         "could not load library|error loading library",
         r"(?:could not load|error loading) library\s*{Q}(?P<path>[^{MARKS}\r\n]{3,700}?\.dll){Q}:?"
         r"\s*(?P<text>[^\r\n]{0,300})",
+    ),
+    # in the few words of a title or a heading
+    _form(
+        "could-not-locate",
+        ".dll not found|.dll was not found|.dll is missing|.dll missing",
+        r"(?<![\w.\\/-])(?P<dlls>{DLL})[\"'”’]? (?:was |is )?(?:not found|missing)\b",
+        126,
+        confidence=Confidence.LIKELY,
+        weak=True,
     ),
     # the words of dialog boxes are in phrases.toml; what they have in common is the status
     _form("delay-load", "c06d007|322836902|106659827", _statuses(_DELAY_STATUSES), weak=True),

@@ -6,11 +6,20 @@ name that index replaces a GPU build by one that cannot use the GPU.
 
 from __future__ import annotations
 
+import re
+
 from wheelfix.knowledge.cards import architecture, capability_of
 from wheelfix.knowledge.torch_builds import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release
 
+_VARIANTS = frozenset({*FAMILY, "faiss-cpu", "jaxlib", "llama-cpp-python", "onnxruntime", "paddlepaddle", "tensorflow"})
+"""Distributions of which there are builds for GPUs under other names or on other indexes."""
 _OLDEST_SERVED = (5, 0)
 """Nothing is suggested for older cards: CUDA 12 dropped Kepler, and builds for 11.8 have at most a part of it."""
+
+
+def may_replace_a_build(requirement: str) -> bool:
+    """Whether installing a requirement from PyPI can put a build without GPU support in place of one with it."""
+    return re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0] in _VARIANTS
 
 
 def again(distribution: str, version: str, build: TorchBuild | None) -> str:

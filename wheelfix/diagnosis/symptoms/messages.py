@@ -99,7 +99,12 @@ def read_messages(line: str) -> Iterator[Symptom]:
 def message_of(symptom: Symptom) -> Message | None:
     """Return the message that a symptom is, or None."""
     wanted = symptom.details.get("message", "")
-    return next((message for message in messages() if message.id == wanted), None) if wanted else None
+    return message_by_id(wanted) if wanted else None
+
+
+def message_by_id(name: str) -> Message | None:
+    """Return the message of that name, or None."""
+    return next((message for message in messages() if message.id == name), None)
 
 
 def about_architecture(name: str) -> str:

@@ -14,15 +14,17 @@ from wheelfix.diagnosis.symptoms.clean import clean_line
 from wheelfix.diagnosis.symptoms.recognise import WINDOW, form_triggers, package_of, recognise
 from wheelfix.diagnosis.symptoms.sentences import repair_encoding, sentence_triggers
 from wheelfix.diagnosis.symptoms.stream import Line, Progress, Text, suspicious_lines
-from wheelfix.diagnosis.symptoms.symptom import Log, Symptom, TextLimits
+from wheelfix.diagnosis.symptoms.symptom import Confidence, Log, Symptom, TextLimits
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FRAME = re.compile(r"File [\"“]([^\"“”]{1,500})[\"”], line \d|at ([A-Za-z]:\\[^:\r\n]{1,300}?\.py):\d")
+_FRAME = re.compile(r"File [\"“]([^\"“”]{1,500})[\"”], line \d|(?<!\w)([A-Za-z]:[\\/][^:\"\r\n]{1,300}?\.py):\d{1,6}")
 _FRAME_REACH = 40
 _OWN_FRAMES = frozenset({"ctypes", "importlib", "_distutils_hack", "pip", "pytest", "_pytest", "pluggy", "IPython"})
+_LOADING_FILES = frozenset({"torch/_ops.py", "torch/_classes.py"})
+"""Files whose frames load a library for the package that calls them."""
 _MEMORY = 4096
 
 
@@ -135,7 +137,7 @@ class _Notes:
     def _origin(self, number: int) -> tuple[str, str]:
         """Return the package of the innermost frame that has one, and the file of the innermost frame."""
         near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
-        packages = [package_of(file) for file in reversed(near)]
+        packages = [package_of(file) for file in reversed(near) if not _only_loads(file)]
         package = next((name for name in packages if name and name not in _OWN_FRAMES), "")
         via = "subprocess" if near and near[-1].replace("\\", "/").rpartition("/")[2] == "subprocess.py" else ""
         return package, via
@@ -156,6 +158,11 @@ class _Notes:
         counted = (replace(known, count=known.count + self._again[key]) for key, known in self._found.items())
         found = sorted(counted, key=lambda symptom: symptom.line)
         return _gather(found)
+
+
+def _only_loads(file: str) -> bool:
+    """Whether a file of a traceback loads libraries for others, so that the error is not about its own package."""
+    return "/".join(file.replace("\\", "/").split("/")[-2:]) in _LOADING_FILES
 
 
 def _gather(found: list[Symptom]) -> tuple[Symptom, ...]:
@@ -185,5 +192,7 @@ def _same_story(first: Symptom, second: Symptom) -> bool:
         return first.kind in ("no-kernel-image", "numpy-abi", "mkl-cannot-load", "omp-duplicate", "nvrtc-builtins")
     if second.kind == "sentence":
         return first.code == second.code
+    if second.kind == "could-not-locate" and second.confidence is not Confidence.SURE:
+        return first.code == second.code and set(second.dlls) <= set(first.dlls)
     # After naming the part that it could not find, cuDNN goes on about the handle it does not have.
     return first.kind == "could-not-locate" and second.kind == "cudnn-sublibrary" and "status" not in second.details

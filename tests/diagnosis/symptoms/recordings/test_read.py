@@ -151,3 +151,23 @@ def test_a_long_recording_takes_linear_time(name: str) -> None:
 )
 def test_windows_own_folder(path: str, windows: bool) -> None:
     assert in_windows_folder(path) is windows
+
+
+def test_dlltracer_list_of_events_in_one_line() -> None:
+    """collect=True gives a list, which prints in one line."""
+    line = r"[<LoadLibrary(C:\envs\lab\x\_ssl.pyd)>, <LoadLibraryFailed(C:\envs\lab\x\_ssl.pyd)>]"
+    (recording,) = read_recordings(line)
+    assert [load.name for load in recording.released] == ["_ssl.pyd"]
+
+
+def test_dlltracer_raw_events() -> None:
+    """debug=True prints four lines for each event of Windows; other providers are not about loads."""
+    loader, other = "2cb15d1d-5fc1-11d2-abe1-00a0c911f518", "3d6fa8d1-fe05-11d0-9dda-00c04fd7ba7c"
+    path = r"\Device\HarddiskVolume3\envs\lab\x\_ssl.pyd"
+
+    def event(provider: str, operation: int) -> str:
+        return f"{provider}: {operation}\nHeader = 0A 00\nData   = 00 00\nPath   = \u4f60\u0001{path}\n"
+
+    (recording,) = read_recordings(event(loader, 10) + event(other, 2) + event(loader, 2))
+    assert recording.tool == "dlltracer"
+    assert [(load.name, load.line) for load in recording.released] == [("_ssl.pyd", 4)]

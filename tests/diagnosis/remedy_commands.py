@@ -1,0 +1,45 @@
+"""Every command that a remedy can show: those of the tables, and those that are made for a case."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from wheelfix.diagnosis.symptoms import explain_symptoms, read_symptoms
+from wheelfix.diagnosis.symptoms.causes import cause_table
+from wheelfix.diagnosis.symptoms.installing import again, for_card, for_cpu, together, upgrade
+from wheelfix.diagnosis.symptoms.messages import messages
+from wheelfix.knowledge.torch_builds import TorchBuild
+
+WITHOUT_CODE = rb"OSError: Could not load this library: C:\env\Lib\site-packages\package\core.dll"
+"""An error whose code the text does not have."""
+CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
+
+
+@lru_cache(maxsize=1)
+def templates() -> frozenset[str]:
+    """The commands of the tables as they are written there, with holes."""
+    found = {step.command for cause in cause_table().causes.values() for step in cause.next_steps}
+    found |= {message.command for message in messages()}
+    return frozenset(found - {""})
+
+
+@lru_cache(maxsize=1)
+def shown() -> frozenset[str]:
+    """The commands that users see: of all texts of the corpus, of the tables without holes, for each kind of torch."""
+    texts = [*(text.read_bytes() for text in CORPUS.glob("*.txt")), WITHOUT_CODE]
+    found = {
+        step.command for text in texts for cause in explain_symptoms(read_symptoms(text)) for step in cause.next_steps
+    }
+    found |= {command for command in templates() if "{" not in command}
+    builds = [TorchBuild.parse(version) for version in ("2.4.0", "2.4.0+cpu", "2.4.0+cu124", "2.9.1+xpu")]
+    for build in builds:
+        found |= {again("torch", build.version, build), upgrade(build, ">=2.4.1"), together(build, "torchvision")}
+    found |= {for_card(capability) for capability in ("sm_61", "sm_86", "sm_120")} | {for_cpu()}
+    return frozenset(_without_folders(command) for command in found - {""})
+
+
+def _without_folders(command: str) -> str:
+    """A command with the folder of an environment replaced by one for all: they differ in nothing else."""
+    return re.sub(r'--env "[^"]*"', r'--env "C:\\env"', command)

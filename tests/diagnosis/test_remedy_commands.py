@@ -1,0 +1,153 @@
+"""No remedy has a command that nothing checks.
+
+Each command goes to the one check that fits it; a command of a new kind fails until there is a check for it. What can
+be run here is run: commands of wheelfix are parsed by its own parser (``test_remedies.py`` runs the repairs on made
+cases), Python is compiled, pip's are tried against the index by ``tests/real/test_remedies.py``. The programs of
+Windows, winget and conda cannot be run here: their form is compared with what their documentation allows.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.diagnosis.remedy_commands import shown, templates
+from wheelfix.cli.commands import command_parser, load_command
+from wheelfix.diagnosis.symptoms.installing import may_replace_a_build
+from wheelfix.knowledge.providers import shippers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WINGET = {
+    "Microsoft.VCRedist.2008.x64",
+    "Microsoft.VCRedist.2010.x64",
+    "Microsoft.VCRedist.2013.x64",
+    "Microsoft.VCRedist.2015+.x64",
+    "Microsoft.VisualStudio.2022.BuildTools",
+    "MSYS2.MSYS2",
+}
+"""Identifiers that are in microsoft/winget-pkgs."""
+CONDA_FORGE = {"pytorch", "numpy", "ffmpeg", "pango", "cairo", "glib"}
+"""Packages that are feedstocks of conda-forge, besides those of the table of providers."""
+VARIABLES = {
+    "BUILD_TEST": "0",
+    "USE_KINETO": "0",
+    "USE_PTHREADPOOL": "OFF",
+    "USE_DISTRIBUTED": "OFF",
+    "TORCH_CUDA_ARCH_LIST": r"\d+\.\d+(;\d+\.\d+)*",
+    "KMP_DUPLICATE_LIB_OK": "TRUE",
+    "QT_DEBUG_PLUGINS": "1",
+    "CMAKE_POLICY_VERSION_MINIMUM": r"3\.5",
+    "CMAKE_GENERATOR": "Ninja",
+    "PYTHONUTF8": "1",
+}
+
+
+def wheelfix_parses(command: str) -> None:
+    """The command and its options exist, and nothing that it needs is left out."""
+    name, *arguments = shlex.split(command.replace("\\", "/"))[1:]
+    command_parser(name, load_command(name)).parse_strictly(arguments)
+
+
+def python_compiles(command: str) -> None:
+    """The code is Python, and what needs nothing but Python runs."""
+    code = shlex.split(command.partition("python")[2])[1]
+    compile(code, "<remedy>", "exec")
+    if "torch" not in code and "WinDLL" not in code and re.fullmatch(r"(?!import \w+$).*", code):
+        assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60).returncode == 0
+
+
+def pip_is_asked_for_requirements(command: str) -> None:
+    """What is installed are requirements, and the index is PyPI's or PyTorch's own."""
+    words = shlex.split(command.partition("&&")[0].partition("pip install")[2])
+    index = words[words.index("--index-url") + 1] if "--index-url" in words else ""
+    assert not index or re.fullmatch(r"https://download\.pytorch\.org/whl/(?:cpu|xpu|cu\d{3})", index)
+    wanted = [Requirement(word) for word in words if not word.startswith("-") and word != index]
+    assert wanted
+    # PyPI's torch for Windows is a CPU build: without an index it would replace a build for a GPU. Where a release is
+    # named, the installed one is known to be PyPI's.
+    named = any(one.name == "torch" and one.specifier for one in wanted)
+    assert index or named or not any(may_replace_a_build(str(one)) for one in wanted)
+
+
+def winget_knows_the_package(command: str) -> None:
+    """The identifier is in winget's repository, and is asked for exactly."""
+    words = shlex.split(command)
+    assert words[:3] == ["winget", "install", "--id"]
+    assert words[3] in WINGET
+    assert words[4] == "--exact"
+    assert not words[5:] or (words[5] == "--override" and len(words) == 7)
+
+
+def conda_installs_from_conda_forge(command: str) -> None:
+    """Every package that is named is one of conda-forge's."""
+    words = shlex.split(command)
+    assert words[:2] == ["conda", "install"]
+    names = words[words.index("conda-forge") + 1 :]
+    assert names
+    assert set(names) <= CONDA_FORGE | {shipper.conda for shipper in shippers()}
+
+
+def variable_is_known(command: str) -> None:
+    """The variable and its value are ones that the program reads."""
+    name, _, value = command.removeprefix("set ").partition("=")
+    assert re.fullmatch(VARIABLES[name], value), command
+
+
+def form_is_documented(command: str) -> None:
+    """Programs of Windows and of drivers: the whole command is one of the forms below."""
+    assert any(re.fullmatch(form, command) for form in DOCUMENTED), command
+
+
+DOCUMENTED = (
+    # https://learn.microsoft.com/windows-server/administration/windows-commands/where
+    r'where (?:/R "[^"]+" )?[\w*.+-]+(?: [\w*.+-]+)*',
+    # https://docs.nvidia.com/deploy/nvidia-smi
+    r"nvidia-smi(?: --query-gpu=\w+(?:,\w+)* --format=csv(?:,noheader)?)?",
+    # https://learn.microsoft.com/windows-hardware/manufacture/desktop/features-on-demand-non-language-fod
+    r"DISM /Online /Add-Capability /CapabilityName:Media\.MediaFeaturePack~~~~0\.0\.1\.0",
+    # https://learn.microsoft.com/windows-server/administration/windows-commands/sxstrace
+    r"sxstrace Trace -logfile:sxs\.etl",
+    # https://learn.microsoft.com/powershell/module: Get-WinEvent, Unblock-File, Get-MpThreatDetection
+    r'powershell -Command "(?:Get-WinEvent -LogName Microsoft-Windows-CodeIntegrity/Operational -MaxEvents \d+ \| '
+    r"Format-List TimeCreated, Message|Get-ChildItem -Recurse '[^']+' \| Unblock-File|"
+    r'Get-MpThreatDetection \| Select-Object -First \d+)"',
+    r"SystemPropertiesPerformance\.exe",
+    # https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation
+    r'reg add "HKLM\\SYSTEM\\CurrentControlSet\\Control\\FileSystem" /v LongPathsEnabled /t REG_DWORD /d 1 /f',
+    # https://learn.microsoft.com/cpp/build/building-on-the-command-line
+    r"vcvarsall\.bat x64 -vcvars_ver=14\.\d+",
+    r'mklink /J C:\\cuda "%CUDA_PATH%"',
+    r"python -m pip debug --verbose",
+    r"python (?:-X faulthandler )?script\.py",
+)
+
+CHECKS: tuple[tuple[str, Callable[[str], None]], ...] = (
+    (r"wheelfix .*", wheelfix_parses),
+    (r"python -m pip install .*", pip_is_asked_for_requirements),
+    (r"(?:cd \.\. && )?python -c .*", python_compiles),
+    (r"winget .*", winget_knows_the_package),
+    (r"conda install .*", conda_installs_from_conda_forge),
+    (r"set \w+=.*", variable_is_known),
+    (r".*", form_is_documented),
+)
+
+
+@pytest.mark.parametrize("command", sorted(shown()))
+def test_each_command_is_checked(command: str) -> None:
+    check = next(check for form, check in CHECKS if re.fullmatch(form, command, re.DOTALL))
+    check(command)
+
+
+def test_each_template_is_shown_for_some_text() -> None:
+    """A command that no text of the corpus leads to was never looked at by the test above."""
+    forms = [re.compile(re.sub(r"\\\{\w+\\\}", ".+", re.escape(template)), re.DOTALL) for template in templates()]
+    unseen = [form.pattern for form in forms if not any(form.fullmatch(command) for command in shown())]
+    assert not unseen
