@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.faults import UV, ArchiveFault
 from wheelfix.errors import InputError
+from wheelfix.parsing import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def variant_faults(archive: Archive, path: str, label: str) -> Iterator[ArchiveF
         yield ArchiveFault("variant-metadata", path, "it is missing, and the file name has a variant label", (UV,))
         return
     try:
-        document = json.loads(archive.read(member, _LIMIT))
+        document = parse_json(archive.read(member, _LIMIT))
     except (ValueError, InputError, RecursionError):
         document = None
     if not isinstance(document, dict):
