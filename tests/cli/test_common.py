@@ -25,7 +25,7 @@ def test_sizes(text, expected):
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "1.5G", "G", "1X", "1e9", "9" * 20])
 def test_what_is_no_size(text):
-    with pytest.raises(argparse.ArgumentTypeError, match="is no size"):
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a size"):
         size(text)
 
 

@@ -113,7 +113,7 @@ def test_garbage_exits_with_5(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("argv", "code", "told"),
     [
-        ([], 2, "nothing to go by"),
+        ([], 2, "nothing to diagnose"),
         (["gone.txt"], 3, "there is no such file"),
         (["OSError: [WinError 126] no"], 3, "goes behind --text"),
         (["x.txt", "--text", "y"], 2, "both a file and --text"),

@@ -20,7 +20,7 @@ def test_modules_with_one_cause_are_one_finding() -> None:
     assert (found.code, str(found.severity), found.subject) == ("WF308", "info", "pkg/x/_a.pyd")
     assert found.message == (
         "_a.pyd and _b.pyd load only after other modules of the package: in a fresh process they fail with error 126 "
-        "(_a.pyd -> bar.dll); whether the package's code always imports those first could not be told"
+        "(_a.pyd -> bar.dll); whether the package's code always imports those first could not be determined"
     )
     assert found.evidence["modules"] == ["pkg.x._a", "pkg.x._b"]
 

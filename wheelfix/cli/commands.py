@@ -38,7 +38,7 @@ class CommandModule(Protocol):
 
 
 COMMANDS = {
-    "scan": Command("wheelfix.cli.scan", "say what a Windows wheel lacks, and what its import will do"),
+    "scan": Command("wheelfix.cli.scan", "say what is missing from a Windows wheel, and what its import will do"),
     "repair": Command("wheelfix.cli.repair", "vendor what is missing and write a wheel that is right"),
     "diagnose": Command("wheelfix.cli.diagnose", "say what is behind an error text, and what to do"),
     "verify": Command("wheelfix.cli.verify", "check RECORD and the archive against every byte"),
@@ -47,14 +47,13 @@ COMMANDS = {
     "roots": Command("wheelfix.cli.roots", "list the places that DLLs could come from"),
     "diff": Command("wheelfix.cli.diff", "say what changed between two builds of a wheel"),
     "explain": Command("wheelfix.cli.explain", "show the page of a finding, or list all findings"),
-    "demo": Command("wheelfix.cli.demo", "make a small broken wheel and mend it before your eyes"),
+    "demo": Command("wheelfix.cli.demo", "make a small broken wheel and repair it, step by step"),
     "completion": Command("wheelfix.cli.completion", "print a completion script for your shell"),
 }
 
 DESCRIPTION = """\
-Says why a Windows wheel will not import, vendors the DLLs it lacks, and writes it
-anew with a correct RECORD. Runs on any system: no Windows is needed to reason
-about Windows.
+Say why a Windows wheel does not import, vendor the DLLs that are missing from it, and
+rewrite it with a correct RECORD. Runs on any system; Windows is not needed.
 """
 
 EXIT_CODES = """\
@@ -66,7 +65,7 @@ exit codes:
 EXAMPLES = """\
 examples:
   wheelfix scan dist/*.whl            what is missing, and what the import will say
-  wheelfix repair dist/*.whl          vendor it and write the wheel anew, into wheelhouse
+  wheelfix repair dist/*.whl          vendor it and rewrite the wheel, into wheelhouse
   wheelfix diagnose error.txt         from an error text to the cause and the way out
   wheelfix roots                      where DLLs could come from
   wheelfix explain WF301              what a finding means and what to do
@@ -79,7 +78,7 @@ def root_parser() -> Parser:
     parser = Parser(
         prog="wheelfix",
         usage="wheelfix [-h] [--version] COMMAND ...",
-        description=f"{DESCRIPTION}\ncommands:\n{listing}\n\n'wheelfix COMMAND --help' tells more about one of them.",
+        description=f"{DESCRIPTION}\ncommands:\n{listing}\n\n'wheelfix COMMAND --help' describes one of them.",
         epilog=f"{EXAMPLES}\n{EXIT_CODES}",
     )
     parser.add_argument("-V", "--version", action="version", version=f"wheelfix {wheelfix.__version__}")

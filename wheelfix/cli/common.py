@@ -49,7 +49,7 @@ def add_target_options(parser: Parser) -> None:
         help="it has this: vcredist, nvidia-driver (both assumed anyway), conda, cuda=11.7",
     )  # fmt: skip
     group.add_argument(
-        "--no-assume", metavar="WHAT", action=CommaList, default=[], help="it has not: vcredist, nvidia-driver"
+        "--no-assume", metavar="WHAT", action=CommaList, default=[], help="without: vcredist, nvidia-driver"
     )
     group.add_argument(
         "--python", metavar="PREFIX", type=Path, help="resolve against this real environment (a folder with python.exe)"
@@ -143,7 +143,7 @@ def size(text: str) -> int:
     """Return a number of bytes from ``512M``, ``2 GiB`` or plain digits."""
     found = re.fullmatch(r"([0-9]{1,15})\s*(?:([KMGT])(?:i?B)?|B)?", text.strip(), re.IGNORECASE)
     if found is None or not int(found[1]):
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; write it as 512M, 2G or in bytes")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; write it as 512M, 2G or in bytes")
     return int(found[1]) << (10 * " KMGT".index((found[2] or " ").upper()))
 
 
@@ -207,6 +207,19 @@ def root_options(args: argparse.Namespace) -> RootOptions:
         trusted_roots=args.trusted_roots,
         limits=limits(args) if hasattr(args, "max_ratio") else Limits(),
     )
+
+
+def check_folder(folder: Path | None, option: str) -> None:
+    """Refuse a folder that is not there, by the name of the option that gave it."""
+    if folder is not None and not folder.is_dir():
+        what = "is a file, not a folder" if folder.exists() else "there is no such folder"
+        raise UsageError(f"{option} {folder}", because=what, hint="check the path for a misspelling")
+
+
+def check_target_folder(folder: Path | None, option: str) -> None:
+    """Refuse a folder to write to that is a file."""
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise UsageError(f"{option} {folder}", because="it is a file", hint="name a folder")
 
 
 def exit_code(failed: bool, errors: Iterable[WheelfixError]) -> int:

@@ -32,8 +32,8 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "demo",
-        "make a small broken wheel and mend it before your eyes",
-        "Make a small torch-like wheel that lacks DLLs, and small CUDA and oneAPI folders that have\n"
+        "make a small broken wheel and repair it, step by step",
+        "Make a small torch-like wheel with missing DLLs, and small CUDA and oneAPI folders that have\n"
         "them, in a temporary folder; then scan, repair, scan again and verify.",
         EXAMPLES,
     )
@@ -42,7 +42,7 @@ def configure_parser(subparsers: Subparsers) -> None:
         "--story",
         choices=STORIES,
         default="cu117",
-        help="cu117: MKL, OpenMP and CUPTI lack; cu114: cuDNN and NVTX lack",
+        help="cu117: without MKL, OpenMP and CUPTI; cu114: without cuDNN and NVTX",
     )
 
 
@@ -81,7 +81,7 @@ def _walk(wheel: Path, roots: list[Path], cuda: str) -> bool:
             Exit.OK,
         ),
         ("3. Look again.", ["scan", target, "--no-discover", "-q"], Exit.OK),
-        ("4. Hold RECORD and the archive against every byte.", ["verify", target, "-q"], Exit.OK),
+        ("4. Check RECORD and the archive against every byte.", ["verify", target, "-q"], Exit.OK),
     )
     for title, command, expected in steps:
         print(f"\n{title}\n\n$ wheelfix {' '.join(command)}\n")

@@ -52,7 +52,7 @@ def configure_parser(subparsers: Subparsers) -> None:
         subparsers,
         "diagnose",
         "say what is behind an error text, and what to do",
-        "Read an error text or a log in any display language, hold it against an environment or a\n"
+        "Read an error text or a log in any display language, compare it with an environment or a\n"
         "wheel if there is one, and say the true cause, the chain that leads to it, and what to do.\n"
         "Exits with 1 when a cause was found, 0 when there is no fault, 5 when it could not tell.",
         EXAMPLES,

@@ -38,7 +38,7 @@ def report_request(text: str, kinds: tuple[str, ...] = SCAN_KINDS) -> tuple[str,
             f"{kind!r} is not a kind of report; " + (meant or f"known are {', '.join(kinds)}")
         )
     if not equals or not name:
-        raise argparse.ArgumentTypeError(f"{text!r} lacks a file; write it as {kind}=FILE")
+        raise argparse.ArgumentTypeError(f"{text!r} has no file; write it as {kind}=FILE")
     return kind, Path(name)
 
 

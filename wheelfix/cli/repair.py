@@ -15,6 +15,8 @@ from wheelfix.cli.common import (
     add_output_options,
     add_root_options,
     add_target_options,
+    check_folder,
+    check_target_folder,
     exit_code,
     limits,
     refuse_contradiction,
@@ -62,8 +64,8 @@ def configure_parser(subparsers: Subparsers) -> None:
         subparsers,
         "repair",
         "vendor what is missing and write a wheel that is right",
-        "Find what a wheel lacks, choose it from the roots that are seen or named, and write the\n"
-        "wheel anew: old members as the bytes they are, a correct RECORD, read back and rescanned.\n"
+        "Find what is missing from a wheel, choose it from the roots that are found or named, and\n"
+        "rewrite the wheel: old members as the bytes they are, a correct RECORD, read back and rescanned.\n"
         "The input is never touched without --in-place; nothing is written if something stays broken.",
         EXAMPLES,
     )
@@ -124,7 +126,7 @@ def add_policy_options(parser: Parser) -> None:
     group.add_argument("--dest", metavar="FOLDER", help="folder in the wheel for new DLLs (default: beside the needer)")
     group.add_argument(
         "--layout", choices=("auto", "beside", "libs"), default="auto",
-        help="beside: own names, next to whoever needs them; libs: renamed, in <name>.libs, by delvewheel; "
+        help="beside: own names, next to the files that need them; libs: renamed, in <name>.libs, by delvewheel; "
         "auto: libs for DLLs of no known vendor in ordinary extension packages",
     )  # fmt: skip
     _add_renaming_options(parser)
@@ -193,6 +195,9 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
 
     refuse_contradiction(args.assume, args.no_assume)
     _refuse(args)
+    check_folder(args.python, "--python")
+    check_folder(args.env, "--env")
+    check_target_folder(args.wheel_dir, "--wheel-dir")
     Compressor.choose(args.compressor, args.compression)
     if args.gpu is not None:
         from wheelfix.roots.card import card_arch
@@ -267,7 +272,7 @@ def _refuse(args: argparse.Namespace) -> None:
         (args.undo and not args.env, "--undo without --env", "a wheel is never changed, so nothing is undone"),
         (args.env and args.paths, "--env and a PATH", "repair either wheels or an installed package"),
         (args.env and not args.package, "--env without --package", "say which distribution to repair"),
-        (args.env and args.layout == "libs", "--env and --layout libs", "nobody patches an installed package"),
+        (args.env and args.layout == "libs", "--env and --layout libs", "an installed package is not patched"),
         (args.env and args.recompress, "--env and --recompress", "an installed package is not an archive"),
         (args.env and args.build_tag, "--env and --build-tag", "an installed package has no file name"),
     )

@@ -15,6 +15,7 @@ from wheelfix.cli.common import (
     add_output_options,
     add_root_options,
     add_target_options,
+    check_folder,
     limits,
     refuse_contradiction,
     root_options,
@@ -48,7 +49,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "scan",
-        "say what a Windows wheel lacks, and what its import will do",
+        "say what is missing from a Windows wheel, and what its import will do",
         "Say what is missing, wrong or risky in Windows wheels, who needs it, which error the\n"
         "import will raise, and where the missing DLLs could come from. Nothing is changed.",
         EXAMPLES,
@@ -108,6 +109,7 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
     from wheelfix.rules.registry import check_patterns
 
     refuse_contradiction(args.assume, args.no_assume)
+    check_folder(args.python, "--python")
     assumptions(tuple(args.assume), tuple(args.no_assume))  # a slip is said once, not for every wheel
     if args.gpu is not None:
         from wheelfix.roots.card import card_arch

@@ -34,7 +34,7 @@ def configure_parser(subparsers: Subparsers) -> None:
         subparsers,
         "verify",
         "check RECORD and the archive against every byte",
-        "Hash every member and hold it against RECORD, hold local headers against the directory,\n"
+        "Hash every member and compare it with RECORD, compare local headers with the directory,\n"
         "and apply the rules by which PyPI, pip and uv refuse archives. DLLs are not looked into.",
         EXAMPLES,
     )

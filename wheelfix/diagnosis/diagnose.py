@@ -108,7 +108,7 @@ def answer(question: DiagnoseRequest) -> Diagnosis:
     """Gather the evidence, hold the symptoms against the files, and put the diagnosis together."""
     if question == replace(question, text=None, environment=None, wheels=(), active=None):
         raise UsageError(
-            "there is nothing to go by",
+            "there is nothing to diagnose",
             hint="give a file with the error text, --env PREFIX or --wheel W; or activate an environment",
         )
     state = _State()

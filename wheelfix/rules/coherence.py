@@ -104,7 +104,7 @@ def same_name(subject: Subject) -> Iterator[Finding]:
         loaded = [path for path in paths if subject.reached(path)]
         shadowed = _shadowed(subject, paths)
         if len(loaded) > 1 and _differ(subject, loaded):
-            consequence = "both are loaded, and whoever asks for the name later gets the first"
+            consequence = "both are loaded, and later loads of that name get the first"
         elif shadowed:
             importer, got = shadowed
             consequence = f"{base(importer)} has one beside it but gets that of {folder(subject.origin(got))}"

@@ -51,7 +51,7 @@ def parse_arch(text: str) -> tuple[int, int, str]:
     """Return major, minor and variant of ``sm_86``, ``8.6``, ``ptx_90a``, ``sm_120``; ValueError for anything else."""
     match = _ARCH.fullmatch(text.strip().lower())
     if match is None:
-        raise ValueError(f"{text!r} is no GPU architecture")
+        raise ValueError(f"{text!r} is not a GPU architecture")
     return int(match["major"]), int(match["minor"]), match["variant"]
 
 

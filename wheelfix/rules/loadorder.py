@@ -39,7 +39,7 @@ def depends_on_import_order(subject: Subject) -> Iterator[Finding]:
             + (
                 "the package's own code imports those first"
                 if sure
-                else "whether the package's code always imports those first could not be told"
+                else "whether the package's code always imports those first could not be determined"
             ),
             hint=(
                 f"add the folder of {cause} with os.add_dll_directory in the package's __init__.py, or put a copy of "

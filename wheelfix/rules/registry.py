@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+import re
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -103,6 +104,8 @@ def nearest(text: str) -> tuple[str, ...]:
     """Return the codes and names that look most like ``text``, for a hint after a typing error."""
     import difflib  # costs a few milliseconds that only a slip should pay
 
+    if re.fullmatch(r"wf[0-9]*", text.strip().lower()):
+        return ()  # numbers that look alike mean nothing to each other
     words = {word.lower(): word for known in all_rules() for word in (known.code, known.name)}
     return tuple(words[match] for match in difflib.get_close_matches(text.strip().lower(), sorted(words), n=3))
 

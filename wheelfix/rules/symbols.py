@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     "missing-symbol",
     Severity.ERROR,
     Repairable.SOMETIMES,
-    "A DLL lacks a function that another one imports from it: they are of different versions.",
+    "A function that a DLL imports is missing from the DLL that should have it: they are of different versions.",
 )
 def missing_symbols(subject: Subject) -> Iterator[Finding]:
     """Find imports whose DLL is there and does not export what is wanted: error 127 or 182."""
@@ -69,7 +69,7 @@ def broken_forwarders(subject: Subject) -> Iterator[Finding]:
         yield finding(
             "WF311",
             subject.origin(edge.importer),
-            f"{stub} is a stub that passes calls on to {edge.name}, {lack}; whoever imports them from {stub} "
+            f"{stub} is a stub that passes calls on to {edge.name}, {lack}; a file that imports them from {stub} "
             "fails with error 127",
             hint=where_from(edge.name, subject) if absent else f"take {stub} and {edge.name} from the same release",
             evidence={

@@ -38,7 +38,10 @@ def _difference(canvas: Canvas, difference: Difference, *, verbose: bool, quiet:
     old, new = difference.old, difference.new
     numbers = f"{len(difference.lost)} lost, {len(difference.appeared)} new, {len(difference.pairs)} changed"
     versions = old.version if old.version == new.version else f"{old.version} → {new.version}"
-    canvas.line((f"{new.name} {versions}".strip(), "name"), f": {numbers}")
+    title = (
+        f"{old.name} {old.version} → {new.name} {new.version}" if difference.other_project else f"{new.name} {versions}"
+    )
+    canvas.line((title.strip(), "name"), f": {numbers}")
     if difference.other_project:
         canvas.line(("different projects", "warn"), f": {old.name} is compared with {new.name}")
     if quiet:
