@@ -316,7 +316,7 @@ class LoadEvent:
     path: str
     cause: str
     """``torch-glob``, ``extension``, ``code`` or ``cffi``; ``folder`` for one that code adds, ``raise`` for code that
-    gives up because the DLL is not there."""
+    gives up because the DLL is not there, ``module`` for a file that Python does not take for the module."""
     module: str = ""
     """For an extension: the dotted module name; for ``raise`` the class of the exception."""
     guarded: bool = False
@@ -371,6 +371,10 @@ class UnreadCall:
     """``add_dll_directory``, ``CDLL``, ``dlopen``, …"""
     argument: str
     """As the code spells it, shortened."""
+    at_import: bool = True
+    """Whether importing its file gets to it, or may do so; False for functions that are only called later."""
+    reached: bool = False
+    """Whether importing the package runs that file, or may do so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ QUIET = ScanOptions(roots=RootOptions(discover=False), jobs=3)
 
 
 def small_wheel(folder, name, imports=None):
-    extension = forge_dll("_x.pyd", imports=imports or {"python311.dll": ["PyX"]}, exports=["PyInit__x"])
+    extension = forge_dll("_x.pyd", imports=imports or {"python311.dll": ["Py_IncRef"]}, exports=["PyInit__x"])
     return build_wheel(
         folder, name, "1.0", files={f"{name}/__init__.py": b"", f"{name}/_x.cp311-win_amd64.pyd": extension}
     )

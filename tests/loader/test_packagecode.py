@@ -73,7 +73,8 @@ def test_folders_of_other_distributions_and_unread_calls_are_kept_with_their_pla
     resolution = resolve(make_view({f"{SITE}pkg/__init__.py": code}), Profile())
     here = f"{SITE}pkg/__init__.py"
     assert resolution.code_folders == (CodeFolder("Library/bin", here, 2), CodeFolder(f"{SITE}vtk.libs", here, 3))
-    assert resolution.unread_calls == (UnreadCall(here, 4, "add_dll_directory", "os.environ['SOMEWHERE']"),)
+    unread = UnreadCall(here, 4, "add_dll_directory", "os.environ['SOMEWHERE']", at_import=True, reached=True)
+    assert resolution.unread_calls == (unread,)
     assert resolution.search_dirs == ()
 
 

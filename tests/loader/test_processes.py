@@ -17,7 +17,7 @@ LOADS = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 
 
 
 def module(*imports):
-    return forge_dll("_m.pyd", imports={name: ["f"] for name in imports}, exports=["f", "PyInit__m"])
+    return forge_dll("_m.pyd", imports={name: ["f"] for name in imports}, exports=["f"])
 
 
 def library(*imports):

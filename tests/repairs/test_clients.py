@@ -83,7 +83,7 @@ def test_stored_and_without_a_bill_of_materials(tmp_path: Path) -> None:
 
 
 def test_renamed_into_libs(tmp_path: Path) -> None:
-    extension = forge_dll("_x.pyd", imports={"odd.dll": ["f"], "python311.dll": ["PyX"]}, exports=["PyInit__x"])
+    extension = forge_dll("_x.pyd", imports={"odd.dll": ["f"], "python311.dll": ["Py_IncRef"]}, exports=["PyInit__x"])
     files = {"pkg/__init__.py": b"from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": extension}
     wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
     (tmp_path / "root").mkdir()

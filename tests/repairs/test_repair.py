@@ -277,7 +277,7 @@ def test_a_dll_that_code_may_find_is_not_copied(tmp_path):
 
 def test_unknown_dlls_of_an_extension_package_go_to_libs_under_other_names(tmp_path):
     extension = forge_dll(
-        "_x.pyd", imports={"zlib1x.dll": ["inflate"], "python311.dll": ["PyX"]}, exports=["PyInit__x"]
+        "_x.pyd", imports={"zlib1x.dll": ["inflate"], "python311.dll": ["Py_IncRef"]}, exports=["PyInit__x"]
     )
     files = {"pkg/__init__.py": b"from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": extension}
     wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tests.rules.subjects import SITE, codes, dll, loads, run, subject, wheel
-from wheelfix.model import Import
+from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.exam.scan import scan
+from wheelfix.model import Import, Verdict
+from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.rules import abi
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from wheelfix.model import ScanReport
 
 PYD = SITE + "pkg/_core.pyd"
 
@@ -91,3 +102,84 @@ def test_the_floor_and_the_macro_are_named() -> None:
     found = run(thing)
     assert "before Python 3.12" in found[0].message
     assert "Py_LIMITED_API=0x03070000" in found[0].hint
+
+
+def scanned(folder: Path, files: dict[str, str | bytes]) -> ScanReport:
+    wheel = build_wheel(folder, "pkg", "1.0", "cp311-cp311-win_amd64", files=files)
+    return scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
+
+
+MODULE = forge_dll("_core.pyd", imports={"python311.dll": ["Py_DecRef"]}, exports=["PyInit__core"])
+OTHER = forge_dll("_core.pyd", imports={"python311.dll": ["Py_DecRef"]}, exports=["PyInit__other"])
+UNLESS = "try:\n    from . import _core\nexcept ImportError:\n    _core = None\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "init", "expected", "message"),
+    [
+        ("_core.cp311-win_amd64.pyd", MODULE, "from . import _core\n", [], ""),
+        (
+            "_core.cp310-win_amd64.pyd",
+            MODULE,
+            "from . import _core\n",
+            ["error"],
+            "ModuleNotFoundError: No module named 'pkg._core'",
+        ),
+        ("_core.cp310-win_amd64.pyd", MODULE, UNLESS, ["warning"], ""),
+        (
+            "_core.cp311-win_amd64.pyd",
+            OTHER,
+            "from . import _core\n",
+            ["error"],
+            "ImportError: dynamic module does not define module export function (PyInit__core)",
+        ),
+        ("_core.pyd", OTHER, UNLESS, ["warning"], ""),
+        ("_core.pyd", forge_dll("_core.pyd", exports=["plugin"]), "", [], ""),
+    ],
+    ids=["sound", "other Python", "other Python, caught", "other entry", "other entry, caught", "not Python's"],
+)
+def test_modules_that_cannot_be_imported(
+    name: str, data: bytes, init: str, expected: list[str], message: str, tmp_path: Path
+) -> None:
+    report = scanned(tmp_path, {"pkg/__init__.py": init, f"pkg/{name}": data})
+    assert [str(item.severity) for item in report.findings if item.code == "WF316"] == expected
+    assert (report.first_failure.message if report.first_failure else "") == message
+
+
+def test_a_wheel_with_modules_for_several_pythons_is_sound(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {f"pkg/_core.cp3{minor}-win_amd64.pyd": MODULE for minor in (10, 11, 12)}
+    report = scanned(tmp_path, {"pkg/__init__.py": "from . import _core\n", **files})
+    assert [item.code for item in report.findings if item.code == "WF316"] == []
+
+
+def test_the_debug_interpreter_is_on_no_normal_machine(tmp_path: Path) -> None:
+    debug = forge_dll("_core.pyd", imports={"python311_d.dll": ["Py_DecRef"]}, exports=["PyInit__core"])
+    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/_core.cp311-win_amd64.pyd": debug})
+    assert [(item.code, item.subject) for item in report.findings if str(item.severity) == "error"] == [
+        ("WF301", "python311_d.dll")
+    ]
+
+
+def test_a_git_lfs_pointer_that_modules_import_is_broken(tmp_path: Path) -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
+    module = forge_dll("_core.pyd", imports={"helper.dll": ["f"]}, exports=["PyInit__core"])
+    init = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), os.pardir, 'pkg.libs'))\n"
+    report = scanned(
+        tmp_path,
+        {"pkg/__init__.py": init, "pkg/_core.cp311-win_amd64.pyd": module, "pkg.libs/helper.dll": pointer},
+    )
+    assert report.verdict is Verdict.BROKEN
+    assert report.first_failure is not None
+    assert report.first_failure.code == 193
+
+
+def test_a_symbol_that_the_interpreter_does_not_have_is_error_127(tmp_path: Path) -> None:
+    newer = forge_dll("_core.pyd", imports={"python311.dll": ["PyType_GetDict"]}, exports=["PyInit__core"])
+    report = scanned(tmp_path, {"pkg/__init__.py": "", "pkg/_core.cp311-win_amd64.pyd": newer})
+    (found,) = [item for item in report.findings if item.code == "WF310"]
+    assert (found.subject, str(found.severity)) == ("python311.dll", "error")
+    assert report.first_failure is not None
+    assert (report.first_failure.code, report.first_failure.chain) == (
+        127,
+        ("_core.cp311-win_amd64.pyd", "python311.dll"),
+    )

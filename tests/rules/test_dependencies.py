@@ -112,23 +112,41 @@ def test_a_dll_where_nobody_looks_is_told_as_that() -> None:
 @pytest.mark.parametrize(
     ("source", "severity"),
     [
-        ("import os; os.add_dll_directory(os.environ['PKG'])", "warning"),
+        ("import os; os.add_dll_directory(os.environ['PKG'])", "unsure"),
         ("import os, m; os.add_dll_directory(m.join(m.data(), 'lib'))", "info"),
-        ("import os; os.add_dll_directory(os.path.join(os.path.dirname(__file__), 'other'))", "error"),
-        ("print('nothing of the kind')", "error"),
+        ("import os; os.add_dll_directory(os.path.join(os.path.dirname(__file__), 'readable'))", "error"),
+        ("def later():\n    os.add_dll_directory(os.environ['PKG'])", "error"),
+        ("print('os.add_dll_directory(folder)')", "error"),
     ],
-    ids=["computed", "named", "readable", "none"],
+    ids=["computed", "named", "readable", "not called", "text"],
 )
-def test_a_folder_that_code_may_add_softens_the_verdict(source: str, severity: str) -> None:
-    # cupy computes the folder of nvToolsExt64_1.dll in a function of its own.
-    hidden = SITE + "pkg/.data/lib/foo.dll"
-    thing = subject(
-        {PYD: dll("foo.dll"), hidden: dll()},
-        [edge(PYD, "foo.dll", Missing((), (hidden,)))],
-        events=[loads(PYD, 126, ("_core.pyd", "foo.dll"))],
-        sources={SITE + "pkg/_environment.py": source},
+@pytest.mark.parametrize("where", ["pkg/_environment.py", "pkg/aside.py"])
+def test_a_folder_that_code_may_add_softens_the_verdict(where: str, source: str, severity: str, tmp_path: Path) -> None:
+    """cupy computes the folder of nvToolsExt64_1.dll in a function; numpy.distutils only mentions such a call."""
+    files = {
+        "pkg/__init__.py": "from . import _environment, _core\n",
+        "pkg/_environment.py": "",
+        "pkg/_core.pyd": forge_dll("_core.pyd", imports={"foo.dll": ["f"]}),
+        "pkg/.data/lib/foo.dll": forge_dll("foo.dll", exports=["f"]),
+        "pkg/readable/other.dll": forge_dll("other.dll"),
+    }
+    report = scan(
+        build_wheel(tmp_path, "pkg", "1.0", files={**files, where: source}),
+        ScanOptions(roots=RootOptions(discover=False)),
     )
-    assert codes(thing) == [f"WF305:{severity}"]
+    (found,) = [item for item in report.findings if item.code == "WF305"]
+    assert str(found.severity) == (severity if where == "pkg/_environment.py" else "error")
+
+
+def test_a_missing_dll_may_be_in_a_folder_that_could_not_be_read(tmp_path: Path) -> None:
+    files = {
+        "pkg/__init__.py": "import os; os.add_dll_directory(os.environ['PKG'])\nfrom . import _core\n",
+        "pkg/_core.pyd": forge_dll("_core.pyd", imports={"foo.dll": ["f"]}),
+    }
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
+    assert [(item.code, str(item.severity)) for item in report.findings if item.code == "WF301"] == [
+        ("WF301", "unsure")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,14 @@ class ImportOrder:
         trace = self._traces.setdefault((tops[1],), _Trace(self._walk([tops[1]])))
         return any(step.path == path and step.certain and not step.guarded for step, _ in trace)
 
+    def may_run(self, path: str) -> bool:
+        """Whether importing the package that a Python file is in runs it, or may do so; True if nobody can tell."""
+        init = f"{SITE_PACKAGES}/{self._top_of(path)}/__init__.py"
+        if path == init or init not in self.view:
+            return True
+        trace = self._traces.setdefault((init,), _Trace(self._walk([init])))
+        return any(step.path == path for step, _ in trace)
+
     @staticmethod
     def _top_of(path: str) -> str:
         return path.removeprefix(SITE_PACKAGES + "/").partition("/")[0]

@@ -168,6 +168,11 @@ def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:
 
     A module of which no import is found is not among them: another extension module may import it.
     """
+    return frozenset(module for module, guarded in imported_modules(view, modules).items() if guarded)
+
+
+def imported_modules(view: FileView, modules: Iterable[str]) -> dict[str, bool]:
+    """Those of some modules that the package's code imports, and whether it goes on without them wherever it does."""
     wanted = frozenset(modules)
     found: dict[str, bool] = {}
     words = tuple({module.rpartition(".")[2].encode() for module in wanted})
@@ -176,14 +181,19 @@ def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:
             for module, guarded in read_imports(source, path, budget_of(view)).items():
                 if module in wanted:
                     found[module] = guarded and found.get(module, True)
-    return frozenset(module for module, guarded in found.items() if guarded)
+    return found
 
 
 def extension_modules(view: FileView, profile: Profile) -> list[str]:
     """The ``.pyd`` files of the subject that the target's Python would import, sorted by path."""
+    return [path for path in module_files(view) if _fits(path, profile)]
+
+
+def module_files(view: FileView) -> list[str]:
+    """Every ``.pyd`` file of the subject but debug builds, sorted by path."""
     paths = ((path, base_name(path).lower()) for path in view.image_paths)
     modules = (path for path, name in paths if name.endswith(".pyd") and "_d." not in name)
-    return [path for path in modules if path.startswith(SITE_PACKAGES + "/") and _fits(path, profile)]
+    return [path for path in modules if path.startswith(SITE_PACKAGES + "/")]
 
 
 def _fits(path: str, profile: Profile) -> bool:

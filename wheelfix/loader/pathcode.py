@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.codebudget import CodeBudget, OutOfBudget
 from wheelfix.loader.codeloads import is_folder_call, is_load_call
 from wheelfix.loader.coderun import CodeRun
+from wheelfix.loader.codestore import LATER
 from wheelfix.model import CodeFolder, UnreadCall
 from wheelfix.values import dataclass
 
@@ -51,7 +52,10 @@ class PathCode:
     @property
     def unread_calls(self) -> tuple[UnreadCall, ...]:
         """Loads and folders whose argument could not be read."""
-        found = (UnreadCall(item.file, item.line, item.function, item.argument) for item in self.found_calls)
+        found = (
+            UnreadCall(item.file, item.line, item.function, item.argument, item.level != LATER)
+            for item in self.found_calls
+        )
         return tuple(dict.fromkeys(found))
 
     @property

@@ -58,6 +58,11 @@ def error_line(outcome: LoadOutcome, shown: str) -> str:
         return torch.error_line(shown, outcome.code, text)
     if outcome.event.cause == "extension":
         return f"ImportError: DLL load failed while importing {outcome.event.module.rpartition('.')[2]}: {text}"
+    if outcome.event.cause == "module":
+        name = outcome.event.module.rpartition(".")[2]
+        if outcome.code == PROC_NOT_FOUND:
+            return f"ImportError: dynamic module does not define module export function (PyInit_{name})"
+        return f"ModuleNotFoundError: No module named '{outcome.event.module}'"
     if outcome.event.cause == "folder":
         return f"FileNotFoundError: [WinError 2] {message_text(outcome.code)}: '{shown}'"
     if outcome.event.cause == "raise":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.knowledge.companions import companions_of, depends_on_version, needs_in_practice
 from wheelfix.loader.importorder import ImportOrder, packages_above
+from wheelfix.loader.modulefiles import unimportable_modules
 from wheelfix.loader.others import PackageHabits, Provisions
 from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads
 from wheelfix.loader.packages import torch
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from wheelfix.knowledge.companions import CompanionNeed
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
-    from wheelfix.model import CodeFault, Provider
+    from wheelfix.model import CodeFault, Provider, UnreadCall
 
 FILE_NOT_FOUND = 2
 
@@ -60,7 +61,8 @@ def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) ->
 def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Resolution:
     facts = torch.torch_facts(view)
     loads = package_loads(view, profile) if facts is None else PackageLoads()
-    provisions = Provisions(profile, requires, facts, view, _habits(view, loads))
+    calls = _reached_calls(view, loads)
+    provisions = Provisions(profile, requires, facts, view, _habits(view, loads, calls))
     base = BASE if view.find(BASE, "python.exe") else ""  # a venv runs the python.exe that it was made from
     blank = Loader(view, Target(profile, provisions), profile.machine, application_dir=base)
     imported = _import_torch(blank, facts, profile) if facts else _import_package(blank, loads, profile, requires)
@@ -71,19 +73,28 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     companions = _Companions(whole, processes, facts.cuda if facts else profile.cuda)
     edges = [*_upgraded(whole), *companions.edges()]
     faults = _reached_faults(view, loads)
+    unimportable = unimportable_modules(view, profile) if facts is None else ()
     return Resolution(
         edges=tuple(sorted(edges, key=lambda edge: (edge.importer, edge.kind.value, dll_key(edge.name)))),
-        outcomes=(*_failed_code(faults), *map(_outcome, found)),
+        outcomes=(*_failed_code(faults), *map(_outcome, found), *unimportable),
         reached=reached,
         search_dirs=tuple(folder for folder in dirs if view.in_folder(folder)),
         code_folders=loads.folders,
-        unread_calls=loads.unread_calls,
+        unread_calls=calls,
         code_faults=faults,
         absent_modules=tuple({one.module: one for one in provisions.absent_modules()}.values()),
     )
 
 
-def _habits(view: FileView, loads: PackageLoads) -> PackageHabits:
+def _reached_calls(view: FileView, loads: PackageLoads) -> tuple[UnreadCall, ...]:
+    """Calls that could not be read, with whether importing the package gets to them: only those matter to it."""
+    if not loads.unread_calls:
+        return ()
+    order = ImportOrder(view)
+    return tuple(replace(call, reached=call.at_import and order.may_run(call.file)) for call in loads.unread_calls)
+
+
+def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) -> PackageHabits:
     """What the package's code does that matters to the DLLs of others; its imports are followed on demand."""
 
     starts = [*(event.path for event in loads.extensions), *(file.path for file in loads.files)]
@@ -99,7 +110,7 @@ def _habits(view: FileView, loads: PackageLoads) -> PackageHabits:
         return order().absent_modules(own, present)
 
     folders = frozenset(item.folder for item in loads.folders)
-    return PackageHabits(folders, bool(loads.unread_calls), imports, absent)
+    return PackageHabits(folders, any(call.reached for call in calls), imports, absent)
 
 
 def _all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) -> Loader:

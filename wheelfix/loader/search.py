@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.errors import InputError
+from wheelfix.knowledge.python_exports import missing_from_python
 from wheelfix.loader.view import base_name, parent
 from wheelfix.model import (
     Edge,
@@ -21,6 +22,7 @@ from wheelfix.model import (
     MayComeFrom,
     Missing,
     OwnedBy,
+    PythonRuntime,
     dll_key,
 )
 from wheelfix.parsing import whole_number
@@ -336,6 +338,8 @@ class Loader:
         steps = self._steps_for(path, image, attempt.steps)
         for needed in image.imports:
             provider = self.find(needed.dll, steps, attempt.mapped)
+            if isinstance(provider, PythonRuntime):
+                self._bind_to_python(path, needed, provider, attempt)
             if not isinstance(provider, InView):
                 continue
             self._spend(1 + len(needed.symbols) // SYMBOLS_PER_LOOKUP)
@@ -344,6 +348,13 @@ class Loader:
                 self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, lacks=lacks))
                 attempt.fail(self._lack(path, provider.path, lacks[0]))
             self._follow(needed, provider.path, attempt, steps)
+
+    def _bind_to_python(self, path: str, needed: Import, provider: Provider, attempt: _Attempt) -> None:
+        """Look for symbols that the interpreter does not have, where its exports are known."""
+        lacks = missing_from_python(needed.dll, needed.symbols)
+        if lacks:
+            self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, lacks=lacks))
+            attempt.fail(Failure(PROC_NOT_FOUND, (path, needed.dll), f"{needed.dll} has no {_spell(lacks[0])}"))
 
     def _lack(self, path: str, provider: str, symbol: Symbol) -> Failure:
         """The fault of a missing symbol; importing from a DLL without any export table has a code of its own."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.stable_abi import stable_abi
 from wheelfix.knowledge.system import python_of
+from wheelfix.loader.search import MOD_NOT_FOUND
 from wheelfix.model import Finding, Image, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule
@@ -107,6 +108,34 @@ def _is_promised(claim: Claim, wanted: tuple[int, int, bool], name: str) -> bool
         return wanted in claim.pythons
     # A DLL beside an abi3 module may embed one Python of its own; only modules are loaded by the one that installs.
     return not name.lower().endswith(".pyd")
+
+
+@rule(
+    "WF316",
+    "module-not-importable",
+    Severity.ERROR,
+    Repairable.NEVER,
+    "An extension module is for another Python than the wheel, or has no function for Python to call.",
+)
+def unimportable(subject: Subject) -> Iterator[Finding]:
+    """Find modules whose file is sound and that Python cannot import all the same."""
+    for outcome in subject.resolution.outcomes:
+        if outcome.event.cause != "module":
+            continue
+        path, module = outcome.event.path, outcome.event.module
+        error = "ModuleNotFoundError" if outcome.code == MOD_NOT_FOUND else "ImportError"
+        yield finding(
+            "WF316",
+            subject.origin(path),
+            f"{base(path)} cannot be imported: {outcome.detail}; 'import {module}' fails with {error}",
+            hint=(
+                "build the module with the Python that the wheel is tagged for"
+                if outcome.code == MOD_NOT_FOUND
+                else "give the file the name of the module that it was built as, or build it again"
+            ),
+            evidence={"module": module, "code": outcome.code, "detail": outcome.detail},
+            severity=Severity.WARNING if outcome.event.guarded else Severity.ERROR,
+        )
 
 
 @rule(

@@ -8,9 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import companions_of
-from wheelfix.loader.codebudget import budget_of
 from wheelfix.loader.packagecode import SOURCE_LIMIT
-from wheelfix.loader.pathcode import read_path_code
 from wheelfix.loader.view import Layer
 from wheelfix.model import (
     Edge,
@@ -179,17 +177,10 @@ class Subject:
 
     @functools.cached_property
     def unread_code(self) -> tuple[str, ...]:
-        """Python code of the package that adds DLL folders which could not be read from it without running it."""
-        if self.torch is not None:  # its own way of adding folders is modelled
-            return ()
-        found = []
-        for file in self.view.files:
-            if file.layer is not Layer.SUBJECT or not file.path.endswith(".py") or file.size > SOURCE_LIMIT:
-                continue
-            source = self.view.read_text(file.path, SOURCE_LIMIT) or ""
-            if "add_dll_directory(" in source and not read_path_code(source, file.path, budget_of(self.view)).added:
-                found.append(source)
-        return tuple(found)
+        """Python code that importing the package runs, and that adds DLL folders which could not be read from it."""
+        calls = self.resolution.unread_calls
+        files = dict.fromkeys(call.file for call in calls if call.reached and call.function == "add_dll_directory")
+        return tuple(self.view.read_text(file, SOURCE_LIMIT) or "" for file in files)
 
     @functools.cached_property
     def has_qt(self) -> bool:

@@ -157,7 +157,7 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
         if usable:
             if need.reached and excuse is None and subject.unread_code:
                 named = _names_folder(subject.unread_code, usable)
-                severity = Severity.INFO if named else Severity.WARNING
+                severity = Severity.INFO if named else Severity.UNSURE
                 consequence += "; unless the package's code adds that folder, which could not be read from it"
             target = _where_it_belongs(subject, need)
             where = "in the wheel" if usable[0] in subject.images else f"at {subject.origin(usable[0])}"
@@ -174,6 +174,9 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
                 repairable=Repairable.ALWAYS,
             )
         else:
+            if severity is Severity.ERROR and subject.unread_code:
+                severity = Severity.UNSURE
+                consequence += "; unless a folder that the package's code adds has it, which could not be read"
             copies = [
                 f"{subject.origin(path)} ({why})"
                 for path in need.present_at

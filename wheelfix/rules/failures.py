@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _NO_IMAGE = ("WF201", "WF202", "WF203", "WF204")
-_EXPLAINING = (*_NO_IMAGE, "WF205", "WF301", "WF305", "WF307", "WF310", "WF311", "WF314", "WF315")
+_EXPLAINING = (*_NO_IMAGE, "WF205", "WF301", "WF305", "WF307", "WF310", "WF311", "WF314", "WF315", "WF316")
 """Findings about what makes a load fail."""
 
 

@@ -235,7 +235,10 @@ def _severity(
 
 def _is_loaded(subject: Subject, path: str) -> bool:
     """Whether the package loads the file itself, and does not go on if that fails."""
-    return any(outcome.event.path == path and not outcome.event.guarded for outcome in subject.resolution.outcomes)
+    return any(
+        outcome.event.path == path and not outcome.event.guarded and outcome.event.cause != "module"
+        for outcome in subject.resolution.outcomes
+    )
 
 
 def _consequence(subject: Subject, path: str, importers: tuple[str, ...]) -> str:

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.model import Edge, EdgeKind, Finding, InView, Missing, OwnedBy, Repairable, Severity, Symbol
+from wheelfix.model import (
+    Edge,
+    EdgeKind,
+    Finding,
+    InView,
+    Missing,
+    OwnedBy,
+    PythonRuntime,
+    Repairable,
+    Severity,
+    Symbol,
+)
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.hints import where_from
 from wheelfix.rules.registry import finding, rule
@@ -26,20 +37,25 @@ def missing_symbols(subject: Subject) -> Iterator[Finding]:
     for edge in subject.resolution.edges:
         if edge.kind not in (EdgeKind.IMPORT, EdgeKind.DELAY) or not edge.lacks or not subject.concerns(edge.importer):
             continue
-        if not isinstance(edge.provider, InView):
+        if not isinstance(edge.provider, InView | PythonRuntime):
             continue
         loaded = subject.reached(edge.importer)
-        importer, provider = base(edge.importer), base(edge.provider.path)
+        own = edge.provider.path if isinstance(edge.provider, InView) else ""
+        importer, provider = base(edge.importer), base(own) or edge.name
         if edge.kind is EdgeKind.DELAY:
             consequence = "the first call to it ends the process (0xC06D007F)"
         else:
             consequence = f"loading {importer} fails with error {182 if isinstance(edge.lacks[0], int) else 127}"
         yield finding(
             "WF310",
-            subject.origin(edge.provider.path),
+            subject.origin(own) if own else edge.name,
             f"{importer} imports {_spell(edge.lacks)} from {provider}, which does not export "
             f"{'it' if len(edge.lacks) == 1 else 'them'}; {consequence}",
-            hint=f"they are of different versions: take {provider} from the build that {importer} was linked against",
+            hint=(
+                f"they are of different versions: take {provider} from the build that {importer} was linked against"
+                if own
+                else f"build {importer} with the headers of the Python that the wheel is tagged for"
+            ),
             evidence={
                 "importer": subject.origin(edge.importer),
                 "symbols": [*edge.lacks],

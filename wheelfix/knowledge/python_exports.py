@@ -1,0 +1,60 @@
+"""Which symbols the interpreter's own DLL has, for every Python that a table lists."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.stable_abi import stable_abi
+from wheelfix.knowledge.system import python_of
+from wheelfix.knowledge.tables import TableFault, read_text
+from wheelfix.model import dll_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wheelfix.model import Symbol
+
+_UNLISTED = ("_", "PyUnstable_")
+"""How names begin that a patch release may add; the table does not have them."""
+
+
+def parse_python_exports(table: str, text: str) -> dict[int, frozenset[str]]:
+    """Return minor version to the public names that its DLL exports; unreadable lines are refused."""
+    found: dict[int, set[str]] = {}
+    faults = [] if any(line.startswith("# source: ") for line in text.splitlines()) else ["no source"]
+    for line in text.splitlines():
+        name, *minors = line.split()
+        if line.startswith("#"):
+            continue
+        if not minors or not all(minor.isdigit() for minor in minors):
+            faults.append(f"{line!r} cannot be used")
+            continue
+        for minor in minors:
+            found.setdefault(int(minor), set()).add(name)
+    if faults or not found:
+        raise TableFault(table, faults or ["no symbols"])
+    return {minor: frozenset(names) for minor, names in found.items()}
+
+
+@functools.cache
+def python_exports() -> dict[int, frozenset[str]]:
+    """Return the public exports of ``python310.dll`` and its successors, by minor version."""
+    return parse_python_exports("python_exports.txt", read_text("python_exports.txt"))
+
+
+def missing_from_python(dll: str, symbols: Iterable[Symbol]) -> tuple[Symbol, ...]:
+    """Return those of some imported symbols that an interpreter's DLL does not export, as far as a table knows it."""
+    if dll_key(dll) == "python3.dll":
+        known = stable_abi()
+        named = (symbol for symbol in symbols if isinstance(symbol, str) and symbol.startswith("Py"))
+        return tuple(symbol for symbol in named if symbol not in known and not symbol.startswith(_UNLISTED))
+    version = python_of(dll)
+    if version is None or version[0] != 3 or version[2]:
+        return ()
+    exports = python_exports().get(version[1])
+    if exports is None:
+        return ()
+    public = (symbol for symbol in symbols if isinstance(symbol, str) and symbol.startswith("Py"))
+    named = (symbol for symbol in public if not symbol.startswith(_UNLISTED))
+    return tuple(symbol for symbol in named if symbol not in exports)

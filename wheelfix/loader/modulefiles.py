@@ -1,0 +1,79 @@
+"""Extension modules that Python cannot import although the files are sound: for another Python, or without entry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.system import python_of
+from wheelfix.loader.packagecode import extension_modules, imported_modules, module_files, module_name
+from wheelfix.loader.search import MOD_NOT_FOUND, PROC_NOT_FOUND
+from wheelfix.loader.view import base_name
+from wheelfix.model import Image, LoadEvent, LoadOutcome, dll_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.loader.profile import Profile
+    from wheelfix.loader.view import FileView
+
+_ENTRIES = ("PyInit_", "PyModExport_", "HPyInit_")
+"""What the name of the function begins with that Python asks a module for."""
+
+
+def unimportable_modules(view: FileView, profile: Profile) -> list[LoadOutcome]:
+    """The modules that Python cannot import; those that the package's code does without are guarded."""
+    found = {outcome.event.module: outcome for outcome in (*_for_others(view, profile), *_without_entry(view, profile))}
+    if not found:
+        return []
+    imported = imported_modules(view, found)
+    return [
+        LoadOutcome(
+            LoadEvent(outcome.event.path, "module", module, guarded=imported.get(module, True)),
+            outcome.code,
+            outcome.chain,
+            outcome.detail,
+        )
+        for module, outcome in found.items()
+    ]
+
+
+def _for_others(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
+    """Modules of which there are only files for other Pythons; wheels for several Pythons have one for each."""
+    if profile.python is None:
+        return
+    paths = module_files(view)
+    fitting = set(extension_modules(view, profile))
+    if len(fitting) == len(paths):
+        return
+    there = {module_name(path) for path in fitting}
+    for path in paths:
+        module = module_name(path)
+        if path not in fitting and module not in there and f"{path.rpartition('/')[0]}/{_stem(path)}.py" not in view:
+            there.add(module)
+            version = f"{profile.python[0]}.{profile.python[1]}"
+            detail = f"its name says that it is for another Python than {version}"
+            yield LoadOutcome(LoadEvent(path, "module", module), MOD_NOT_FOUND, (base_name(path),), detail)
+
+
+def _without_entry(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
+    """Modules that do not export the function with which Python begins."""
+    for path in extension_modules(view, profile):
+        image, name = view.image(path), _stem(path)
+        if not isinstance(image, Image) or not name.isascii() or not name.isidentifier():
+            continue
+        if name == "__init__":
+            name = base_name(path.rpartition("/")[0])
+        if _is_module(image) and not any(entry + name in image.exports.names for entry in _ENTRIES):
+            detail = f"it does not export PyInit_{name}"
+            yield LoadOutcome(LoadEvent(path, "module", module_name(path)), PROC_NOT_FOUND, (base_name(path),), detail)
+
+
+def _stem(path: str) -> str:
+    return base_name(path).split(".")[0]
+
+
+def _is_module(image: Image) -> bool:
+    """Whether a file has to do with Python at all: it has an entry of another name, or calls the interpreter."""
+    if any(name.startswith(_ENTRIES) for name in image.exports.names):
+        return True
+    return any(python_of(item.dll) or dll_key(item.dll) in ("python3.dll", "python3t.dll") for item in image.imports)
