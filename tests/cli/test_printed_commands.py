@@ -91,5 +91,5 @@ def test_every_command_in_every_report_can_be_parsed(seed, tmp_path) -> None:
 def test_every_command_on_the_pages_of_findings_can_be_parsed() -> None:
     for rule in all_rules():
         for command in re.findall(r"`(wheelfix (?:scan|repair|verify|diagnose) [^`]*)`", page(rule.code)):
-            left_out = "" if re.search(r"WHEEL|\.whl", command) else " one.whl"  # pages may leave the wheel out
+            left_out = "" if re.search(r" WHEEL| ENV|\.whl", command) else " one.whl"  # pages may leave the wheel out
             parsed(command.replace("\\", "/").replace("…", "x") + left_out)
