@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.docs.pages import HERE
+from tests.support.tiers import program
 from tools import windows_check
 from wheelfix.cli.commands import COMMANDS, command_parser, load_command
 
@@ -113,8 +114,8 @@ def test_pre_commit_accepts_the_hooks() -> None:
 
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook["id"])
 def test_a_hook_is_a_command(hook) -> None:
-    program, name = hook["entry"].split()
-    assert program == "wheelfix"
+    tool, name = hook["entry"].split()
+    assert tool == "wheelfix"
     assert name in COMMANDS
     command_parser(name, load_command(name)).parse_strictly([*hook.get("args", []), "a.whl"])
     for platform in ("any", "win32", "win_amd64", "win32.win_amd64", "win_arm64-x86_64_v3"):
@@ -131,6 +132,7 @@ def test_pre_commit_runs_the_hooks(tmp_path) -> None:
     from wheelfix.demo.forge import forge_dll
 
     pytest.importorskip("pre_commit")
+    program("git", "git")
     source, work = tmp_path / "source", tmp_path / "work"
     git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
     check("git", "clone", "--quiet", "--no-hardlinks", HERE, source)
