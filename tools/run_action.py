@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 COMMANDS = ("ci", "scan", "verify")
 COUNTED = ("inputs", "ok", "risky", "unsure", "broken", "not_readable", "not_repaired", "skipped")
-FINDINGS = {"errors": "error", "warnings": "warning", "notes": "info"}
+FINDINGS = {"errors": "error", "warnings": "warning", "info": "info"}
 """Outputs that count findings, and their severities."""
 
 
