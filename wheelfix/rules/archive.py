@@ -174,7 +174,7 @@ class _Fault:
     "variant-undescribed",
     Severity.ERROR,
     Repairable.NEVER,
-    "variant.json does not describe the wheel's label.",
+    "The file variant.json does not describe the wheel's label.",
 )
 @rule("WF130", "members-stored", Severity.INFO, Repairable.SOMETIMES, "Most of the wheel is not compressed.")
 def archive_faults(subject: Subject) -> Iterator[Finding]:
