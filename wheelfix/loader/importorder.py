@@ -11,7 +11,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import OutOfBudget, budget_of
+from wheelfix.loader.codebudget import CodeBudget, OutOfBudget, budget_of
 from wheelfix.loader.coderun import CodeRun
 from wheelfix.loader.importcode import goes_on, imported_by_call, imported_from, read_imports, suppresses
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
@@ -94,8 +94,9 @@ class _Trace:
 class ImportOrder:
     """Follows the import statements of a view's own Python files."""
 
-    def __init__(self, view: FileView, python: tuple[int, int] | None = None) -> None:
+    def __init__(self, view: FileView, python: tuple[int, int] | None = None, work: CodeBudget | None = None) -> None:
         self.view = view
+        self._work = work or budget_of(view)
         self._python = python
         self._budget = MAX_SOURCE
         self._parsed: dict[str, _Code] = {}
@@ -157,7 +158,9 @@ class ImportOrder:
         if path == init or init not in self.view:
             return True
         trace = self._traces.setdefault((init,), _Trace(self._walk([init])))
-        return any(step.path == path for step, _ in trace)
+        if any(step.path == path for step, _ in trace):
+            return True
+        return self._budget < 0 or len(self._parsed) >= MAX_FILES
 
     @staticmethod
     def _top_of(path: str) -> str:
@@ -177,7 +180,7 @@ class ImportOrder:
         for path, source in sources:
             if len(source) <= MAX_FILE and self._budget > 0:
                 self._budget -= len(source)
-                imports = read_imports(source, path, budget_of(self.view))
+                imports = read_imports(source, path, self._work)
                 found = frozenset(names[name] for name in imports.keys() & names.keys())
                 if found:
                     yield path, found
@@ -271,7 +274,7 @@ class ImportOrder:
         return self._parsed[path]
 
     def _read(self, path: str, source: str) -> _Code:
-        budget = budget_of(self.view)
+        budget = self._work
         tree = budget.parse(source, path)
         if tree is None:
             return _Code(complete=False)
