@@ -455,13 +455,13 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
 SLOW_WRITE = """
 import sys, pathlib, time
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.changes import Edition, NewMember
+from wheelfix.archive.changes import WheelChanges, NewMember
 from wheelfix.archive.writer import write_wheel
 source, target = map(pathlib.Path, sys.argv[1:])
 print("go", flush=True)
 with Archive.open(source) as archive:
     add = tuple(NewMember(f"lib/{n}.dll", data=bytes(range(256)) * 4000) for n in range(6))
-    write_wheel(archive, target, Edition("pkg-1.0.dist-info", add=add), jobs=2, progress=lambda _: time.sleep(0.002))
+    write_wheel(archive, target, WheelChanges("pkg-1.0.dist-info", add=add), jobs=2, progress=lambda _: time.sleep(0.002))
 """
 
 

@@ -7,6 +7,7 @@ The same changes give the same bytes on every machine with the same compressor.
 from __future__ import annotations
 
 import contextlib
+import os
 import stat
 import threading
 from collections import deque
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["Added", "Draft", "NewMember", "WheelChanges", "Written", "write_wheel"]
 
 _DEFAULT_MODE = stat.S_IFREG | 0o644
+_CLOSE_FIRST = os.name == "nt"
+"""Windows does not replace a file that is open: a wheel that is written over itself is closed first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +129,16 @@ def write_wheel(
             check(Draft(out.path, record, {new.name: new.cuts for new in added}, ready))
         else:
             ready()
+        close_if_replaced(source, target)
         out.commit()
     return Written(target, size, tuple(added), rows, assembly.copied)
+
+
+def close_if_replaced(source: Archive, target: Path) -> None:
+    """Close an archive whose own file is about to be replaced, where the system wants that."""
+    with contextlib.suppress(OSError, ValueError):  # no such file yet; or closed already
+        if _CLOSE_FIRST and os.path.samestat(os.fstat(source.fileno()), target.stat()):
+            source.close()
 
 
 def _missing_rows(source: Archive, arrangement: MemberOrder, edition: WheelChanges, jobs: int) -> dict[str, Row]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.changes import new_stamp
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo, without_variant
+from wheelfix.archive.writer import close_if_replaced
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.exam.wheel import examine_wheel
 from wheelfix.knowledge.families import demangle
@@ -56,6 +57,7 @@ def repair_with_libs(
             after = examine_wheel(made, options.scan)
             _refuse_if_broken(after, archive.path)
             named = replace(plan, additions=tuple(_as_named(plan, made, options.scan.roots.trusted_roots)))
+            close_if_replaced(archive, target)
             written = rewrite(made, WheelInfo.from_archive(made), named, (), set(), target, options)
     return named, after.report, written.size
 
