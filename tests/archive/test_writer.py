@@ -461,7 +461,8 @@ source, target = map(pathlib.Path, sys.argv[1:])
 print("go", flush=True)
 with Archive.open(source) as archive:
     add = tuple(NewMember(f"lib/{n}.dll", data=bytes(range(256)) * 4000) for n in range(6))
-    write_wheel(archive, target, WheelChanges("pkg-1.0.dist-info", add=add), jobs=2, progress=lambda _: time.sleep(0.002))
+    changes = WheelChanges("pkg-1.0.dist-info", add=add)
+    write_wheel(archive, target, changes, jobs=2, progress=lambda _: time.sleep(0.002))
 """
 
 
