@@ -192,14 +192,14 @@ class ImportOrder:
     def imported_from_others(self, start: Iterable[str]) -> tuple[str, ...]:
         """The top-level modules that are not in the package and that running some files, and what they import, imports.
 
-        Only statements that are carried out for certain count.
+        Only statements that are carried out for certain count, and whose failure nothing catches.
         """
         found: dict[str, None] = {}
         for step, _ in self._walk([path for path in start if path in self.view]):
-            if step.certain and step.path.endswith(".py"):
+            if step.certain and not step.guarded and step.path.endswith(".py"):
                 for statement in self._code(step.path).statements:
                     top = statement.names[0].partition(".")[0]
-                    if statement.certain and top and top not in self._tops:
+                    if statement.certain and not statement.guarded and top and top not in self._tops:
                         found[top] = None
         return tuple(found)
 

@@ -150,11 +150,14 @@ class Neighbours:
         return tuple(found)
 
     def code_of(self, distribution: str) -> Iterator[str]:
-        """The Python files of a distribution that add folders or load DLLs, torch's first."""
+        """The Python files of a distribution that add folders or load DLLs; of torch the one that loads all of them."""
         paths = sorted(self.distributions[distribution].paths)
-        yield from (path for path in paths if self.is_torch(path))
+        torch_init = [path for path in paths if self.is_torch(path)]
+        if torch_init:
+            yield from torch_init
+            return
         for path in paths:
-            if path.endswith(".py") and "/tests/" not in path and not self.is_torch(path) and self._has_code(path):
+            if path.endswith(".py") and "/tests/" not in path and self._has_code(path):
                 yield path
 
 

@@ -13,9 +13,9 @@ from wheelfix.loader.foreigncode import ForeignCode
 from wheelfix.loader.importorder import ImportOrder, packages_above
 from wheelfix.loader.packagecode import SOURCE_LIMIT, guarded_imports, python_code
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS
+from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
 from wheelfix.loader.view import Layer, base_name, parent
-from wheelfix.model import Image, Missing, OwnedBy
+from wheelfix.model import Image, Missing, OwnedBy, dll_key
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ class FreshProcesses:
         process.user_dirs = list(self.loads.added)
         for name in (name for file in self.loads.files for name in file.names):
             process.load_by_name(name, DEFAULT_DIRS)
-        if self.beside is not None:
+        if self.beside is not None and any(map(self._is_elsewhere, found)):
             modules = self.order.imported_from_others(init for one in found for init in packages_above(one.event.path))
             for other in self.beside.related(self.requires, modules, self.profile):
                 for file in self.beside.code_of(other):
@@ -205,6 +205,13 @@ class FreshProcesses:
         ordered = sorted(found, key=lambda loaded: loaded.failure is not None)
         done = _load_in_any_order(process, (loaded.event for loaded in ordered))
         return frozenset(path for path, loaded in done.items() if loaded.failure is None)
+
+    def _is_elsewhere(self, loaded: Loaded) -> bool:
+        """Whether a load fails for want of a DLL that is in the set, where the code of others may find it."""
+        failure = loaded.failure
+        if failure is None or failure.code != MOD_NOT_FOUND:
+            return False
+        return bool(self.blank.view.named(dll_key(base_name(failure.chain[-1]))))
 
     def _settled(self, doubtful: list[Loaded]) -> dict[LoadEvent, Loaded]:
         """Decide about loads that fail in a fresh process, and would not with others before them."""

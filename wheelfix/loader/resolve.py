@@ -11,7 +11,7 @@ from wheelfix.loader.codebudget import CodeBudget
 from wheelfix.loader.importorder import ImportOrder, packages_above
 from wheelfix.loader.modulefiles import unimportable_modules
 from wheelfix.loader.others import PackageHabits, Provisions
-from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads
+from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads, python_code
 from wheelfix.loader.packages import torch
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Loader, runs_on
@@ -87,6 +87,10 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     )
 
 
+MANY_MODULES = 40
+"""Extension modules of one package for which the files that import them are looked for."""
+
+
 def _reached_calls(view: FileView, loads: PackageLoads) -> tuple[UnreadCall, ...]:
     """Calls that could not be read, with whether importing the package gets to them: only those matter to it."""
     if not loads.unread_calls:
@@ -104,7 +108,15 @@ def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) 
     order = functools.cache(lambda: ImportOrder(view, work=CodeBudget()))
 
     def imports() -> tuple[str, ...]:
-        return order().imported_from_others(dict.fromkeys([*above, *code]))
+        return order().imported_from_others(dict.fromkeys([*above, *code, *importers()]))
+
+    def importers() -> Iterator[str]:
+        """The Python files that import the extension modules: what they import first is there by then."""
+        words = tuple({event.module.rpartition(".")[2].encode() for event in loads.extensions})
+        if 0 < len(words) <= MANY_MODULES:
+            own = ((path, text) for path, text in python_code(view, words) if "/tests/" not in path)
+            for path, _ in order().importers([event.path for event in loads.extensions], own):
+                yield path
 
     def absent(present: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
         own = [init for init in above if init in view and view.layer(init) is not Layer.ENVIRONMENT]
