@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wheelfix.knowledge.distributions import Owner
     from wheelfix.knowledge.provider_index import Answer
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.view import FileView
+    from wheelfix.loader.view import Beside, FileView
     from wheelfix.model import Provider
 
 _UNKNOWN_FOLDER = "whether its folder is searched was not checked; 'wheelfix scan --with' with its wheel does that"
@@ -33,6 +33,16 @@ _UNKNOWN_FOLDER = "whether its folder is searched was not checked; 'wheelfix sca
 def _none(present: Callable[[str], bool]) -> Iterable[tuple[str, str]]:
     """No module is absent."""
     return ()
+
+
+def _no_modules(modules: tuple[str, ...]) -> Iterable[str]:
+    """No module is imported."""
+    return ()
+
+
+def answers_complete(beside: Beside | None) -> bool:
+    """Whether everything that is installed is there to be read."""
+    return beside is not None and beside.complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +55,8 @@ class PackageHabits:
     """Whether it adds folders or loads DLLs that could not be read from it."""
     imports: Callable[[], Iterable[str]] = field(default=tuple)
     """The top-level modules of others that running it imports for certain."""
+    mentions: Callable[[tuple[str, ...]], Iterable[str]] = field(default=_no_modules)
+    """Those of some top-level modules that some statement imports, wherever it stands."""
     absent: Callable[[Callable[[str], bool]], Iterable[tuple[str, str]]] = field(default=_none)
     """Those that are not caught and not there, by what says whether they are, with the file that imports each."""
 
@@ -104,10 +116,25 @@ class Provisions:
                 unsure.append((str(dependency), f"what {dependency} contains is not known"))
             elif answer.ships is Ships.NO and _otherwise(name, dependency.name):
                 without.append(_not_in(name, dependency))
+        if not unsure and not answers_complete(self.beside):
+            unsure += self._mentioned(name)
         without += self._installed_without(name)
         if unsure:
             return MayComeFrom(name, tuple(who for who, _ in unsure), "; ".join(why for _, why in unsure[:3]))
         return Missing(required=tuple(without)) if without else None
+
+    def _mentioned(self, name: str) -> list[tuple[str, str]]:
+        """Distributions that ship a DLL, are not required, and whose modules the package's code imports somewhere."""
+        shippers = {dll.distribution for dll in provider_index().shipped(name)}
+        if not shippers or runtime_file(name) is not None:
+            return []
+        modules = {module: [one for one in owners if one in shippers] for module, owners in module_owners().items()}
+        modules = {module: owners for module, owners in modules.items() if owners}
+        found = []
+        for module in self.habits.mentions(tuple(modules)):
+            why = f"the package's code imports {module}, which is not required"
+            found += [(owner, why) for owner in modules[module]]
+        return found
 
     def _installed_without(self, name: str) -> list[str]:
         """Why distributions that should provide a DLL do not: another version is installed, or none."""

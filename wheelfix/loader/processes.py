@@ -95,6 +95,7 @@ class FreshProcesses:
             doubtful = [loaded for loaded in found if loaded.failure and loaded.event.path in together]
             settled = self._settled(doubtful)
             found = [settled.get(loaded.event, loaded) for loaded in found]
+            found = [self._with_others(loaded) for loaded in found] if self.beside is not None else found
         return self._with_guards(found)
 
     # ------------------------------------------------------------------------------------- what is certain
@@ -233,9 +234,21 @@ class FreshProcesses:
                 settled[loaded.event] = replace(good[0] if good else unknown, alone=loaded.failure, sure=False)
         return settled
 
+    def _with_others(self, loaded: Loaded) -> Loaded:
+        """A load that fails in any case, with what the code before it has loaded of others: one fault less to tell."""
+        if not self._is_elsewhere(loaded):
+            return loaded
+        tried = self._try(self._route(loaded.event), loaded.event)
+        known = loaded.failure.chain[-1:] if loaded.failure is not None else ()
+        return tried if tried.failure is not None and tried.failure.chain[-1:] != known else loaded
+
     def _route(self, event: LoadEvent) -> Route:
         """What runs before a load: of an extension module the packages above it, of code those above its file."""
-        return self.order.to(event.path if event.cause == "extension" else self._file_of(event))
+        if event.cause == "extension":
+            return self.order.to(event.path)
+        file = self._file_of(event)
+        # What the file itself imports is there too; of its own package that has been looked at before.
+        return self.order.through(file, event.path) if self.beside is not None else self.order.to(file)
 
     def _through_importers(self, events: list[LoadEvent], deep: set[str]) -> dict[LoadEvent, list[Loaded]]:
         """What comes of extension modules when Python files of the package import them; up to the first that fails."""

@@ -7,7 +7,8 @@ import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.knowledge.companions import companions_of, depends_on_version, needs_in_practice
-from wheelfix.loader.codebudget import CodeBudget
+from wheelfix.loader.codebudget import CodeBudget, budget_of
+from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.importorder import ImportOrder, packages_above
 from wheelfix.loader.modulefiles import unimportable_modules
 from wheelfix.loader.others import PackageHabits, Provisions
@@ -122,8 +123,15 @@ def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) 
         own = [init for init in above if init in view and view.layer(init) is not Layer.ENVIRONMENT]
         return order().absent_modules(own, present)
 
+    def mentions(modules: tuple[str, ...]) -> Iterator[str]:
+        left = set(modules)
+        for path, source in python_code(view, tuple(module.encode() for module in modules)):
+            tops = {name.partition(".")[0] for name in read_imports(source, path, budget_of(view))}
+            yield from sorted(tops & left)
+            left -= tops
+
     folders = frozenset(item.folder for item in loads.folders)
-    return PackageHabits(folders, any(call.reached for call in calls), imports, absent)
+    return PackageHabits(folders, any(call.reached for call in calls), imports, mentions, absent)
 
 
 def _all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) -> Loader:
