@@ -55,26 +55,26 @@ class Clash:
 )
 def older_runtime_first(subject: Subject) -> Iterator[Finding]:
     """Find a runtime beside python.exe, or in the search before the right one, that crashes its user."""
-    told: set[str] = set()
+    grouped: dict[str, list[Clash]] = {}
     for edge in subject.resolution.edges:
         path = edge.provider.path if isinstance(edge.provider, InView) else ""
-        if path in told or not path or path in subject.images or not subject.reached(edge.importer):
-            continue
-        clash = _old_runtime(subject, edge, path)
-        if clash is not None:
-            told.add(path)
-            where = "beside python.exe" if folder(path) in ("", BASE) else f"in {folder(path)}"
-            yield finding(
-                "WF321",
-                subject.origin(path),
-                f"{base(path)} {where} is found first, and {clash.reason}",
-                hint="install the current Visual C++ redistributable, and replace or remove that older copy",
-                evidence={
-                    "importer": subject.origin(edge.importer),
-                    "runtime": str(subject.version(path)),
-                    "code": 1114,
-                },
-            )
+        if path and path not in subject.images and subject.reached(edge.importer):
+            clash = _old_runtime(subject, edge, path)
+            if clash is not None:
+                grouped.setdefault(path, []).append(clash)
+    for path, clashes in sorted(grouped.items()):
+        where = "beside python.exe" if folder(path) in ("", BASE) else f"in {folder(path)}"
+        yield finding(
+            "WF321",
+            subject.origin(path),
+            f"{base(path)} {where} is found first, and {clashes[0].reason}",
+            hint="install the current Visual C++ redistributable, and replace or remove that older copy",
+            evidence={
+                "needed_by": [*dict.fromkeys(subject.origin(clash.edge.importer) for clash in clashes)],
+                "runtime": str(subject.version(path)),
+                "code": 1114,
+            },
+        )
 
 
 @rule(
@@ -111,6 +111,7 @@ def import_order(subject: Subject) -> Iterator[Finding]:
                 "fails": [other, name],
                 "works": [name, other],
                 "importer": subject.origin(clashes[0].edge.importer),
+                "needed_by": [*dict.fromkeys(subject.origin(clash.edge.importer) for clash in clashes)],
                 "symbols": [*clashes[0].symbols],
                 "code": 127 if clashes[0].symbols else 1114,
             },
@@ -185,8 +186,9 @@ def crash_of_torch(subject: Subject, findings: Iterable[Finding]) -> LoadOutcome
         return None
     for item in findings:
         if item.severity is Severity.ERROR and item.code in ("WF321", "WF322") and item.evidence.get("code") == 1114:
+            users = item.evidence.get("needed_by")
             for outcome in subject.resolution.outcomes:
-                if subject.origin(outcome.event.path) == item.evidence["importer"]:
+                if isinstance(users, list) and subject.origin(outcome.event.path) in users:
                     chain = (base(outcome.event.path), base(item.subject.replace("\\", "/")))
                     return LoadOutcome(outcome.event, 1114, chain, item.message)
     return None
