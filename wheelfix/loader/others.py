@@ -14,7 +14,7 @@ from wheelfix.knowledge.providers import conda_package
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.loader.packages import torch
 from wheelfix.loader.requirements import Dependency, DependencyTree
-from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, canonical, dll_key
 from wheelfix.values import dataclass, field
 
@@ -75,6 +75,7 @@ class Provisions:
         self.profile = profile
         self.torch = facts
         self.beside = view.beside
+        self.own_modules = _own_modules(view)
         self.adds_cuda = facts is None or torch.adds_cuda(facts, view)
         self.habits = habits or PackageHabits()
         self.dependencies = DependencyTree(requires, profile, provider_index, lambda: self.imported)
@@ -85,7 +86,7 @@ class Provisions:
         """The distributions whose modules the package imports for certain; a module that nobody knows names itself."""
         found: dict[str, None] = {}
         for module in self.habits.imports():
-            if module not in sys.stdlib_module_names:
+            if module not in sys.stdlib_module_names and module not in self.own_modules:
                 owners = module_owners().get(module, ())
                 found.update(dict.fromkeys(owners if owners else [canonical(module)]))
         return tuple(found)
@@ -129,7 +130,7 @@ class Provisions:
         if not shippers or runtime_file(name) is not None:
             return []
         modules = {module: [one for one in owners if one in shippers] for module, owners in module_owners().items()}
-        modules = {module: owners for module, owners in modules.items() if owners}
+        modules = {module: owners for module, owners in modules.items() if owners and module not in self.own_modules}
         found = []
         for module in self.habits.mentions(tuple(modules)):
             why = f"the package's code imports {module}, which is not required"
@@ -260,6 +261,13 @@ class Provisions:
         if "conda" in self.profile.assume and conda_package(name):
             return Assumed(name, "conda")
         return None
+
+
+def _own_modules(view: FileView) -> frozenset[str]:
+    """The top-level modules of the subject itself, which nobody else provides."""
+    inside = f"{SITE_PACKAGES}/"
+    own = (file.path.removeprefix(inside) for file in view.files if file.layer is Layer.SUBJECT)
+    return frozenset(path.partition("/")[0].partition(".")[0] for path in own)
 
 
 def _has_it(answer: Answer) -> bool:
