@@ -139,7 +139,7 @@ def test_any_text_gives_settings_or_a_fault(tmp_path_factory, text, name):
 
 @pytest.mark.parametrize("text", ["tool = 1", "[tool]\nwheelfix = 1"])
 def test_a_project_file_whose_table_is_none(tmp_path, text):
-    with pytest.raises(UsageError, match=r"tool\.wheelfix is no table"):
+    with pytest.raises(UsageError, match=r"tool\.wheelfix is not a table"):
         read(tmp_path, text, "pyproject.toml")
 
 

@@ -15,7 +15,8 @@ from wheelfix.demo.forge import forge_dll
 def dist(tmp_path, monkeypatch):
     """A wheel whose module needs two DLLs of cuDNN, and a folder that has them and what they load by name."""
     monkeypatch.chdir(tmp_path)
-    module = forge_dll("_x.pyd", imports={"python311.dll": ["Py_Initialize"], "cudnn64_8.dll": ["f"], "a.dll": ["f"]})
+    imports = {"python311.dll": ["Py_Initialize"], "cudnn64_8.dll": ["f"], "a.dll": ["f"]}
+    module = forge_dll("_x.pyd", imports=imports, exports=["PyInit__x"])
     build_wheel(tmp_path / "dist", "one", "1.0", files={"one/_x.cp311-win_amd64.pyd": module, "one/__init__.py": ""})
     (tmp_path / "dlls").mkdir()
     for name in ("a.dll", "cudnn64_8.dll"):

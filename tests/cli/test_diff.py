@@ -17,7 +17,7 @@ from wheelfix.schemas import load_schema
 def wheels(tmp_path, monkeypatch):
     """Two builds: the second forgot a DLL that its module still imports, and has a newer helper."""
     monkeypatch.chdir(tmp_path)
-    module = forge_dll("_x.pyd", imports={"dep.dll": ["f"], "python311.dll": ["Py_Initialize"]})
+    module = forge_dll("_x.pyd", imports={"dep.dll": ["f"], "python311.dll": ["Py_Initialize"]}, exports=["PyInit__x"])
     old = {
         "demo/_x.cp311-win_amd64.pyd": module,
         "demo/dep.dll": forge_dll("dep.dll", exports=["f"]),

@@ -27,6 +27,9 @@ DANGEROUS = {
     "with": '"sign {file}"',
     "trust-record": "true",
     "locked": '"plan.json"',
+    "beside": '["more"]',
+    "lockfile": '"pylock.toml"',
+    "import-order": '["a", "b"]',
     "env": '"env"',
     "undo": "true",
     "write-baseline": "true",
@@ -167,7 +170,8 @@ def test_owners_on_windows(sddl: str, trusted: bool) -> None:
 def test_some_options_are_taken_from_the_command_line_only(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = {"write-baseline": "scan", "with": "sign"}.get(name, "repair")
+    commands = {"with": "sign", **dict.fromkeys(("write-baseline", "beside", "lockfile", "import-order"), "scan")}
+    command = commands.get(name, "repair")
     words = ["--with", "x {file}"] if name == "with" else ["--no-discover"]
     for table in ("", f"[{command}]\n", '[wheels."demo"]\n'):
         (folder / "wheelfix.toml").write_text(f"{table}{name} = {DANGEROUS[name]}\n")

@@ -148,7 +148,7 @@ def test_a_github_job_gets_a_summary(dist, capsys, monkeypatch, tmp_path):
         (["--assume", "vcredits", "dist"], "--assume vcredits"),
         (["--assume", "vcredist", "--no-assume", "vcredist", "dist"], "vcredist is both assumed and not assumed"),
         (["--report", "sarfi=x", "dist"], "did you mean 'sarif'?"),
-        (["--report", "sarif", "dist"], "'sarif' lacks a file; write it as sarif=FILE"),
+        (["--report", "sarif", "dist"], "'sarif' has no file; write it as sarif=FILE"),
         (["--fail-on", "eror", "dist"], "did you mean 'error'"),
         (["-j", "0", "dist"], "'0' is not a number from 1 on"),
         (["-q", "-v", "dist"], "not allowed with argument"),

@@ -259,7 +259,7 @@ def test_several_errors_are_all_explained(kepler: Path) -> None:
 
 
 def test_nothing_to_go_by_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="nothing to go by"):
+    with pytest.raises(UsageError, match="nothing to diagnose"):
         diagnose()
 
 

@@ -156,18 +156,17 @@ def test_the_target_folder_vanishes(bench: Bench, meanwhile, capsys, moment) -> 
     assert not bench.out.exists() or snapshot(bench.out) == {}
 
 
-@pytest.mark.parametrize(
-    ("prepare", "word"),
-    [
-        pytest.param(lambda bench: bench.out.write_bytes(b""), "", id="the-folder-is-a-file"),
-        pytest.param(lambda bench: bench.target.mkdir(parents=True), "", id="the-wheel-is-a-folder"),
-    ],
-)
-def test_something_else_is_in_the_way(bench: Bench, capsys, prepare, word: str) -> None:
-    prepare(bench)
+def test_the_folder_is_a_file(bench: Bench, capsys) -> None:
+    bench.out.write_bytes(b"")
+    assert main(bench.command()) == Exit.USAGE
+    assert "--wheel-dir" in capsys.readouterr().err
+    assert leftovers(bench.folder) == []
+
+
+def test_the_wheel_is_a_folder(bench: Bench, capsys) -> None:
+    bench.target.mkdir(parents=True)
     assert main(bench.command()) == Exit.ENVIRONMENT
-    said = capsys.readouterr().err
-    assert "wheelfix: error: cannot write" in said
+    assert "wheelfix: error: cannot write" in capsys.readouterr().err
     assert leftovers(bench.folder) == []
 
 

@@ -191,7 +191,7 @@ def test_a_plan_that_asks_for_anything_else_is_refused(
 ) -> None:
     bench = Bench(tmp_path)
     bench.change(edit)
-    with pytest.raises(InputError, match="no valid plan"):
+    with pytest.raises(InputError, match="not a valid plan"):
         read_lock(bench.lock)
 
 

@@ -65,5 +65,5 @@ def test_what_does_not_fit_is_named(change, complaint):
 
 @pytest.mark.parametrize("tree", [None, [], "x", 3])
 def test_no_object_is_no_plan(tree):
-    with pytest.raises(InputError, match="no plan"):
+    with pytest.raises(InputError, match="not a plan"):
         plan_from_json(tree, "plan.json")

@@ -104,7 +104,7 @@ def test_nothing_to_undo_is_said(prefix):
 
 def test_a_journal_that_is_not_ours_is_refused(prefix):
     (prefix / INFO / JOURNAL).write_text('{"schema": "x"}')
-    with pytest.raises(InputError, match="no journal"):
+    with pytest.raises(InputError, match="not a journal"):
         undo(prefix, "torch")
 
 

@@ -66,7 +66,7 @@ def prefix(info: Path) -> Path:
 def test_a_hostile_journal_is_refused_and_nothing_is_touched(info: Path, changes: dict[str, Any]) -> None:
     write(info, **changes)
     before = snapshot(info)
-    with pytest.raises(InputError, match="no journal of ours"):
+    with pytest.raises(InputError, match="not a journal of wheelfix"):
         read_journal(info, prefix(info))
     assert snapshot(info) == before
 

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
     from wheelfix.model import ScanReport
 
 HIDDEN = "***"
-_ACCOUNT = re.compile(r"(\w[\w+.-]*://)[^/\s@]+@")
-"""The user's name and password in an address."""
-_QUERY = re.compile(r"(\w[\w+.-]*://[^\s?#]*)[?#]\S*")
-"""What follows the path of an address: signed links carry their key there."""
-_NAMED = re.compile(r"([\w-]*(?:token|secret|passw|passphrase|api-?key|credential|auth)[\w-]*)([=:]).+", re.IGNORECASE)
+_SECRET_NAMES = ("token", "secret", "passw", "passphrase", "apikey", "api-key", "credential", "auth")
 _TOKEN = re.compile(r"\b(?:gh[a-z]_|github_pat_|glpat-|pypi-|sk-|AKIA|xox[a-z]-)[\w-]{8,}")
 _CHUNK = 1 << 20
 
@@ -34,7 +30,7 @@ def command_line(argv: Sequence[str], home: str = "") -> str:
     named = False
     for word in argv:
         words.append(HIDDEN if named else _without_secrets(word, home))
-        named = word.startswith("--") and "=" not in word and bool(_NAMED.fullmatch(f"{word}=x"))
+        named = word.startswith("--") and "=" not in word and _names_a_secret(word)
     return " ".join(word if word == HIDDEN else _quoted(word) for word in ("wheelfix", *words))
 
 
@@ -46,9 +42,36 @@ def _quoted(word: str) -> str:
 
 
 def _without_secrets(word: str, home: str) -> str:
-    word = _QUERY.sub(rf"\1?{HIDDEN}", _ACCOUNT.sub(rf"\1{HIDDEN}@", word))
-    word = _TOKEN.sub(HIDDEN, _NAMED.sub(rf"\1\2{HIDDEN}", word))
+    word = _TOKEN.sub(HIDDEN, _without_value(_without_account(word)))
     return word.replace(home, "~") if len(home) > 3 else word
+
+
+def _without_account(word: str) -> str:
+    """Hide the account in an address and what follows its path: signed links carry their key there."""
+    scheme, slashes, rest = word.partition("://")
+    if not slashes:
+        return word
+    host, slash, path = rest.partition("/")
+    if "@" in host:
+        host = f"{HIDDEN}@{host.rpartition('@')[2]}"
+    address = host + slash + path
+    end = min((at for at in map(address.find, "?#") if at >= 0), default=-1)
+    return scheme + slashes + (f"{address[:end]}?{HIDDEN}" if end >= 0 else address)
+
+
+def _without_value(word: str) -> str:
+    """Hide what follows the name of a secret and ``=`` or ``:``."""
+    start = 0
+    for at, sign in enumerate(word):
+        if sign in "=:":
+            if _names_a_secret(word[start:at]):
+                return word[: at + 1] + HIDDEN
+            start = at + 1
+    return word
+
+
+def _names_a_secret(name: str) -> bool:
+    return any(word in name.lower() for word in _SECRET_NAMES)
 
 
 def now() -> str:
