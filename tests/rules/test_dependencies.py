@@ -10,7 +10,18 @@ from tests.rules.subjects import LIB, SITE, codes, dll, edge, loads, run, subjec
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
-from wheelfix.model import Driver, EdgeKind, Missing, OwnedBy, Provider, PythonRuntime, Repairable, System, VcRedist
+from wheelfix.model import (
+    Driver,
+    EdgeKind,
+    Missing,
+    OwnedBy,
+    Provider,
+    PythonRuntime,
+    Repairable,
+    System,
+    VcRedist,
+    Verdict,
+)
 from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
@@ -337,3 +348,15 @@ def test_an_owner_out_of_reach(loaded: bool, severity: str) -> None:
     found = run(thing)
     assert [f"{item.code}:{item.severity}" for item in found] == [f"WF307:{severity}"]
     assert "nvidia-cublas-cu12, but out of reach: its folder is not added" in found[0].message
+
+
+def test_a_private_module_that_no_python_file_imports_is_a_warning_where_another_package_has_the_dll(tmp_path) -> None:
+    bridge = forge_dll("_bridge.pyd", imports={"torch_cpu.dll": ["f"]}, exports=["PyInit__bridge"])
+    files = {"pkg/__init__.py": "", "pkg/_bridge.cp311-win_amd64.pyd": bridge}
+    told = scan(build_wheel(tmp_path / "alone", "pkg", "1.0", files=files))
+    assert told.verdict is Verdict.RISKY
+    assert "no Python file of the package imports it, and torch" in told.findings[0].message
+    imported = {**files, "pkg/__init__.py": "from pkg import _bridge"}
+    assert scan(build_wheel(tmp_path / "imported", "pkg", "1.0", files=imported)).verdict is Verdict.BROKEN
+    public = {"pkg/__init__.py": "", "pkg/bridge.cp311-win_amd64.pyd": bridge}
+    assert scan(build_wheel(tmp_path / "public", "pkg", "1.0", files=public)).verdict is Verdict.BROKEN

@@ -216,8 +216,21 @@ class Provisions:
         reachable, because = self._reach(dependency, folders, owner, steps)
         if not reachable and self.habits.unread:
             return MayComeFrom(name, (str(dependency),), f"{because}, as far as the package's code could be read")
+        first = "" if reachable else self._imported_user_of(dependency.name)
+        if first:
+            because += f" here, but {first} is imported first, requires {dependency.name} too, and may add it"
+            return MayComeFrom(name, (str(dependency),), because)
         versions = answer.having or answer.between
         return OwnedBy(name, dependency.name, reachable, because, dependency.specifier, dependency.via, versions, "")
+
+    def _imported_user_of(self, distribution: str) -> str:
+        """A distribution that the package imports and that requires this one as well, without its files at hand."""
+        for name in self.imported:
+            required = provider_index().requirements(name) or ()
+            at_hand = self.beside is not None and name in self.beside
+            if name != distribution and not at_hand and any(one.name == distribution for one in required):
+                return name
+        return ""
 
     def _tabled(
         self, name: str, dependency: Dependency, owner: Owner, answer: Answer, steps: tuple[str, ...]

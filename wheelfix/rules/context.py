@@ -176,6 +176,12 @@ class Subject:
         )
 
     @functools.cached_property
+    def sources(self) -> tuple[str, ...]:
+        """The Python files of the subject, as text."""
+        own = (file for file in self.view.files if file.layer is Layer.SUBJECT and file.path.endswith(".py"))
+        return tuple(self.view.read_text(file.path, SOURCE_LIMIT) or "" for file in own if file.size <= SOURCE_LIMIT)
+
+    @functools.cached_property
     def unread_code(self) -> tuple[str, ...]:
         """Python code that importing the package runs, and that adds DLL folders which could not be read from it."""
         calls = self.resolution.unread_calls

@@ -88,7 +88,7 @@ def excuse_of(subject: Subject, need: Need) -> Excuse | None:
     """Return why the package works without those who ask for a DLL, or None if that is not known."""
     loaded = [edge for edge in need.edges if subject.reached(edge.importer)]
     if loaded:
-        return _backend_excuse(subject, loaded)
+        return _backend_excuse(subject, loaded) or _nobody_imports(subject, need, loaded)
     if all(edge.importer in subject.caught for edge in need.edges):
         return Excuse("the package's code catches the error and continues")
     if all(_is_qt_plugin(subject, edge.importer) for edge in need.edges):
@@ -108,6 +108,21 @@ def _backend_excuse(subject: Subject, loaded: Sequence[Edge]) -> Excuse | None:
     if others:
         return Excuse(f"it is for one of several backends, and {others[0]} loads")
     return Excuse("it is for one of several backends, of which none loads", complete=False)
+
+
+def _nobody_imports(subject: Subject, need: Need, loaded: Sequence[Edge]) -> Excuse | None:
+    """Return that private modules which no Python file names need a package that is not required, if that is so.
+
+    Such a module is for people who have that package: NVIDIA's cuda.core has one for torch. Public ones do not count,
+    because users import them, and neither do DLLs that importing a package does not load.
+    """
+    shippers = [owner.distribution for owner in owners_of(need.name) if owner.preloads]
+    modules = [edge.importer for edge in loaded]
+    names = {base(path).partition(".")[0] for path in modules if path.endswith(".pyd")}
+    private = len(names) == len({*map(base, modules)}) and all(name.startswith("_") for name in names)
+    if not shippers or not private or any(name in source for source in subject.sources for name in names):
+        return None
+    return Excuse(f"no Python file of the package imports it, and {shippers[0]}, which has it, is not required", False)
 
 
 def _names_folder(sources: Iterable[str], paths: Iterable[str]) -> bool:
