@@ -360,3 +360,13 @@ def test_a_private_module_that_no_python_file_imports_is_a_warning_where_another
     assert scan(build_wheel(tmp_path / "imported", "pkg", "1.0", files=imported)).verdict is Verdict.BROKEN
     public = {"pkg/__init__.py": "", "pkg/bridge.cp311-win_amd64.pyd": bridge}
     assert scan(build_wheel(tmp_path / "public", "pkg", "1.0", files=public)).verdict is Verdict.BROKEN
+
+
+def test_an_optional_import_of_a_package_that_also_has_a_vendors_dll_does_not_make_up_for_it(tmp_path) -> None:
+    module = forge_dll("_x.pyd", imports={"libiomp5md.dll": ["omp_get_num_threads"]}, exports=["PyInit__x"])
+    files = {
+        "pkg/__init__.py": "from pkg import _x",
+        "pkg/board.py": "def show():\n    import tensorflow\n",
+        "pkg/_x.cp311-win_amd64.pyd": module,
+    }
+    assert scan(build_wheel(tmp_path, "pkg", "1.0", files=files)).verdict is Verdict.BROKEN

@@ -127,7 +127,9 @@ class Provisions:
     def _mentioned(self, name: str) -> list[tuple[str, str]]:
         """Distributions that ship a DLL, are not required, and whose modules the package's code imports somewhere."""
         shippers = {dll.distribution for dll in provider_index().shipped(name)}
-        if not shippers or runtime_file(name) is not None:
+        if family_of(name) is not None:  # many wheels have a vendor's DLL: importing one helps only if that loads it
+            shippers &= {owner.distribution for owner in owners_of(name) if owner.preloads}
+        if not shippers or runtime_file(name) is not None or self.torch is not None:
             return []
         modules = {module: [one for one in owners if one in shippers] for module, owners in module_owners().items()}
         modules = {module: owners for module, owners in modules.items() if owners and module not in self.own_modules}
