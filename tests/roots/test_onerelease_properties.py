@@ -147,7 +147,6 @@ def test_a_named_root_comes_first_where_it_has_the_release(files: list[RootFile]
             file
             for file in index.candidates(name)
             if file.root.explicit
-            and file.folder.cuda in ("", one.release)  # a folder of another release may hold a stray name of this one
             and file.path.startswith("amd64-f-")
             and possible_releases(file, index) == {one.release}
         ]

@@ -370,3 +370,20 @@ def test_an_optional_import_of_a_package_that_also_has_a_vendors_dll_does_not_ma
         "pkg/_x.cp311-win_amd64.pyd": module,
     }
     assert scan(build_wheel(tmp_path, "pkg", "1.0", files=files)).verdict is Verdict.BROKEN
+
+
+def test_what_a_dll_loads_is_unsure_where_it_is_unsure_whether_that_dll_is_there(tmp_path) -> None:
+    """CuPy adds the folder of an installed toolkit, which has NVRTC and its built-ins."""
+    module = forge_dll("_x.pyd", imports={"nvrtc64_112_0.dll": ["nvrtcVersion"]}, exports=["PyInit__x"])
+    adds = "import os\nos.add_dll_directory(os.environ['CUDA_PATH'] + '\\\\bin')\nfrom pkg import _x\n"
+    files = {"pkg/__init__.py": adds, "pkg/_x.cp311-win_amd64.pyd": module}
+    told = scan(
+        build_wheel(tmp_path / "adds", "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False))
+    )
+    assert (told.verdict, told.first_failure) == (Verdict.UNSURE, None)
+    files["pkg/__init__.py"] = "from pkg import _x\n"
+    told = scan(
+        build_wheel(tmp_path / "not", "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False))
+    )
+    assert told.verdict is Verdict.BROKEN
+    assert told.first_failure is not None

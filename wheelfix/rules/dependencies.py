@@ -291,6 +291,8 @@ def missing_companions(subject: Subject) -> Iterator[Finding]:
         loaded = any(_counts(subject, edge) for edge in edges)
         needless = not required or _is_for_excused(subject, edges)
         severity = Severity.INFO if needless else Severity.ERROR if loaded else Severity.WARNING
+        if severity is Severity.ERROR and subject.unread_code and all(is_absent(subject, e.importer) for e in edges):
+            severity = Severity.UNSURE  # whether those who load it are missing is not certain either
         parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in edges))
         # What many miss is told one by one; what one DLL that is itself absent would miss is one thing to know.
         together = not required or all(is_absent(subject, edge.importer) for edge in edges)

@@ -9,7 +9,7 @@ import pytest
 from tests.roots.trees import dll, grow
 from tests.support.nvidia import TOOLKITS, nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
-from wheelfix.roots.choice.release import possible_releases, shown_version, stated_version
+from wheelfix.roots.choice.release import cuda_told, possible_releases, shown_version, stated_version
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.named import named_root
@@ -76,3 +76,13 @@ def test_versions_that_compare_and_that_are_shown(tmp_path: Path) -> None:
         assert stated_version(curand, index) == (10, 3, 0, 86)
         assert shown_version(curand, index) == TOOLKITS["11.8"]["curand64_10.dll"]
         assert shown_version(cudnn, index) == "8.9.5.29"
+
+
+def test_a_folder_of_another_release_is_not_believed_against_the_name_of_the_dll(tmp_path: Path) -> None:
+    """Somebody copied a DLL of CUDA 11 into the folder of CUDA 12.1: it is not "for CUDA 12.1"."""
+    files = {**toolkit_files("12.1"), "bin/cublas64_11.dll": dll("cublas64_11.dll")}
+    with RootIndex([named_root(grow(tmp_path / "v12.1", files), HOST)]) as index:
+        (stray,) = index.candidates("cublas64_11.dll")
+        (own,) = index.candidates("cublas64_12.dll")
+        assert cuda_told(stray, index) == "11"
+        assert cuda_told(own, index) == "12.1"

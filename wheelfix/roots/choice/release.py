@@ -128,7 +128,10 @@ def _own_release(file: RootFile, facts: Facts) -> frozenset[str]:
 def cuda_told(file: RootFile, facts: Facts) -> str:
     """Return the CUDA release that a candidate is for, ``11.7``, or its major alone; empty when unknown."""
     told = cuda_of(file)
-    if "." in told or group_of(file.name) != "cuda":
+    if group_of(file.name) != "cuda":
+        return told
+    named = cuda_versions_for(file.name)
+    if "." in told and (not named or told in named):  # a folder that contradicts the DLL's own name is not believed
         return told
     return Wanted(possible_releases(file, facts)).text or told
 
