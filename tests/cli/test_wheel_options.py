@@ -13,9 +13,18 @@ from wheelfix.demo.forge import forge_dll
 def folder(tmp_path, monkeypatch):
     """Two wheels whose modules lack a DLL, and a folder that has it."""
     monkeypatch.chdir(tmp_path)
-    lacking = forge_dll("_x.pyd", imports={"python311.dll": ["Py_Initialize"], "cudart64_110.dll": ["f"]})
+    lacking = forge_dll(
+        "_x.pyd",
+        imports={"python311.dll": ["Py_Initialize"], "cudart64_110.dll": ["f"]},
+        exports=["PyInit__x"],
+    )
     for name in ("one", "two"):
-        build_wheel(tmp_path / "dist", name, "1.0", files={f"{name}/_x.cp311-win_amd64.pyd": lacking})
+        build_wheel(
+            tmp_path / "dist",
+            name,
+            "1.0",
+            files={f"{name}/__init__.py": b"from . import _x\n", f"{name}/_x.cp311-win_amd64.pyd": lacking},
+        )
     (tmp_path / "dlls").mkdir()
     (tmp_path / "dlls" / "cudart64_110.dll").write_bytes(forge_dll("cudart64_110.dll", exports=["f"]))
     (tmp_path / "wheelfix.toml").write_text('no-discover = true\n[wheels.one]\nroot = ["dlls"]\n')

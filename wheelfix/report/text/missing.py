@@ -10,7 +10,7 @@ from wheelfix.report.words import short_path
 from wheelfix.rules.allowed import missing_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Sequence, Set
 
     from wheelfix.model import Finding, MissingDll, ScanReport
     from wheelfix.report.text.canvas import Canvas, Span
@@ -40,10 +40,10 @@ def listed_missing(missing: Sequence[MissingDll], findings: Sequence[Finding]) -
     ]
 
 
-def is_listed(finding: Finding, listed: Sequence[MissingDll]) -> bool:
-    """Whether the section says everything that a finding does."""
+def is_listed(finding: Finding, listed: Set[str]) -> bool:
+    """Whether the section says everything that a finding does; ``listed`` are the folded names of its DLLs."""
     names = {dll_key(name) for name in missing_names(finding)}
-    return finding.code in _LISTED and bool(names) and names <= {dll_key(item.name) for item in listed}
+    return finding.code in _LISTED and bool(names) and names <= listed
 
 
 def draw_missing(
@@ -61,10 +61,11 @@ def draw_missing(
     canvas.blank()
     canvas.line((f"Missing ({len(listed)})", "head"))
     shown = [item for item in listed if item.required or verbose or item.candidates]
-    fatal = listed_missing(listed, [finding for finding in findings if finding.severity is Severity.ERROR])
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    fatal = {item.name for item in listed_missing(listed, errors)}
     for items, consequence in _alike(shown, _consequences(report, findings)):
-        _entry(canvas, items, consequence, loaded=items[0] in fatal)
-    others = [item.name for item in listed if item not in shown]
+        _entry(canvas, items, consequence, loaded=items[0].name in fatal)
+    others = [item.name for item in listed if not (item.required or verbose or item.candidates)]
     if others:
         names = _joined([(name, "path") for name in others])
         canvas.paragraph(*names, (" (-v shows more)", "dim"), indent=2, lead=("optional: ", "dim"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.model import Finding, Machine, Malformed, ScanReport, Severity
+from wheelfix.model import Finding, Machine, Malformed, ScanReport, Severity, dll_key
 from wheelfix.report.document import DEFAULT, Context
 from wheelfix.report.text.abi import draw_abi
 from wheelfix.report.text.canvas import Canvas, Span
@@ -134,6 +134,7 @@ def _findings(canvas: Canvas, report: ScanReport, findings: Sequence[Finding], h
 
     listed = listed_missing(report.missing, findings)
     draw_missing(canvas, report, listed, findings, hint, verbose=verbose)
+    names = {dll_key(item.name) for item in listed}
     for severity, (heading, style) in HEADINGS.items():
         chosen = [finding for finding in findings if finding.severity is severity]
         if not chosen:
@@ -145,8 +146,8 @@ def _findings(canvas: Canvas, report: ScanReport, findings: Sequence[Finding], h
             groups.setdefault(finding.code, []).append(finding)
         for members in groups.values():
             canvas.line((members[0].code, style), " ", (members[0].name, "name"), indent=2)
-            _named(canvas, [member for member in members if is_listed(member, listed)], verbose=verbose)
-            _group(canvas, [member for member in members if not is_listed(member, listed)], hint, verbose=verbose)
+            _named(canvas, [member for member in members if is_listed(member, names)], verbose=verbose)
+            _group(canvas, [member for member in members if not is_listed(member, names)], hint, verbose=verbose)
 
 
 def _named(canvas: Canvas, findings: Sequence[Finding], *, verbose: bool) -> None:
