@@ -322,6 +322,11 @@ class LoadEvent:
     guarded: bool = False
     """The code catches the failure of this load wherever it performs it, and goes on without."""
 
+    @property
+    def package(self) -> str:
+        """The package whose import performs it with code that is modelled as a whole, as ``torch``; else empty."""
+        return self.cause.rpartition("-")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Alone:

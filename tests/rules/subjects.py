@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.wheelinfo import Metadata, WheelInfo
-from wheelfix.loader.packages.torch import TorchFacts
+from wheelfix.loader.packages.torch import recognise
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView, ViewFile
 from wheelfix.model import (
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
+    from wheelfix.loader.packageloading import PackageLoading
 
 SITE = "Lib/site-packages/"
 LIB = SITE + "torch/lib/"
@@ -121,9 +122,13 @@ def wheel(
     return WheelInfo(name, version, "", tags, f"{name}-{version}.dist-info", metadata, {}, faults=faults)
 
 
-def torch(cuda: str | None = None, version: str = "2.7.1") -> TorchFacts:
-    """Return the facts of a torch package."""
-    return TorchFacts(version, cuda, LIB.rstrip("/"), True, True, (), True)
+def torch(cuda: str | None = None, version: str = "2.7.1") -> PackageLoading:
+    """Return how a torch package loads its DLLs."""
+    package = {"__init__.py": "", "version.py": f"__version__ = {version!r}\ncuda = {cuda!r}\n", "lib/c10.dll": ""}
+    files = [ViewFile(f"{SITE}torch/{name}", name, len(text), opener(text.encode())) for name, text in package.items()]
+    found = recognise(FileView(files))
+    assert found is not None
+    return found
 
 
 def subject(
@@ -136,7 +141,7 @@ def subject(
     wheel: WheelInfo | None = None,
     archive_faults: tuple[ArchiveFault, ...] = (),
     record_faults: tuple[RecordFault, ...] = (),
-    torch: TorchFacts | None = None,
+    torch: PackageLoading | None = None,
     versions: Mapping[str, tuple[int, int, int, int]] | None = None,
     products: Mapping[str, str] | None = None,
     archs: Mapping[str, tuple[str, ...]] | None = None,
@@ -168,7 +173,7 @@ def subject(
         wheel=wheel,
         archive_faults=archive_faults,
         record_faults=record_faults,
-        torch=torch,
+        loading=torch,
         gpu=gpu,
         version=known.get,
         gpu_code=lambda path: code(*(archs or {})[path]) if path in (archs or {}) else None,

@@ -387,3 +387,20 @@ def test_what_a_dll_loads_is_unsure_where_it_is_unsure_whether_that_dll_is_there
     )
     assert told.verdict is Verdict.BROKEN
     assert told.first_failure is not None
+
+
+def test_a_file_that_the_package_loads_after_its_import_is_said_to_be(tmp_path: Path) -> None:
+    """ONNX Runtime's import succeeds without CUDA; a session that asks for CUDA does not."""
+    files = {
+        "onnxruntime/__init__.py": b"",
+        "onnxruntime/capi/onnxruntime_pybind11_state.pyd": forge_dll("onnxruntime_pybind11_state.pyd"),
+        "onnxruntime/capi/onnxruntime_providers_cuda.dll": forge_dll("p.dll", imports={"cublas64_12.dll": ["f"]}),
+    }
+    wheel_path = build_wheel(tmp_path, "onnxruntime_gpu", "1.22.0", files=files)
+    report = scan(wheel_path, ScanOptions(roots=RootOptions(discover=False)))
+    found = next(item for item in report.findings if item.code == "WF301")
+    assert (found.severity.value, found.subject) == ("warning", "cublas64_12.dll")
+    assert (
+        "the package loads that file when a session asks for the execution provider 'cuda', which fails with error 126"
+        in found.message
+    )

@@ -147,8 +147,8 @@ def _table_cause(outcome: LoadOutcome, case: ScannedPackage, symptom: Symptom | 
 
 def symptom_of(event: LoadEvent, code: int, case: ScannedPackage) -> Symptom:
     """The symptom that a failing load will have, for a diagnosis without a text."""
-    kinds = {"torch-glob": "torch-load", "extension": "dll-load-failed", "cffi": "load-library"}
-    kind = kinds.get(event.cause, "ctypes-not-found")
+    kinds = {"extension": "dll-load-failed", "cffi": "load-library"}
+    kind = f"{event.package}-load" if event.package else kinds.get(event.cause, "ctypes-not-found")
     inside = event.path.replace("/", "\\")
     path = f"{case.prefix}\\{inside}" if case.prefix else inside
     package = event.path.removeprefix(SITE_PACKAGES + "/").partition("/")[0]

@@ -10,7 +10,7 @@ from wheelfix.exam.details import Details, archs_of_all, scanned_images
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
 from wheelfix.exam.missing import list_missing
 from wheelfix.exam.provided import list_provided
-from wheelfix.loader.packages.torch import torch_facts
+from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict, predict_absent
 from wheelfix.loader.profile import Profile, assumptions
 from wheelfix.loader.resolve import resolve
@@ -19,7 +19,7 @@ from wheelfix.rules.allowed import with_allowed
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cudastory import cuda_story
 from wheelfix.rules.failures import visible_failure
-from wheelfix.rules.firstloaded import crash_of_torch
+from wheelfix.rules.firstloaded import crash_at_startup
 from wheelfix.rules.otherdistributions import is_absent_module
 from wheelfix.rules.registry import check_patterns, run
 from wheelfix.values import replace
@@ -50,7 +50,7 @@ def examine_view(
 ) -> Examination:
     """Read the images, resolve the loads, run the rules, and put the report together.
 
-    What is installed finds the CUDA toolkit and NVTX of this machine, as far as torch's code searches them.
+    What is installed finds the CUDA toolkit and NVTX of this machine, as far as the package's code searches them.
     """
     view.read_images(options.jobs, progress)
     profile, resolution = load(view, identity, options, python, installed=installed)
@@ -65,7 +65,7 @@ def examine_view(
         wheel=facts.info,
         archive_faults=facts.faults,
         record_faults=facts.record_faults,
-        torch=torch_facts(view),
+        loading=loading_of(view),
         unowned=facts.unowned,
         gpu=options.gpu,
         version=details.version,
@@ -107,7 +107,7 @@ def _first_failure(subject: Subject, findings: tuple[Finding, ...]) -> Predictio
             return predict_absent(subject.view, absent)
     failure = visible_failure(subject, findings)
     if failure is None:
-        failure = crash_of_torch(subject, findings)
+        failure = crash_at_startup(subject, findings)
     return predict(subject.view, subject.resolution, failure) if failure is not None else None
 
 
@@ -122,16 +122,17 @@ def load(
     """Load the subject in the model; the images must have been read."""
     assume, cuda = assumptions(options.assume, options.no_assume)
     profile = Profile(machine_of(identity.tags, view), python_of_tags(identity.tags) or python, assume, cuda)
-    facts = torch_facts(view) if installed and options.roots.discover else None
-    if options.roots.discover and (cuda or (facts is not None and facts.cuda)):
-        profile = _with_folders(profile, facts.cuda if facts else None)
+    loading = loading_of(view) if installed and options.roots.discover else None
+    built = loading.cuda if loading is not None and loading.startup is not None else None
+    if options.roots.discover and (cuda or built):
+        profile = _with_folders(profile, built)
     return profile, resolve(view, profile, identity.requires)
 
 
 def _with_folders(profile: Profile, built: str | None) -> Profile:
     """The profile with the folders of this machine that are searched, where they can be read.
 
-    ``built`` is the CUDA of a torch that is installed here; an assumed toolkit may lie anywhere.
+    ``built`` is the CUDA of an installed package that searches for its toolkit; an assumed toolkit may lie anywhere.
     """
     from wheelfix.roots.host import this_machine
     from wheelfix.roots.searched import known_toolkit, searched_nvtx, searched_toolkit

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.codefiles import ViewFiles
 from wheelfix.loader.packagecode import SOURCE_LIMIT, file_loads
-from wheelfix.loader.packages import torch
+from wheelfix.loader.packageloading import begin, load_event, startup_at
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS
 
 if TYPE_CHECKING:
@@ -31,8 +31,11 @@ class ForeignCode:
 
     def run(self, process: Loader, path: str) -> None:
         """Do what running one file does."""
-        if self.beside.is_torch(path):
-            self._import_torch(process)
+        startup = startup_at(self.view, path)
+        if startup is not None:
+            begin(startup, process)
+            for event in startup.events:
+                load_event(startup, process, event)
             return
         loads = self._read(path)
         process.user_dirs += [folder for folder in loads.added if folder not in process.user_dirs]
@@ -50,12 +53,3 @@ class ForeignCode:
             source = self.view.read_text(path, SOURCE_LIMIT) or ""
             self._loads[path] = file_loads(self._files, self.profile, path, source)
         return self._loads[path]
-
-    def _import_torch(self, process: Loader) -> None:
-        facts = torch.read_torch(self.view)
-        if facts is not None:
-            dirs = torch.search_dirs(facts, self.view)
-            process.user_dirs += [folder for folder in dirs if folder not in process.user_dirs]
-            torch.preload(process, facts)
-            for event in torch.events(self.view):
-                torch.load_one(process, event.path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.importorder import ImportOrder, packages_above
 from wheelfix.loader.packagecode import SOURCE_LIMIT
-from wheelfix.loader.packages import torch
+from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.pathcode import WORDS
 from wheelfix.loader.requirements import Required
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
@@ -108,9 +108,9 @@ class Neighbours:
             if file in seen or len(seen) > FILES:
                 continue
             seen.add(file)
-            if not self.is_torch(file) and file.endswith(".py"):
+            if not self._is_modelled(file) and file.endswith(".py"):
                 self._collect_imports(file, found, seen, depth)
-            if self.is_torch(file) or self._has_code(file):
+            if self._is_modelled(file) or self._has_code(file):
                 found[file] = None
 
     def _collect_imports(self, file: str, found: dict[str, None], seen: set[str], depth: int) -> None:
@@ -131,9 +131,9 @@ class Neighbours:
         data = self.view.source(path).read_at(0, file.size)
         return any(word in data for word in WORDS)
 
-    def is_torch(self, path: str) -> bool:
-        """Whether a file is the ``__init__.py`` of a torch that loads its DLLs itself."""
-        return path == f"{torch.PACKAGE}/__init__.py" and bool(torch.glob_order(self.view))
+    def _is_modelled(self, path: str) -> bool:
+        """Whether a file is the ``__init__.py`` of a package whose import is modelled as a whole."""
+        return startup_at(self.view, path) is not None
 
     # ------------------------------------------------------------------------------------------ who belongs to whom
 
@@ -150,11 +150,11 @@ class Neighbours:
         return tuple(found)
 
     def code_of(self, distribution: str) -> Iterator[str]:
-        """The Python files of a distribution that add folders or load DLLs; of torch the one that loads all of them."""
+        """The Python files of a distribution that add folders or load DLLs; the one that is modelled stands for all."""
         paths = sorted(self.distributions[distribution].paths)
-        torch_init = [path for path in paths if self.is_torch(path)]
-        if torch_init:
-            yield from torch_init
+        modelled = [path for path in paths if self._is_modelled(path)]
+        if modelled:
+            yield from modelled
             return
         for path in paths:
             if path.endswith(".py") and "/tests/" not in path and self._has_code(path):

@@ -12,7 +12,7 @@ from wheelfix.knowledge.modules import module_owners
 from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.providers import conda_package
 from wheelfix.knowledge.system import runtime_file
-from wheelfix.loader.packages import torch
+from wheelfix.loader.packageloading import adds_toolkit
 from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, canonical, dll_key
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from wheelfix.knowledge.distributions import Owner
     from wheelfix.knowledge.provider_index import Answer
+    from wheelfix.loader.packageloading import PackageLoading
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import Beside, FileView
     from wheelfix.model import Provider
@@ -68,15 +69,16 @@ class Provisions:
         self,
         profile: Profile,
         requires: tuple[str, ...],
-        facts: torch.TorchFacts | None,
+        loading: PackageLoading | None,
         view: FileView,
         habits: PackageHabits | None = None,
     ) -> None:
         self.profile = profile
-        self.torch = facts
+        self.loading = loading
+        self.startup = loading.startup if loading is not None else None
         self.beside = view.beside
         self.own_modules = _own_modules(view)
-        self.adds_cuda = facts is None or torch.adds_cuda(facts, view)
+        self.adds_cuda = loading is None or adds_toolkit(loading, view)
         self.habits = habits or PackageHabits()
         self.dependencies = DependencyTree(requires, profile, provider_index, lambda: self.imported)
         self._answers: dict[str, list[tuple[Dependency, Answer]]] = {}
@@ -129,7 +131,7 @@ class Provisions:
         shippers = {dll.distribution for dll in provider_index().shipped(name)}
         if family_of(name) is not None:  # many wheels have a vendor's DLL: importing one helps only if that loads it
             shippers &= {owner.distribution for owner in owners_of(name) if owner.preloads}
-        if not shippers or runtime_file(name) is not None or self.torch is not None:
+        if not shippers or runtime_file(name) is not None or self.startup is not None:
             return []
         modules = {module: [one for one in owners if one in shippers] for module, owners in module_owners().items()}
         modules = {module: owners for module, owners in modules.items() if owners and module not in self.own_modules}
@@ -255,8 +257,10 @@ class Provisions:
         added = next((folder for folder in folders if folder in self.habits.folders), None)
         if added is not None:
             return True, f"{name} puts it into {added}, which the package's code adds to the search"
-        if self.torch is not None and "Library/bin" in folders:
-            return True, "torch adds Library\\bin to the search"
+        if self.startup is not None and self.loading is not None:
+            own = next((folder.replace("/", "\\") for folder in folders if folder in self.startup.folders), None)
+            if own is not None:
+                return True, f"{self.loading.package} adds {own} to the search"
         if name in self.imported:
             return True, f"the package's code imports {name} first"
         outside = [folder for folder in folders if not folder.startswith(SITE_PACKAGES)]
@@ -266,7 +270,7 @@ class Provisions:
 
     def _assumed(self, name: str) -> Provider | None:
         toolkit, nvtx = self.profile.toolkit, self.profile.nvtx
-        if nvtx is not None and self.torch is not None and dll_key(name) in nvtx.dlls:
+        if nvtx is not None and self.startup is not None and dll_key(name) in nvtx.dlls:
             return Assumed(name, nvtx.label)
         if self.adds_cuda and toolkit is not None:
             if dll_key(name) in toolkit.dlls:

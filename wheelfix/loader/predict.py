@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.winerrors import message_text
-from wheelfix.loader.packages import torch
+from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.search import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Missing, Prediction, dll_key
@@ -26,7 +26,7 @@ def predict(view: FileView, resolution: Resolution, outcome: LoadOutcome | None 
     return Prediction(
         path=view.origin(outcome.event.path),
         code=outcome.code,
-        message=error_line(outcome, shown_path(view, outcome.event.path)),
+        message=_own_error(view, outcome) or error_line(outcome, shown_path(view, outcome.event.path)),
         chain=outcome.chain,
         explanation=explain(outcome, resolution),
     )
@@ -51,11 +51,18 @@ def shown_path(view: FileView, path: str) -> str:
     return f"{UNKNOWN_FOLDER}/{path.removeprefix(SITE_PACKAGES + '/')}".replace("/", "\\")
 
 
+def _own_error(view: FileView, outcome: LoadOutcome) -> str:
+    """The line that a package prints which checks its loads itself; empty for others."""
+    loading = loading_of(view) if outcome.event.package else None
+    if loading is None or loading.startup is None:
+        return ""
+    shown, text = shown_path(view, outcome.event.path), message_text(outcome.code)
+    return loading.startup.error.format(code=outcome.code, text=text, path=shown)
+
+
 def error_line(outcome: LoadOutcome, shown: str) -> str:
     """The last line of the traceback, as Python prints it on an English Windows."""
     text = message_text(outcome.code)
-    if outcome.event.cause == "torch-glob":
-        return torch.error_line(shown, outcome.code, text)
     if outcome.event.cause == "extension":
         return f"ImportError: DLL load failed while importing {outcome.event.module.rpartition('.')[2]}: {text}"
     if outcome.event.cause == "module":
@@ -91,8 +98,9 @@ def explain(outcome: LoadOutcome, resolution: Resolution) -> str:
         what = f"{cause} is no image this process can use ({outcome.detail})"
     else:
         what = f"{cause} fails ({outcome.detail})"
-    if outcome.event.cause == "torch-glob":
-        first = f"{named} is whole; it is only the first file in torch's load order whose dependencies cannot be met"
+    if outcome.event.package:
+        order = f"{outcome.event.package}'s load order"
+        first = f"{named} is whole; it is only the first file in {order} whose dependencies cannot be met"
     else:
         first = f"{named} is whole; the error names it because it was asked for"
     others = also_needing(resolution, cause) - {dll_key(needer), dll_key(named)}

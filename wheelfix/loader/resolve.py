@@ -13,7 +13,7 @@ from wheelfix.loader.importorder import ImportOrder, packages_above
 from wheelfix.loader.modulefiles import unimportable_modules
 from wheelfix.loader.others import PackageHabits, Provisions
 from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads, python_code
-from wheelfix.loader.packages import torch
+from wheelfix.loader.packageloading import begin, load_event, loading_of
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Loader, runs_on
 from wheelfix.loader.target import Target
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from wheelfix.knowledge.companions import CompanionNeed
+    from wheelfix.loader.packageloading import Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import CodeFault, Provider, UnreadCall
@@ -61,21 +62,24 @@ def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) ->
 
 
 def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Resolution:
-    facts = torch.torch_facts(view)
-    loads = package_loads(view, profile) if facts is None else PackageLoads()
+    loading = loading_of(view)
+    startup = loading.startup if loading is not None else None
+    loads = package_loads(view, profile) if startup is None else PackageLoads()
     calls = _reached_calls(view, loads)
-    provisions = Provisions(profile, requires, facts, view, _habits(view, loads, calls))
+    provisions = Provisions(profile, requires, loading, view, _habits(view, loads, calls))
     base = BASE if view.find(BASE, "python.exe") else ""  # a venv runs the python.exe that it was made from
     blank = Loader(view, Target(profile, provisions), profile.machine, application_dir=base)
-    imported = _import_torch(blank, facts, profile) if facts else _import_package(blank, loads, profile, requires)
-    found, processes, dirs = imported
+    if startup is not None:
+        found, processes, dirs = _import_with(startup, blank, profile)
+    else:
+        found, processes, dirs = _import_package(blank, loads, profile, requires)
     whole = _all_together(blank, found, processes)
     reached = _touched(found)
     _survey(whole, view, reached)
-    companions = _Companions(whole, processes, facts.cuda if facts else profile.cuda)
+    companions = _Companions(whole, processes, loading.cuda if loading and startup else profile.cuda)
     edges = [*_upgraded(whole), *companions.edges()]
     faults = _reached_faults(view, loads)
-    unimportable = unimportable_modules(view, profile) if facts is None else ()
+    unimportable = unimportable_modules(view, profile) if startup is None else ()
     return Resolution(
         edges=tuple(sorted(edges, key=lambda edge: (edge.importer, edge.kind.value, dll_key(edge.name)))),
         outcomes=(*_failed_code(faults), *map(_outcome, found), *unimportable),
@@ -159,14 +163,13 @@ _Imported: TypeAlias = "tuple[list[Loaded], list[Loader], tuple[str, ...]]"
 """Every load, every process, and the folders that all extension modules search."""
 
 
-def _import_torch(loader: Loader, facts: torch.TorchFacts, profile: Profile) -> _Imported:
-    """torch's own loop over ``torch/lib`` in one process, then each extension module in one that begins like it."""
-    loader.user_dirs = list(torch.search_dirs(facts, loader.view))
-    torch.preload(loader, facts)
+def _import_with(startup: Startup, loader: Loader, profile: Profile) -> _Imported:
+    """The package's own loads in one process, then each extension module in one that begins like it."""
+    begin(startup, loader)
     found = []
-    for event in torch.events(loader.view):
+    for event in startup.events:
         loader.edges, loader.touched = {}, {}
-        failure = torch.load_one(loader, event.path)
+        failure = load_event(startup, loader, event)
         found.append(Loaded(event, failure, loader.edges, loader.touched))
     processes = [loader]
     for path in extension_modules(loader.view, profile):

@@ -103,10 +103,6 @@ class Beside(Protocol):
         """Whether a top-level module is there."""
         ...
 
-    def is_torch(self, path: str) -> bool:
-        """Whether a file is the ``__init__.py`` of a torch that loads its DLLs itself."""
-        ...
-
     def runs(self, path: str) -> tuple[str, ...]:
         """The files with DLL code that importing a file runs for certain, in order."""
         ...

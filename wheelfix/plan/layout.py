@@ -67,16 +67,16 @@ def _choose(planner: Planner, chosen: tuple[Chosen, ...]) -> Layout:
     """Choose the additions for the folder.
 
     Two packages with an unmangled ``zlib1.dll`` collide, so DLLs of no known family are renamed in ordinary extension
-    packages. Vendors' families break when renamed, and torch or a package with a DLL folder of its own needs no help.
+    packages. Vendors' families break when renamed, and a package with a DLL folder of its own needs no help.
     """
     subject, layout = planner.before.subject, planner.options.layout
-    if layout == "libs" and subject.torch is not None:
-        raise UsageError(
-            "--layout libs", because="torch loads torch/lib by itself, and only there", hint="leave --layout out"
-        )
+    if layout == "libs" and subject.loading is not None and subject.startup is not None:
+        lib = subject.startup.lib.removeprefix(f"{SITE_PACKAGES}/")
+        because = f"{subject.loading.package} loads {lib} by itself, and only there"
+        raise UsageError("--layout libs", because=because, hint="leave --layout out")
     if planner.before.facts.info is None:  # an installed distribution: nobody would patch its __init__.py
         return Layout()
-    if layout == "beside" or subject.torch is not None or planner.options.dest is not None:
+    if layout == "beside" or subject.startup is not None or planner.options.dest is not None:
         return Layout()
     if layout == "auto" and (subject.resolution.search_dirs or not _has_extensions(subject.resolution)):
         return Layout()

@@ -59,14 +59,14 @@ def _symbols(image: Image, name: str) -> tuple[Symbol, ...]:
     return tuple(symbol for entry in tables if dll_key(entry.dll) == key for symbol in entry.symbols)
 
 
-def destinations(view: FileView, need: Need, torch_lib: str | None, added_dirs: Iterable[str]) -> tuple[str, ...]:
+def destinations(view: FileView, need: Need, startup_lib: str | None, added_dirs: Iterable[str]) -> tuple[str, ...]:
     """The folders into which the DLL must go so that everyone who asks finds it.
 
     torch loads its own folder; a package that adds a DLL folder of its own searches that for every load, above all the
     ``.libs`` that delvewheel made; otherwise the DLL goes beside each image that needs it.
     """
-    if torch_lib is not None and any(path.startswith(parent(torch_lib) + "/") for path in need.importers):
-        return (torch_lib,)
+    if startup_lib is not None and any(path.startswith(parent(startup_lib) + "/") for path in need.importers):
+        return (startup_lib,)
     folders = tuple(dict.fromkeys(parent(path) for path in need.importers))
     own = [folder for folder in added_dirs if not folder.startswith("@")]
     libs = [folder for folder in own if folder.endswith(".libs")]

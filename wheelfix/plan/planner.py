@@ -137,8 +137,8 @@ class Planner:
         subject = self.before.subject
         if self.options.dest is not None:
             return in_site_packages(self.options.dest)
-        if subject.torch is not None:
-            return subject.torch.lib
+        if subject.startup is not None:
+            return subject.startup.lib
         reached = sorted(subject.resolution.reached) or sorted(subject.images)
         return parent(reached[0]) if reached else SITE_PACKAGES
 
@@ -149,8 +149,8 @@ class Planner:
         if matches_any(need.name, self.options.exclude):
             self.refused.setdefault(dll_key(need.name), Refusal(need.name, "excluded with --exclude"))
             return False
-        torch = self.before.subject.torch
-        folders = destinations(self.view, need, torch.lib if torch else None, added_dirs or self._emptied())
+        startup = self.before.subject.startup
+        folders = destinations(self.view, need, startup.lib if startup else None, added_dirs or self._emptied())
         if self.options.dest is not None:
             folders = (in_site_packages(self.options.dest),)
         folders = tuple(folder for folder in folders if (dll_key(need.name), folder, need.reached) not in self.tried)

@@ -84,8 +84,9 @@ def label(report: ScanReport) -> str:
 def import_statement(report: ScanReport) -> str:
     """Return the statement that meets the predicted error: ``import torch``."""
     outcome = report.resolution.first_failure
-    if outcome is None or outcome.event.cause == "torch-glob":
-        return f"import {report.name.replace('-', '_') or 'torch'}"
+    package = outcome.event.package if outcome is not None else ""
+    if outcome is None or package:
+        return f"import {report.name.replace('-', '_') or package}"
     if outcome.event.module:
         return f"import {outcome.event.module}"
     return f"loading {posixpath.basename(outcome.event.path)}"

@@ -42,8 +42,8 @@ def several_openmp(subject: Subject) -> Iterator[Finding]:
         llvm = sorted(runtime for runtime, (family, _) in found.items() if family in _LLVM)
         clash = len(llvm) > 1
         shown = llvm if clash else sorted(found)
-        # All that torch loads is one process; naming the first file of its folder would blame it for the others.
-        who = "import torch" if subject.torch is not None else base(process[0])
+        # All that a startup loads is one process; naming the first file of its folder would blame it for the others.
+        who = f"import {subject.loading.package}" if subject.loading and subject.startup else base(process[0])
         yield finding(
             "WF405",
             base(shown[0]),

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
     from wheelfix.archive.wheelinfo import WheelInfo
-    from wheelfix.loader.packages.torch import TorchFacts
+    from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.roots.choice.outcome import Wanted
@@ -61,8 +61,8 @@ class Subject:
     """None when a folder or an environment was scanned."""
     archive_faults: tuple[ArchiveFault, ...] = ()
     record_faults: tuple[RecordFault, ...] = ()
-    torch: TorchFacts | None = None
-    """Set when the thing is torch itself."""
+    loading: PackageLoading | None = None
+    """Set when the thing is a package that loads DLLs in its own way, such as torch."""
     unowned: frozenset[str] = frozenset()
     """In an environment: the DLLs that no distribution owns."""
     gpu: str | None = None
@@ -81,6 +81,16 @@ class Subject:
     """The order of imports that was asked about; empty when none was."""
     numpy: Callable[[str], NumpyApi | None] | None = None
     """Which NumPy a module was built for; read from the file when nobody gives it."""
+
+    @property
+    def startup(self) -> Startup | None:
+        """What importing the package loads, where that is modelled as a whole."""
+        return self.loading.startup if self.loading is not None else None
+
+    @property
+    def loaded_later(self) -> dict[str, str]:
+        """The files that the package loads after its import, each with when."""
+        return dict(self.loading.later) if self.loading is not None else {}
 
     @functools.cached_property
     def images(self) -> dict[str, Image]:
@@ -246,10 +256,10 @@ class Subject:
 
     @functools.cached_property
     def processes(self) -> tuple[tuple[str, ...], ...]:
-        """Groups of files that live in one process for sure: all that torch loads, or the closure of one load."""
+        """Groups of files that live in one process for sure: all that a startup loads, or the closure of one load."""
         events = list(dict.fromkeys(outcome.event.path for outcome in self.resolution.outcomes))
         closures = [self.closure(path) for path in events]
-        if self.torch is None:
+        if self.startup is None:
             return tuple(closures)
         return (tuple(dict.fromkeys(path for closure in closures for path in closure)),)
 

@@ -5,6 +5,7 @@ What matters is one process: two CUDA majors in one wheel are two backends, in o
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.dependencies import missing
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wantedcuda import named_releases, spell, version_of
+from wheelfix.rules.wantedcuda import cuda_file, named_releases, spell, version_of
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
@@ -102,12 +103,14 @@ def _asked(key: str, found: dict[str, str]) -> str:
 )
 def partial_cuda(subject: Subject) -> Iterator[Finding]:
     """Find torch wheels that are between the two ways of getting CUDA: all of it inside, or none of it."""
-    if subject.torch is None or subject.torch.cuda is None:
+    loading, startup = subject.loading, subject.startup
+    if loading is None or loading.cuda is None or startup is None or not startup.toolkit_unless:
         return
     inside = [
         path
         for path in subject.images
-        if folder(path) in subject.resolution.search_dirs and re.match(r"cudart64.*\.dll", dll_key(base(path)))
+        if folder(path) in subject.resolution.search_dirs
+        and fnmatch.fnmatch(dll_key(base(path)), startup.toolkit_unless)
     ]
     absent = [need for need in missing(subject, EdgeKind.IMPORT) if need.reached and cuda_versions_for(need.name)]
     if not inside or not absent:
@@ -116,15 +119,20 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
     yield finding(
         "WF403",
         subject.origin(inside[0]),
-        f"{base(inside[0])} is in the wheel, {listing(names)} {'is' if len(names) == 1 else 'are'} not; torch adds the "
-        f"CUDA {subject.torch.cuda} toolkit's folder only if no cudart is in its own folders, so an installed toolkit "
-        "does not help",
+        f"{base(inside[0])} is in the wheel, {listing(names)} {'is' if len(names) == 1 else 'are'} not; "
+        f"{loading.package} adds the CUDA {loading.cuda} toolkit's folder only if no cudart is in its own folders, so "
+        "an installed toolkit does not help",
         hint=(
-            f"{repair_command(subject, '--cuda FOLDER')} with the toolkit of CUDA {subject.torch.cuda}, or leave "
+            f"{repair_command(subject, '--cuda FOLDER')} with the toolkit of CUDA {loading.cuda}, or leave "
             f"{base(inside[0])} out too"
         ),
         evidence={"present": _strings(subject.origin(path) for path in inside), "missing": _strings(names)},
     )
+
+
+def _set_version(subject: Subject) -> str:
+    variable = subject.loading.version_variable if subject.loading is not None else ""
+    return f"set {variable} to" if variable else "give the version"
 
 
 @rule(
@@ -135,18 +143,22 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
     "The version label, torch/version.py and the CUDA DLLs name different CUDA releases.",
 )
 def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
-    """Hold ``+cu117`` against torch's own word and against the DLLs that are loaded, and these against each other."""
+    """Compare ``+cu117``, what the package itself says, and the DLLs that are loaded."""
     yield from _builtins_mismatch(subject)
     label, built = named_releases(subject)
     version = version_of(subject)
-    name = f"{subject.wheel.name} {version}" if subject.wheel is not None else f"torch {version}"
+    name = (
+        f"{subject.wheel.name} {version}"
+        if subject.wheel is not None
+        else f"{subject.loading.package if subject.loading else subject.name} {version}"
+    )
     if label and built and label != built:
         yield finding(
             "WF407",
             name,
-            f"the version {version} says CUDA {spell(label)}, torch/version.py says {spell(built)}; users will "
+            f"the version {version} says CUDA {spell(label)}, {cuda_file(subject)} says {spell(built)}; users will "
             "install the wrong toolkit for it",
-            hint="set PYTORCH_BUILD_VERSION to the label that fits the toolkit, and build again",
+            hint=f"{_set_version(subject)} the label that fits the toolkit, and build again",
             evidence={"label": spell(label), "built": spell(built)},
         )
     told = built or label

@@ -15,7 +15,7 @@ from wheelfix.model import CudaStory, EdgeKind, InView, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.cuda import cuda_dlls, fits_release, nvrtc_builtins, nvrtc_release
 from wheelfix.rules.gpufit import parse_arch
-from wheelfix.rules.wantedcuda import named_releases, spell, version_of
+from wheelfix.rules.wantedcuda import cuda_file, named_releases, spell, version_of
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ def _majors(subject: Subject) -> set[int]:
 
 
 def _made_for(subject: Subject, label: Release | None, built: Release | None, majors: set[int]) -> Iterator[str]:
-    tag = f"the label +{version_of(subject).partition('+')[2]}"
+    tag, said = f"the label +{version_of(subject).partition('+')[2]}", cuda_file(subject)
     if label and built:
         if label == built:
-            yield f"Made for CUDA {spell(built)}, as {tag} and torch/version.py say."
+            yield f"Made for CUDA {spell(built)}, as {tag} and {said} say."
         else:
-            yield f"torch/version.py says CUDA {spell(built)}, {tag} says {spell(label)}: one of them is wrong."
+            yield f"{said} says CUDA {spell(built)}, {tag} says {spell(label)}: one of them is wrong."
     elif label or built:
-        yield f"Made for CUDA {spell(label or built or (0, 0))}, as {tag if label else 'torch/version.py'} says."
+        yield f"Made for CUDA {spell(label or built or (0, 0))}, as {tag if label else said} says."
     told = built or label
     others = sorted(majors - {told[0]} if told else majors)
     names = listing([str(major) for major in others], 9)

@@ -238,10 +238,10 @@ def _is_for_excused(subject: Subject, edges: Sequence[Edge]) -> bool:
 
 
 def _where_it_belongs(subject: Subject, need: Need) -> str:
-    """The folder in which the loader looks for it: torch's own, or that of the first who asks."""
+    """The folder in which the loader looks for it: that of the package's startup, or that of the first who asks."""
     place = folder(need.first.importer)
-    if subject.torch is not None and place.startswith(folder(subject.torch.lib)):
-        place = subject.torch.lib
+    if subject.startup is not None and place.startswith(folder(subject.startup.lib)):
+        place = subject.startup.lib
     return place.removeprefix(SITE_PACKAGES + "/")
 
 
@@ -457,6 +457,9 @@ def _strings(items: Iterable[str]) -> list[Json]:
 def _consequence(subject: Subject, need: Need) -> str:
     if not need.reached:
         them = "that file" if len(need.importer_names) == 1 else "those files"
+        when = {subject.loaded_later.get(path) for path in need.importers}
+        if len(when) == 1 and (known := when.pop()):
+            return f"the package loads {them} {known}, which fails with error 126"
         return f"nothing in the wheel is known to load {them}; a load fails with error 126"
     chain: Sequence[str] = subject.chain(need.first.importer, need.name)
     way = f" ({arrow(chain)})" if len(chain) > 2 else ""

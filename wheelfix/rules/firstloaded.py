@@ -162,7 +162,7 @@ def _old_runtime(subject: Subject, edge: Edge, path: str) -> Clash | None:
     if version is None or version.file[:2] >= CONSTEXPR_MUTEX or version.file[0] != CONSTEXPR_MUTEX[0]:
         return None
     own, wanted = (".".join(map(str, pair)) for pair in (version.file[:2], CONSTEXPR_MUTEX))
-    crash = "error 1114" if subject.torch is not None else "the process crashes when it locks a std::mutex"
+    crash = "error 1114" if subject.startup is not None else "the process crashes when it locks a std::mutex"
     return Clash(edge, path, f"it is {own}, while {base(edge.importer)} needs {wanted} or later: {crash}")
 
 
@@ -180,9 +180,9 @@ def _is_first(subject: Subject, other: str) -> bool | None:
     return None if mine is None or theirs is None or mine == theirs else theirs < mine
 
 
-def crash_of_torch(subject: Subject, findings: Iterable[Finding]) -> LoadOutcome | None:
-    """The load of torch's own loop that an older runtime makes fail, where an error says so."""
-    if subject.torch is None:
+def crash_at_startup(subject: Subject, findings: Iterable[Finding]) -> LoadOutcome | None:
+    """The load at the package's startup that an older runtime makes fail, where an error says so."""
+    if subject.startup is None:
         return None
     for item in findings:
         if item.severity is Severity.ERROR and item.code in ("WF321", "WF322") and item.evidence.get("code") == 1114:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cards import architecture, build_flags, library_release
-from wheelfix.knowledge.cuda import cuda_majors_for, release
+from wheelfix.knowledge.cuda import cuda_majors_for
 from wheelfix.knowledge.drivers import cuda_of_driver, driver_for_ptx, driver_needed, last_driver
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import Finding, Json, Repairable, Severity
@@ -16,6 +16,7 @@ from wheelfix.rules.context import Subject, base
 from wheelfix.rules.cuda import cuda_dlls
 from wheelfix.rules.gpufit import Fit, compiles, fit, fit_of_image, in_order, parse_arch
 from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.wantedcuda import built_for
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
@@ -83,15 +84,11 @@ def gpu_code_absent(subject: Subject) -> Iterator[Finding]:
         return
     if any((code := subject.code_of(path)) and code.archs for path in subject.images):
         return
-    torch = subject.torch is not None
+    remedy = subject.loading.without_gpu_code if subject.loading is not None else ""
     name = subject.wheel.name if subject.wheel is not None else "the package"
     message = f"no DLL of the wheel has GPU code, so nothing of it runs on {card}"
-    hint = (
-        "PyPI's torch for Windows is a CPU build; the builds for CUDA are on https://download.pytorch.org/whl"
-        if torch
-        else "fine for a package that leaves the GPU to others, or compiles for it at run time"
-    )
-    severity = Severity.WARNING if torch else Severity.INFO
+    hint = remedy or "fine for a package that leaves the GPU to others, or compiles for it at run time"
+    severity = Severity.WARNING if remedy else Severity.INFO
     yield finding("WF507", name, message, hint=hint, evidence={"gpu": card}, severity=severity)
 
 
@@ -161,8 +158,9 @@ def driver_too_old(subject: Subject) -> Iterator[Finding]:
 
 def _releases(subject: Subject) -> list[tuple[int, int]]:
     """Return the CUDA releases that the wheel uses; a minor of -1 where only the major is known."""
-    if subject.torch is not None and subject.torch.cuda:
-        return [release(subject.torch.cuda)]
+    built = built_for(subject)
+    if built is not None:
+        return [built]
     majors: set[int] = set()
     for process in subject.processes:
         sets = [cuda_majors_for(name) for name in cuda_dlls(subject, process)]
@@ -182,7 +180,7 @@ def _remedy(path: str, subject: Subject, card: str) -> str:
     if member is None or member.family.group != "torch":
         return f"build with {cmake_flag} (torch extensions: {torch_flag})"
     known = architecture((major, minor))
-    built = release(subject.torch.cuda) if subject.torch is not None and subject.torch.cuda else None
+    built = built_for(subject)
     if known is None or built is None or known.compiles_with(built):
         return f"build torch with {torch_flag}"
     edge = known.first_cuda if built < known.first_cuda else known.last_cuda or known.first_cuda

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of, is_test_artifact
 from wheelfix.knowledge.system import classify, driver_file
+from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Edge, EdgeKind, Finding, Json, Missing, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import drop_option, repair_command
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 _LOADERS = frozenset({"opencl.dll", "vulkan-1.dll", "ze_loader.dll"})
 """Only pass calls on to the driver that is there; some packages bring their own on purpose."""
-
-_TEST_PROGRAM = re.compile(r"(?:test_\w+|\w+_test|\w+_benchmark)\.exe")
-"""What BUILD_TEST=1 leaves in torch's folders besides test DLLs; official wheels have none of them."""
 
 
 def _dlls(subject: Subject) -> Iterator[str]:
@@ -110,18 +108,16 @@ def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
 )
 def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
     """Find what BUILD_TEST=1 left behind, and say whether dropping it would mend anything."""
-    if subject.torch is None:
-        return
     found = list_test_artifacts(subject)
-    if not found:
+    loading, startup = subject.loading, subject.startup
+    if not found or loading is None or startup is None:
         return
     only, shared = _needs_of(subject, frozenset(found))
-    loaded = [base(path) for path in found if folder(path) == subject.torch.lib and path.lower().endswith(".dll")]
-    message = (
-        f"{count(len(found), 'file')} of torch's test suite in the wheel ({listing([base(path) for path in found])})"
-    )
+    loaded = [base(path) for path in found if folder(path) == startup.lib and path.lower().endswith(".dll")]
+    names, lib = listing([base(path) for path in found]), startup.lib.removeprefix(f"{SITE_PACKAGES}/")
+    message = f"{count(len(found), 'file')} of {loading.package}'s test suite in the wheel ({names})"
     if loaded:
-        message += f"; import torch loads {listing(loaded)} like every DLL of torch/lib"
+        message += f"; import {loading.package} loads {listing(loaded)} like every DLL of {lib}"
     yield finding(
         "WF603",
         subject.origin(found[0]),
@@ -136,15 +132,13 @@ def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
 
 
 def list_test_artifacts(subject: Subject) -> list[str]:
-    """Return the DLLs and programs of torch's test suite: what WF603 counts and --drop-test-artifacts removes."""
-    root = folder(subject.torch.lib) if subject.torch is not None else None
-    return [
-        path
-        for path in subject.images
-        if root is not None
-        and path.startswith(root + "/")
-        and (is_test_artifact(base(path)) or _TEST_PROGRAM.fullmatch(base(path).lower()))
-    ]
+    """Return the DLLs and programs of a package's own test suite: what WF603 counts, --drop-test-artifacts removes."""
+    startup = subject.startup
+    if startup is None or not startup.test_programs:
+        return []
+    program, root = re.compile(startup.test_programs), folder(startup.lib)
+    own = (path for path in subject.images if path.startswith(root + "/"))
+    return [path for path in own if is_test_artifact(base(path)) or program.fullmatch(base(path).lower())]
 
 
 def _needs_of(subject: Subject, artefacts: frozenset[str]) -> tuple[list[str], dict[str, list[str]]]:

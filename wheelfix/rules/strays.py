@@ -131,8 +131,8 @@ class _Places:
         return None if found is None or self._may_be_loaded(path) else found
 
     def _may_be_loaded(self, path: str) -> bool:
-        """Whether code knows the name of a file, and may load it; what torch's code loads is modelled."""
-        return self.subject.torch is None and self._code.mentions(base(path))
+        """Whether code knows the name of a file, and may load it; not where its loads are modelled."""
+        return self.subject.startup is None and self._code.mentions(base(path))
 
     @functools.cached_property
     def _code(self) -> CodeNames:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.cuda import cuda_versions_for, is_versioned_by_patch, release, release_of_local_version
+from wheelfix.knowledge.cuda import (
+    cuda_table,
+    cuda_versions_for,
+    is_versioned_by_patch,
+    release,
+    release_of_local_version,
+)
 from wheelfix.knowledge.cudalibraries import toolkits_of_file
 from wheelfix.model import EdgeKind, dll_key
 from wheelfix.roots.choice.outcome import Wanted
@@ -18,13 +24,13 @@ if TYPE_CHECKING:
 def wanted_cuda(subject: Subject) -> Wanted:
     """Return the CUDA releases that a wheel may have been built with, and what tells them.
 
-    torch says it in its version.py; others in a label such as ``+cu117``, in names that only one release has (CUPTI and
+    Some packages say it in a file; others in a label such as ``+cu117``, in names that only one release has (CUPTI and
     NVRTC's built-ins), or in the DLLs that they have already. Names of the others leave the major at least:
     ``cublas64_12.dll`` with ``cufft64_11.dll`` is CUDA 12.
     """
     label, built = named_releases(subject)
     if built is not None:
-        return Wanted(frozenset({spell(built)}), f"torch/version.py says {spell(built)}")
+        return Wanted(frozenset({spell(built)}), f"{cuda_file(subject)} says {spell(built)}")
     if label is not None:
         return Wanted(frozenset({spell(label)}), f"its version {version_of(subject)}")
     names = _names(subject)
@@ -37,6 +43,10 @@ def wanted_cuda(subject: Subject) -> Wanted:
     common = frozenset.intersection(*names.values()) if names else frozenset[str]()
     if common:
         return Wanted(common, f"it uses {', '.join(sorted(names)[:4])}")
+    if subject.loading is not None and subject.loading.cuda is not None:
+        major = release(subject.loading.cuda)[0]
+        same = frozenset(spell(known) for known in cuda_table().releases if known[0] == major)
+        return Wanted(same, f"{cuda_file(subject)} says {subject.loading.cuda}")
     assumed = subject.profile.cuda
     return Wanted(frozenset({assumed}), f"--assume cuda={assumed}") if assumed else Wanted()
 
@@ -60,16 +70,30 @@ def _present(subject: Subject) -> set[str]:
 
 def version_of(subject: Subject) -> str:
     """Return the version of the thing with its label, however the file name escapes that."""
-    version = subject.wheel.version if subject.wheel is not None else subject.torch.version if subject.torch else ""
+    version = subject.wheel.version if subject.wheel is not None else subject.loading.version if subject.loading else ""
     return version.replace("_", "+", 1)
 
 
 def named_releases(subject: Subject) -> tuple[Release | None, Release | None]:
-    """Return the CUDA release that the version's label names, and the one that torch says it was built with."""
-    built = release(subject.torch.cuda) if subject.torch is not None and subject.torch.cuda else None
+    """Return the CUDA release that the version's label names, and the one that the package says it was built with."""
+    built = built_for(subject)
     return release_of_local_version(version_of(subject)), built
 
 
 def spell(version: Release) -> str:
     """Return a release as people write it."""
     return f"{version[0]}.{version[1]}"
+
+
+def built_for(subject: Subject) -> Release | None:
+    """Return the CUDA release that the package itself says it was built with, in a file of its own.
+
+    None where any release of the same major serves as well.
+    """
+    loading = subject.loading
+    return release(loading.cuda) if loading is not None and loading.cuda and not loading.any_minor else None
+
+
+def cuda_file(subject: Subject) -> str:
+    """Return the file in which it says so."""
+    return subject.loading.cuda_file if subject.loading is not None else ""

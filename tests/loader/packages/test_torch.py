@@ -6,7 +6,8 @@ import pytest
 
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
-from wheelfix.loader.packages.torch import adds_cuda, error_line, glob_order, search_dirs, torch_facts
+from wheelfix.loader.packageloading import adds_toolkit, loading_of, search_dirs
+from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
 from wheelfix.model import EdgeKind, Machine, Missing, OwnedBy
@@ -24,44 +25,46 @@ def torch_view(dlls, init=NEW, version=VERSION, **others):
 
 
 def test_facts_come_from_the_package_itself():
-    facts = torch_facts(torch_view({"c10.dll": forge_dll("c10.dll")}))
-    assert facts is not None
-    assert (facts.version, facts.cuda) == ("2.7.1+cu117", "11.7")
-    assert facts.searches_userbase
-    assert facts.searches_prefix_bin
-    old = torch_facts(
+    loading = loading_of(torch_view({"c10.dll": forge_dll("c10.dll")}))
+    assert (loading.version, loading.cuda, loading.cuda_file) == ("2.7.1+cu117", "11.7", "torch/version.py")
+    assert {"@user/Library/bin", "bin"} <= {*loading.startup.folders}
+    old = loading_of(
         torch_view({"c10.dll": forge_dll("c10.dll")}, init=OLD, version="__version__ = '1.12.1'\ncuda = None\n")
     )
-    assert old is not None
-    assert (old.version, old.cuda, old.searches_userbase, old.searches_prefix_bin) == ("1.12.1", None, False, False)
+    assert (old.version, old.cuda) == ("1.12.1", None)
+    assert {"@user/Library/bin", "bin"}.isdisjoint(old.startup.folders)
 
 
 def test_a_package_without_torch_lib_is_not_torch():
-    assert torch_facts(make_view({f"{SITE}torch/__init__.py": NEW})) is None
-    assert torch_facts(make_view({f"{SITE}pkg/__init__.py": NEW})) is None
+    assert loading_of(make_view({f"{SITE}torch/__init__.py": NEW})) is None
+    assert loading_of(make_view({f"{SITE}pkg/__init__.py": NEW})) is None
 
 
 def test_the_loop_runs_in_the_order_of_the_file_system():
     names = ["torch_cpu.dll", "Zlib.dll", "c10.dll", "aoti_custom_ops.dll", "C10_cuda.dll", "torch.dll"]
     view = torch_view({name: forge_dll(name) for name in names})
-    order = [path.rpartition("/")[2] for path in glob_order(view)]
+    order = [event.path.rpartition("/")[2] for event in loading_of(view).startup.events]
     assert order == ["aoti_custom_ops.dll", "c10.dll", "C10_cuda.dll", "torch.dll", "torch_cpu.dll", "Zlib.dll"]
 
 
 def test_search_folders_are_those_that_exist():
     dlls = {"c10.dll": forge_dll("c10.dll")}
     view = torch_view(dlls, **{"Library/bin/mkl_core.2.dll": b"x", "@user/Library/bin/y.dll": b"x", "bin/z.dll": b"x"})
-    facts = torch_facts(view)
-    assert search_dirs(facts, view) == (f"{SITE}torch/lib", "Library/bin", "@user/Library/bin", "bin")
+    assert search_dirs(loading_of(view).startup, view) == (
+        f"{SITE}torch/lib",
+        "Library/bin",
+        "@user/Library/bin",
+        "bin",
+    )
     older = torch_view(dlls, init=OLD, **{"@user/Library/bin/y.dll": b"x", "bin/z.dll": b"x"})
-    assert search_dirs(torch_facts(older), older) == (f"{SITE}torch/lib",)
+    assert search_dirs(loading_of(older).startup, older) == (f"{SITE}torch/lib",)
 
 
 def test_cuda_is_added_only_while_no_cudart_is_there():
     without = torch_view({"c10.dll": forge_dll("c10.dll")})
-    assert adds_cuda(torch_facts(without), without)
+    assert adds_toolkit(loading_of(without), without)
     with_it = torch_view({"c10.dll": forge_dll("c10.dll"), "cudart64_110.dll": forge_dll("cudart64_110.dll")})
-    assert not adds_cuda(torch_facts(with_it), with_it)
+    assert not adds_toolkit(loading_of(with_it), with_it)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +131,8 @@ def test_companions_are_needed_where_their_family_is_really_loaded():
 
 
 def test_the_line_is_the_one_that_torch_raises():
-    assert error_line(r"…\torch\lib\fbgemm.dll", 126, "The specified module could not be found.") == (
+    view = torch_view({"fbgemm.dll": forge_dll("fbgemm.dll", imports={"libomp140.x86_64.dll": ["f"]})})
+    assert predict(view, resolve(view, Profile())).message == (
         "OSError: [WinError 126] The specified module could not be found. "
         r'Error loading "…\torch\lib\fbgemm.dll" or one of its dependencies.'
     )

@@ -1,1 +1,1 @@
-"""One file per package that loads DLLs with code of its own."""
+"""One module for each package that loads DLLs in its own way, named like it; see ``loader/packageloading.py``."""

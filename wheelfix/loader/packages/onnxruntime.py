@@ -1,0 +1,47 @@
+"""What ONNX Runtime loads after the import: one DLL for each execution provider, when a session asks for it.
+
+``onnxruntime_pybind11_state.pyd`` names them, and loads them from its own folder; the import succeeds without them.
+The CUDA release is in ``build_and_package_info.py``, before 1.19 in ``version_info.py``; ONNX Runtime's documentation
+says that a build for CUDA 12.x runs with any other 12.x
+(https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html#requirements).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.packageloading import PackageLoading
+from wheelfix.loader.view import SITE_PACKAGES, base_name
+
+if TYPE_CHECKING:
+    from wheelfix.loader.view import FileView
+
+_CAPI = f"{SITE_PACKAGES}/onnxruntime/capi"
+_FILES = ("build_and_package_info.py", "version_info.py")
+_CUDA = re.compile(r"^cuda_version\s*=\s*['\"]([0-9]{1,4}\.[0-9]{1,4})(?:\.[0-9]{1,9})*['\"]", re.MULTILINE)
+_PROVIDER = re.compile(r"onnxruntime_providers_(?P<name>\w+)\.dll")
+
+
+def recognise(view: FileView) -> PackageLoading | None:
+    """Return what the onnxruntime package in a view does; None when it has no providers of its own."""
+    names = {path: _PROVIDER.fullmatch(base_name(path).lower()) for path in view.in_folder(_CAPI)}
+    providers = {path: match["name"] for path, match in names.items() if match}
+    if not providers:
+        return None
+    found = ((name, _CUDA.search(view.read_text(f"{_CAPI}/{name}") or "")) for name in _FILES)
+    file, cuda = next(((name, match[1]) for name, match in found if match), ("", None))
+    return PackageLoading(
+        package="onnxruntime",
+        cuda=cuda,
+        cuda_file=f"onnxruntime/capi/{file}" if file else "",
+        any_minor=True,
+        later=tuple((path, _when(name)) for path, name in providers.items()),
+    )
+
+
+def _when(provider: str) -> str:
+    which = (
+        "an execution provider that has its own DLL" if provider == "shared" else f"the execution provider {provider!r}"
+    )
+    return f"when a session asks for {which}"
