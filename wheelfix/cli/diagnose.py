@@ -41,6 +41,7 @@ EXAMPLES = """\
   wheelfix diagnose error.txt --env C:\\envs\\ml   with the files: the true cause
   wheelfix diagnose --record                     how to record the loads of a failing import
   wheelfix diagnose loads.txt --env C:\\envs\\ml   with a recording of dlltracer, loader snaps, ...
+  wheelfix diagnose error.txt --wheel torch.whl --wheel torchvision.whl    do they fit each other?
   wheelfix diagnose --wheel dist\\torch.whl --issue    the block to paste into an issue
 """
 KINDS = ("text", "json")
@@ -66,7 +67,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     group.add_argument("--env", metavar="PREFIX", type=Path, help="an environment, or a copy of one on any system")
     group.add_argument(
         "--wheel", metavar="W", type=Path, action="append", default=[],
-        help="the wheel in question, or a folder of wheels; may be repeated",
+        help="the wheel in question, or a folder of wheels; may be repeated: several are one installation",
     )  # fmt: skip
     group.add_argument("--package", metavar="NAME", default="", help="in an environment: look at this distribution")
     group.add_argument(

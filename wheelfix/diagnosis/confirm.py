@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.answer import Explained
+from wheelfix.diagnosis.pairs import find_pair, pair_remedies, torch_version
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, explain_symptom
 from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
 from wheelfix.knowledge.families import family_of, is_openmp
@@ -23,6 +24,7 @@ from wheelfix.values import dataclass, field, replace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from wheelfix.diagnosis.pairs import Pair
     from wheelfix.diagnosis.symptoms.causes import Cause
     from wheelfix.exam.examination import Examination
     from wheelfix.loader.places import Environment
@@ -46,8 +48,9 @@ _SHOWN_BY = {
     "vc-runtime-too-old": ("WF409",),
     "driver-too-old": ("WF503",),
 }
-# Causes in which the text cannot name what lacks, and any missing DLL of the package explains it.
+# Causes in which the text cannot name what is missing, and any missing DLL of the package explains it.
 _ANY_MISSING = frozenset({"delay-load-missing", "start-missing-dll", "missing-dependency", "load-failed"})
+_OTHER_VERSION = frozenset({127, 182})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +113,18 @@ def matching_outcome(symptom: Symptom, case: ScannedPackage) -> LoadOutcome | No
 def from_outcome(outcome: LoadOutcome, case: ScannedPackage, symptom: Symptom | None = None) -> Explained:
     """Return a failing load as a cause, in the model's own words."""
     table = _table_cause(outcome, case, symptom)
+    if outcome.code in _OTHER_VERSION and len(outcome.chain) > 1:
+        pair = find_pair(case, outcome.chain[-2], outcome.chain[-1])
+        if pair is not None:
+            return _from_pair(pair, table, symptom, outcome.chain)
     cause, needer = outcome.chain[-1], outcome.chain[-2] if len(outcome.chain) > 1 else ""
     item = case.missing.get(dll_key(cause))
+    owner = _owner_of(needer, cause, case) if needer else ""
+    whose = f" of {owner} {_version_of(owner, case)}".rstrip() if owner else ""
     if outcome.code == 126 and needer:
-        summary = f"{cause} is missing, which {needer} imports."
+        summary = f"{cause} is missing, which {needer}{whose} imports."
     elif needer:
-        summary = f"{cause}, which {needer} imports, cannot be used: {outcome.detail}."
+        summary = f"{cause}, which {needer}{whose} imports, cannot be used: {outcome.detail}."
     else:
         summary = f"{cause} cannot be loaded: {outcome.detail}."
     proven = replace(
@@ -124,7 +133,33 @@ def from_outcome(outcome: LoadOutcome, case: ScannedPackage, symptom: Symptom | 
         likely_missing=(item.name if item else cause,) if outcome.code == 126 else (),
         confidence=Confidence.SURE,
     )
-    return Explained(proven, symptom, outcome.chain, explain(outcome, case.resolution), case.exam.identity.name)
+    package = owner or case.exam.identity.name
+    return Explained(proven, symptom, outcome.chain, explain(outcome, case.resolution), package)
+
+
+def _owner_of(needer: str, cause: str, case: ScannedPackage) -> str:
+    """The other distribution of the set whose file asks for a DLL; empty for a file of the case itself."""
+    for edge in case.resolution.edges:
+        if dll_key(edge.name) == dll_key(cause) and dll_key(base_name(edge.importer)) == dll_key(needer):
+            return case.exam.subject.owner(edge.importer)
+    return ""
+
+
+def _version_of(distribution: str, case: ScannedPackage) -> str:
+    beside = case.exam.subject.view.beside
+    return beside.version(distribution) if beside is not None else ""
+
+
+def _from_pair(pair: Pair, table: Cause, symptom: Symptom | None, chain: tuple[str, ...]) -> Explained:
+    """Two distributions that do not fit each other, as a cause."""
+    cause = replace(
+        table,
+        summary=pair.summary,
+        likely_missing=(),
+        confidence=Confidence.SURE,
+        next_steps=pair_remedies(pair),
+    )
+    return Explained(cause, symptom, chain, pair.explanation, pair.user)
 
 
 def _table_cause(outcome: LoadOutcome, case: ScannedPackage, symptom: Symptom | None) -> Cause:
@@ -155,7 +190,7 @@ def symptom_of(event: LoadEvent, code: int, case: ScannedPackage) -> Symptom:
     identity = case.exam.identity
     details = {**case.known, "distribution": canonical(identity.name), "version": identity.version}
     if canonical(identity.name) == "torch":
-        details["torch"] = identity.version
+        details["torch"] = torch_version(identity.version, case.exam.subject.view)
     return Symptom(kind, code, path, module=event.module.rpartition(".")[2], package=package, details=details)
 
 
@@ -164,7 +199,7 @@ def situation(environment: Environment) -> dict[str, str]:
     prefix = environment.prefix
     kind = "conda" if (prefix / "conda-meta").is_dir() else "venv" if (prefix / "pyvenv.cfg").is_file() else "python"
     torch = next((one.version for one in environment.distributions if canonical(one.name) == "torch"), "")
-    return {"environment": kind, "torch": torch}
+    return {"environment": kind, "torch": torch_version(torch, environment.view)}
 
 
 # ------------------------------------------------------------------------------------------------ what the text names
@@ -274,6 +309,10 @@ def _all(codes: dict[str, tuple[str, ...]]) -> set[str]:
 def _from_findings(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     table = explain_symptom(symptom)
     codes = _SHOWN_BY.get(table.id, ()) if table else ()
+    names_no_file = not (symptom.file or symptom.module)
+    pair = find_pair(case) if "WF310" in codes and names_no_file else None
+    if pair is not None and table is not None:
+        return _from_pair(pair, table, symptom, pair.chain)
     found = [one for one in case.exam.report.findings if one.code in codes and one.severity is not Severity.INFO]
     return _from_finding(found[0], symptom, case) if found else None
 

@@ -13,6 +13,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.diagnosis.answer import Diagnosis, Evidence, Explained
 from wheelfix.diagnosis.confirm import ScannedPackage, confirm, faults, matching_outcome, situation
 from wheelfix.diagnosis.origin import doubtful_dlls
+from wheelfix.diagnosis.pairs import mismatched_edges, pair_of_edge
 from wheelfix.diagnosis.recorded import describe, differences, explain_recording, provided_by_record
 from wheelfix.diagnosis.reinstall import is_gone, reinstall, remark
 from wheelfix.diagnosis.remedies import ranked, remedies_for
@@ -25,6 +26,7 @@ from wheelfix.diagnosis.symptoms.symptom import Log, TextLimits
 from wheelfix.diagnosis.symptoms.triage import contradictions, read_machine
 from wheelfix.errors import InputError, UsageError
 from wheelfix.exam.scan import chosen_distributions, examine_installed
+from wheelfix.exam.sets import examine_set
 from wheelfix.exam.wheel import examine_wheel
 from wheelfix.loader.places import open_environment
 from wheelfix.loader.view import SITE_PACKAGES
@@ -34,13 +36,15 @@ from wheelfix.roots.gather import open_index
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from wheelfix.diagnosis.symptoms import Symptom
     from wheelfix.diagnosis.symptoms.recordings import Recording
     from wheelfix.diagnosis.symptoms.stream import Text
+    from wheelfix.exam.examination import Examination
     from wheelfix.loader.places import Distribution, Environment
     from wheelfix.model import Finding
+    from wheelfix.roots.index import Candidates
 
 _SHOWN = 6
 
@@ -73,6 +77,18 @@ class _State:
     cases: list[ScannedPackage] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    examine_other: Callable[[str], ScannedPackage | None] = lambda name: None
+    """Examines another distribution of the environment, by its name."""
+
+    def case_of(self, explained: Explained, case: ScannedPackage) -> ScannedPackage:
+        """The case of the distribution that a cause is in, which need not be the one that the text names."""
+        wanted = canonical(explained.package)
+        if canonical(case.exam.identity.name) == wanted:
+            return case
+        for other in self.cases:
+            if canonical(other.exam.identity.name) == wanted and bool(other.wheel) == bool(case.wheel):
+                return other
+        return self.examine_other(wanted) or case
 
     @property
     def symptoms(self) -> tuple[Symptom, ...]:
@@ -194,9 +210,7 @@ def _in_short(symptom: Symptom) -> str:
 def _examine(question: DiagnoseRequest, state: _State, stack: ExitStack) -> None:
     options = question.options
     index = stack.enter_context(open_index(options.roots))
-    for wheel in _wheel_files(question.wheels):
-        archive = stack.enter_context(Archive.open(wheel, options.limits))
-        exam = examine_wheel(archive, options, index)
+    for wheel, exam in _examined_wheels(question, index, stack):
         state.cases.append(ScannedPackage(exam, "", str(wheel), options=options))
         identity = exam.identity
         state.evidence.append(Evidence("wheel", str(wheel), f"{identity.name} {identity.version}"))
@@ -206,14 +220,32 @@ def _examine(question: DiagnoseRequest, state: _State, stack: ExitStack) -> None
         chosen = _packages_in_question(environment, question.package, state.symptoms)
         if state.log is not None:
             state.log = replace(state.log, symptoms=tuple(_situated(one, environment) for one in state.symptoms))
-        for distribution in chosen:
+
+        def examine(distribution: Distribution) -> ScannedPackage:
             exam = examine_installed(environment, distribution, options, index)
-            state.cases.append(
-                ScannedPackage(exam, str(question.environment), known=situation(environment), options=options)
-            )
+            return ScannedPackage(exam, str(question.environment), known=situation(environment), options=options)
+
+        def examine_other(name: str) -> ScannedPackage | None:
+            return next((examine(one) for one in environment.distributions if canonical(one.name) == name), None)
+
+        state.cases += [examine(distribution) for distribution in chosen]
+        state.examine_other = examine_other
         told = state.how + ", ".join(f"{one.name} {one.version}" for one in chosen[:_SHOWN]) or "no package with DLLs"
         more = f" and {len(chosen) - _SHOWN} more" if len(chosen) > _SHOWN else ""
         state.evidence.append(Evidence("environment", str(question.environment), told + more))
+
+
+def _examined_wheels(
+    question: DiagnoseRequest, index: Candidates, stack: ExitStack
+) -> Iterator[tuple[Path, Examination]]:
+    """Examine the wheels: one by itself, several as one installation, with an environment as if installed there."""
+    wheels, options = _wheel_files(question.wheels), question.options
+    if len(wheels) == 1 and question.environment is None:
+        archive = stack.enter_context(Archive.open(wheels[0], options.limits))
+        yield wheels[0], examine_wheel(archive, options, index)
+    elif wheels:
+        beside = () if question.environment is None else (question.environment,)
+        yield from examine_set(wheels, replace(options, beside=beside), index, stack)
 
 
 def _situated(symptom: Symptom, environment: Environment) -> Symptom:
@@ -295,7 +327,7 @@ def _conclude(state: _State, trusted_roots: Path | None) -> Diagnosis:
             if _loaded_in_record(fault, state):
                 continue
             if fault.cause.likely_missing + fault.chain not in shown and not _told(fault, explained):
-                explained.append((fault, case))
+                explained.append((fault, state.case_of(fault, case)))
     # What a record shows comes first, then what the files prove, then what the text suggests, guesses last.
     order = list(Confidence)
     rest = sorted(explained[recorded:], key=lambda pair: (pair[1] is None, order.index(pair[0].cause.confidence)))
@@ -322,7 +354,7 @@ def _explain(symptom: Symptom, state: _State) -> list[tuple[Explained, ScannedPa
     for case in state.cases:
         found = confirm(symptom, case)
         if found is not None:
-            return [(found, case)]
+            return [(found, state.case_of(found, case))]
     cause = explain_symptom(symptom)
     return [(Explained(cause, symptom, explanation=cause.what_is_known), None)] if cause else []
 
@@ -342,9 +374,9 @@ def _loaded_in_record(fault: Explained, state: _State) -> bool:
 
 
 def _unique(explained: list[tuple[Explained, ScannedPackage | None]]) -> list[tuple[Explained, ScannedPackage | None]]:
-    seen: dict[tuple[str, str], tuple[Explained, ScannedPackage | None]] = {}
+    seen: dict[str, tuple[Explained, ScannedPackage | None]] = {}
     for one, case in explained:
-        seen.setdefault((one.cause.id, one.cause.summary), (one, case))
+        seen.setdefault(one.cause.summary, (one, case))
     return list(seen.values())
 
 
@@ -357,6 +389,8 @@ def _broken(case: ScannedPackage) -> bool:
 def _others(state: _State, kept: list[tuple[Explained, ScannedPackage | None]]) -> list[str]:
     """Further faults of the files: errors about anything that no cause is about."""
     about = {dll_key(name) for one, _ in kept for name in (*one.cause.likely_missing, *one.chain[-1:])}
+    for case in state.cases:
+        about |= _files_of_pairs(case, {one.cause.summary for one, _ in kept})
     told = " ".join(one.cause.summary for one, _ in kept)
     found = []
     for case in state.cases:
@@ -364,6 +398,12 @@ def _others(state: _State, kept: list[tuple[Explained, ScannedPackage | None]]) 
             if finding.severity is Severity.ERROR and not _is_about(finding, about) and finding.message not in told:
                 found.append(f"{finding.message} ({finding.code})")
     return list(dict.fromkeys(found))
+
+
+def _files_of_pairs(case: ScannedPackage, summaries: set[str]) -> set[str]:
+    """The DLLs of distributions that were said not to fit: more functions that they do not have are no other fault."""
+    pairs = (pair_of_edge(case, edge) for edge in mismatched_edges(case))
+    return {dll_key(pair.chain[1]) for pair in pairs if pair.summary in summaries}
 
 
 def _is_about(finding: Finding, names: set[str]) -> bool:

@@ -23,13 +23,13 @@ from wheelfix.loader.requirements import Required, newest_fitting
 from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer
 from wheelfix.model import Machine, canonical
 from wheelfix.streams.pool import WorkerPool
-from wheelfix.values import dataclass, field
+from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from wheelfix.exam.examination import Progress
+    from wheelfix.exam.examination import Examination, Progress
     from wheelfix.exam.lockfile import Locked
     from wheelfix.loader.view import ViewFile
     from wheelfix.model import ImageFacts, ScanReport
@@ -248,6 +248,27 @@ def scan_set(
         for group in groups:
             with open_parts(group, options) as parts:
                 yield from _scan_parts(parts, beside, options, index, progress)
+
+
+def examine_set(
+    paths: Sequence[Path], options: ScanOptions, index: Candidates | None, stack: contextlib.ExitStack
+) -> Iterator[tuple[Path, Examination]]:
+    """Examine wheels within one installation; ``stack`` keeps their archives open.
+
+    Of several wheels of one distribution each is examined with the wheels of the others that fit it.
+    """
+    names = [canonical(_file_name(path).name) for path in paths]
+    groups = [list(paths)] if len(set(names)) == len(names) else [[path] for path in paths]
+    for group in groups:
+        others = tuple(path for path in paths if path not in group)
+        beside = stack.enter_context(open_set(replace(options, beside=(*options.beside, *others)), group))
+        parts = stack.enter_context(open_parts(group, options))
+        whole = beside.around(parts)
+        for part in parts:
+            assert part.archive is not None
+            with WorkerPool(options.jobs) as pool:
+                view = whole.focused(part.distribution.paths)
+                yield part.path, WheelScan(part.archive, options, pool, None, view).examine(index)
 
 
 def _scan_parts(

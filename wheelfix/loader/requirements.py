@@ -190,3 +190,14 @@ def newest_fitting(versions: Iterable[str], specifier: str) -> str:
     except (InvalidSpecifier, InvalidVersion):
         return ""
     return fitting[-1] if fitting else ""
+
+
+def fits(version: str, specifier: str) -> bool:
+    """Whether a version is one that a specifier admits; an empty one admits all, an invalid one none."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.version import InvalidVersion
+
+    try:
+        return SpecifierSet(specifier).contains(version, prereleases=True)
+    except (InvalidSpecifier, InvalidVersion):
+        return False
