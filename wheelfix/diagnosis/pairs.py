@@ -100,7 +100,7 @@ def pair_of_edge(case: ScannedPackage, edge: Edge) -> Pair:
     assert beside is not None
     assert isinstance(edge.provider, InView)
     user, provider = subject.owner(edge.importer), subject.owner(edge.provider.path)
-    requires = beside.distributions[user].requires if user else identity.requires
+    requires = beside.requires(user) if user else identity.requires
     asked = Required(requires, subject.profile).direct()
     requirement = next((one.specifier for one in asked if one.name == provider and not one.extra), "")
     name, version = (user, beside.version(user)) if user else (canonical(identity.name), identity.version)

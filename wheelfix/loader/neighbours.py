@@ -58,6 +58,11 @@ class Neighbours:
         found = self.distributions.get(distribution)
         return found.version if found is not None else ""
 
+    def requires(self, distribution: str) -> tuple[str, ...]:
+        """What the metadata of a distribution requires; empty for one that is not installed."""
+        found = self.distributions.get(distribution)
+        return found.requires if found is not None else ()
+
     def owner(self, path: str) -> str:
         """The distribution that a file belongs to; empty for a file of none."""
         return self._owners.get(path, "")

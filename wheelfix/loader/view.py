@@ -91,6 +91,10 @@ class Beside(Protocol):
         """The version that is installed; empty for a distribution that is not."""
         ...
 
+    def requires(self, distribution: str) -> tuple[str, ...]:
+        """What the metadata of a distribution requires; empty for one that is not installed."""
+        ...
+
     def owner(self, path: str) -> str:
         """The distribution that a file belongs to; empty for a file of none."""
         ...
