@@ -15,20 +15,19 @@ from wheelfix.loader.predict import explain
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import LoadEvent, LoadOutcome, Severity, canonical, dll_key
-from wheelfix.options import ScanOptions
 from wheelfix.rules.gpufit import in_order
 from wheelfix.rules.registry import run
 from wheelfix.rules.wording import listing
-from wheelfix.values import dataclass, field, replace
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
+    from wheelfix.diagnosis.case import ScannedPackage
     from wheelfix.diagnosis.pairs import Pair
     from wheelfix.diagnosis.symptoms.causes import Cause
-    from wheelfix.exam.examination import Examination
     from wheelfix.loader.places import Environment
-    from wheelfix.model import Finding, MissingDll, Resolution
+    from wheelfix.model import Finding, MissingDll
 
 # Findings that show what a cause says, by the cause's id.
 _SHOWN_BY = {
@@ -51,30 +50,6 @@ _SHOWN_BY = {
 # Causes in which the text cannot name what is missing, and any missing DLL of the package explains it.
 _ANY_MISSING = frozenset({"delay-load-missing", "start-missing-dll", "missing-dependency", "load-failed"})
 _OTHER_VERSION = frozenset({127, 182})
-
-
-@dataclass(frozen=True, slots=True)
-class ScannedPackage:
-    """One examined distribution."""
-
-    exam: Examination
-    prefix: str
-    """How the user names the environment; empty for a wheel."""
-    wheel: str = ""
-    known: Mapping[str, str] = field(default_factory=dict)
-    """What is known about the environment, see :func:`situation`."""
-    options: ScanOptions = field(default_factory=ScanOptions)
-    """What the user said about the target machine and about roots; a repair needs to hear it again."""
-
-    @property
-    def resolution(self) -> Resolution:
-        """What the loader model found out."""
-        return self.exam.report.resolution
-
-    @property
-    def missing(self) -> dict[str, MissingDll]:
-        """The DLLs that nobody provides, by folded name."""
-        return {dll_key(item.name): item for item in self.exam.report.missing}
 
 
 def confirm(symptom: Symptom, case: ScannedPackage) -> Explained | None:

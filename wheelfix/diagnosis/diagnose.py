@@ -11,7 +11,8 @@ from typing import IO, TYPE_CHECKING, cast
 
 from wheelfix.archive.reader import Archive
 from wheelfix.diagnosis.answer import Diagnosis, Evidence, Explained
-from wheelfix.diagnosis.confirm import ScannedPackage, confirm, faults, matching_outcome, situation
+from wheelfix.diagnosis.case import ScannedPackage
+from wheelfix.diagnosis.confirm import confirm, faults, matching_outcome, situation
 from wheelfix.diagnosis.origin import doubtful_dlls
 from wheelfix.diagnosis.pairs import mismatched_edges, pair_of_edge
 from wheelfix.diagnosis.recorded import describe, differences, explain_recording, provided_by_record

@@ -16,7 +16,7 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.diagnosis.confirm import ScannedPackage
+    from wheelfix.diagnosis.case import ScannedPackage
     from wheelfix.loader.view import FileView
     from wheelfix.model import Edge
 

@@ -17,7 +17,7 @@ from wheelfix.values import replace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from wheelfix.diagnosis.confirm import ScannedPackage
+    from wheelfix.diagnosis.case import ScannedPackage
     from wheelfix.diagnosis.symptoms.recordings import RecordedLoad, Recording
     from wheelfix.model import Edge
 

@@ -10,7 +10,7 @@ from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.plan.sbom import FILE_NAME
 
 if TYPE_CHECKING:
-    from wheelfix.diagnosis.confirm import ScannedPackage
+    from wheelfix.diagnosis.case import ScannedPackage
     from wheelfix.diagnosis.symptoms import Symptom
 
 _LOADING = frozenset({126, 127, 182, 193})

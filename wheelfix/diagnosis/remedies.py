@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wheelfix.diagnosis.answer import Explained
-    from wheelfix.diagnosis.confirm import ScannedPackage
+    from wheelfix.diagnosis.case import ScannedPackage
     from wheelfix.model import MissingDll
     from wheelfix.options import ScanOptions
 
