@@ -40,7 +40,7 @@ PARALLEL = [*PYTEST, "-n", "auto", "--dist", "loadfile"]
 TIERS = "not wine and not wine_x64 and not real and not browser"
 TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "demo": ("", [["-m", "wheelfix", "demo"]]),
-    "test": ("test", [[*PARALLEL, "-m", f"{TIERS} and not slow"]]),
+    "test": ("test", [[*PARALLEL, "-m", f"{TIERS} and not slow and not long"]]),
     "lint": (
         "dev",
         [

@@ -30,11 +30,14 @@ def test_a_request_to_stop_unwinds_and_the_old_handlers_come_back(number, monkey
             cleaned.append(argv)
 
     monkeypatch.setattr(door, "run", work)
-    before = signal.getsignal(number)
-    assert door.main(["scan"]) == Exit.INTERRUPTED
-    assert cleaned == [["scan"]]
-    assert capsys.readouterr().err == "wheelfix: interrupted\n"
-    assert signal.getsignal(number) is before
+    outside = signal.signal(number, signal.default_int_handler)  # under nohup these tests start with SIGHUP ignored
+    try:
+        assert door.main(["scan"]) == Exit.INTERRUPTED
+        assert cleaned == [["scan"]]
+        assert capsys.readouterr().err == "wheelfix: interrupted\n"
+        assert signal.getsignal(number) is signal.default_int_handler
+    finally:
+        signal.signal(number, outside)
 
 
 def test_what_nohup_ignores_stays_ignored():

@@ -15,8 +15,8 @@ from wheelfix.archive.record import ALGORITHMS
 from wheelfix.demo.forge import forge_dll
 
 corpus = functools.cache(seeds)
-SLOW = {"scan", "repair", "diagnose", "patterns", "installers"}
-"""Whole commands, and what is measured; the others are readers."""
+SLOW = {"scan", "repair", "diagnose", "patterns", "installers", "package-code"}
+"""Whole commands, what is measured, and what follows code; the others are readers."""
 
 
 def few(count: int) -> settings:

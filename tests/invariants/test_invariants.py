@@ -25,37 +25,37 @@ def _each(start: int, count: int, tmp_path, *checks) -> None:
                 raise AssertionError(f"package {seed}, {one.__name__}: {error}") from error
 
 
-@pytest.mark.parametrize("start", range(0, 5 * FEW, FEW))
+@pytest.mark.parametrize("start", parts(0, 5, FEW))
 def test_a_predicted_failure_means_broken_in_wheels(tmp_path, start) -> None:
     _each(start, FEW, tmp_path, check.check_scan)
 
 
-@pytest.mark.parametrize("start", range(0, 5 * FEW, FEW))
+@pytest.mark.parametrize("start", parts(0, 5, FEW))
 def test_and_in_folders_and_environments(tmp_path, start) -> None:
     _each(start, FEW, tmp_path, check.check_forms)
 
 
-@pytest.mark.parametrize("start", range(0, 5 * FEW, FEW))
+@pytest.mark.parametrize("start", parts(0, 5, FEW))
 def test_loudness_threads_and_names_of_folders_change_nothing(tmp_path, start) -> None:
     _each(start, FEW, tmp_path, check.check_loudness)
 
 
-@pytest.mark.parametrize("start", range(0, 5 * FEW, FEW))
+@pytest.mark.parametrize("start", parts(0, 5, FEW))
 def test_what_is_proposed_can_be_done_and_what_is_written_is_accepted(tmp_path, start) -> None:
     _each(start, FEW, tmp_path, check.check_repair)
 
 
-@pytest.mark.parametrize("start", range(0, 3 * FEW, FEW))
+@pytest.mark.parametrize("start", parts(0, 3, FEW))
 def test_every_kind_of_report_tells_the_same_verdict(tmp_path, start) -> None:
     _each(start, FEW, tmp_path, check.check_formats)
 
 
-@pytest.mark.parametrize("start", range(0, 2 * FEW, FEW))
+@pytest.mark.parametrize("start", parts(0, 2, FEW))
 def test_exit_codes_depend_on_what_is_found_alone(tmp_path, start) -> None:
     _each(start, FEW // 2, tmp_path, check.check_commands)
 
 
-@pytest.mark.parametrize("start", range(0, 3 * FEW, FEW))
+@pytest.mark.parametrize("start", parts(0, 3, FEW))
 def test_plans_that_were_written_down_and_repairs_of_environments(tmp_path, start) -> None:
     _each(start, FEW, tmp_path, check.check_lock, check.check_installed)
 
