@@ -89,3 +89,64 @@ class TestOrder:
     def test_a_newer_runtime_first_is_fine(self, tmp_path):
         report = reports([torch(tmp_path), toolkit(tmp_path, version=44)], together=True)["torch"]
         assert not found(report, "WF322")
+
+
+def plain(folder, name, needs, files, code=""):
+    """A distribution whose only module imports zz.dll."""
+    own = {f"{name}/__init__.py": code, f"{name}/_ext.pyd": forge_dll("_ext.pyd", imports={"zz.dll": needs})}
+    return build_wheel(folder, name, "1", files={**own, **files})
+
+
+class TestReplay:
+    """Each pair is imported in the model, in both orders."""
+
+    def test_a_twin_that_its_own_code_loads_comes_first(self, tmp_path):
+        code = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'bin', 'zz.dll'))\n"
+        files = {"one/__init__.py": code, "one/bin/zz.dll": forge_dll("zz.dll", exports=["g"])}
+        one = build_wheel(tmp_path, "one", "1", files=files)
+        two = plain(tmp_path, "two", ["f"], {"two/zz.dll": forge_dll("zz.dll", exports=["f"])})
+        report = reports([one, two], together=True)["two"]
+        (item,) = found(report, "WF322")
+        assert (item.evidence["fails"], item.evidence["works"]) == (["one", "two"], ["two", "one"])
+        assert (item.evidence["code"], item.evidence["chain"]) == (127, ["_ext.pyd", "zz.dll"])
+
+    def test_a_twin_that_nothing_loads_does_no_harm(self, tmp_path):
+        files = {"one/__init__.py": "", "one/zz.dll": forge_dll("zz.dll", exports=["g"])}
+        files["one/_ext.pyd"] = forge_dll("_ext.pyd")
+        files["one/other.dll"] = forge_dll("other.dll", imports={"zz.dll": ["g"]})
+        one = build_wheel(tmp_path, "one", "1", files=files)
+        two = plain(tmp_path, "two", ["f"], {"two/zz.dll": forge_dll("zz.dll", exports=["f"])})
+        assert not found(reports([one, two], together=True)["two"], "WF322")
+
+    def test_no_order_works(self, tmp_path):
+        one = plain(tmp_path, "one", ["f"], {"one/zz.dll": forge_dll("zz.dll", exports=["f"])})
+        two = plain(tmp_path, "two", ["g"], {"two/zz.dll": forge_dll("zz.dll", exports=["g"])})
+        for report in reports([one, two], together=True).values():
+            (item,) = found(report, "WF322")
+            assert item.evidence["works"] == []
+            assert "and so does" in item.message
+
+    def test_the_distribution_that_is_imported_is_named(self, tmp_path):
+        """PyQt5's DLLs are in PyQt5-Qt5, which nobody imports."""
+        code = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n"
+        dlls = build_wheel(tmp_path, "qtdlls", "1", files={"qt/bin/zz.dll": forge_dll("zz.dll", exports=["g"])})
+        files = {"qt/__init__.py": code, "qt/_ext.pyd": forge_dll("_ext.pyd", imports={"zz.dll": ["g"]})}
+        qt = build_wheel(tmp_path, "qt", "1", files=files, requires=["qtdlls"])
+        two = plain(tmp_path, "two", ["f"], {"two/zz.dll": forge_dll("zz.dll", exports=["f"])})
+        (item,) = found(reports([dlls, qt, two], together=True)["two"], "WF322")
+        assert item.evidence["fails"] == ["qt", "two"]
+        assert "zz.dll of qtdlls" in item.message
+
+    @pytest.mark.parametrize(
+        ("order", "code"), [("abc", 0), ("bca", 127), ("cab", 0), ("acb", 0), ("cba", 0), ("bac", 127)]
+    )
+    def test_an_order_of_three(self, tmp_path, order, code):
+        """a needs f, which b's zz.dll does not have; a's and c's have all that anyone needs."""
+        paths = [
+            plain(tmp_path, "a", ["f"], {"a/zz.dll": forge_dll("zz.dll", exports=["f", "g"])}),
+            plain(tmp_path, "b", ["g"], {"b/zz.dll": forge_dll("zz.dll", exports=["g"])}),
+            plain(tmp_path, "c", ["g"], {"c/zz.dll": forge_dll("zz.dll", exports=["f", "g"])}),
+        ]
+        report = reports(paths, together=True, import_order=tuple(order))["a"]
+        assert (report.first_failure.code if report.first_failure else 0) == code
+        assert report.verdict is (Verdict.BROKEN if code else Verdict.OK)

@@ -19,7 +19,7 @@ from wheelfix.rules.allowed import with_allowed
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cudastory import cuda_story
 from wheelfix.rules.failures import visible_failure
-from wheelfix.rules.firstloaded import crash_at_startup
+from wheelfix.rules.firstloaded import failure_of_order
 from wheelfix.rules.otherdistributions import is_absent_module
 from wheelfix.rules.registry import check_patterns, run
 from wheelfix.values import replace
@@ -107,7 +107,7 @@ def _first_failure(subject: Subject, findings: tuple[Finding, ...]) -> Predictio
             return predict_absent(subject.view, absent)
     failure = visible_failure(subject, findings)
     if failure is None:
-        failure = crash_at_startup(subject, findings)
+        failure = failure_of_order(subject, findings)
     return predict(subject.view, subject.resolution, failure) if failure is not None else None
 
 

@@ -45,9 +45,23 @@ class Neighbours:
         self.complete = complete
         self.absent = frozenset(map(canonical, absent))
         self._runs: dict[str, tuple[str, ...]] = {}
+        self._views: dict[str, FileView] = {}
 
     def __contains__(self, distribution: str) -> bool:
         return distribution in self.distributions
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.distributions)
+
+    def view_of(self, distribution: str) -> FileView:
+        """All files, with those of one distribution as the subject."""
+        if distribution not in self._views:
+            self._views[distribution] = self.view.focused(self.distributions[distribution].paths)
+        return self._views[distribution]
+
+    def requires_of(self, distribution: str) -> tuple[str, ...]:
+        """The lines of Requires-Dist of a distribution that is installed."""
+        return self.distributions[distribution].requires
 
     @functools.cached_property
     def _owners(self) -> dict[str, str]:

@@ -31,7 +31,7 @@ from wheelfix.model import (
     dll_key,
 )
 from wheelfix.pe.version import read_version
-from wheelfix.values import replace
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,18 +62,10 @@ def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) ->
 
 
 def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Resolution:
-    loading = loading_of(view)
-    startup = loading.startup if loading is not None else None
-    loads = package_loads(view, profile) if startup is None else PackageLoads()
-    calls = _reached_calls(view, loads)
-    provisions = Provisions(profile, requires, loading, view, _habits(view, loads, calls))
-    base = BASE if view.find(BASE, "python.exe") else ""  # a venv runs the python.exe that it was made from
-    blank = Loader(view, Target(profile, provisions), profile.machine, application_dir=base)
-    if startup is not None:
-        found, processes, dirs = _import_with(startup, blank, profile)
-    else:
-        found, processes, dirs = _import_package(blank, loads, profile, requires)
-    whole = _all_together(blank, found, processes)
+    start = Start.of(view, profile, requires)
+    loading, startup, loads = start.loading, start.startup, start.loads
+    found, processes, dirs = start.run()
+    whole = all_together(start.blank, found, processes)
     reached = _touched(found)
     _survey(whole, view, reached)
     companions = _Companions(whole, processes, loading.cuda if loading and startup else profile.cuda)
@@ -86,10 +78,48 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
         reached=reached,
         search_dirs=tuple(folder for folder in dirs if view.in_folder(folder)),
         code_folders=loads.folders,
-        unread_calls=calls,
+        unread_calls=start.calls,
         code_faults=faults,
-        absent_modules=tuple({one.module: one for one in provisions.absent_modules()}.values()),
+        absent_modules=tuple({one.module: one for one in start.provisions.absent_modules()}.values()),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """An import of the subject of a view, before anything is loaded."""
+
+    blank: Loader
+    """A process in which nothing has been loaded."""
+    profile: Profile
+    requires: tuple[str, ...]
+    loading: PackageLoading | None
+    loads: PackageLoads
+    calls: tuple[UnreadCall, ...]
+    provisions: Provisions
+
+    @property
+    def startup(self) -> Startup | None:
+        """How a package that loads its DLLs in its own way begins."""
+        return self.loading.startup if self.loading is not None else None
+
+    @classmethod
+    def of(cls, view: FileView, profile: Profile, requires: tuple[str, ...]) -> Start:
+        """Read what importing the subject of a view loads."""
+        loading = loading_of(view)
+        startup = loading.startup if loading is not None else None
+        loads = package_loads(view, profile) if startup is None else PackageLoads()
+        calls = _reached_calls(view, loads)
+        provisions = Provisions(profile, requires, loading, view, _habits(view, loads, calls))
+        base = BASE if view.find(BASE, "python.exe") else ""  # a venv runs the python.exe that it was made from
+        blank = Loader(view, Target(profile, provisions), profile.machine, application_dir=base)
+        return cls(blank, profile, requires, loading, loads, calls, provisions)
+
+    def run(self, before: Loader | None = None) -> Imported:
+        """Import the subject, in a fresh process or in one in which others were imported before."""
+        process = self.blank.after(before) if before is not None else self.blank.fork()
+        if self.startup is not None:
+            return _import_with(self.startup, process, self.profile)
+        return _import_package(process, self.loads, self.profile, self.requires)
 
 
 MANY_MODULES = 40
@@ -138,7 +168,7 @@ def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) 
     return PackageHabits(folders, any(call.reached for call in calls), imports, mentions, absent)
 
 
-def _all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) -> Loader:
+def all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) -> Loader:
     """A process with everything that some process has: what plugins and companions may find there."""
     whole = blank.fork()
     for process in processes:
@@ -159,11 +189,11 @@ def _touched(found: list[Loaded]) -> frozenset[str]:
 
 # --------------------------------------------------------------------------------------------------- the import
 
-_Imported: TypeAlias = "tuple[list[Loaded], list[Loader], tuple[str, ...]]"
+Imported: TypeAlias = "tuple[list[Loaded], list[Loader], tuple[str, ...]]"
 """Every load, every process, and the folders that all extension modules search."""
 
 
-def _import_with(startup: Startup, loader: Loader, profile: Profile) -> _Imported:
+def _import_with(startup: Startup, loader: Loader, profile: Profile) -> Imported:
     """The package's own loads in one process, then each extension module in one that begins like it."""
     begin(startup, loader)
     found = []
@@ -178,7 +208,7 @@ def _import_with(startup: Startup, loader: Loader, profile: Profile) -> _Importe
     return found, processes, tuple(loader.user_dirs)
 
 
-def _import_package(blank: Loader, loads: PackageLoads, profile: Profile, requires: tuple[str, ...]) -> _Imported:
+def _import_package(blank: Loader, loads: PackageLoads, profile: Profile, requires: tuple[str, ...]) -> Imported:
     """Every load that an ordinary package performs, each in a fresh process."""
     fresh = FreshProcesses(blank, loads, profile, requires)
     found = fresh.all()

@@ -178,6 +178,14 @@ class Loader:
         other.loaded, other.modules, other._spent = dict(self.loaded), dict(self.modules), self._spent
         return other
 
+    def after(self, first: Loader) -> Loader:
+        """A process like this one in which everything of another one has happened before; its work is counted apart."""
+        other = self.fork()
+        other._spent = [0]
+        other.user_dirs = [*first.user_dirs, *(folder for folder in self.user_dirs if folder not in first.user_dirs)]
+        other.loaded, other.modules = {**first.loaded}, {**first.modules}
+        return other
+
     # ------------------------------------------------------------------------------------------------- the calls
 
     def load(self, path: str, flags: int = AS_PYTHON_DOES) -> Failure | None:

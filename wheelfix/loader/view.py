@@ -87,6 +87,18 @@ class Beside(Protocol):
         """Whether a distribution is installed, by its normalised name."""
         ...
 
+    def __iter__(self) -> Iterator[str]:
+        """The normalised names of all that are installed."""
+        ...
+
+    def view_of(self, distribution: str) -> FileView:
+        """All files, with those of one distribution as the subject."""
+        ...
+
+    def requires_of(self, distribution: str) -> tuple[str, ...]:
+        """The lines of Requires-Dist of a distribution that is installed."""
+        ...
+
     def version(self, distribution: str) -> str:
         """The version that is installed; empty for a distribution that is not."""
         ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import runtime_file
+from wheelfix.loader.orders import orders_of
 from wheelfix.loader.search import runs_on
 from wheelfix.loader.view import BASE
 from wheelfix.model import (
@@ -29,10 +30,15 @@ from wheelfix.rules.wording import listing
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
+    from wheelfix.loader.orders import ImportOrders
+    from wheelfix.loader.view import Beside
     from wheelfix.model import Edge, Symbol
     from wheelfix.rules.context import Subject
+
+CRASH = 1114
+"""The error of a DLL whose initialisation fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ def older_runtime_first(subject: Subject) -> Iterator[Finding]:
             evidence={
                 "needed_by": [*dict.fromkeys(subject.origin(clash.edge.importer) for clash in clashes)],
                 "runtime": str(subject.version(path)),
-                "code": 1114,
+                "code": CRASH,
             },
         )
 
@@ -85,38 +91,119 @@ def older_runtime_first(subject: Subject) -> Iterator[Finding]:
     "It works or fails depending on which of two distributions is imported first.",
 )
 def import_order(subject: Subject) -> Iterator[Finding]:
-    """Find DLLs of other distributions that have the name of one that is needed, and cannot stand in for it."""
+    """Import other distributions before this one in the model, where a DLL of theirs cannot stand in for its own."""
     beside = subject.view.beside
-    if beside is None:
-        return
-    grouped: dict[str, list[Clash]] = {}
-    for edge in subject.resolution.edges:
+    twins: dict[str, list[Clash]] = {}
+    for edge in subject.resolution.edges if beside is not None else ():
         if edge.kind is EdgeKind.IMPORT and subject.reached(edge.importer):
             for clash in _clashes(subject, edge):
-                grouped.setdefault(clash.path, []).append(clash)
-    for path, clashes in sorted(grouped.items()):
-        other = subject.owner(path)
-        fails = _is_first(subject, other)
-        if fails is False:
-            continue
-        users = list(dict.fromkeys(base(clash.edge.importer) for clash in clashes))
-        name = subject.name or "this package"
-        yield finding(
-            "WF322",
-            subject.origin(path),
-            f"importing {other} before {name} fails, importing {name} before {other} works: {base(path)} of "
-            f"{other} then serves {listing(users)}, and {clashes[0].reason}",
-            hint=f"import {name} first, or make both use one {base(path)}",
-            evidence={
-                "fails": [other, name],
-                "works": [name, other],
-                "importer": subject.origin(clashes[0].edge.importer),
-                "needed_by": [*dict.fromkeys(subject.origin(clash.edge.importer) for clash in clashes)],
-                "symbols": [*clashes[0].symbols],
-                "code": 127 if clashes[0].symbols else 1114,
-            },
-            severity=Severity.ERROR if fails else Severity.WARNING,
-        )
+                twins.setdefault(clash.path, []).append(clash)
+    if beside is None or not twins or canonical(subject.name) not in beside:
+        return
+    orders = orders_of(beside, subject.profile)
+    before = _asked_before(subject, beside)
+    if before is not None:
+        yield from _one_order(subject, orders, twins, before)
+        return
+    for path, clashes in sorted(twins.items()):
+        for other in _importers_of(subject, beside, path):
+            state = orders.state((other,))
+            if state is not None and path in state.modules:
+                failure = _failure_after(subject, orders, (other,), clashes)
+                if failure is not None:
+                    yield _order_finding(subject, orders, other, failure, Severity.WARNING)
+                break
+
+
+def _one_order(
+    subject: Subject, orders: ImportOrders, twins: dict[str, list[Clash]], before: tuple[str, ...]
+) -> Iterator[Finding]:
+    """Judge the subject after the distributions that are imported before it in the order that was asked about."""
+    for path, clashes in sorted(twins.items()):
+        loaders = (number for number in range(len(before)) if path in _modules(orders, before[: number + 1]))
+        first = next(loaders, None)
+        failure = _failure_after(subject, orders, before, clashes) if first is not None else None
+        if first is not None and failure is not None:
+            yield _order_finding(subject, orders, before[first], failure, Severity.ERROR)
+
+
+def _modules(orders: ImportOrders, names: tuple[str, ...]) -> Container[str]:
+    state = orders.state(names)
+    return state.modules if state is not None else ()
+
+
+@dataclass(frozen=True, slots=True)
+class _OrderFailure:
+    """Why a distribution fails after others: what its loads get, and with which error."""
+
+    clashes: tuple[Clash, ...]
+    code: int
+    load: str = ""
+    """The file whose load fails; empty where the process crashes later."""
+    chain: tuple[str, ...] = ()
+
+
+def _failure_after(
+    subject: Subject, orders: ImportOrders, before: tuple[str, ...], clashes: list[Clash]
+) -> _OrderFailure | None:
+    """How the subject fails after others because of some DLLs of theirs; None if it works."""
+    tried = orders.after(before, canonical(subject.name))
+    got = {(edge.importer, edge.provider.path) for edge in tried.edges if isinstance(edge.provider, InView)}
+    met = tuple(clash for clash in clashes if (clash.edge.importer, clash.path) in got)
+    paths = {clash.path for clash in met}
+    for loaded in tried.failed:
+        if loaded.failure is not None and paths.intersection(loaded.failure.chain):
+            chain = tuple(map(base, loaded.failure.chain))
+            chain = chain if chain[0] == base(loaded.event.path) else (base(loaded.event.path), *chain)
+            return _OrderFailure(met, loaded.failure.code, loaded.event.path, chain)
+    crashes = tuple(clash for clash in met if not clash.symbols)
+    return _OrderFailure(crashes, CRASH) if crashes else None
+
+
+def _order_finding(
+    subject: Subject, orders: ImportOrders, other: str, failure: _OrderFailure, severity: Severity
+) -> Finding:
+    name, clash = subject.name or "this package", failure.clashes[0]
+    owner, file = subject.owner(clash.path), base(clash.path)
+    users = list(dict.fromkeys(base(one.edge.importer) for one in failure.clashes))
+    works = not orders.after((canonical(name),), other).failed
+    text = f"importing {other} before {name} fails"
+    text += f", importing {name} before {other} works" if works else f", and so does {other} after {name}"
+    text += f": {file} of {owner} then serves {listing(users)}, and {clash.reason}"
+    return finding(
+        "WF322",
+        subject.origin(clash.path),
+        text,
+        hint=f"import {name} first, or make both use one {file}" if works else f"make both use one {file}",
+        evidence={
+            "fails": [other, name],
+            "works": [name, other] if works else [],
+            "importer": subject.origin(clash.edge.importer),
+            "needed_by": [*dict.fromkeys(subject.origin(one.edge.importer) for one in failure.clashes)],
+            "symbols": [*clash.symbols],
+            "code": failure.code,
+            "load": subject.origin(failure.load) if failure.load else "",
+            "chain": [*failure.chain],
+        },
+        severity=severity,
+    )
+
+
+def _importers_of(subject: Subject, beside: Beside, path: str) -> list[str]:
+    """The distributions whose import may load a DLL of the set: its own, and those that require it."""
+    owner, own = subject.owner(path), canonical(subject.name)
+    requiring = [name for name in beside if owner in beside.related(beside.requires_of(name), (), subject.profile)]
+    return [name for name in dict.fromkeys([owner, *sorted(requiring)]) if name not in ("", own)]
+
+
+def _asked_before(subject: Subject, beside: Beside) -> tuple[str, ...] | None:
+    """The distributions before this one in the order that was asked about; None where it does not name this one."""
+    order = []
+    for name in subject.import_order:
+        module = beside.file_of_module(name.replace("-", "_"))
+        order.append(canonical(name) if canonical(name) in beside else beside.owner(module or ""))
+    own = canonical(subject.name)
+    return tuple(name for name in order[: order.index(own)] if name) if own in order else None
 
 
 def _clashes(subject: Subject, edge: Edge) -> Iterator[Clash]:
@@ -126,7 +213,7 @@ def _clashes(subject: Subject, edge: Edge) -> Iterator[Clash]:
         return
     for path in subject.view.named(dll_key(edge.name)):
         other = subject.owner(path)
-        if path == own or not other or other == subject.owner(own) or not _is_loaded_by_its_owner(subject, path):
+        if path == own or not other or other == subject.owner(own):
             continue
         old = _old_runtime(subject, edge, path)
         if old is not None:
@@ -139,16 +226,6 @@ def _clashes(subject: Subject, edge: Edge) -> Iterator[Clash]:
             if absent:
                 shown = listing([str(symbol) for symbol in absent])
                 yield Clash(edge, path, f"it does not export {shown}: error 127", absent)
-
-
-def _is_loaded_by_its_owner(subject: Subject, path: str) -> bool:
-    """Whether something beside a DLL imports it by name, so that importing its distribution loads it."""
-    key = dll_key(base(path))
-    for other in subject.view.in_folder(folder(path)):
-        image = subject.view.image(other) if other.lower().endswith((".dll", ".pyd")) and other != path else None
-        if isinstance(image, Image) and any(dll_key(item.dll) == key for item in image.imports):
-            return True
-    return False
 
 
 def _old_runtime(subject: Subject, edge: Edge, path: str) -> Clash | None:
@@ -166,29 +243,18 @@ def _old_runtime(subject: Subject, edge: Edge, path: str) -> Clash | None:
     return Clash(edge, path, f"it is {own}, while {base(edge.importer)} needs {wanted} or later: {crash}")
 
 
-def _is_first(subject: Subject, other: str) -> bool | None:
-    """Whether the order that was asked about has another distribution before this one; None where it says nothing."""
-    beside, order = subject.view.beside, [canonical(name) for name in subject.import_order]
-    if beside is None or not order:
-        return None
-    places: dict[str, int] = {}
-    for number, name in enumerate(order):
-        for one in (name, *beside.related((name,), (name.replace("-", "_"),), subject.profile)):
-            places.setdefault(one, number)
-    mine = places.get(canonical(subject.name))
-    theirs = places.get(other)
-    return None if mine is None or theirs is None or mine == theirs else theirs < mine
-
-
-def crash_at_startup(subject: Subject, findings: Iterable[Finding]) -> LoadOutcome | None:
-    """The load at the package's startup that an older runtime makes fail, where an error says so."""
-    if subject.startup is None:
-        return None
+def failure_of_order(subject: Subject, findings: Iterable[Finding]) -> LoadOutcome | None:
+    """The load that fails because of what is in the process before it, where an error says so."""
     for item in findings:
-        if item.severity is Severity.ERROR and item.code in ("WF321", "WF322") and item.evidence.get("code") == 1114:
-            users = item.evidence.get("needed_by")
-            for outcome in subject.resolution.outcomes:
-                if isinstance(users, list) and subject.origin(outcome.event.path) in users:
-                    chain = (base(outcome.event.path), base(item.subject.replace("\\", "/")))
-                    return LoadOutcome(outcome.event, 1114, chain, item.message)
+        if item.severity is not Severity.ERROR or item.code not in ("WF321", "WF322"):
+            continue
+        code, load, chain = (item.evidence.get(key) for key in ("code", "load", "chain"))
+        crashed = item.evidence.get("needed_by") if code == CRASH and subject.startup is not None else ()
+        for outcome in subject.resolution.outcomes:
+            origin = subject.origin(outcome.event.path)
+            if load and origin == load and isinstance(code, int) and isinstance(chain, list):
+                return LoadOutcome(outcome.event, code, tuple(map(str, chain)), item.message)
+            if isinstance(crashed, list) and origin in crashed:
+                steps = (base(outcome.event.path), base(item.subject.replace("\\", "/")))
+                return LoadOutcome(outcome.event, CRASH, steps, item.message)
     return None
