@@ -39,6 +39,7 @@ def _lower(letter: str) -> str:
     return small if letter == capital <= "\uffff" and len(small) == 1 else letter
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def dll_key(name: str) -> str:
     """Return the form in which DLL names compare: folded, with the ``.dll`` that the loader appends itself."""
     key = fold(name)

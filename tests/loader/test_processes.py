@@ -244,3 +244,39 @@ def test_only_a_folder_that_every_module_searches_is_a_place_for_new_dlls():
         "pkg/y/_b.pyd": module(),
     }
     assert outcomes(files)[1].search_dirs == (f"{SITE}pkg/libs",)
+
+
+TRIED = {
+    "pkg/_utils.py": "def init():\n    import pkg.lib._ff\n\ndef other(function):\n    def inner():\n        init()\n",
+    "pkg/lib/_ff.pyd": module("helper.pyd", "avutil-58.dll"),
+    "pkg/lib/helper.pyd": module("avutil-58.dll"),
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "guarded"),
+    [
+        ("from ._utils import init\ntry:\n    init()\nexcept Exception:\n    pass\n", True),
+        ("from ._utils import init\ninit()\n", False),
+        ("from ._utils import init\ntry:\n    init()\nexcept Exception:\n    pass\ninit()\n", False),
+        ("from ._utils import init\ntry:\n    init()\nexcept Exception:\n    raise RuntimeError\n", False),
+        ("from . import _utils\n", False),
+    ],
+    ids=["caught", "not caught", "caught once", "raised again", "never called"],
+)
+def test_a_function_that_imports_a_module_is_called_where_a_failure_is_caught(code, guarded):
+    """torchaudio 2.0.2 tries its modules for FFmpeg in a function, and works without FFmpeg."""
+    _, resolution = outcomes({"pkg/__init__.py": code, **TRIED})
+    assert {outcome.event.guarded for outcome in resolution.outcomes} == {guarded}
+
+
+def test_many_modules_that_fail_for_one_dll_cost_little():
+    """vtk without vtkCommonCore: each of 150 modules maps 200 DLLs, and each of these imports a dozen."""
+    count = 120
+    names = [f"lib{at}.dll" for at in range(count)]
+    files = {"pkg/__init__.py": ""}
+    for at, name in enumerate(names):
+        files[f"pkg/{name}"] = library(*names[at + 1 : at + 30], "core.dll")
+        files[f"pkg/_m{at}.pyd"] = module(name)
+    found, _ = outcomes(files)
+    assert set(found.values()) == {126}

@@ -10,7 +10,7 @@ from wheelfix.loader.codebudget import budget_of
 from wheelfix.loader.codefaults import code_faults
 from wheelfix.loader.codefiles import MAX_SOURCE, ViewFiles
 from wheelfix.loader.codestore import LATER
-from wheelfix.loader.importcode import read_imports
+from wheelfix.loader.importcode import calls_at_import, imports_in_functions, read_imports
 from wheelfix.loader.pathcode import WORDS, read_in_view, read_path_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, LoadEvent, dll_key, fold
@@ -168,7 +168,29 @@ def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:
 
     A module of which no import is found is not among them: another extension module may import it.
     """
-    return frozenset(module for module, guarded in imported_modules(view, modules).items() if guarded)
+    imported = imported_modules(view, modules)
+    later = _caught_where_called(view, frozenset(module for module, guarded in imported.items() if not guarded))
+    return frozenset(module for module, guarded in imported.items() if guarded) | later
+
+
+def _caught_where_called(view: FileView, modules: frozenset[str]) -> frozenset[str]:
+    """Those of some modules that only functions import, which importing the package calls only where it goes on.
+
+    torchaudio 2.0 tries its module for FFmpeg so: ``try: _init_ffmpeg()``.
+    """
+    words = tuple({module.rpartition(".")[2].encode() for module in modules})
+    functions: dict[str, frozenset[str]] = {}
+    for path, source in python_code(view, words) if words else ():
+        if "/tests/" not in path:
+            inside = imports_in_functions(source, path, budget_of(view))
+            for module in read_imports(source, path, budget_of(view)).keys() & modules:
+                functions[module] = functions.get(module, frozenset()) | inside.get(module, frozenset({""}))
+    names = frozenset(name for own in functions.values() if "" not in own for name in own)
+    calls: dict[str, bool] = {}
+    for path, source in python_code(view, tuple(name.encode() for name in names)) if names else ():
+        for name, guarded in calls_at_import(source, path, names, budget_of(view)).items():
+            calls[name] = guarded and calls.get(name, True)
+    return frozenset(module for module, own in functions.items() if all(calls.get(name) for name in own))
 
 
 def imported_modules(view: FileView, modules: Iterable[str]) -> dict[str, bool]:

@@ -303,13 +303,30 @@ class FreshProcesses:
     def _with_guards(self, found: list[Loaded]) -> list[Loaded]:
         """Mark the failed imports of extension modules that the package's code catches."""
         failed = [loaded.event.module for loaded in found if loaded.failure and loaded.event.cause == "extension"]
-        guarded = guarded_imports(self.blank.view, failed)
+        guarded = set(guarded_imports(self.blank.view, failed))
+        guarded |= self._only_needed_by(guarded, found) if guarded else set()
         return [
             replace(loaded, event=replace(loaded.event, guarded=True))
             if loaded.failure and loaded.event.module in guarded
             else loaded
             for loaded in found
         ]
+
+    def _only_needed_by(self, guarded: set[str], found: list[Loaded]) -> set[str]:
+        """The failed files that are named like modules, are none, and that only modules with caught failures import."""
+        importers: dict[str, set[str]] = {}
+        for loaded in found:
+            image = self.blank.view.image(loaded.event.path)
+            for needed in image.imports if isinstance(image, Image) else ():
+                importers.setdefault(dll_key(needed.dll), set()).add(loaded.event.module)
+        more = set()
+        for loaded in found:
+            image, module = self.blank.view.image(loaded.event.path), loaded.event.module
+            own = importers.get(dll_key(base_name(loaded.event.path)), set())
+            starts = isinstance(image, Image) and image.exports.offers(f"PyInit_{module.rpartition('.')[2]}")
+            if loaded.failure and module and own and own <= guarded and not starts:
+                more.add(module)
+        return more
 
 
 def load_in(process: Loader, event: LoadEvent) -> Loaded:

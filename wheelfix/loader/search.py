@@ -128,6 +128,8 @@ def split_forwarder(target: str) -> tuple[str, Symbol]:
 
 MAX_LOOKUPS = 300_000
 """Imports that all loads of a package may look up together; vtk, with 368 images, needs ten thousand."""
+KNOWN_PER_LOOKUP = 8
+"""Imports that take as long as one lookup when the answer is known from an earlier load."""
 SYMBOLS_PER_LOOKUP = 50
 """Symbols that take as long to bind as it takes to look up one import."""
 _PYTHON, _SYSTEM = "<folder of python.exe>", "<System32>"
@@ -164,6 +166,10 @@ class Loader:
         """Every need that was met or not, by importer, name and kind."""
         self._spent = [0]
         """Lookups so far, counted together with those of every process that was forked from this one."""
+        self._searched: dict[tuple[str, tuple[str, ...]], Provider] = {}
+        """What searching for a name in some steps finds, shared by all forks: the files of a view never change."""
+        self._unmet: dict[tuple[str, int, str], tuple[Symbol, ...]] = {}
+        """The symbols that an entry of a file's import table does not find in another file; shared as well."""
 
     def fork(self) -> Loader:
         """Another process in the state of this one; what is loaded in one of them later is not in the other."""
@@ -176,6 +182,7 @@ class Loader:
             path_dirs=self.path_dirs,
         )
         other.loaded, other.modules, other._spent = dict(self.loaded), dict(self.modules), self._spent
+        other._searched, other._unmet = self._searched, self._unmet
         return other
 
     def after(self, first: Loader) -> Loader:
@@ -239,6 +246,14 @@ class Loader:
             return InView(self.loaded[key])
         if mapped and key in mapped:
             return InView(mapped[key])
+        known = self._searched.get((name, steps))
+        if known is None:
+            self._spend(1)
+            known = self._searched[name, steps] = self._search(name, key, steps)
+        return known
+
+    def _search(self, name: str, key: str, steps: tuple[str, ...]) -> Provider:
+        """Who answers to a name that no module in the process has."""
         found = self.surroundings.resident(name)
         if found is not None:
             return found
@@ -295,7 +310,7 @@ class Loader:
         attempt.order[path] = None
         if image.managed:
             return
-        self._spend(len(image.imports))
+        self._spend(1 + len(image.imports) // KNOWN_PER_LOOKUP)
         steps = self._steps_for(path, image, attempt.steps)
         for needed in image.imports:
             provider = self.find(needed.dll, steps, attempt.mapped)
@@ -343,15 +358,19 @@ class Loader:
         image = self.view.image(path)
         if not isinstance(image, Image) or image.managed:
             return
+        self._spend(1)
         steps = self._steps_for(path, image, attempt.steps)
-        for needed in image.imports:
+        for number, needed in enumerate(image.imports):
             provider = self.find(needed.dll, steps, attempt.mapped)
             if isinstance(provider, PythonRuntime):
                 self._bind_to_python(path, needed, provider, attempt)
             if not isinstance(provider, InView):
                 continue
-            self._spend(1 + len(needed.symbols) // SYMBOLS_PER_LOOKUP)
-            lacks = self.lacking(needed, provider.path)
+            key = (path, number, provider.path)
+            if key not in self._unmet:  # many loads bind the same files
+                self._spend(1 + len(needed.symbols) // SYMBOLS_PER_LOOKUP)
+                self._unmet[key] = self.lacking(needed, provider.path)
+            lacks = self._unmet[key]
             if lacks:
                 self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, lacks=lacks))
                 attempt.fail(self._lack(path, provider.path, lacks[0]))
