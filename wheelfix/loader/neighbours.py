@@ -59,10 +59,6 @@ class Neighbours:
             self._views[distribution] = self.view.focused(self.distributions[distribution].paths)
         return self._views[distribution]
 
-    def requires_of(self, distribution: str) -> tuple[str, ...]:
-        """The lines of Requires-Dist of a distribution that is installed."""
-        return self.distributions[distribution].requires
-
     @functools.cached_property
     def _owners(self) -> dict[str, str]:
         return {path: name for name, one in self.distributions.items() for path in one.paths}

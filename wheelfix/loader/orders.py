@@ -72,7 +72,7 @@ class ImportOrders:
 
     def _start(self, name: str) -> Start:
         if name not in self._starts:
-            view, requires = self._beside.view_of(name), self._beside.requires_of(name)
+            view, requires = self._beside.view_of(name), self._beside.requires(name)
             self._starts[name] = Start.of(view, self._profile, requires)
         return self._starts[name]
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from wheelfix.knowledge.companions import CompanionNeed
-    from wheelfix.loader.packageloading import Startup
+    from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import CodeFault, Provider, UnreadCall

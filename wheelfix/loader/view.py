@@ -95,10 +95,6 @@ class Beside(Protocol):
         """All files, with those of one distribution as the subject."""
         ...
 
-    def requires_of(self, distribution: str) -> tuple[str, ...]:
-        """The lines of Requires-Dist of a distribution that is installed."""
-        ...
-
     def version(self, distribution: str) -> str:
         """The version that is installed; empty for a distribution that is not."""
         ...
