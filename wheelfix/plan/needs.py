@@ -1,4 +1,4 @@
-"""What a view still needs, in the form in which a candidate is chosen for it."""
+"""What a view still needs that the options want vendored, and where it has to go."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.loader.view import base_name, parent
-from wheelfix.model import Edge, EdgeKind, Image, Missing, dll_key
-from wheelfix.roots.choice.outcome import Needer
+from wheelfix.model import Edge, EdgeKind, Missing
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wheelfix.loader.view import FileView
-    from wheelfix.model import Resolution, Symbol
+    from wheelfix.model import Resolution
 
 
 def unmet_needs(view: FileView, resolution: Resolution, companions: str, cuda: str | None) -> Iterator[Need]:
@@ -42,21 +41,6 @@ def _with_alternatives(need: Need, cuda: str | None) -> Need:
             if companion.name == need.name:
                 return replace(need, other_names=companion.names[1:], patterns=companion.globs)
     return need
-
-
-def needers(view: FileView, need: Need, name: str) -> tuple[Needer, ...]:
-    """Who asks for a DLL, with the symbols each of them imports from it."""
-    found = []
-    for path in need.importers:
-        image = view.image(path)
-        found.append(Needer(view.origin(path), _symbols(image, name) if isinstance(image, Image) else ()))
-    return tuple(found)
-
-
-def _symbols(image: Image, name: str) -> tuple[Symbol, ...]:
-    key = dll_key(name)
-    tables = (*image.imports, *image.delay_imports)
-    return tuple(symbol for entry in tables if dll_key(entry.dll) == key for symbol in entry.symbols)
 
 
 def destinations(view: FileView, need: Need, startup_lib: str | None, added_dirs: Iterable[str]) -> tuple[str, ...]:

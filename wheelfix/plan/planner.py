@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import UsageError
 from wheelfix.exam.needs import Need
+from wheelfix.exam.requests import needers, request_for, requests_by_group, wanted_release
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.packagecode import declared_folders
@@ -19,14 +20,13 @@ from wheelfix.plan.chosen import Chosen, in_site_packages, inside
 from wheelfix.plan.clean import drops_asked_for, leftovers, unusable
 from wheelfix.plan.layout import processed_by
 from wheelfix.plan.model import Drop, Refusal, Rejected
-from wheelfix.plan.needs import destinations, needers, unmet_needs
+from wheelfix.plan.needs import destinations, unmet_needs
 from wheelfix.plan.objections import objections
 from wheelfix.plan.parts import family_companions, loaded_by
-from wheelfix.plan.releases import requests_by_group, wanted_release
 from wheelfix.roots.choice.choose import choose
 from wheelfix.roots.choice.family import family_files
 from wheelfix.roots.choice.onerelease import choose_release
-from wheelfix.roots.choice.outcome import Choice, Conflict, DllRequest, OneRelease, Terms
+from wheelfix.roots.choice.outcome import Choice, Conflict, OneRelease, Terms
 from wheelfix.roots.choice.release import group_of
 from wheelfix.rules.allowed import matches_any
 from wheelfix.rules.dependencies import says_out_of_reach
@@ -252,11 +252,11 @@ class Planner:
         return tuple(found)
 
     def _take(self, need: Need, name: str, folders: tuple[str, ...], kind: str, because: str) -> bool:
-        request = DllRequest(
-            name=name,
-            machine=self.before.subject.machine,
-            needers=needers(self.view, need, name),
-            cuda=self.before.subject.cuda.text,
+        request = request_for(
+            need,
+            name,
+            self.view,
+            self.before.subject,
             release=self._release(need, name),
             companions=family_companions(name, self.cuda),
             beside=self._beside(need, name),

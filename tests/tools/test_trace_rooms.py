@@ -1,0 +1,49 @@
+"""A DLL's name passes few modules on its way from bytes to bytes, and turns back nowhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from tools.trace_rooms import Step, Trace, main, trace_repair, trace_sarif
+
+
+def trace(*modules: str) -> Trace:
+    return Trace("x.dll", [Step(module, "Value") for module in modules])
+
+
+@pytest.mark.slow
+def test_a_missing_dll_is_told_once_in_each_room():
+    found = trace_repair()
+    modules = found.modules
+    assert modules[0] == "pe.image", "its name comes from an import table"
+    assert modules.index("loader.search") < modules.index("exam.needs") < modules.index("plan.planner")
+    assert found.parts()[0][-1].room == "archive", "and ends in the written wheel"
+    assert len(modules) <= 25
+    assert found.backward() == []
+
+
+def test_a_finding_goes_straight_into_sarif():
+    found = trace_sarif()
+    assert found.modules[0] == "rules.registry"
+    assert "report.sarif" in found.modules
+    assert found.backward() == []
+
+
+@pytest.mark.parametrize(
+    ("modules", "expected"),
+    [
+        pytest.param(("pe.image", "loader.search", "plan.make", "archive.writer"), [], id="forward"),
+        pytest.param(("exam.needs", "rules.registry", "exam.needs", "roots.index"), [], id="exam-hands-out"),
+        pytest.param(("pe.image", "rules.registry", "loader.search"), [("rules", "loader")], id="rules-turn-back"),
+        pytest.param(("plan.make", "roots.index", "plan.make"), [("plan", "roots")], id="plan-turns-back"),
+        pytest.param(("plan.make", "loader.search", "exam.needs", "plan.make"), [], id="the-result-is-examined"),
+    ],
+)
+def test_backward_changes(modules, expected):
+    assert trace(*modules).backward() == expected
+
+
+@pytest.mark.slow
+def test_a_name_that_goes_nowhere_is_no_success(capsys):
+    assert main(["--name", "nowhere.dll"]) == 1
+    assert "0 modules, 0 room changes" in capsys.readouterr().out
