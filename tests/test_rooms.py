@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(wheelfix.__file__).parent
 ORDER: tuple[str, ...] = (
     "errors values toml parsing streams",
-    "failures ownership programs model",
+    "failures ownership programs model workers workerprocess",
     "archive",
     "pe",
     "options knowledge schemas",

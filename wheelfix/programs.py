@@ -11,6 +11,7 @@ import contextlib
 import ntpath
 import os
 import posixpath
+import signal
 import subprocess
 import sys
 import tempfile
@@ -213,3 +214,37 @@ def python_command(module: str, arguments: Sequence[str]) -> list[str]:
     users = site.getusersitepackages() if site.ENABLE_USER_SITE else ""
     python = str(Path(sys.executable).absolute())  # not resolved: that would leave a virtual environment
     return [python, "-I", "-X", "utf8", "-c", _START, beside, users, module, *arguments]
+
+
+def start_worker(module: str) -> subprocess.Popen[bytes]:
+    """Start a module in an isolated Python, in the current folder, that is given work on stdin and answers on stdout.
+
+    Ctrl-C in a terminal does not reach it, not even while Python starts: it ends when its stdin is closed, or when
+    the process that started it dies.
+    """
+    group: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+    with _interrupts_blocked():  # which the new process inherits
+        return subprocess.Popen(
+            python_command(module, ()), stdin=subprocess.PIPE, stdout=subprocess.PIPE, creationflags=group
+        )
+
+
+def end_worker(process: subprocess.Popen[bytes], seconds: float) -> int:
+    """Wait so long for the end of a worker, kill it after that, and return its exit code."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(max(0.0, seconds))
+    if process.poll() is None:
+        process.kill()
+    return process.wait()
+
+
+@contextlib.contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    if not hasattr(signal, "pthread_sigmask"):  # Windows has process groups for it
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

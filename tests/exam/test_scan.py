@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import zipfile
 from dataclasses import replace
 
@@ -9,12 +10,14 @@ import pytest
 
 import wheelfix
 from tests.support.wheels import build_wheel
+from wheelfix import workers
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.examine import machine_of, python_of_tags
 from wheelfix.exam.scan import scan, scan_all
+from wheelfix.exam.verify import verify_all
 from wheelfix.model import Machine, ScanReport, Verdict
 from wheelfix.options import RootOptions, ScanOptions
 
@@ -118,3 +121,29 @@ def test_the_machine_is_that_of_the_tag_else_of_most_images():
     assert machine_of(("py3-none-win32",), view) is Machine.X86
     assert machine_of(("py3-none-any",), view) is Machine.ARM64
     assert machine_of((), make_view({})) is Machine.AMD64
+
+
+# ----------------------------------------------------------------------------------------------------- in processes
+
+
+def test_processes_give_what_threads_give(tmp_path, monkeypatch):
+    paths = [small_wheel(tmp_path, f"pkg{number:02}", {"gone.dll": ["f"]}) for number in range(4)]
+    (tmp_path / "text-1.0-py3-none-any.whl").write_text("no zip")
+    paths.insert(1, tmp_path / "text-1.0-py3-none-any.whl")
+    plain = list(scan_all(paths, replace(QUIET, jobs=1)))
+    verified = list(verify_all(paths, replace(QUIET, jobs=1, verify=True)))
+    monkeypatch.setattr(workers, "WORTH_SECONDS", 0.0)
+    several = replace(QUIET, jobs=2)
+    for found, expected in (
+        (list(scan_all(paths, several)), plain),
+        (list(verify_all(paths, replace(several, verify=True))), verified),
+    ):
+        assert found[:1] + found[2:] == expected[:1] + expected[2:]
+        assert isinstance(found[1], ScanFailure)
+        assert (found[1].path, str(found[1].error)) == (expected[1].path, str(expected[1].error))
+        assert found[1].error.hint == expected[1].error.hint
+
+
+def test_a_report_survives_its_way_from_a_process(tmp_path):
+    report = scan(write_wheel(kepler_cu117(), tmp_path), QUIET)
+    assert pickle.loads(pickle.dumps(report)) == report

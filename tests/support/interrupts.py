@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from wheelfix.cli import signals
+from wheelfix.streams import signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.cli.common import (
     add_command,
@@ -22,17 +24,23 @@ from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import InputError
 from wheelfix.failures import failure_of
 from wheelfix.report.document import FailedInput
-from wheelfix.report.formats import SCAN_KINDS
-from wheelfix.values import replace
+from wheelfix.report.formats import SCAN_KINDS, slim
+from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Generator, Iterator, Mapping
 
     from wheelfix.cli.commands import Subparsers
+    from wheelfix.errors import WheelfixError
+    from wheelfix.exam.examination import Progress as Advance
+    from wheelfix.exam.examination import ScanFailure
+    from wheelfix.model import ScanReport
     from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
     from wheelfix.report.progress import Progress
     from wheelfix.roots.lazy import LazyIndex
+    from wheelfix.workers import Work
 
 EXAMPLES = """\
   wheelfix ci dist\\*.whl -w wheelhouse
@@ -68,7 +76,6 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Take every wheel through the stage and return the worst exit code."""
-    from wheelfix.roots.lazy import lazy_index
     from wheelfix.rules.registry import check_patterns
 
     output = Output.from_args(args)
@@ -82,47 +89,100 @@ def execute(args: argparse.Namespace) -> int:
     output.fail_inputs(inputs)
     with output.progress(inputs.paths, "repairing") as progress:
         for options, filters, fail_on, paths in groups:
-            with lazy_index(options.scan.roots) as index:
-                for path in paths:
-                    _take(path, options, filters, index, output, fail_on, progress)
+            with contextlib.closing(_take_all(paths, options, filters, progress.part)) as results:
+                for result in results:
+                    _report(result, output, fail_on, progress)
                     progress.step()
     output.finish()
     return output.exit_code
 
 
-def _take(
-    path: Path,
-    options: RepairOptions,
-    filters: tuple[tuple[str, ...], tuple[str, ...]],
-    index: LazyIndex,
-    output: Output,
-    fail_on: str,
-    progress: Progress,
-) -> None:
-    """Repair one wheel and report on what came out; a wheel that cannot be repaired is reported as it is."""
-    from wheelfix.exam.examination import ScanFailure
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """One wheel after the stage."""
+
+    path: str
+    said: str = ""
+    """What became of it, if it was repaired."""
+    failure: WheelfixError | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
+    found: tuple[ScanReport | ScanFailure, ...] = ()
+    """What came out, verified and scanned, or the wheel as it is where it could not be repaired."""
+
+
+_Filters: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+"""The codes of ``--select`` and of ``--ignore``."""
+
+
+def _take_all(
+    paths: list[Path], options: RepairOptions, filters: _Filters, progress: Advance
+) -> Generator[_Taken, None, None]:
+    """Take wheels through the stage, several at once in processes where that is faster."""
+    from wheelfix.exam.scan import Shares, file_size
+    from wheelfix.repairs.several import targets_differ
+    from wheelfix.roots.lazy import lazy_index
+    from wheelfix.workers import in_processes, worth_processes
+
+    with lazy_index(options.scan.roots) as index:
+        sizes, jobs = [file_size(path) for path in paths], options.scan.jobs
+        if targets_differ(paths, options) and worth_processes(sizes, jobs):
+            start, report = functools.partial(_taking, options, filters), Shares(progress).report
+            yield from in_processes(start, paths, sizes, jobs=jobs, lost=_lost, progress=report)
+            return
+        for path in paths:
+            yield _take(path, options, filters, index, progress)
+
+
+@contextlib.contextmanager
+def _taking(options: RepairOptions, filters: _Filters) -> Iterator[Work[Path, _Taken]]:
+    """What a worker process does with each wheel."""
+    from wheelfix.repairs.several import with_jobs
+    from wheelfix.roots.lazy import lazy_index
+
+    with lazy_index(options.scan.roots) as index:
+        yield lambda path, threads, progress: _take(path, with_jobs(options, threads), filters, index, progress)
+
+
+def _lost(path: Path, reason: str) -> _Taken:
+    from wheelfix.repairs.several import lost_repair
+
+    return _Taken(str(path), failure=lost_repair(path, reason).error)
+
+
+def _take(path: Path, options: RepairOptions, filters: _Filters, index: LazyIndex, progress: Advance) -> _Taken:
+    """Repair one wheel and scan what came out; a wheel that cannot be repaired is scanned as it is."""
     from wheelfix.exam.scan import scan_all
     from wheelfix.plan.make import allowed_names
     from wheelfix.repairs.repair import repair
 
-    looked_at = path
-    sources: dict[str, str] = {}
+    looked_at, taken = path, _Taken(str(path))
     allowed = options.allow_missing
     try:
-        result = repair(path, options, index, progress=progress.part)
-        progress.hide()
+        result = repair(path, options, index, progress=progress)
         looked_at = result.output or path
-        sources = _sources(result.plan)
         allowed += allowed_names(result.plan)
-        say(f"{result.outcome}: {looked_at}")
+        taken = replace(taken, said=f"{result.outcome}: {looked_at}", sources=_sources(result.plan))
     except Exception as error:  # whatever it is, it costs this wheel only
         failure = failure_of(error, path)
-        output.fail(FailedInput(str(path), failure, "read" if isinstance(failure, InputError) else "repair"))
+        taken = replace(taken, failure=failure)
         if failure.exit_code > 1:  # it could not be read, or the machine failed: a scan would say no more
-            return
-    output.context = replace(output.context, sources={**output.context.sources, **sources})
+            return taken
     scan = replace(options.scan, select=filters[0], ignore=filters[1], allow_missing=allowed, verify=True)
-    for found in scan_all([looked_at], scan, progress.part):
+    return replace(taken, found=tuple(scan_all([looked_at], scan, progress, slim)))
+
+
+def _report(taken: _Taken, output: Output, fail_on: str, progress: Progress) -> None:
+    """Report what became of one wheel."""
+    from wheelfix.exam.examination import ScanFailure
+
+    if taken.said:
+        progress.hide()
+        say(taken.said)
+    if taken.failure is not None:
+        stage = "read" if isinstance(taken.failure, InputError) else "repair"
+        output.fail(FailedInput(taken.path, taken.failure, stage))
+    output.context = replace(output.context, sources={**output.context.sources, **taken.sources})
+    for found in taken.found:
         if isinstance(found, ScanFailure):
             output.fail(FailedInput(found.path, found.error))
         else:

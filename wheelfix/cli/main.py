@@ -5,15 +5,14 @@ from __future__ import annotations
 import atexit
 import contextlib
 import errno
-import gc
 import os
 import sys
-import warnings
 
 from wheelfix.cli.commands import command_parser, load_command, root_parser
 from wheelfix.cli.say import say, say_error
-from wheelfix.cli.signals import interruptible
 from wheelfix.errors import Exit, UsageError, WheelfixError
+from wheelfix.streams.interpreter import tune
+from wheelfix.streams.signals import interruptible
 
 
 def run(argv: list[str]) -> int:
@@ -127,11 +126,7 @@ def make_streams_forgiving() -> None:
 
 def entry() -> None:
     """The console script."""
-    # Ten thousand members are ten thousand tuples that live to the end: looking through them for cycles finds none.
-    gc.set_threshold(200_000, 50, 50)
-    # Threads that unpack need the interpreter only between two pieces, and then at once.
-    sys.setswitchinterval(0.00001)
-    warnings.simplefilter("ignore")  # of Python, about code that others wrote and we only read
+    tune()
     code = main(last=True)
     atexit._run_exitfuncs()  # temporary folders are removed there
     for stream in (sys.stdout, sys.stderr):

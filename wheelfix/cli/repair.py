@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -324,14 +325,16 @@ def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, teller: _Tell
 def _repair_group(
     paths: list[Path], options: RepairOptions, args: argparse.Namespace, teller: _Teller, progress: Progress
 ) -> Iterator[Plan]:
-    from wheelfix.repairs.repair import repair
-    from wheelfix.roots.lazy import lazy_index
+    from wheelfix.repairs.outcome import FailedRepair
+    from wheelfix.repairs.several import repair_all
 
-    with lazy_index(options.scan.roots) as index:
-        for path in paths:
-            with teller.attempt(str(path)):
-                result = repair(path, options, index, dry_run=args.dry_run, progress=progress.part)
-                teller.add(result)
+    with contextlib.closing(repair_all(paths, options, dry_run=args.dry_run, progress=progress.part)) as results:
+        for result in results:
+            if isinstance(result, FailedRepair):
+                teller.fail(result.path, result.error)
+            else:
+                with teller.attempt(result.plan.wheel.path):
+                    teller.add(result)
                 yield result.plan
             progress.step()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import UsageError
 from wheelfix.report.document import FailedInput
-from wheelfix.report.formats import SCAN_KINDS
+from wheelfix.report.formats import SCAN_KINDS, slim
 
 if TYPE_CHECKING:
     import argparse
@@ -152,11 +153,12 @@ def execute(args: argparse.Namespace) -> int:
     output.fail_inputs(inputs)
     with output.progress(inputs.paths, "scanning") as progress:
         for options, fail_on, paths in groups:
-            for result in scan_all(paths, options, progress.part):
-                if isinstance(result, ScanFailure):
-                    output.fail(FailedInput(result.path, result.error))
-                else:
-                    output.add(result, fail_on)
-                progress.step(result.path)
+            with contextlib.closing(scan_all(paths, options, progress.part, slim)) as results:
+                for result in results:
+                    if isinstance(result, ScanFailure):
+                        output.fail(FailedInput(result.path, result.error))
+                    else:
+                        output.add(result, fail_on)
+                    progress.step(result.path)
     output.finish()
     return output.exit_code

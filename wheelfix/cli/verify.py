@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from wheelfix.cli.common import (
@@ -63,8 +64,11 @@ def execute(args: argparse.Namespace) -> int:
     )
     inputs = expand_inputs(args.paths, folders=False)
     output.fail_inputs(inputs)
-    with output.progress(inputs.paths, "verifying") as progress:
-        for result in verify_all(inputs.paths, options, progress.part):
+    with (
+        output.progress(inputs.paths, "verifying") as progress,
+        contextlib.closing(verify_all(inputs.paths, options, progress.part)) as results,
+    ):
+        for result in results:
             if isinstance(result, ScanFailure):
                 output.fail(FailedInput(result.path, result.error))
             else:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import stat
 import threading
 from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import InputError
+from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity, Progress, ScanFailure
 from wheelfix.exam.wheel import looking_at
 from wheelfix.failures import failure_of
@@ -17,15 +19,17 @@ from wheelfix.options import ScanOptions
 from wheelfix.roots.lazy import lazy_index
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import replace
+from wheelfix.workers import in_processes, worth_processes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
     from wheelfix.archive.reader import Archive
     from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.loader.places import Distribution, Environment
     from wheelfix.roots.index import Candidates
     from wheelfix.streams.pool import Task
+    from wheelfix.workers import Work
 
 
 # ------------------------------------------------------------------------------------------------- for everybody
@@ -52,40 +56,87 @@ def scan_all(
     paths: Iterable[Path],
     options: ScanOptions,
     progress: Progress | None = None,
-) -> Iterator[ScanReport | ScanFailure]:
+    finish: Callable[[ScanReport], ScanReport] | None = None,
+) -> Generator[ScanReport | ScanFailure, None, None]:
     """Scan several inputs, some of them side by side, and give the results in the order of the inputs.
 
-    One that cannot be read does not stop the rest, and never are more than a few in memory.
+    One that cannot be read does not stop the rest, and never are more than a few in memory. Several large ones are
+    scanned in processes; ``finish``, a function that can be pickled, is applied to every report where it was made.
     """
     waiting = list(paths)
     with lazy_index(options.roots) as index:
         if options.together or options.beside or options.lockfile is not None:
             from wheelfix.exam.sets import scan_set
 
-            yield from scan_set(waiting, options, index, progress)
+            yield from _finished(scan_set(waiting, options, index, progress), finish)
             return
         if len(waiting) == 1 or options.jobs == 1:
             for path in waiting:
-                yield from _results(path, options, index, progress)
+                yield from _finished(_results(path, options, index, progress), finish)
+            return
+        shares = Shares(progress)
+        if worth_processes(sizes := [file_size(path) for path in waiting], options.jobs):
+            start = functools.partial(_scanning, options, finish)
+            jobs, report = options.jobs, shares.report
+            for results in in_processes(start, waiting, sizes, jobs=jobs, lost=_lost, progress=report):
+                yield from results
             return
         index.prepare()
         alone = replace(options, jobs=1)
-        shares = _Shares(progress)
         with WorkerPool(options.jobs) as pool:
             running: deque[Task[list[ScanReport | ScanFailure]]] = deque()
             for path in waiting:
                 running.append(pool.submit(functools.partial(_gathered, path, alone, index, shares)))
                 if len(running) > 2 * options.jobs:
-                    yield from running.popleft().result()
+                    yield from _finished(running.popleft().result(), finish)
             while running:
-                yield from running.popleft().result()
+                yield from _finished(running.popleft().result(), finish)
 
 
-def _gathered(path: Path, options: ScanOptions, index: Candidates, shares: _Shares) -> list[ScanReport | ScanFailure]:
+def _finished(
+    results: Iterable[ScanReport | ScanFailure], finish: Callable[[ScanReport], ScanReport] | None
+) -> Iterator[ScanReport | ScanFailure]:
+    for result in results:
+        yield finish(result) if finish is not None and isinstance(result, ScanReport) else result
+
+
+@contextlib.contextmanager
+def _scanning(
+    options: ScanOptions, finish: Callable[[ScanReport], ScanReport] | None
+) -> Iterator[Work[Path, list[ScanReport | ScanFailure]]]:
+    """What a worker process does with each input."""
+    with lazy_index(options.roots) as index:
+
+        def work(path: Path, threads: int, progress: Progress) -> list[ScanReport | ScanFailure]:
+            own = replace(options, jobs=threads)
+            return list(_finished(_results(path, own, index, progress), finish))
+
+        yield work
+
+
+def _lost(path: Path, reason: str) -> list[ScanReport | ScanFailure]:
+    return [lost_input(path, reason)]
+
+
+def lost_input(path: Path, reason: str) -> ScanFailure:
+    """Return the failure of an input whose worker process died."""
+    return ScanFailure(str(path), EnvironmentFailure(str(path), because=reason, hint="try it alone, with -j 1"))
+
+
+def file_size(path: Path) -> int:
+    """Return the size of a file; 0 for a folder, and for what is not there."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+def _gathered(path: Path, options: ScanOptions, index: Candidates, shares: Shares) -> list[ScanReport | ScanFailure]:
     return list(_results(path, options, index, functools.partial(shares.report, path)))
 
 
-class _Shares:
+class Shares:
     """How many bytes are done of the inputs that are scanned side by side."""
 
     def __init__(self, progress: Progress | None) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.exam.examination import ScanFailure
-from wheelfix.exam.scan import archive_facts
+from wheelfix.exam.scan import Shares, archive_facts, file_size, lost_input
 from wheelfix.failures import failure_of
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView
@@ -16,12 +18,15 @@ from wheelfix.model import Machine, Resolution, ScanReport
 from wheelfix.options import ScanOptions
 from wheelfix.rules.context import Subject
 from wheelfix.rules.registry import Group, group_of, run
+from wheelfix.values import replace
+from wheelfix.workers import in_processes, worth_processes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     from wheelfix.exam.examination import Progress
     from wheelfix.model import Finding
+    from wheelfix.workers import Work
 
 
 def verify(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
@@ -65,10 +70,25 @@ def archive_findings(
 
 def verify_all(
     paths: Iterable[Path], options: ScanOptions, progress: Progress | None = None
-) -> Iterator[ScanReport | ScanFailure]:
-    """Verify several wheels; one that cannot be read does not stop the rest."""
-    for path in paths:
-        try:
-            yield _verify(path, options, progress)
-        except Exception as error:  # whatever it is, it costs this wheel only
-            yield ScanFailure(str(path), failure_of(error, path))
+) -> Generator[ScanReport | ScanFailure, None, None]:
+    """Verify several wheels, in the order given; one that cannot be read does not stop the rest."""
+    waiting = list(paths)
+    if worth_processes(sizes := [file_size(path) for path in waiting], options.jobs):
+        start, report = functools.partial(_verifying, options), Shares(progress).report
+        yield from in_processes(start, waiting, sizes, jobs=options.jobs, lost=lost_input, progress=report)
+        return
+    for path in waiting:
+        yield _result(path, options, progress)
+
+
+@contextlib.contextmanager
+def _verifying(options: ScanOptions) -> Iterator[Work[Path, ScanReport | ScanFailure]]:
+    """What a worker process does with each wheel."""
+    yield lambda path, threads, progress: _result(path, replace(options, jobs=threads), progress)
+
+
+def _result(path: Path, options: ScanOptions, progress: Progress | None) -> ScanReport | ScanFailure:
+    try:
+        return _verify(path, options, progress)
+    except Exception as error:  # whatever it is, it costs this wheel only
+        return ScanFailure(str(path), failure_of(error, path))

@@ -10,6 +10,7 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from wheelfix.errors import WheelfixError
     from wheelfix.model import ScanReport
     from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
@@ -40,6 +41,14 @@ class Repaired:
     size: int = 0
     faults: tuple[str, ...] = ()
     """For a dry run: why nothing would be written; empty when the wheel would be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRepair:
+    """A wheel that was not repaired, and why; the others are repaired all the same."""
+
+    path: str
+    error: WheelfixError
 
 
 def target_of(path: Path, plan: Plan, options: RepairOptions) -> Path:

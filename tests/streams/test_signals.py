@@ -11,9 +11,9 @@ import time
 import pytest
 
 from wheelfix.cli import main as door
-from wheelfix.cli.signals import AGAIN, interruptible
 from wheelfix.errors import Exit
 from wheelfix.streams.interrupts import defer_interrupts
+from wheelfix.streams.signals import AGAIN, interruptible
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows cannot send these to one process")
 

@@ -92,12 +92,23 @@ def _sending_again(hook: Callable[[sys.UnraisableHookArgs], object]) -> Callable
     return raised
 
 
+def stop_this_process() -> None:
+    """Have the main thread unwind as on SIGTERM; for other threads, which Python raises no interrupt in."""
+    global _last
+    _last = signal.SIGTERM
+    _raise_in_main_thread()
+
+
 def _send_again() -> None:
     _thread.start_new_thread(_send, ())  # whoever was interrupted may hold a lock that threading.Thread needs
 
 
 def _send() -> None:
     time.sleep(AGAIN)
+    _raise_in_main_thread()
+
+
+def _raise_in_main_thread() -> None:
     main = threading.main_thread().ident
     if sys.platform == "win32" or main is None:
         signal.raise_signal(_last)

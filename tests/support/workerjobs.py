@@ -1,0 +1,49 @@
+"""What worker processes are asked to do in tests; they import it from here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.streams.workfolder import WorkFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@contextlib.contextmanager
+def working() -> Iterator[Callable[[str, int, Callable[[int, int], None]], object]]:
+    """Do what an input says."""
+    yield do
+
+
+def do(word: str, threads: int, progress: Callable[[int, int], None]) -> object:
+    """Return an answer, fail, die or wait."""
+    kind, _, rest = word.partition(" ")
+    if kind == "die":
+        os.kill(os.getpid(), 9)
+    if kind == "exit":
+        os._exit(int(rest))
+    if kind == "raise":
+        raise LookupError(rest)
+    if kind == "wait":
+        with WorkFolder() as folder:
+            Path(rest).write_text(f"{os.getpid()} {folder}")
+            time.sleep(60)
+    if kind == "part":
+        progress(1, 2)
+    if kind == "odd":
+        return lambda: None  # cannot be pickled
+    if kind == "threads":
+        return threads
+    return word.upper()
+
+
+@contextlib.contextmanager
+def never_working() -> Iterator[None]:
+    """End before the first input."""
+    os._exit(7)
+    yield
