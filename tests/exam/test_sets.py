@@ -126,6 +126,22 @@ class TestWith:
         one = user(tmp_path, requires=("flux<2",))
         assert scanned([one], beside=(tmp_path / "house",))["user"].verdict is Verdict.OK
 
+    @pytest.mark.parametrize(
+        ("code", "verdict"),
+        [
+            ("import flux\n", Verdict.BROKEN),
+            ("try:\n    import flux\nexcept ImportError:\n    pass\n", Verdict.OK),
+            ("try:\n    import scipy\nexcept ImportError:\n    pass\nelse:\n    import flux\n", Verdict.OK),
+            ("try:\n    import user\nfinally:\n    import flux\n", Verdict.BROKEN),
+        ],
+        ids=["certain", "caught", "only if another is there", "in any case"],
+    )
+    def test_a_module_that_is_not_installed(self, tmp_path, code, verdict):
+        """mkl_fft imports mkl only where scipy is installed."""
+        files = {"user/__init__.py": code, "user/_ext.pyd": forge_dll("_ext.pyd", exports=["PyInit__ext"])}
+        env = install(build_wheel(tmp_path, "user", "1.0", files=files, requires=["flux"]), tmp_path / "env")
+        assert scanned([env])["user"].verdict is verdict
+
     def test_an_environment(self, tmp_path):
         env = install(flux(tmp_path), tmp_path / "env")
         assert scanned([user(tmp_path)], beside=(env,))["user"].verdict is Verdict.OK

@@ -282,3 +282,13 @@ def test_code_for_other_systems_is_passed_over():
 def test_kernel_drivers_are_not_asked_what_they_import():
     files = {f"{SITE}pkg/divert64.sys": forge_dll("divert64.sys", imports={"ntoskrnl.exe": ["f"]})}
     assert resolve(make_view(files), Profile()).edges == ()
+
+
+def test_a_folder_that_an_environment_variable_of_the_package_names_is_unknown():
+    """usd-core sets PXR_USD_WINDOWS_DLL_PATH in one file, and adds the folders in it in another."""
+    adds = "import os\npaths = os.getenv('PKG_DLLS')\nif paths:\n    os.add_dll_directory(paths)\n"
+    files = {f"{SITE}pkg/__init__.py": "import os\nos.environ['PKG_DLLS'] = f()\n", f"{SITE}pkg/a/__init__.py": adds}
+    loads = package_loads(make_view(files), Profile())
+    assert [call.at_import for call in loads.unread_calls] == [True]
+    nobody = {**files, f"{SITE}pkg/__init__.py": "import os\nif os.environ['PKG_DLLS'] == '1':\n    pass\n"}
+    assert all(not call.at_import for call in package_loads(make_view(nobody), Profile()).unread_calls)

@@ -102,3 +102,10 @@ def test_added_folders(source, added):
 )
 def test_loads(source, loaded):
     assert read_path_code(source, HERE).loaded == loaded
+
+
+def test_a_method_of_an_unknown_string_is_not_a_function_of_paths():
+    """``paths.split(";")`` of something unknown was read as ``os.path.split(";")``, which gave an empty folder."""
+    code = read_path_code("for path in paths().split(';'):\n    os.add_dll_directory(path)\n", HERE)
+    assert code.added == ()
+    assert [call.argument for call in code.unread_calls] == ["path"]

@@ -404,3 +404,18 @@ def test_a_file_that_the_package_loads_after_its_import_is_said_to_be(tmp_path: 
         "the package loads that file when a session asks for the execution provider 'cuda', which fails with error 126"
         in found.message
     )
+
+
+def test_a_public_module_is_a_warning_where_the_code_imports_others_of_its_kind(tmp_path) -> None:
+    """daal4py has a module for Intel MPI, which no Python file imports and which nobody needs for anything else."""
+    files = {
+        "pkg/__init__.py": "from pkg import _main\n",
+        "pkg/_main.cp311-win_amd64.pyd": forge_dll("_main.pyd", exports=["PyInit__main"]),
+        "pkg/mpi.cp311-win_amd64.pyd": forge_dll("mpi.pyd", imports={"impi.dll": ["f"]}, exports=["PyInit_mpi"]),
+    }
+    assert scan(build_wheel(tmp_path / "aside", "pkg", "1.0", files=files)).verdict is Verdict.RISKY
+    named = {**files, "pkg/run.py": "from pkg import mpi\n"}
+    assert scan(build_wheel(tmp_path / "named", "pkg", "1.0", files=named)).verdict is Verdict.BROKEN
+    other = forge_dll("mpi.pyd", imports={"unheard-of.dll": ["f"]}, exports=["PyInit_mpi"])
+    unknown = {**files, "pkg/mpi.cp311-win_amd64.pyd": other}
+    assert scan(build_wheel(tmp_path / "unknown", "pkg", "1.0", files=unknown)).verdict is Verdict.BROKEN

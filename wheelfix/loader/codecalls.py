@@ -236,7 +236,7 @@ def item(run: CodeState, owner: Atom, key: Atom, node: ast.Subscript) -> Value:
         return (owner[key],) if -len(owner) <= key < len(owner) else ANYTHING
     if isinstance(owner, Extern):
         if owner.last == "environ" and isinstance(key, str):
-            found = _environment(key)
+            found = None if run.files.sets_variable(key) else _environment(key)
             return found if found is not None else ANYTHING
         if owner.last in ("cdll", "windll", "oledll", "pydll") and isinstance(key, str):
             return load_library(run, node, owner.last, (key,))
@@ -448,7 +448,7 @@ def call(run: CodeState, node: ast.Call, name: str, args: list[Value], keywords:
     if last in ("dirname", "basename"):
         part = posixpath.dirname if last == "dirname" else posixpath.basename
         return combined(lambda atom: part(atom.replace("\\", "/")) if isinstance(atom, str) else UNKNOWN, first)
-    if last in ("split", "splitext") and args:
+    if args and (last == "splitext" or name.endswith("path.split")):  # not the method of an unknown string
         return united(_split(last, atom) for atom in first)
     if last in ("exists", "isfile", "isdir", "lexists") and args:
         wanted = {"isfile": False, "isdir": True}.get(last)
@@ -568,7 +568,7 @@ def _getenv(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Va
     name = args[0][0] if args else UNKNOWN
     if not isinstance(name, str):
         return ANYTHING
-    found = _environment(name)
+    found = ANYTHING if run.files.sets_variable(name) else _environment(name)
     return found if found is not None else args[1] if len(args) > 1 else (None,)
 
 

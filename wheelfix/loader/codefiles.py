@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import re
 import sys
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MAX_SOURCE = 256 << 10
 """Bytes of a Python file that is run for the sake of another."""
+MAX_SEARCHED = 8 << 20
+"""Bytes of Python code of a package in which assignments to environment variables are looked for."""
 WINDOWS = ("c:/windows", "c:/windows/system32")
 _PYTHON_FOLDERS = frozenset({"Lib", "lib", "DLLs", "Scripts", SITE_PACKAGES})
 _SHARED = frozenset({"nvidia"})
@@ -54,6 +57,10 @@ class NoFiles:
         """Whether a load by bare name finds a file in Windows, beside Python or in some folders; None if unknown."""
         return None
 
+    def sets_variable(self, name: str) -> bool:
+        """Whether the package's own code gives a value to an environment variable, for other files of it to read."""
+        return False
+
 
 class ViewFiles(NoFiles):
     """The files of a view, on a Windows machine on which nothing else is installed."""
@@ -63,6 +70,7 @@ class ViewFiles(NoFiles):
         self.machine = profile.machine
         self.python = profile.python
         self._children: dict[str, dict[str, None]] = {}
+        self._variables: dict[str, bool] = {}
         self._imported: set[str] = set()
         own: set[str] = set()
         for file in view.files:
@@ -93,6 +101,24 @@ class ViewFiles(NoFiles):
         names = self._children.get(fold(f"{SITE_PACKAGES}/{top}"), {})
         modules = self._children.get(fold(SITE_PACKAGES), {})
         return "__init__.py" in names or any(name.split(".")[0] == top and "." in name for name in modules)
+
+    def sets_variable(self, name: str) -> bool:
+        """Whether the package's own code gives a value to an environment variable: usd-core does, with its folder."""
+        if name not in self._variables:
+            quoted = rf"\(?\[?\s*['\"]{re.escape(name)}['\"]\s*"
+            spelled = re.compile(rf"environ\s*{quoted}\]\s*=[^=]|(?:setdefault|putenv)\s*{quoted},")
+            self._variables[name] = any(spelled.search(text) for text in self._with_variables)
+        return self._variables[name]
+
+    @functools.cached_property
+    def _with_variables(self) -> tuple[str, ...]:
+        """The Python files of the subject that set environment variables, as far as they are of ordinary size."""
+        own = (file for file in self.view.files if file.path.endswith(".py") and file.layer is not Layer.ENVIRONMENT)
+        small = [file for file in own if file.size <= MAX_SOURCE]
+        if sum(file.size for file in small) > MAX_SEARCHED:
+            return ()
+        data = (self.view.source(file.path).read_at(0, file.size) for file in small)
+        return tuple(text.decode("utf-8", "replace") for text in data if b"environ" in text or b"putenv" in text)
 
     def is_own(self, path: str) -> bool:
         """Whether the path lies in a regular package of the subject, or in its folder of DLLs."""

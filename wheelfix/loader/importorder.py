@@ -157,6 +157,8 @@ class ImportOrder:
         init = f"{SITE_PACKAGES}/{self._top_of(path)}/__init__.py"
         if path == init or init not in self.view:
             return True
+        if next(self._steps(self._code(init), True), None) is None:
+            return not _ASIDE.search(path)  # users import the modules of such a package by name
         trace = self._traces.setdefault((init,), _Trace(self._walk([init])))
         if any(step.path == path for step, _ in trace):
             return True
@@ -314,11 +316,25 @@ def _executed(tree: ast.Module, package: str, values: CodeRun) -> Iterator[_Stat
             yield _Statement(tuple(imported_from(node, package)), certain, guarded)
         elif isinstance(node, ast.Assign | ast.Expr) and isinstance(node.value, ast.Call):
             yield from (_Statement((name,), certain, guarded) for name in imported_by_call(node.value))
+        elif isinstance(node, ast.Try):
+            pending += [(inner, sure and certain, guarded or caught) for inner, sure, caught in _tried(node, values)]
         else:
-            caught = guarded or (isinstance(node, ast.Try) and goes_on(node, values.budget))
-            caught = caught or (isinstance(node, ast.With) and suppresses(node))
+            caught = guarded or (isinstance(node, ast.With) and suppresses(node))
             inside = list(_inner(node, values))
             pending += [(inner, sure and certain, caught) for inner, sure in reversed(inside)]
+
+
+def _tried(node: ast.Try, values: CodeRun) -> list[tuple[ast.stmt, bool, bool]]:
+    """The statements of a ``try``, the last first: whether each is run for certain, and whether its failure is caught.
+
+    ``else`` is run only if nothing was caught, and what it imports is not caught.
+    """
+    caught = goes_on(node, values.budget)
+    found = [(inner, True, caught) for inner in node.body]
+    found += [(inner, False, False) for handler in node.handlers for inner in handler.body]
+    found += [(inner, not caught, False) for inner in node.orelse]
+    found += [(inner, True, False) for inner in node.finalbody]
+    return found[::-1]
 
 
 def _inner(node: ast.stmt, values: CodeRun) -> Iterator[tuple[ast.stmt, bool]]:
@@ -329,10 +345,6 @@ def _inner(node: ast.stmt, values: CodeRun) -> Iterator[tuple[ast.stmt, bool]]:
             yield from ((inner, holds is True) for inner in node.body)
         if holds is not True:
             yield from ((inner, holds is False) for inner in node.orelse)
-    elif isinstance(node, ast.Try):
-        yield from ((inner, True) for inner in node.body)
-        yield from ((inner, False) for handler in node.handlers for inner in handler.body)
-        yield from ((inner, True) for inner in [*node.orelse, *node.finalbody])
     elif isinstance(node, ast.With | ast.ClassDef):
         yield from ((inner, True) for inner in node.body)
     elif isinstance(node, ast.For | ast.While):

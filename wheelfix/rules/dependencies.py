@@ -111,18 +111,28 @@ def _backend_excuse(subject: Subject, loaded: Sequence[Edge]) -> Excuse | None:
 
 
 def _nobody_imports(subject: Subject, need: Need, loaded: Sequence[Edge]) -> Excuse | None:
-    """Return that private modules which no Python file names need a package that is not required, if that is so.
+    """Return that modules which no Python file names need a package that is not required, if that is so.
 
-    Such a module is for people who have that package: NVIDIA's cuda.core has one for torch. Public ones do not count,
-    because users import them, and neither do DLLs that importing a package does not load.
+    Such a module is for people who have that package: NVIDIA's cuda.core has one for torch, daal4py one for MPI.
+    A public one counts only if the package's code imports others of its modules: else users import them by name.
     """
-    shippers = [owner.distribution for owner in owners_of(need.name) if owner.preloads]
     modules = [edge.importer for edge in loaded]
     names = {base(path).partition(".")[0] for path in modules if path.endswith(".pyd")}
-    private = len(names) == len({*map(base, modules)}) and all(name.startswith("_") for name in names)
-    if not shippers or not private or any(name in source for source in subject.sources for name in names):
+    owners = owners_of(need.name) if len(names) == len({*map(base, modules)}) else ()
+    if not owners or any(_is_named(subject, name) for name in names):
         return None
+    others = {base(path).partition(".")[0] for path in subject.images if path.endswith(".pyd")} - names
+    private = all(name.startswith("_") for name in names) and any(owner.preloads for owner in owners)
+    if not private and not any(_is_named(subject, name) for name in others):
+        return None
+    shippers = [owner.distribution for owner in owners]
     return Excuse(f"no Python file of the package imports it, and {shippers[0]}, which has it, is not required", False)
+
+
+def _is_named(subject: Subject, module: str) -> bool:
+    """Whether some Python file of the subject has the name of a module as a word."""
+    spelled = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(module)}(?![A-Za-z0-9_])")
+    return any(module in source and spelled.search(source) for source in subject.sources)
 
 
 def _names_folder(sources: Iterable[str], paths: Iterable[str]) -> bool:
