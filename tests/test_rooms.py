@@ -43,6 +43,21 @@ CIRCLES_OF_TYPES = (
     {"roots.choice.fit", "roots.choice.outcome", "roots.choice.release", "roots.index"},
 )
 
+LATE_IMPORTS = {
+    "cli": "the parser of a command is made, and its --help and usage errors shown, without what the command runs",
+    "exam.examine": "the folders of this machine matter to installed packages and --assume cuda only: 10 modules",
+    "exam.scan": "what only sets, folders and environments need; for wheels, exam.wheel has the reason",
+    "exam.wheel": "the rules take 0.1 s to import, in which threads inflate the largest image",
+    "pe.authenticode.verify": "cryptography is in an extra: without it the answer is 'not checked'",
+    "pe.signature": "pe/authenticode and its libraries are imported for signed files that are asked about only",
+    "plan.lock": "tar and bz2 are for locks with conda packages only",
+    "repairs.repair": "what plans and writes is imported while threads inflate and hash the wheel: 0.1 s",
+    "repairs.replay": "replaying a lock imports nothing of the loader and the rules: 0.15 s of 0.3",
+    "report.formats": "text, and rich with it, are for that format only: 40 ms",
+    "roots.lazy": "discovering roots is for wheels with something missing only: 49 modules",
+}
+"""Modules, or rooms, that import our own modules in functions, each with what start-up gains by it."""
+
 
 class Import(NamedTuple):
     """One module importing another, named without the package."""
@@ -161,3 +176,26 @@ def test_circles_are_found() -> None:
     chain = [Import("a", "b", True), Import("b", "c", True)]
     assert circles(chain) == []
     assert circles([*chain, Import("c", "a", False)]) == [{"a", "b", "c"}]
+
+
+def test_imports_in_functions_have_a_reason_that_was_measured() -> None:
+    found = {name for name in modules() if name and list(late_imports(name))}
+    named = {name for name in found if reason_for(name) is None}
+    assert named == set(), "import at the top, or measure what start-up gains and add the reason to LATE_IMPORTS"
+    assert {reason_for(name) for name in found} == set(LATE_IMPORTS), (
+        "this module imports nothing in functions any more"
+    )
+
+
+def reason_for(name: str) -> str | None:
+    """The entry of the table for a module, its own or that of its room."""
+    return next((entry for entry in (name, name.partition(".")[0]) if entry in LATE_IMPORTS), None)
+
+
+def late_imports(name: str) -> Iterator[str]:
+    """Yield the modules of ours that a module imports inside functions."""
+    tree = ast.parse(modules()[name].read_text(encoding="utf-8"))
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                yield from filter(None, named_in(node))

@@ -16,6 +16,7 @@ from wheelfix.archive.directory import LOCAL, LOCAL_SIGNATURE
 from wheelfix.errors import InputError
 from wheelfix.streams import codec
 from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.source import InflatedSource
 
 if TYPE_CHECKING:
     import threading
@@ -72,8 +73,6 @@ class HashedReading:
 
     def finish(self) -> Digest | None:
         """Unpack the rest and return the digest; None for a member that the usual way has to look at."""
-        from wheelfix.streams.source import InflatedSource
-
         member = self._member
         if not member.usize or not isinstance(self.source, InflatedSource):
             return None

@@ -20,6 +20,7 @@ from wheelfix.archive.local import headers_are_regular
 from wheelfix.archive.members import Limits, Member, parse_directory, too_much
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import codec
+from wheelfix.streams.source import InflatedSource, StoredSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -177,8 +178,6 @@ class Archive:
 
         ``on_bytes`` gets the bytes of a packed member once and in order, as they are unpacked.
         """
-        from wheelfix.streams.source import InflatedSource, StoredSource
-
         read = self.reader(member)
         if member.method == codec.STORED:
             return StoredSource(read, member.usize)

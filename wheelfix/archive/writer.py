@@ -23,6 +23,7 @@ from wheelfix.streams import codec
 from wheelfix.streams.deflate import Deflating
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.source import FileSource, MemorySource
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -251,8 +252,6 @@ class _Begun(NamedTuple):
 @contextlib.contextmanager
 def _opened(new: NewMember) -> Iterator[ByteSource]:
     """The unpacked bytes of a new member."""
-    from wheelfix.streams.source import FileSource, MemorySource
-
     if new.path is not None:
         with FileSource(new.path) as file:
             yield file

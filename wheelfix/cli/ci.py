@@ -22,6 +22,7 @@ from wheelfix.cli.repair import add_policy_options, add_writing_options, repair_
 from wheelfix.cli.say import say
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import InputError
+from wheelfix.exam.examination import ScanFailure
 from wheelfix.failures import failure_of
 from wheelfix.report.document import FailedInput
 from wheelfix.report.formats import SCAN_KINDS, slim
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from wheelfix.cli.commands import Subparsers
     from wheelfix.errors import WheelfixError
     from wheelfix.exam.examination import Progress as Advance
-    from wheelfix.exam.examination import ScanFailure
     from wheelfix.model import ScanReport
     from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
@@ -173,8 +173,6 @@ def _take(path: Path, options: RepairOptions, filters: _Filters, index: LazyInde
 
 def _report(taken: _Taken, output: Output, fail_on: str, progress: Progress) -> None:
     """Report what became of one wheel."""
-    from wheelfix.exam.examination import ScanFailure
-
     if taken.said:
         progress.hide()
         say(taken.said)

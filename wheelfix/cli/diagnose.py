@@ -21,6 +21,7 @@ from wheelfix.cli.common import (
 )
 from wheelfix.cli.output import add_typed_report_option, check_reports, write_reports
 from wheelfix.errors import Exit, InputError, UsageError
+from wheelfix.loader.profile import assumptions
 from wheelfix.report.safe import legible, without_commands
 from wheelfix.report.textstyle import TextStyle, look_of
 
@@ -117,7 +118,6 @@ def execute(args: argparse.Namespace) -> int:
 def _question(args: argparse.Namespace) -> Iterator[DiagnoseRequest]:
     """What the command line asks, with its file open."""
     from wheelfix.diagnosis.diagnose import DiagnoseRequest, active_environment
-    from wheelfix.loader.profile import assumptions
     from wheelfix.options import ScanOptions, all_cores
 
     refuse_contradiction(args.assume, args.no_assume)

@@ -16,6 +16,7 @@ from wheelfix.cli.output import add_typed_report_option, check_reports, made_by,
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.say import say_error
 from wheelfix.errors import InputError
+from wheelfix.exam.examination import ScanFailure
 from wheelfix.parsing import MAX_JSON
 from wheelfix.report.document import LEVELS
 from wheelfix.report.textstyle import TextStyle, look_of
@@ -103,7 +104,6 @@ def _failed(comparison: Comparison, args: argparse.Namespace) -> bool:
 def _builds(word: str, args: argparse.Namespace, unread: list[str], failures: list[WheelfixError]) -> list[Build]:
     """Return the builds that an argument names: saved ones are read, wheels are scanned; failures are reported."""
     from wheelfix.diff import Build, read_document
-    from wheelfix.exam.examination import ScanFailure
     from wheelfix.exam.scan import scan_all
     from wheelfix.options import RootOptions, ScanOptions, all_cores
 

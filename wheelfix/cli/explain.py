@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from wheelfix.cli.common import add_command, add_output_options, write_result
 from wheelfix.errors import Exit, UsageError
+from wheelfix.report.textstyle import TextStyle, look_of
 
 if TYPE_CHECKING:
     import argparse
 
     from wheelfix.cli.commands import Subparsers
-    from wheelfix.report.textstyle import TextStyle
     from wheelfix.rules.registry import Rule
 
 EXAMPLES = """\
@@ -86,6 +86,4 @@ def _pages(texts: list[str], style: str, *, plain: bool) -> str:
 
 
 def _look(plain: bool) -> TextStyle:
-    from wheelfix.report.textstyle import TextStyle, look_of
-
     return TextStyle(unicode=True) if plain else look_of(sys.stdout)

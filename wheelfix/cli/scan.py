@@ -26,6 +26,8 @@ from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import UsageError
+from wheelfix.exam.examination import ScanFailure
+from wheelfix.loader.profile import assumptions
 from wheelfix.report.document import FailedInput
 from wheelfix.report.formats import SCAN_KINDS, slim
 
@@ -105,7 +107,6 @@ def add_set_options(parser: Parser) -> None:
 
 def scan_options(args: argparse.Namespace) -> ScanOptions:
     """Return what the command line asks for, checked."""
-    from wheelfix.loader.profile import assumptions
     from wheelfix.options import ScanOptions, all_cores
     from wheelfix.rules.registry import check_patterns
 
@@ -142,7 +143,6 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
 
 def execute(args: argparse.Namespace) -> int:
     """Scan every input, tell each as it comes, and return the worst exit code."""
-    from wheelfix.exam.examination import ScanFailure
     from wheelfix.exam.scan import scan_all
 
     output = Output.from_args(args)

@@ -15,6 +15,7 @@ from wheelfix.cli.common import (
 )
 from wheelfix.cli.output import Output, add_report_option
 from wheelfix.cli.paths import expand_inputs
+from wheelfix.exam.examination import ScanFailure
 from wheelfix.report.document import FailedInput
 from wheelfix.report.formats import SCAN_KINDS
 
@@ -49,7 +50,6 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Verify every wheel and return the worst exit code."""
-    from wheelfix.exam.examination import ScanFailure
     from wheelfix.exam.verify import verify_all
     from wheelfix.options import ScanOptions, all_cores
     from wheelfix.rules.registry import check_patterns

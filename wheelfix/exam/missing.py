@@ -40,8 +40,10 @@ def _chain(subject: Subject, edge: Edge) -> tuple[str, ...]:
 
 
 def _candidates(name: str, index: Candidates | None) -> tuple[Candidate, ...]:
+    """The files of that name in the roots, as a report shows them."""
     if index is None:
         return ()
-    from wheelfix.roots.gather import list_candidates  # and with it whatever can discover roots
-
-    return list_candidates(index, name)
+    return tuple(
+        Candidate(file.location, str(file.root.path), index.shown_version(file), f"{file.origin}, {file.root.learned}")
+        for file in index.candidates(name)
+    )

@@ -10,10 +10,14 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.conformance import check_archive
+from wheelfix.archive.record import check_record
+from wheelfix.archive.stored import stored_fault
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity, Progress, ScanFailure
 from wheelfix.exam.wheel import looking_at
 from wheelfix.failures import failure_of
+from wheelfix.loader.places import open_environment, view_of_folder
 from wheelfix.model import ScanReport, canonical
 from wheelfix.options import ScanOptions
 from wheelfix.roots.lazy import lazy_index
@@ -177,8 +181,6 @@ def _scan_one(
     elif is_package_folder(path):
         yield examine_folder(path, options, index, progress).report
     else:
-        from wheelfix.loader.places import open_environment
-
         environment = open_environment(path)
         chosen = chosen_distributions(environment, options.packages)
         if not chosen and next(environment.site.rglob("*.so"), None) is not None:
@@ -205,7 +207,6 @@ def examine_folder(
 ) -> Examination:
     """Scan a package that lies in a folder, as if it were installed."""
     from wheelfix.exam.examine import examine_view
-    from wheelfix.loader.places import view_of_folder
 
     return examine_view(
         view_of_folder(path), Identity(str(path), path.name, ""), options, ArchiveFacts(), index, progress
@@ -263,10 +264,6 @@ def archive_facts(
     archive: Archive, info: WheelInfo, options: ScanOptions, progress: Progress | None = None
 ) -> ArchiveFacts:
     """What is irregular about a wheel as an archive, and between it and its RECORD."""
-    from wheelfix.archive.conformance import check_archive
-    from wheelfix.archive.record import check_record
-    from wheelfix.archive.stored import stored_fault
-
     faults = (*check_archive(archive), *stored_fault(archive), *info.faults)
     hashed = _Counter(progress, sum(member.usize for member in archive.members)).add if progress else None
     return ArchiveFacts(info, faults, check_record(archive, hashes=options.verify, jobs=options.jobs, progress=hashed))

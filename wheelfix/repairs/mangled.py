@@ -13,6 +13,7 @@ from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.exam.wheel import examine_wheel
 from wheelfix.knowledge.families import demangle
 from wheelfix.model import Severity, dll_key
+from wheelfix.pe.signature import read_signature
 from wheelfix.plan.sources import bytes_of
 from wheelfix.repairs.delve import run_delvewheel
 from wheelfix.repairs.rewrite import keep, rewrite
@@ -101,8 +102,6 @@ def _refuse_if_broken(after: Examination, path: Path) -> None:
 
 def _as_named(plan: Plan, made: Archive, trusted_roots: Path | None) -> Iterator[Addition]:
     """The additions with the names that delvewheel gave them, and with what it left of their signatures."""
-    from wheelfix.pe.signature import read_signature
-
     # The folder of renamed DLLs comes last: with --no-mangle a name may also be found elsewhere in the wheel.
     ending = f"{plan.renaming.lib_sdir}/"
     ordered = sorted(made.members, key=lambda member: ending in f"{member.name.rpartition('/')[0]}/")

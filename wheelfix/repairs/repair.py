@@ -9,6 +9,7 @@ from wheelfix.errors import CannotRepair
 from wheelfix.exam.wheel import RecordIsWrong, looking_at
 from wheelfix.model import Repairable, Severity
 from wheelfix.options import RepairOptions
+from wheelfix.plan import advice
 from wheelfix.repairs.outcome import Repaired, RepairOutcome, target_of
 from wheelfix.roots.lazy import LazyIndex, lazy_index
 from wheelfix.rules.registry import Group, group_of
@@ -105,8 +106,6 @@ def _lasting_faults(planned: Planned, before: ScanReport) -> tuple[str, ...]:
 def _refuse_if_broken(faults: tuple[str, ...], planned: Planned, path: Path) -> None:
     """CannotRepair if something would still be wrong."""
     if faults:
-        from wheelfix.plan import advice
-
         because = (*faults, *advice.why_unmet(planned.plan))
         hint = advice.hint(planned.plan) or "`wheelfix scan` shows more"
         raise CannotRepair(f"{path} cannot be repaired", because=because, hint=hint)

@@ -10,6 +10,7 @@ from wheelfix.archive.record import check_record
 from wheelfix.errors import CannotRepair
 from wheelfix.model import TRUSTED
 from wheelfix.plan.lock import WheelHashCheck, check_lock, open_sources
+from wheelfix.plan.sources import opened
 from wheelfix.repairs.outcome import Repaired, RepairOutcome, target_of
 from wheelfix.repairs.rewrite import keep, rewrite
 from wheelfix.values import replace
@@ -62,7 +63,6 @@ def _refuse_unsigned(plan: Plan, members: tuple[NewMember, ...], trusted_roots: 
     """CannotRepair if a DLL that comes from outside has no trusted signature; what the lock says does not count."""
     from wheelfix.pe.signature import read_signature
     from wheelfix.plan.objections import in_words
-    from wheelfix.plan.sources import opened
 
     for new, addition in zip(members, plan.additions, strict=True):
         if addition.source.kind != "own":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from wheelfix.failures import failure_of
 from wheelfix.model import Exports, Image, Import, ScannedImage, ScanReport
 from wheelfix.report.document import DEFAULT, Context, FailedInput
+from wheelfix.report.textstyle import TextStyle
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -79,7 +80,6 @@ def _drawable(
 def _render_text(reports: Sequence[ScanReport], failures: Sequence[FailedInput], context: Context) -> str:
     """Return the report for people as a file keeps it: Unicode, without colour."""
     from wheelfix.report.text import render_scan, render_summary
-    from wheelfix.report.textstyle import TextStyle
 
     look = TextStyle(unicode=True)
     parts = [render_scan(report, look, context=context) for report in reports]

@@ -15,6 +15,7 @@ from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.json_ import dump
 from wheelfix.report.totals import totals
 from wheelfix.report.words import label, sentence
+from wheelfix.rules.registry import all_rules, page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +29,6 @@ LEVELS = {Severity.ERROR: "error", Severity.UNSURE: "warning", Severity.WARNING:
 
 def render_scan(reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT) -> str:
     """Return a SARIF log with one run over all reports."""
-    from wheelfix.rules.registry import all_rules
-
     used = {finding.code for report in reports for finding in report.findings}
     rules = [rule for rule in all_rules() if rule.code in used]
     places = {rule.code: number for number, rule in enumerate(rules)}
@@ -71,8 +70,6 @@ def _documentation() -> str:
 
 
 def _rule(rule: Rule, documentation: str = "") -> dict[str, Json]:
-    from wheelfix.rules.registry import page
-
     text = page(rule.code)
     return {
         "id": rule.code,

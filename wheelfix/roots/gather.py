@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.model import Candidate
 from wheelfix.options import as_paths
 from wheelfix.roots.discover import discover, search_path_roots
 from wheelfix.roots.host import this_machine
@@ -14,7 +13,6 @@ from wheelfix.roots.named import named_root, named_roots
 if TYPE_CHECKING:
     from wheelfix.options import RootOptions
     from wheelfix.roots.host import Host
-    from wheelfix.roots.index import Candidates
     from wheelfix.roots.root import Root
 
 
@@ -33,11 +31,3 @@ def gather_roots(options: RootOptions, host: Host) -> tuple[Root, ...]:
     discovered = discover(host) if options.discover else ()
     path = search_path_roots(host) if options.search_path else ()
     return (*named, *discovered, *path)
-
-
-def list_candidates(index: Candidates, name: str) -> tuple[Candidate, ...]:
-    """The files of that name in the roots, as a report shows them."""
-    return tuple(
-        Candidate(file.location, str(file.root.path), index.shown_version(file), f"{file.origin}, {file.root.learned}")
-        for file in index.candidates(name)
-    )

@@ -24,6 +24,7 @@ from wheelfix.pe.image import read_image
 from wheelfix.pe.signature import read_signature
 from wheelfix.pe.version import read_version
 from wheelfix.roots import tree
+from wheelfix.roots.choice.release import shown_version
 from wheelfix.roots.vendors import conda, condafile, pyenv
 from wheelfix.streams import codec
 from wheelfix.streams.source import FileSource, TeeSource, chunks
@@ -199,8 +200,6 @@ class RootIndex:
 
     def shown_version(self, file: RootFile) -> str:
         """Return the version of the library that a file is, for a list; a member of a wheel is not unpacked for it."""
-        from wheelfix.roots.choice.release import shown_version  # which asks about files of this index
-
         return file.version_hint if file.root.is_file else shown_version(file, self)
 
     def archs(self, file: RootFile) -> tuple[str, ...]:

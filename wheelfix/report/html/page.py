@@ -13,6 +13,7 @@ from wheelfix.report.html.overview import draw_header, draw_overview, draw_total
 from wheelfix.report.html.wheel import draw_wheel
 from wheelfix.report.totals import totals
 from wheelfix.report.words import count, label
+from wheelfix.rules.registry import find_rule, page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -91,8 +92,6 @@ def _resource(name: str) -> str:
 
 def draw_rules(codes: Iterable[str]) -> Html | None:
     """Return the pages of rules, folded."""
-    from wheelfix.rules.registry import find_rule, page
-
     pages = [
         el(
             "details",
