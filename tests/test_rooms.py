@@ -21,6 +21,7 @@ PACKAGE = Path(wheelfix.__file__).parent
 ORDER: tuple[str, ...] = (
     "errors values toml parsing streams",
     "failures ownership programs model workers workerprocess",
+    "remote",
     "archive",
     "pe",
     "options knowledge schemas",

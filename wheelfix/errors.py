@@ -58,6 +58,10 @@ class EnvironmentFailure(WheelfixError):
     exit_code = Exit.ENVIRONMENT
 
 
+class NetworkFailure(EnvironmentFailure):
+    """A server cannot be reached, or what it answers cannot be used."""
+
+
 class CannotRepair(WheelfixError):
     """A wheel cannot be made whole with what is at hand; nothing was written for it."""
 

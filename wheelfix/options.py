@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Limits
+from wheelfix.remote.settings import RemoteOptions
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class ScanOptions:
     """Read who signed the images without reporting anything about it."""
     roots: RootOptions = field(default_factory=RootOptions)
     limits: Limits = field(default_factory=Limits)
+    remote: RemoteOptions = field(default_factory=RemoteOptions)
+    """How to reach wheels that are not on this disk."""
 
 
 @dataclass(frozen=True, slots=True)

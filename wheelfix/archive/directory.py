@@ -44,7 +44,7 @@ class DirectoryLayout:
     faults: tuple[ArchiveFault, ...]
 
 
-def locate(read: Callable[[int, int], bytes], size: int, path: Path) -> DirectoryLayout:
+def locate(read: Callable[[int, int], bytes], size: int, path: Path | str) -> DirectoryLayout:
     """Find the central directory of the file; InputError if there is none."""
     at, tail, tail_at = _find_end(read, size, path)
     faults: list[ArchiveFault] = []
@@ -79,7 +79,7 @@ def locate(read: Callable[[int, int], bytes], size: int, path: Path) -> Director
     return DirectoryLayout(start, end - length, length, entries, comment, tuple(faults))
 
 
-def _find_end(read: Callable[[int, int], bytes], size: int, path: Path) -> tuple[int, bytes, int]:
+def _find_end(read: Callable[[int, int], bytes], size: int, path: Path | str) -> tuple[int, bytes, int]:
     """Return where the last end record is, and the tail of the file that holds it with its place."""
     tail_at = max(0, size - END.size - MAX16)
     tail = read(tail_at, size - tail_at)
@@ -107,7 +107,7 @@ def _what_instead(head: bytes, size: int) -> tuple[str, str]:
     return "it has no end record", "check that this is a wheel"
 
 
-def _no_zip(path: Path, because: str, hint: str) -> InputError:
+def _no_zip(path: Path | str, because: str, hint: str) -> InputError:
     return InputError(f"{path} is not a zip archive", because=because, hint=hint)
 
 

@@ -98,10 +98,14 @@ class OpenFile(Protocol):
     directory: bytes
     """The bytes of the central directory."""
 
+    @property
+    def window(self) -> int: ...
     def read_at(self, offset: int, length: int, /) -> bytes: ...
 
 
-def parse_directory(directory: bytes, start: int, limits: Limits, path: Path) -> tuple[list[Member], list[Member]]:
+def parse_directory(
+    directory: bytes, start: int, limits: Limits, path: Path | str
+) -> tuple[list[Member], list[Member]]:
     """Return all members, and those among them that deserve a second look; ``start`` is added to their offsets."""
     text = directory.decode("latin-1")  # slices of it are names, as long as they are ASCII
     unpack, make = CENTRAL.unpack_from, tuple.__new__  # what Member() does, without a call of Python code
@@ -178,7 +182,7 @@ def decode_name(raw: bytes) -> str:
         return raw.decode("cp437")
 
 
-def too_much(path: Path, because: str, limit: str) -> InputError:
+def too_much(path: Path | str, because: str, limit: str) -> InputError:
     """Return the error for an archive that exceeds one of the limits."""
     option = {"max_directory": "--max-members", "max_member_size": "--max-size"}.get(
         limit, "--" + limit.replace("_", "-")
@@ -187,6 +191,6 @@ def too_much(path: Path, because: str, limit: str) -> InputError:
     return InputError(f"{path} asks for too much", because=because, hint=hint)
 
 
-def _damaged(path: Path, at: int) -> InputError:
+def _damaged(path: Path | str, at: int) -> InputError:
     because = f"its directory is broken at entry byte {at}"
     return InputError(f"{path} is a damaged zip archive", because=because, hint="fetch or build the file again")

@@ -7,16 +7,18 @@ fault is not read.
 from __future__ import annotations
 
 import functools
+import io
 import os
 import stat
 import threading
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.directory import LOCAL, locate
 from wheelfix.archive.faults import PYPI, UV, ArchiveFault
 from wheelfix.archive.inspection import Inspection
-from wheelfix.archive.local import headers_are_regular
+from wheelfix.archive.local import SMALL_WINDOW, WINDOW, header_spans, headers_are_regular
 from wheelfix.archive.members import Limits, Member, parse_directory, too_much
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.streams import codec
@@ -24,10 +26,10 @@ from wheelfix.streams.source import InflatedSource, StoredSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
     from types import TracebackType
 
     from wheelfix.model import ByteSource
+    from wheelfix.remote.wheel import RemoteWheel
 
 __all__ = ["Archive", "ArchiveFault", "Limits", "Member"]
 
@@ -39,19 +41,19 @@ _DEFAULT_READ_LIMIT = 64 << 20
 class Archive:
     """An open zip archive; reading from it is safe from several threads."""
 
-    def __init__(self, path: Path, limits: Limits) -> None:
-        self.path = path
+    def __init__(self, path: Path | RemoteWheel, limits: Limits) -> None:
         self.limits = limits
         self._lock = threading.Lock()
-        try:
-            if not stat.S_ISREG(path.stat().st_mode):  # before opening: a pipe would make us wait for ever
-                raise InputError(f"{path} is {'a folder' if path.is_dir() else 'a device or pipe'}, not a wheel")
-            self._file = path.open("rb", buffering=0)
-        except OSError as exc:
-            raise _cannot_open(path, exc) from exc
-        status = os.fstat(self._file.fileno())
-        self.size: int = status.st_size
-        self._identity = (status.st_size, status.st_mtime_ns)
+        self.shown = str(path)
+        """The file as messages name it: a path, or a URL without secrets."""
+        self.remote = None if isinstance(path, Path) else path
+        """The wheel on a server that this is, or None for a file on this disk."""
+        self._source = self.remote.open() if self.remote is not None else None
+        self.path = path if isinstance(path, Path) else Path(path.name)
+        """The file; of one on a server only the name."""
+        self.size = self._source.size if self._source is not None else 0
+        if self._source is None:
+            self._open_file(self.path)
         self.members: tuple[Member, ...] = ()
         self.directory = b""
         """The bytes of the central directory."""
@@ -60,8 +62,21 @@ class Archive:
         self._index: dict[str, Member] = {}
         self._refused: dict[int, str] = {}
 
+    def _open_file(self, path: Path) -> None:
+        try:
+            if not stat.S_ISREG(path.stat().st_mode):  # before opening: a pipe would make us wait for ever
+                raise InputError(f"{path} is {'a folder' if path.is_dir() else 'a device or pipe'}, not a wheel")
+            self._file = path.open("rb", buffering=0)
+        except OSError as exc:
+            raise _cannot_open(path, exc) from exc
+        status = os.fstat(self._file.fileno())
+        self.size = status.st_size
+        self._identity = (status.st_size, status.st_mtime_ns)
+
     @classmethod
-    def open(cls, path: Path, limits: Limits | None = None, known: frozenset[str] = frozenset()) -> Archive:
+    def open(
+        cls, path: Path | RemoteWheel, limits: Limits | None = None, known: frozenset[str] = frozenset()
+    ) -> Archive:
         """Open a zip archive and read its directory; InputError if it is none, is cut short or asks too much.
 
         ``known`` are names that were looked at together and found to be in order.
@@ -82,24 +97,37 @@ class Archive:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._file.close()
+        if self._source is None:
+            self._file.close()
+        elif self.remote is not None:
+            self._source.close()
+            self.remote.closed(self._source)
 
     def fileno(self) -> int:
-        """The open file's descriptor, for copying within the kernel."""
+        """The open file's descriptor, for copying within the kernel; io.UnsupportedOperation for one on a server."""
+        if self._source is not None:
+            raise io.UnsupportedOperation("a file on a server has no descriptor")
         return self._file.fileno()
+
+    def expect(self, members: Iterable[Member]) -> None:
+        """Have the packed bytes of members fetched in as few requests as make sense, if this is on a server."""
+        if self._source is not None:
+            self._source.expect((start, start + length) for start, length in map(self.data_span, members))
 
     # ------------------------------------------------------------------------------------------------ opening
 
     def _load(self, known: frozenset[str]) -> None:
-        layout = locate(self.read_at, self.size, self.path)
+        layout = locate(self.read_at, self.size, self.shown)
         limits = self.limits
         if layout.directory_size > limits.max_directory:
-            raise too_much(self.path, f"its directory has {layout.directory_size} bytes", "max_directory")
+            raise too_much(self.shown, f"its directory has {layout.directory_size} bytes", "max_directory")
         self.directory = self.read_at(layout.directory, layout.directory_size)
         self.directory_at = layout.directory
-        members, odd = parse_directory(self.directory, layout.start, limits, self.path)
+        members, odd = parse_directory(self.directory, layout.start, limits, self.shown)
         self.members = tuple(members)
         self._index = {member.name: member for member in reversed(members)}
+        if self._source is not None:
+            self._source.expect(*header_spans(members, self.directory_at))
         inspection = Inspection(self.directory, self.directory_at, self.size, limits)
         inspection.faults.add(layout.faults)
         if len(members) != layout.entries:
@@ -111,9 +139,9 @@ class Archive:
         readable = [member for member in members if member.entry not in self._refused] if self._refused else members
         total = sum(map(attrgetter("usize"), readable))
         if total > limits.ratio_from and total > self.size * limits.max_ratio:
-            raise too_much(self.path, f"its {self.size} bytes would unpack to {total}", "max_ratio")
+            raise too_much(self.shown, f"its {self.size} bytes would unpack to {total}", "max_ratio")
         if total > limits.max_total:
-            raise too_much(self.path, f"its members would unpack to {total} bytes", "max_total")
+            raise too_much(self.shown, f"its members would unpack to {total} bytes", "max_total")
 
     @functools.cached_property
     def faults(self) -> tuple[ArchiveFault, ...]:
@@ -125,12 +153,21 @@ class Archive:
     def is_regular(self) -> bool:
         """Whether nothing at all is irregular: one member after the other, headers as the directory says, no extra
         fields. Every header is read to tell."""
-        return not self.faults and headers_are_regular(self.read_at, self.directory, self.directory_at, self.members)
+        return not self.faults and headers_are_regular(
+            self.read_at, self.directory, self.directory_at, self.members, self.window
+        )
+
+    @property
+    def window(self) -> int:
+        """Bytes that are read around a header, in the hope that the next one is near."""
+        return WINDOW if self._source is None else SMALL_WINDOW
 
     # ------------------------------------------------------------------------------------------------ reading
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return up to ``length`` bytes of the file from ``offset``."""
+        if self._source is not None:
+            return self._source.read_at(offset, length)
         try:
             if _PREAD is not None:
                 data = _PREAD(self._file.fileno(), length, offset)
@@ -234,7 +271,9 @@ class Archive:
         return b"".join(self.chunks(member))
 
     def check_unchanged(self) -> None:
-        """EnvironmentFailure if the file was written to since it was opened."""
+        """EnvironmentFailure if the file was written to since it was opened; each answer of a server is checked."""
+        if self._source is not None:
+            return
         status = os.fstat(self.fileno())
         if (status.st_size, status.st_mtime_ns) != self._identity:
             raise EnvironmentFailure(
@@ -253,7 +292,7 @@ class Archive:
 
     def unreadable(self, member: Member, because: str) -> InputError:
         """Return the error for a member whose bytes cannot be had."""
-        return InputError(f"{self.path}: cannot read {member.name!r}", because=because, hint="the wheel is damaged")
+        return InputError(f"{self.shown}: cannot read {member.name!r}", because=because, hint="the wheel is damaged")
 
 
 def _cannot_open(path: Path, exc: OSError) -> InputError | EnvironmentFailure:

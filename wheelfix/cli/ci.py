@@ -81,13 +81,13 @@ def execute(args: argparse.Namespace) -> int:
     output = Output.from_args(args)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     groups = []
-    for own, paths in group_inputs(args, inputs.paths):
+    for own, paths in group_inputs(args, inputs.files):
         for option in ("in_place", "dry_run", "lock", "locked", "env", "package", "undo"):
             setattr(own, option, None)
         filters = (check_patterns(own.select, "--select"), check_patterns(own.ignore, "--ignore"))
         groups.append((repair_options(own), filters, own.fail_on, paths))
     output.fail_inputs(inputs)
-    with output.progress(inputs.paths, "repairing") as progress:
+    with output.progress(inputs.files, "repairing") as progress:
         for options, filters, fail_on, paths in groups:
             with contextlib.closing(_take_all(paths, options, filters, progress.part)) as results:
                 for result in results:

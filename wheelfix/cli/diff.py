@@ -14,6 +14,7 @@ from wheelfix.cli.common import (
 )
 from wheelfix.cli.output import add_typed_report_option, check_reports, made_by, write_reports
 from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.remote import add_remote_options, open_client, say_bytes
 from wheelfix.cli.say import say_error
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import ScanFailure
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from wheelfix.cli.commands import Subparsers
     from wheelfix.diff import Build, Comparison
     from wheelfix.errors import WheelfixError
+    from wheelfix.remote.client import Client
 
 EXAMPLES = """\
   wheelfix diff torch-2.4.0-....whl torch-2.4.1-....whl
@@ -47,7 +49,11 @@ def configure_parser(subparsers: Subparsers) -> None:
         "which findings are new or cured. Several wheels are compared with each other by their names.",
         EXAMPLES,
     )
-    parser.add_argument("old", metavar="OLD", help="a wheel, a pattern, a folder of wheels, or a saved scan (JSON)")
+    parser.add_argument(
+        "old",
+        metavar="OLD",
+        help="a wheel, a pattern, a folder of wheels, a saved scan (JSON), a URL, or a name such as torch==2.7.0",
+    )
     parser.add_argument("new", metavar="NEW", help="the same, of the new build")
     parser.add_argument("--fail-on-lost", action="store_true", help="exit with 1 if a DLL or a whole wheel vanished")
     parser.add_argument(
@@ -58,6 +64,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--no-versions", action="store_true", help="compare sizes only, which is faster")
     add_jobs_option(parser)
     add_target_options(parser)
+    add_remote_options(parser)
     add_typed_report_option(add_output_options(parser, KINDS), KINDS)
 
 
@@ -68,7 +75,8 @@ def execute(args: argparse.Namespace) -> int:
     check_reports(args)
     failures: list[WheelfixError] = []
     unread: list[str] = []
-    old, new = (_builds(word, args, unread, failures) for word in (args.old, args.new))
+    with open_client(args) as client:
+        old, new = (_builds(word, args, client, unread, failures) for word in (args.old, args.new))
     if failures and not (old and new):  # one side is gone: there is nothing to compare
         return exit_code(failed=False, errors=failures)
     comparison = compare_all(old, new, unread)
@@ -101,16 +109,18 @@ def _failed(comparison: Comparison, args: argparse.Namespace) -> bool:
     return (lost and args.fail_on_lost) or worse
 
 
-def _builds(word: str, args: argparse.Namespace, unread: list[str], failures: list[WheelfixError]) -> list[Build]:
+def _builds(
+    word: str, args: argparse.Namespace, client: Client, unread: list[str], failures: list[WheelfixError]
+) -> list[Build]:
     """Return the builds that an argument names: saved ones are read, wheels are scanned; failures are reported."""
     from wheelfix.diff import Build, read_document
     from wheelfix.exam.scan import scan_all
     from wheelfix.options import RootOptions, ScanOptions, all_cores
 
-    inputs = expand_inputs([word])
+    inputs = expand_inputs([word], client=client)
     if inputs.failures:
         raise inputs.failures[0]
-    saved = [path for path in inputs.paths if path.suffix.lower() == ".json"]
+    saved = [path for path in inputs.files if path.suffix.lower() == ".json"]
     builds = [build for path in saved for build in read_document(_text(path), str(path))]
     options = ScanOptions(
         assume=tuple(args.assume),
@@ -127,6 +137,7 @@ def _builds(word: str, args: argparse.Namespace, unread: list[str], failures: li
             say_error(result.error.what, *result.error.reasons, hint=result.error.hint)
         else:
             builds.append(Build.from_report(result))
+    say_bytes(inputs.paths, args)
     return builds
 
 

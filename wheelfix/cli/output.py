@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wheelfix.baseline import Baseline
     from wheelfix.cli.paths import Inputs
     from wheelfix.model import ScanReport
+    from wheelfix.remote.wheel import WheelPath
     from wheelfix.report.text import Hints
 
 
@@ -161,7 +162,7 @@ class Output:
         """The worst of all inputs."""
         return exit_code(self.failed and self.write_baseline is None, [failure.error for failure in self.failures])
 
-    def progress(self, paths: Sequence[Path], verb: str) -> Progress:
+    def progress(self, paths: Sequence[WheelPath], verb: str) -> Progress:
         """Return a progress line on stderr that makes room for what is printed here."""
         self._bar = Progress(sys.stderr, paths, verb, enabled=False if self.quiet else None)
         return self._bar

@@ -4,46 +4,64 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import EnvironmentFailure, InputError, UsageError, WheelfixError
+from wheelfix.errors import EnvironmentFailure, InputError, NetworkFailure, UsageError, WheelfixError
+from wheelfix.remote.addresses import is_remote, redacted
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from wheelfix.remote.client import Client
+    from wheelfix.remote.wheel import WheelPath
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
     """The inputs of a command."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[WheelPath, ...]
     """Wheels, and folders that are not folders of wheels (an environment, a package)."""
     failures: tuple[WheelfixError, ...]
     """What was typed and stands for nothing, or cannot be reached; the others are still worth a look."""
     words: tuple[str, ...]
     """What was typed for each failure."""
-    skipped: tuple[Path, ...] = ()
+    skipped: tuple[WheelPath, ...] = ()
     """Wheels for other systems, where the command is about Windows wheels."""
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Those that are on this disk."""
+        return tuple(path for path in self.paths if isinstance(path, Path))
 
-def expand_inputs(words: Iterable[str], *, folders: bool = True, windows_only: bool = False) -> Inputs:
+
+def expand_inputs(
+    words: Iterable[str], *, folders: bool = True, windows_only: bool = False, client: Client | None = None
+) -> Inputs:
     """Expand patterns (cmd.exe and PowerShell pass them through) and folders of wheels.
+
+    With a ``client`` a word may also be the URL of a wheel, or a requirement such as ``torch==2.7.1``.
 
     ``folders`` says whether a folder without wheels makes sense to the command, as an environment or a package;
     ``windows_only`` leaves wheels for other systems out, and refuses a run in which nothing else is left.
     """
-    paths: dict[str, Path] = {}
+    paths: dict[str, WheelPath] = {}
     failures: list[WheelfixError] = []
     failed: list[str] = []
     for word in words:
         try:
-            for path in _expand(word, folders=folders):
+            if is_remote(word) and not os.path.lexists(word):
+                found: list[WheelPath] = [_remote(word, client)]
+            else:
+                found = [*_expand(word, folders=folders)]
+            for path in found:
                 paths.setdefault(_identity(path), path)
-        except InputError as error:
+        except (InputError, NetworkFailure) as error:
             failures.append(error)
-            failed.append(word)
+            failed.append(redacted(word))
         except OSError as error:  # no permission, a name too long, a share that is gone
             failures.append(EnvironmentFailure(f"cannot look at {word}", because=error.strerror or str(error)))
             failed.append(word)
@@ -68,6 +86,16 @@ def other_system(name: str) -> str:
     return "" if any(tag == "any" or tag.startswith("win") for tag in platform.lower().split(".")) else platform
 
 
+def _remote(word: str, client: Client | None) -> WheelPath:
+    if client is None:
+        raise InputError(
+            f"{redacted(word)} is not on this disk",
+            because="this command works on files",
+            hint="download the wheel first: python -m pip download --no-deps --platform win_amd64 NAME==VERSION",
+        )
+    return client.find(word)
+
+
 def _expand(word: str, *, folders: bool) -> list[Path]:
     if not word:
         raise InputError("an empty path was given", hint="check the variable that should hold it")
@@ -76,7 +104,9 @@ def _expand(word: str, *, folders: bool) -> list[Path]:
         return _open_folder(path, folders=folders)
     if path.exists() or not glob.has_magic(word):
         if not os.path.lexists(path):
-            raise InputError(f"{word} does not exist", because=_nearest(path), hint="")
+            name = re.fullmatch("[A-Za-z0-9][A-Za-z0-9_-]*", word)
+            hint = f"for the wheel on the package index add its version: {word}==VERSION" if name else ""
+            raise InputError(f"{word} does not exist", because=_nearest(path), hint=hint)
         return [path]
     # Path.glob takes no absolute pattern. sorted() makes the order ours: the file system's differs from disk to disk.
     matches = sorted(Path(match) for match in glob.glob(word, recursive=True))  # noqa: PTH207
@@ -115,6 +145,8 @@ def _nearest(path: Path) -> str:
     return ""
 
 
-def _identity(path: Path) -> str:
+def _identity(path: WheelPath) -> str:
     """Two spellings of one file are one input."""
+    if not isinstance(path, Path):
+        return path.url
     return os.path.normcase(os.path.realpath(path))

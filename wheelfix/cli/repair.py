@@ -306,7 +306,7 @@ def execute(args: argparse.Namespace) -> int:
         say(f"wheelfix: skipped: {path.name} is not a Windows wheel")
     for error in inputs.failures:
         teller.fail(error.what, error)
-    done = list(_repair_all(inputs.paths, args, teller))
+    done = list(_repair_all(inputs.files, args, teller))
     if args.lock is not None:
         from wheelfix.plan.lock import write_lock
 

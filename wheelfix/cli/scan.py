@@ -24,6 +24,7 @@ from wheelfix.cli.common import (
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.remote import add_remote_options, open_client, remote_options, say_bytes
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import UsageError
 from wheelfix.exam.examination import ScanFailure
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from wheelfix.cli.commands import Subparsers
     from wheelfix.cli.parser import Parser
     from wheelfix.options import ScanOptions
+    from wheelfix.remote.client import Client
 
 EXAMPLES = """\
   wheelfix scan dist\\*.whl                     one wheel or many; patterns may stay quoted
@@ -44,6 +46,7 @@ EXAMPLES = """\
   wheelfix scan C:\\envs\\build --package torch  an installed environment
   wheelfix scan torch.whl --root C:\\CUDA\\v11.7   say what could be vendored from there
   wheelfix scan torch.whl --format json -o scan.json
+  wheelfix scan torch==2.7.1 --python-version 3.11   a wheel on the package index, read in parts
 """
 
 
@@ -61,7 +64,8 @@ def configure_parser(subparsers: Subparsers) -> None:
         "paths",
         metavar="PATH",
         nargs="*",
-        help="a wheel, a pattern, a folder of wheels, an environment, a package folder",
+        help="a wheel, a pattern, a folder of wheels, an environment, a package folder, the URL of a wheel, or a "
+        "distribution on the package index with its version: torch==2.7.1",
     )
     parser.add_argument(
         "--package", metavar="NAME", action=CommaList, default=[], help="in an environment: only this distribution"
@@ -79,6 +83,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_target_options(parser)
     add_root_options(parser)
     add_limit_options(parser)
+    add_remote_options(parser)
     findings = add_filter_options(parser)
     add_allow_missing(findings)
     add_baseline_options(findings)
@@ -138,22 +143,28 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
         signers=args.verbose,
         roots=root_options(args),
         limits=limits(args),
+        remote=remote_options(args),
     )
 
 
 def execute(args: argparse.Namespace) -> int:
     """Scan every input, tell each as it comes, and return the worst exit code."""
-    from wheelfix.exam.scan import scan_all
-
     output = Output.from_args(args)
     if not args.paths and args.lockfile is None:
         raise UsageError("wheelfix scan needs a PATH", hint="name a wheel, a folder of wheels or an environment")
-    inputs = expand_inputs(args.paths, windows_only=True)
+    with open_client(args) as client:
+        return _scan_inputs(args, output, client)
+
+
+def _scan_inputs(args: argparse.Namespace, output: Output, client: Client) -> int:
+    from wheelfix.exam.scan import scan_all
+
+    inputs = expand_inputs(args.paths, windows_only=True, client=client)
     groups = [(scan_options(own), own.fail_on, paths) for own, paths in group_inputs(args, inputs.paths)]
     output.fail_inputs(inputs)
     with output.progress(inputs.paths, "scanning") as progress:
         for options, fail_on, paths in groups:
-            with contextlib.closing(scan_all(paths, options, progress.part, slim)) as results:
+            with contextlib.closing(scan_all(paths, options, progress.part, slim, client)) as results:
                 for result in results:
                     if isinstance(result, ScanFailure):
                         output.fail(FailedInput(result.path, result.error))
@@ -161,4 +172,5 @@ def execute(args: argparse.Namespace) -> int:
                         output.add(result, fail_on)
                     progress.step(result.path)
     output.finish()
+    say_bytes(inputs.paths, args)
     return output.exit_code

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wheelfix.cli.parser import CommaList, Parser, is_only_typed
 from wheelfix.config import Configuration, Option, Setting, find_file, read_configuration
@@ -20,11 +20,16 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from wheelfix.remote.wheel import WheelPath
+
+    Place = TypeVar("Place", bound=WheelPath)
+
 PREFIX = "WHEELFIX_"
 NOT_OURS = frozenset({"help", "version", "config", "no_config", "show_config", "sign_include", "sign_exclude", "also"})
 """Options that only the command line has; `include` and `exclude` in a file are about repairs."""
 SAME_FOR_ALL = frozenset(
     {"format", "output", "report", "verbose", "quiet", "jobs", "baseline", "write_baseline", "lock", "locked", "env"}
+    | {"index_url", "extra_index_url", "platform", "python_version", "offline", "cache_dir", "cache", "fetch", "deps"}
 )
 """Options that speak of a whole run."""
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
@@ -157,12 +162,12 @@ def read_environ(parser: Parser, environ: Mapping[str, str]) -> dict[str, Given]
     return found
 
 
-def group_inputs(args: argparse.Namespace, paths: Iterable[Path]) -> list[tuple[argparse.Namespace, list[Path]]]:
+def group_inputs(args: argparse.Namespace, paths: Iterable[Place]) -> list[tuple[argparse.Namespace, list[Place]]]:
     """Return the inputs in their order, those that lie together and share all options together."""
     settings: Settings = args.settings
     if not settings.has_wheels:
         return [(args, list(paths))]
-    groups: list[tuple[argparse.Namespace, list[Path]]] = []
+    groups: list[tuple[argparse.Namespace, list[Place]]] = []
     for path in paths:
         own = settings.namespace(path.name.split("-")[0])
         if groups and vars(groups[-1][0]) == vars(own):

@@ -138,8 +138,8 @@ def execute(args: argparse.Namespace) -> int:
     results = _Results(args)
     for word, error in zip(inputs.words, inputs.failures, strict=True):
         results.fail(word, error)
-    _check_include(inputs.paths, options)
-    for path in inputs.paths:
+    _check_include(inputs.files, options)
+    for path in inputs.files:
         try:
             said = (lambda line: say(f"wheelfix: {line}")) if args.verbose else None
             results.add(sign(path, options, dry_run=args.dry_run, said=said))

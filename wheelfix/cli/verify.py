@@ -65,8 +65,8 @@ def execute(args: argparse.Namespace) -> int:
     inputs = expand_inputs(args.paths, folders=False)
     output.fail_inputs(inputs)
     with (
-        output.progress(inputs.paths, "verifying") as progress,
-        contextlib.closing(verify_all(inputs.paths, options, progress.part)) as results,
+        output.progress(inputs.files, "verifying") as progress,
+        contextlib.closing(verify_all(inputs.files, options, progress.part)) as results,
     ):
         for result in results:
             if isinstance(result, ScanFailure):

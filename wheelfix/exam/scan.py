@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import stat
 import threading
 from collections import deque
@@ -20,6 +21,7 @@ from wheelfix.failures import failure_of
 from wheelfix.loader.places import open_environment, view_of_folder
 from wheelfix.model import ScanReport, canonical
 from wheelfix.options import ScanOptions
+from wheelfix.remote.addresses import is_remote
 from wheelfix.roots.lazy import lazy_index
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import replace
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from wheelfix.archive.reader import Archive
     from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.loader.places import Distribution, Environment
+    from wheelfix.remote.client import Client
+    from wheelfix.remote.wheel import WheelPath
     from wheelfix.roots.index import Candidates
     from wheelfix.streams.pool import Task
     from wheelfix.workers import Work
@@ -42,9 +46,17 @@ if TYPE_CHECKING:
 def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
     """Scan one wheel, package folder or environment with one distribution of interest, and return the report.
 
+    A text may also name a wheel on a server, as ``https://…/x.whl``, or on the package index, as ``torch==2.7.1``.
     An environment with several distributions that have DLLs gives several reports: use :func:`scan_all`.
     """
-    results = list(scan_all([Path(path)], options or ScanOptions()))
+    chosen = options or ScanOptions()
+    if isinstance(path, str) and is_remote(path) and not os.path.lexists(path):
+        from wheelfix.remote.client import Client
+
+        with Client(chosen.remote) as client:
+            results = list(scan_all([client.find(path)], chosen, client=client))
+    else:
+        results = list(scan_all([Path(path)], chosen))
     if len(results) > 1:
         names = ", ".join(result.name for result in results if isinstance(result, ScanReport))
         raise InputError(
@@ -57,10 +69,11 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
 
 
 def scan_all(
-    paths: Iterable[Path],
+    paths: Iterable[WheelPath],
     options: ScanOptions,
     progress: Progress | None = None,
     finish: Callable[[ScanReport], ScanReport] | None = None,
+    client: Client | None = None,
 ) -> Generator[ScanReport | ScanFailure, None, None]:
     """Scan several inputs, some of them side by side, and give the results in the order of the inputs.
 
@@ -79,10 +92,11 @@ def scan_all(
                 yield from _finished(_results(path, options, index, progress), finish)
             return
         shares = Shares(progress)
-        if worth_processes(sizes := [file_size(path) for path in waiting], options.jobs):
+        files = [path for path in waiting if isinstance(path, Path)]  # servers are waited for in threads
+        if len(files) == len(waiting) and worth_processes(sizes := list(map(file_size, files)), options.jobs):
             start = functools.partial(_scanning, options, finish)
             jobs, report = options.jobs, shares.report
-            for results in in_processes(start, waiting, sizes, jobs=jobs, lost=_lost, progress=report):
+            for results in in_processes(start, files, sizes, jobs=jobs, lost=_lost, progress=report):
                 yield from results
             return
         index.prepare()
@@ -136,7 +150,9 @@ def file_size(path: Path) -> int:
     return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
-def _gathered(path: Path, options: ScanOptions, index: Candidates, shares: Shares) -> list[ScanReport | ScanFailure]:
+def _gathered(
+    path: WheelPath, options: ScanOptions, index: Candidates, shares: Shares
+) -> list[ScanReport | ScanFailure]:
     return list(_results(path, options, index, functools.partial(shares.report, path)))
 
 
@@ -145,9 +161,9 @@ class Shares:
 
     def __init__(self, progress: Progress | None) -> None:
         self._progress = progress
-        self._shares: dict[Path, tuple[int, int]] = {}
+        self._shares: dict[WheelPath, tuple[int, int]] = {}
 
-    def report(self, path: Path, done: int, total: int) -> None:
+    def report(self, path: WheelPath, done: int, total: int) -> None:
         """Take the share of one input, and pass on that of all that are not done."""
         if self._progress is None:
             return
@@ -157,7 +173,7 @@ class Shares:
 
 
 def _results(
-    path: Path,
+    path: WheelPath,
     options: ScanOptions,
     index: Candidates,
     progress: Progress | None,
@@ -165,16 +181,16 @@ def _results(
     try:
         yield from _scan_one(path, options, index, progress)
     except Exception as error:  # whatever it is, it costs this input only
-        yield ScanFailure(str(path), failure_of(error, path))
+        yield ScanFailure(str(path), failure_of(error, str(path)))
 
 
 def _scan_one(
-    path: Path,
+    path: WheelPath,
     options: ScanOptions,
     index: Candidates | None,
     progress: Progress | None,
 ) -> Iterator[ScanReport | ScanFailure]:
-    if not path.is_dir():
+    if not isinstance(path, Path) or not path.is_dir():
         with looking_at(path, options, progress) as (_, look):
             report = look.examine(index).report
         yield report

@@ -6,6 +6,7 @@ Every archive stays open while the set is examined, and every image is read once
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
@@ -27,13 +28,13 @@ from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from wheelfix.exam.examination import Examination, Progress
     from wheelfix.exam.lockfile import Locked
     from wheelfix.loader.view import ViewFile
     from wheelfix.model import ImageFacts, ScanReport
     from wheelfix.options import ScanOptions
+    from wheelfix.remote.wheel import WheelPath
     from wheelfix.roots.index import Candidates
 
 
@@ -43,7 +44,7 @@ class Part:
 
     distribution: Distribution
     files: tuple[ViewFile, ...]
-    path: Path
+    path: WheelPath
     archive: Archive | None = None
     info: WheelInfo | None = None
 
@@ -89,7 +90,7 @@ class InstalledSet:
 
 
 @contextlib.contextmanager
-def open_parts(paths: Iterable[Path], options: ScanOptions) -> Iterator[list[Part]]:
+def open_parts(paths: Iterable[WheelPath], options: ScanOptions) -> Iterator[list[Part]]:
     """Open wheels as parts of a set."""
     with contextlib.ExitStack() as stack:
         yield [wheel_part(stack.enter_context(Archive.open(path, options.limits))) for path in paths]
@@ -107,11 +108,11 @@ def wheel_part(archive: Archive) -> Part:
         requires=info.metadata.requires_dist,
         tags=info.tags,
     )
-    return Part(distribution, files, archive.path, archive, info)
+    return Part(distribution, files, archive.remote or archive.path, archive, info)
 
 
 @contextlib.contextmanager
-def open_set(options: ScanOptions, subjects: Sequence[Path] = ()) -> Iterator[InstalledSet]:
+def open_set(options: ScanOptions, subjects: Sequence[WheelPath] = ()) -> Iterator[InstalledSet]:
     """Open what is installed beside the subjects, as ``--with`` and ``--lockfile`` name it."""
     profile = _profile_of(subjects)
     wheels: list[Path] = []
@@ -137,11 +138,11 @@ def _wheels_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.suffix.lower() == ".whl" and path.is_file())
 
 
-def _file_name(path: Path) -> FileName:
-    return FileName.parse(path)
+def _file_name(path: WheelPath) -> FileName:
+    return FileName.parse(path if isinstance(path, Path) else Path(path.name))
 
 
-def _profile_of(subjects: Iterable[Path]) -> Profile:
+def _profile_of(subjects: Iterable[WheelPath]) -> Profile:
     """The machine and the Python that the subjects are for, by the first whose tags name them."""
     machine, python = None, None
     for path in subjects:
@@ -169,7 +170,7 @@ def _add_environment(found: InstalledSet, path: Path) -> None:
     found.complete, found.python = True, environment.python
 
 
-def _asked_for(subjects: Iterable[Path], options: ScanOptions, profile: Profile) -> dict[str, str]:
+def _asked_for(subjects: Iterable[WheelPath], options: ScanOptions, profile: Profile) -> dict[str, str]:
     """The versions that the subjects ask for, by distribution."""
     found: dict[str, str] = {}
     for path in subjects:
@@ -225,10 +226,10 @@ def _rank(tags: tuple[str, ...], profile: Profile) -> tuple[bool, bool]:
     return machine_of_tags(tags) is profile.machine, python_of_tags(tags) == profile.python
 
 
-def refuse_folders(paths: Iterable[Path]) -> None:
+def refuse_folders(paths: Iterable[WheelPath]) -> None:
     """Refuse what is not a wheel where wheels are put together."""
     for path in paths:
-        if path.is_dir():
+        if isinstance(path, Path) and path.is_dir():
             raise InputError(
                 str(path),
                 because="an environment is a set by itself",
@@ -237,7 +238,7 @@ def refuse_folders(paths: Iterable[Path]) -> None:
 
 
 def scan_set(
-    paths: list[Path], options: ScanOptions, index: Candidates | None, progress: Progress | None
+    paths: list[WheelPath], options: ScanOptions, index: Candidates | None, progress: Progress | None
 ) -> Iterator[ScanReport | ScanFailure]:
     """Scan wheels within one installation: all of them together, or each by itself with what is beside it."""
     refuse_folders(paths)
@@ -286,7 +287,7 @@ def _scan_parts(
                 view = whole.focused(part.distribution.paths)
                 report = WheelScan(part.archive, options, pool, progress, view).examine(index).report
         except Exception as error:  # whatever it is, it costs this wheel only
-            yield ScanFailure(str(part.path), failure_of(error, part.path))
+            yield ScanFailure(str(part.path), failure_of(error, str(part.path)))
         else:
             yield report
     beside.keep(whole, parts)

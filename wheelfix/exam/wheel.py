@@ -29,7 +29,6 @@ from wheelfix.streams.pool import WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from wheelfix.archive.hashing import Digest
     from wheelfix.archive.members import Member
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView, ViewFile
     from wheelfix.model import FileVersion, ImageFacts
     from wheelfix.options import ScanOptions
+    from wheelfix.remote.wheel import WheelPath
     from wheelfix.roots.index import Candidates
     from wheelfix.streams.pool import Task
 
@@ -54,7 +54,7 @@ def examine_wheel(archive: Archive, options: ScanOptions, index: Candidates | No
 
 @contextlib.contextmanager
 def looking_at(
-    path: Path, options: ScanOptions, progress: Progress | None = None
+    path: WheelPath, options: ScanOptions, progress: Progress | None = None
 ) -> Iterator[tuple[Archive, WheelScan]]:
     """Open a wheel and read it."""
     # The archive is closed before the threads are waited for: one that still reads finds nothing more to read.
@@ -95,7 +95,7 @@ class WheelScan:
     def examine(self, index: Candidates | None = None, *, wait: bool = True) -> Examination:
         """Say what was found; not to ``wait`` for the hashes is to take those of RECORD to be right."""
         info, options = self._info, self._options
-        identity = Identity(str(self._archive.path), info.name, info.version, info.tags, info.metadata.requires_dist)
+        identity = Identity(self._archive.shown, info.name, info.version, info.tags, info.metadata.requires_dist)
         self._rules.load(self._view, identity, options)  # while the others still hash
         record_faults = (*self._record_faults, *self._hash_faults()) if wait else self._record_faults
         facts = ArchiveFacts(info, self._faults, record_faults)

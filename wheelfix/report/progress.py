@@ -6,6 +6,7 @@ import os
 import threading
 import time
 import unicodedata
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from wheelfix.report.safe import legible
@@ -14,8 +15,9 @@ from wheelfix.report.words import human_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
     from types import TracebackType
+
+    from wheelfix.remote.wheel import WheelPath
 
 BAR = 20
 PATIENCE = 0.5
@@ -35,7 +37,9 @@ class Progress:
     :meth:`hide` removes the line before anything else is printed; it appears again with the next thing that is done.
     """
 
-    def __init__(self, stream: TextIO, paths: Sequence[Path], verb: str = "", *, enabled: bool | None = None) -> None:
+    def __init__(
+        self, stream: TextIO, paths: Sequence[WheelPath], verb: str = "", *, enabled: bool | None = None
+    ) -> None:
         self._stream = stream
         self._verb = verb
         self._paths = [str(path) for path in paths]
@@ -132,9 +136,9 @@ class Progress:
             self._enabled = False  # nobody is left to see it
 
 
-def _size(path: Path) -> int:
+def _size(path: WheelPath) -> int:
     try:
-        return max(1, path.stat().st_size)
+        return max(1, path.stat().st_size if isinstance(path, Path) else path.size)
     except OSError:
         return 1
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import io
 import os
 import secrets
 import sys
@@ -191,6 +192,8 @@ class AtomicFile:
         while self._copiers:
             try:
                 return self._copiers[0](origin.fileno(), self._descriptor, offset, position, length)
+            except io.UnsupportedOperation:  # no file on this machine: other spans may come from one
+                break
             except OSError as exc:
                 if exc.errno not in _NOT_SUPPORTED:
                     raise

@@ -1,0 +1,378 @@
+"""Files on servers as byte sources, and what becomes of every answer that is not the one that was asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.remote.server import Reply, Request, Server, running
+from wheelfix.errors import InputError, NetworkFailure, WheelfixError
+from wheelfix.remote.cache import Cache
+from wheelfix.remote.ranges import GAP, RangeSource, joined
+from wheelfix.remote.transport import Patience, Transport
+from wheelfix.remote.wheel import RemoteWheel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+DATA = random.Random(20).randbytes(700_000)
+HASH = hashlib.sha256(DATA).hexdigest()
+QUICK = Patience(connect=2, idle=0.3, answer=0.4, least_rate=10 << 20, tries=3, first_wait=0.01, longest_wait=0.5)
+Fault = "Callable[[Request, Reply], Reply | None]"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with running({"/x-1.0-py3-none-any.whl": DATA}) as found:
+        yield found
+
+
+class Opened:
+    """A file of a server, opened with little patience."""
+
+    def __init__(self, server: Server, folder: Path, sha256: str = "") -> None:
+        self.said: list[str] = []
+        self.transport = Transport(patience=QUICK, say=self.said.append)
+        self.cache = Cache(folder)
+        self.wheel = RemoteWheel(f"{server.url}/x-1.0-py3-none-any.whl", self.transport, self.cache, sha256=sha256)
+
+    @property
+    def source(self) -> RangeSource:
+        return self.wheel.open()
+
+
+def test_reads_what_is_asked_for_and_little_more(server: Server, tmp_path: Path) -> None:
+    opened = Opened(server, tmp_path)
+    source = opened.source
+    assert source.size == len(DATA)
+    assert source.read_at(len(DATA) - 1000, 5000) == DATA[-1000:]
+    assert len(server.asked) == 1  # the end came with the first answer
+    assert source.read_at(200_000, 10_000) == DATA[200_000:210_000]
+    assert source.read_at(201_000, 500) == DATA[201_000:201_500]
+    assert len(server.asked) == 2
+    assert source.read_at(-1, 5) == source.read_at(len(DATA), 5) == b""
+    assert source.fetched < 100_000
+    assert opened.transport.requests == 2
+    assert opened.transport.received == source.fetched
+
+
+def test_every_read_gives_the_bytes_of_the_file(server: Server, tmp_path: Path) -> None:
+    source = Opened(server, tmp_path).source
+    chance = random.Random(7)
+    for _ in range(40):
+        start, length = chance.randrange(len(DATA)), chance.randrange(1, 60_000)
+        assert source.read_at(start, length) == DATA[start : start + length]
+    assert source.fetched <= len(DATA)
+
+
+def test_threads_do_not_fetch_the_same_bytes_twice(server: Server, tmp_path: Path) -> None:
+    source = Opened(server, tmp_path).source
+    wrong: list[int] = []
+
+    def read(seed: int) -> None:
+        chance = random.Random(seed)
+        for _ in range(15):
+            start = chance.randrange(len(DATA))
+            if source.read_at(start, 9000) != DATA[start : start + 9000]:
+                wrong.append(start)
+
+    threads = [threading.Thread(target=read, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert source.fetched <= len(DATA)
+
+
+def test_neighbouring_spans_are_fetched_together(server: Server, tmp_path: Path) -> None:
+    source = Opened(server, tmp_path).source
+    source.expect([(0, 30), (5_000, 5_030), (9_000, 9_030), (300_000, 300_030)])
+    assert sorted(server.sent[1:]) == ["bytes=0-9029", "bytes=300000-300029"]
+    source.read_at(0, 9_030)
+    assert len(server.asked) == 3
+
+
+def test_reading_ahead_ends_at_a_fence(server: Server, tmp_path: Path) -> None:
+    source = Opened(server, tmp_path).source
+    source.expect([], fences=[0, 100_000, 200_000])
+    source.read_at(99_000, 100)
+    assert server.sent[-1] == "bytes=99000-99999"
+
+
+@pytest.mark.parametrize(
+    ("spans", "expected"),
+    [
+        ([], []),
+        ([(5, 10), (0, 3)], [(0, 10)]),
+        ([(0, 10), (10 + GAP, 20 + GAP)], [(0, 20 + GAP)]),
+        ([(0, 10), (11 + GAP, 20 + GAP)], [(0, 10), (11 + GAP, 20 + GAP)]),
+        ([(0, 100), (10, 20)], [(0, 100)]),
+        ([(4, 4)], []),
+    ],
+)
+def test_joining(spans: list[tuple[int, int]], expected: list[tuple[int, int]]) -> None:
+    assert joined(spans, GAP) == expected
+
+
+def test_a_second_run_finds_what_the_first_one_fetched(server: Server, tmp_path: Path) -> None:
+    Opened(server, tmp_path).source.read_at(0, 600_000)
+    again = Opened(server, tmp_path).source
+    before = len(server.asked)
+    assert again.read_at(0, 600_000) == DATA[:600_000]
+    assert len(server.asked) == before
+
+
+def test_a_damaged_part_in_the_cache_is_fetched_again(server: Server, tmp_path: Path) -> None:
+    Opened(server, tmp_path).source.read_at(0, 20_000)
+    for part in tmp_path.rglob("0-*"):
+        part.write_bytes(b"x" * part.stat().st_size)
+    assert Opened(server, tmp_path).source.read_at(0, 20_000) == DATA[:20_000]
+
+
+# ------------------------------------------------------------------------------------- servers that do not play along
+
+
+def later(change: Callable[[Reply], object]) -> Callable[[Request, Reply], Reply | None]:
+    """Return a fault of every answer but the first."""
+
+    def fault(request: Request, reply: Reply) -> Reply | None:
+        if request.number:
+            change(reply)
+        return None
+
+    return fault
+
+
+def shifted(reply: Reply) -> None:
+    reply.headers["Content-Range"] = reply.headers["Content-Range"].replace("bytes ", "bytes 1")
+
+
+def another_size(reply: Reply) -> None:
+    reply.headers["Content-Range"] = reply.headers["Content-Range"].rpartition("/")[0] + "/900000"
+
+
+def other_part(reply: Reply) -> None:
+    """The wrong bytes, honestly labelled."""
+    reply.headers["Content-Range"] = f"bytes 7-{6 + len(reply.body)}/{len(DATA)}"
+
+
+def multipart(reply: Reply) -> None:
+    del reply.headers["Content-Range"]
+    reply.headers["Content-Type"] = "multipart/byteranges; boundary=x"
+
+
+def compressed(reply: Reply) -> None:
+    reply.headers["Content-Encoding"] = "gzip"
+
+
+def other_tag(reply: Reply) -> None:
+    reply.headers["ETag"] = '"another"'
+
+
+def whole(reply: Reply) -> None:
+    reply.status, reply.body = 200, DATA
+    del reply.headers["Content-Range"]
+
+
+def newer_whole(reply: Reply) -> None:
+    whole(reply)
+    reply.headers["ETag"] = '"newer"'
+
+
+def too_long(reply: Reply) -> None:
+    reply.body += b"and more"
+
+
+def gone(reply: Reply) -> None:
+    reply.status = 404
+
+
+def forbidden(reply: Reply) -> None:
+    reply.status = 403
+
+
+def wants_patience(reply: Reply) -> None:
+    reply.status = 429
+    reply.headers["Retry-After"] = "86400"
+
+
+def always_busy(reply: Reply) -> None:
+    reply.status = 503
+
+
+def dripping(reply: Reply) -> None:
+    reply.pause = 0.05
+
+
+def slow_headers(reply: Reply) -> None:
+    reply.header_pause = 0.05
+
+
+def always_cut(reply: Reply) -> None:
+    reply.cut_after = 0
+
+
+def endless(reply: Reply) -> None:
+    reply.endless = True
+    reply.headers.pop("Content-Length", None)
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (shifted, "cannot be read in parts: asked for the bytes 1000 to"),
+        (another_size, "changed while it was read"),
+        (other_part, "the server answers with bytes 7-"),
+        (multipart, "the server answers with no range"),
+        (compressed, "compresses its answers (gzip)"),
+        (other_tag, "changed while it was read"),
+        (whole, "stopped giving parts"),
+        (newer_whole, "changed while it was read"),
+        (too_long, "more than the"),
+        (gone, "does not exist"),
+        (forbidden, "the server answers 403"),
+        (wants_patience, "and asks to wait"),
+        (always_busy, "the server answers 503"),
+        (dripping, "too slow"),
+        (slow_headers, "too slow"),
+        (always_cut, "cut"),
+        (endless, "more than the"),
+    ],
+)
+def test_a_fault_is_an_error_and_never_bytes(
+    server: Server, tmp_path: Path, fault: Callable[[Reply], object], says: str
+) -> None:
+    opened = Opened(server, tmp_path)
+    source = opened.source
+    server.fault = later(fault)
+    begun = time.monotonic()
+    with pytest.raises(WheelfixError) as caught:
+        source.read_at(1000, 50_000)
+    text = f"{caught.value} {caught.value.hint}"
+    if fault is not too_long:  # the connection may end before the rest is seen; either way nothing of it counts
+        assert says in text
+    assert time.monotonic() - begun < 10
+    server.fault = lambda request, reply: None
+    assert Opened(server, tmp_path).source.read_at(0, 60_000) == DATA[:60_000]
+
+
+def test_altered_bytes_under_an_honest_label_fail_where_the_hash_is_checked(server: Server, tmp_path: Path) -> None:
+    """A server may lie about bytes in a part; whole files are checked, and nothing half-written stays."""
+    opened = Opened(server, tmp_path, sha256=HASH)
+
+    def alter(reply: Reply) -> None:
+        reply.body = reply.body[:-1] + bytes([reply.body[-1] ^ 1])
+
+    server.fault = lambda request, reply: alter(reply)
+    with pytest.raises(NetworkFailure, match="its sha256 is"):
+        opened.wheel.whole()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_busy_server_is_asked_again(server: Server, tmp_path: Path) -> None:
+    source = Opened(server, tmp_path).source
+
+    def busy_once(request: Request, reply: Reply) -> Reply | None:
+        return Reply(429, {"Retry-After": "0"}, b"") if request.number == 1 else None
+
+    server.fault = busy_once
+    assert source.read_at(0, 100) == DATA[:100]
+
+
+def test_a_cut_connection_is_resumed_where_it_broke(server: Server, tmp_path: Path) -> None:
+    source = Opened(server, tmp_path).source
+
+    def cut(request: Request, reply: Reply) -> Reply | None:
+        if 1 <= request.number <= 4:
+            reply.cut_after = 30_000
+        return None
+
+    server.fault = cut
+    assert source.read_at(0, 200_000) == DATA[:200_000]
+    assert source.fetched < 400_000
+
+
+def test_a_server_without_ranges_is_asked_for_the_whole_once(server: Server, tmp_path: Path) -> None:
+    server.fault = lambda request, reply: Reply(200, {}, DATA)
+    opened = Opened(server, tmp_path, sha256=HASH)
+    source = opened.source
+    assert source.read_at(1000, 1000) == DATA[1000:2000]
+    assert source.read_at(500_000, 1000) == DATA[500_000:501_000]
+    assert len(server.asked) == 2
+    assert opened.source.read_at(5, 5) == DATA[5:10]
+    assert len(opened.said) == 1
+    assert "does not give parts of files" in opened.said[0]
+
+
+def test_a_download_is_resumed(server: Server, tmp_path: Path) -> None:
+    def cut(request: Request, reply: Reply) -> Reply | None:
+        if request.number < 3:
+            reply.cut_after = 150_000
+        return None
+
+    server.fault = cut
+    path = Opened(server, tmp_path, sha256=HASH).wheel.whole()
+    assert path.read_bytes() == DATA
+    assert server.sent[0] == ""
+    assert all(span.startswith("bytes=") for span in server.sent[1:])
+
+
+def test_a_file_that_changes_during_a_download_is_begun_again(server: Server, tmp_path: Path) -> None:
+    newer = bytes(reversed(DATA))
+
+    def swap(request: Request, reply: Reply) -> Reply | None:
+        if request.number == 0:
+            reply.cut_after = 150_000
+            server.files["/x-1.0-py3-none-any.whl"] = newer
+        return None
+
+    server.fault = swap
+    assert Opened(server, tmp_path).wheel.whole().read_bytes() == newer
+
+
+def test_redirects_are_followed(server: Server, tmp_path: Path) -> None:
+    def moved(request: Request, reply: Reply) -> Reply | None:
+        return None if request.path.startswith("/there") else Reply(302, {"Location": f"/there{request.path}"}, b"")
+
+    server.files["/there/x-1.0-py3-none-any.whl"] = DATA
+    server.fault = moved
+    assert Opened(server, tmp_path).source.read_at(10, 20) == DATA[10:30]
+
+
+def test_a_circle_of_redirects_ends(server: Server, tmp_path: Path) -> None:
+    server.fault = lambda request, reply: Reply(302, {"Location": request.path}, b"")
+    with pytest.raises(NetworkFailure, match="redirects in a circle"):
+        Opened(server, tmp_path).source  # noqa: B018
+
+
+def test_a_password_does_not_follow_a_redirect_to_another_server(server: Server, tmp_path: Path) -> None:
+    with running({"/x-1.0-py3-none-any.whl": DATA}) as other:
+        elsewhere = other.url.replace("127.0.0.1", "localhost")
+        server.fault = lambda request, reply: Reply(302, {"Location": f"{elsewhere}{request.path}"}, b"")
+        opened = Opened(server, tmp_path)
+        secret = RemoteWheel(
+            f"{server.url.replace('//', '//me:hunter2@')}/x-1.0-py3-none-any.whl", opened.transport, opened.cache
+        )
+        assert secret.open().read_at(0, 5) == DATA[:5]
+        assert "Authorization" in server.asked[0].headers
+        assert not any("Authorization" in request.headers for request in other.asked)
+        assert "hunter2" not in f"{secret} {secret!r}"
+
+
+def test_a_server_that_is_not_there(tmp_path: Path) -> None:
+    gone = Server("http://me:hunter2@127.0.0.1:9", {})
+    with pytest.raises(NetworkFailure) as caught:
+        Opened(gone, tmp_path).source  # noqa: B018
+    assert "hunter2" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_a_host_that_cannot_be_a_host(tmp_path: Path) -> None:
+    with pytest.raises((InputError, NetworkFailure)):
+        Opened(Server("http://a..b:99999999", {}), tmp_path).source  # noqa: B018

@@ -1,0 +1,58 @@
+"""URLs as they may be shown: without user names, passwords and tokens."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+_USERINFO = re.compile(r"(?<=://)[^/?#\s@]*@")
+_REQUIREMENT = re.compile(
+    r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*(?:\[[^\]]*\]\s*)?(?:===?|~=|!=|[<>]=?)\s*[^/\\]+"
+)
+_QUERY = re.compile(r"(https?://[^\s?#'\")]+)[?#][^\s'\")]*")
+
+
+def without_secrets(url: str) -> str:
+    """Return a URL without user name, password, query and fragment: each of them may grant access."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def redacted(text: str) -> str:
+    """Return a message of a library in which URLs have no secrets."""
+    return _QUERY.sub(r"\1", _USERINFO.sub("", text))
+
+
+def userinfo(url: str) -> tuple[str, str] | None:
+    """Return user name and password that stand in a URL, or None."""
+    before, at, _ = urlsplit(url).netloc.rpartition("@")
+    if not at:
+        return None
+    name, _, password = before.partition(":")
+    return unquote(name), unquote(password)
+
+
+def server_of(url: str) -> tuple[str, str, int]:
+    """Return scheme, host and port, by which servers compare."""
+    parts = urlsplit(url)
+    default = {"https": 443, "http": 80}.get(parts.scheme, 0)
+    try:
+        port = parts.port or default
+    except ValueError:
+        port = -1
+    return parts.scheme, (parts.hostname or "").lower(), port
+
+
+def file_name(url: str) -> str:
+    """Return the name of the file that a URL leads to."""
+    return unquote(urlsplit(url).path.rpartition("/")[2])
+
+
+def is_url(text: str) -> bool:
+    """Whether a text is the address of something on a server."""
+    return text[:8].lower().startswith(("http://", "https://"))
+
+
+def is_remote(word: str) -> bool:
+    """Whether a word names a wheel on a server: a URL, or a distribution with a version such as ``torch==2.7.1``."""
+    return is_url(word) or _REQUIREMENT.fullmatch(word) is not None

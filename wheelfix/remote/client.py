@@ -1,0 +1,148 @@
+"""Everything that one run needs to read wheels from servers: connections, indexes, what was fetched before."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import EnvironmentFailure, InputError, UsageError
+from wheelfix.remote.addresses import file_name, is_url, without_secrets
+from wheelfix.remote.cache import Cache
+from wheelfix.remote.credentials import Credentials
+from wheelfix.remote.packageindex import PackageIndex, Target, local_path
+from wheelfix.remote.settings import PLATFORMS, RemoteOptions, index_settings
+from wheelfix.remote.transport import Transport
+from wheelfix.remote.wheel import RemoteWheel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from packaging.requirements import Requirement
+
+    from wheelfix.remote.pages import IndexFile
+    from wheelfix.remote.settings import IndexSettings
+    from wheelfix.remote.transport import Patience
+
+
+class Client:
+    """Connections, indexes and cache of one run; used in a ``with`` block. Nothing happens before somebody asks."""
+
+    def __init__(
+        self,
+        options: RemoteOptions,
+        *,
+        say: Callable[[str], object] = lambda _: None,
+        patience: Patience | None = None,
+    ) -> None:
+        self.options = options
+        self._say, self._patience = say, patience
+        self._cache: Cache | None = None
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if "transport" in self.__dict__:
+            self.transport.close()
+        if self._cache is not None:
+            self._cache.__exit__()
+
+    @functools.cached_property
+    def settings(self) -> IndexSettings:
+        """The indexes to ask."""
+        return index_settings(self.options)
+
+    @functools.cached_property
+    def transport(self) -> Transport:
+        """The connections; EnvironmentFailure where none may be made."""
+        self.refuse_offline("a server")
+        settings = self.settings
+        known = Credentials(settings.urls, settings.keyring)
+        return Transport(
+            patience=self._patience,
+            certificates=settings.certificates or None,
+            proxy=settings.proxy,
+            credentials=known.of,
+            after_refusal=known.after_refusal,
+            say=self._say,
+        )
+
+    @functools.cached_property
+    def index(self) -> PackageIndex:
+        """The package indexes."""
+        return PackageIndex(self.transport, self.settings)
+
+    @property
+    def cache(self) -> Cache:
+        """What was fetched before."""
+        if self._cache is None:
+            self._cache = Cache(self.options.cache_dir, keep=self.options.cache)
+        return self._cache
+
+    @property
+    def target(self) -> Target:
+        """Where wheels are to be installed."""
+        return target_of(self.options)
+
+    def refuse_offline(self, what: str) -> None:
+        """EnvironmentFailure if nothing may be asked for."""
+        if self.options.offline:
+            raise EnvironmentFailure(
+                f"{what} cannot be reached", because="--offline was given", hint="leave out --offline, or name files"
+            )
+
+    # ---------------------------------------------------------------------------------------------------- wheels
+
+    def find(self, word: str) -> RemoteWheel | Path:
+        """Return the wheel that a URL or a requirement names; InputError if there is none."""
+        self.refuse_offline(without_secrets(word) if is_url(word) else word)
+        if is_url(word):
+            address, _, fragment = word.partition("#")
+            if not file_name(address).lower().endswith(".whl"):
+                raise InputError(
+                    f"{without_secrets(address)} is not a wheel",
+                    because="the address does not end in the name of a wheel",
+                    hint="give the address of the file itself: https://…/name-version-….whl",
+                )
+            found = re.search("sha256=([0-9a-fA-F]{64})", fragment)
+            return self.wheel_at(address, sha256=found[1].lower() if found else "")
+        return self.wheel_of(self.index.choose(parsed(word), self.target))
+
+    def wheel_of(self, file: IndexFile) -> RemoteWheel | Path:
+        """Return a file of an index: a path where the index is on this disk."""
+        if file.url.lower().startswith("file:"):
+            return Path(local_path(file.url))
+        return self.wheel_at(file.url, name=file.name, sha256=file.sha256)
+
+    def wheel_at(self, url: str, *, name: str = "", sha256: str = "") -> RemoteWheel:
+        """Return the wheel at an address."""
+        return RemoteWheel(url, self.transport, self.cache, name=name, sha256=sha256)
+
+
+def parsed(word: str) -> Requirement:
+    """Return a requirement; UsageError if it is none."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        return Requirement(word)
+    except (InvalidRequirement, ValueError) as exc:
+        reason = str(exc).partition("\n")[0][:200]
+        raise UsageError(f"{word} is neither a file nor a requirement", because=reason) from exc
+
+
+def target_of(options: RemoteOptions) -> Target:
+    """Return the target that the options mean."""
+    if options.platform not in PLATFORMS:
+        raise UsageError(f"--platform {options.platform}", because=f"it is not one of {', '.join(PLATFORMS)}")
+    if not options.python_version:
+        return Target(options.platform)
+    found = re.fullmatch(r"(?:cp|py)?(3)\.?(\d{1,2})(?:\.\d+)?", options.python_version.strip())
+    if found is None:
+        raise UsageError(
+            f"--python-version {options.python_version}",
+            because="it is not a version of Python 3",
+            hint="write it as 3.11",
+        )
+    return Target(options.platform, (int(found[1]), int(found[2])))

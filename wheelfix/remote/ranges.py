@@ -1,0 +1,333 @@
+"""A file on a server as a byte source: what is read is fetched by range requests, and kept.
+
+Nothing that a server says is believed without a look: a part must be the one that was asked for, of the file that the
+first answer was about. A server that gives no parts is asked for the whole file, once.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import InputError, NetworkFailure
+from wheelfix.remote.addresses import file_name, without_secrets
+from wheelfix.remote.download import LARGEST, download, refuse_status
+from wheelfix.remote.transport import CutShort
+from wheelfix.streams.source import FileSource
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from wheelfix.remote.segments import Segments
+    from wheelfix.remote.transport import Answer, Transport
+
+TAIL = 64 << 10
+"""Bytes of the first request: they hold the end record of every wheel, and the directory of most."""
+LEAST = 16 << 10
+"""Bytes of a request, where there are as many."""
+GAP = 48 << 10
+"""Bytes between two spans that are fetched rather than asking twice."""
+AHEAD = 4 << 20
+"""The most that is read ahead of a reader that goes forward."""
+CONNECTIONS = 8
+_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What tells one version of a file on a server from another."""
+
+    size: int
+    tag: str
+    """ETag; empty where there is none."""
+    changed: str
+    """Last-Modified; empty where there is none."""
+
+    @property
+    def condition(self) -> str:
+        """The value of If-Range: a strong tag, else the date."""
+        return self.tag if self.tag and not self.tag.startswith("W/") else self.changed
+
+    @classmethod
+    def of(cls, size: int, answer: Answer) -> Version:
+        """Return the version that an answer is about."""
+        return cls(size, answer.headers.get("ETag", ""), answer.headers.get("Last-Modified", ""))
+
+
+class RangeSource:
+    """The bytes of a file on a server, fetched as they are read; safe to read from several threads.
+
+    NetworkFailure where the server cannot be reached or gives something else than it was asked for.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        url: str,
+        segments: Callable[[Version], Segments],
+        whole: Path,
+        *,
+        sha256: str = "",
+    ) -> None:
+        """``segments`` keep what is fetched of a version, ``whole`` is where a whole file goes if there must be one."""
+        self._transport, self.url = transport, url
+        self._whole_path, self._sha256 = whole, sha256
+        self._whole: FileSource | None = None
+        self._condition = threading.Condition()
+        self._in_flight: list[tuple[int, int]] = []
+        self._runs: dict[int, int] = {}
+        """For each place where a fetched span ended: how long the run of spans up to there is."""
+        self._fences: Sequence[int] = ()
+        self.fetched = 0
+        """Bytes that were fetched for this file by this object."""
+        self._version, tail = self._first()
+        self._segments = segments(self._version)
+        if tail:
+            self._segments.add(self.size - len(tail), tail)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the file has."""
+        return self._version.size
+
+    @property
+    def name(self) -> str:
+        """The file, as messages name it."""
+        return without_secrets(self.url)
+
+    def close(self) -> None:
+        """Let go of the file, where it was fetched as a whole."""
+        if self._whole is not None:
+            self._whole.close()
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset``, and fetch those that are not at hand."""
+        end = min(offset + length, self.size)
+        if offset < 0 or end <= offset:
+            return b""
+        if self._whole is not None:
+            return self._whole.read_at(offset, length)
+        parts = []
+        while offset < end:
+            data = self._segments.read(offset, end)
+            if not data:
+                self._fetch_from(offset, end)
+                if self._whole is not None:
+                    return b"".join(parts) + self._whole.read_at(offset, end - offset)
+                continue
+            parts.append(data)
+            offset += len(data)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def expect(self, spans: Iterable[tuple[int, int]], fences: Sequence[int] = ()) -> None:
+        """Fetch what will be read, in as few requests as make sense; ``fences`` are where reading ahead ends."""
+        self._fences = sorted(fences) or self._fences
+        wanted = [
+            hole for start, end in joined(spans, GAP) for hole in self._segments.missing(start, min(end, self.size))
+        ]
+        if self._whole is not None:
+            return
+        failures: list[Exception] = []
+        waiting = list(reversed(joined(wanted, GAP)))
+
+        def work() -> None:
+            while waiting and not failures:
+                try:
+                    start, end = waiting.pop()
+                except IndexError:
+                    return
+                try:
+                    self._fetch(start, end)
+                except Exception as error:
+                    failures.append(error)
+
+        helpers = [threading.Thread(target=work, daemon=True) for _ in range(min(CONNECTIONS, len(waiting)) - 1)]
+        for helper in helpers:
+            helper.start()
+        work()
+        for helper in helpers:
+            helper.join()
+        if failures:
+            raise failures[0]
+
+    # ------------------------------------------------------------------------------------------------- fetching
+
+    def _fetch_from(self, start: int, end: int) -> None:
+        """Fetch bytes that are missing from ``start`` on, some more ahead of a reader that goes forward."""
+        run = self._runs.get(start, 0)
+        ahead = max(end, start + min(run // 2, AHEAD), start + LEAST)
+        at = bisect_right(self._fences, end - 1)
+        fence = self._fences[at] if at < len(self._fences) else self.size
+        stop = min(max(end, min(ahead, fence)), self.size)
+        stop = min(stop, self._segments.next_start(start, self.size))
+        self._fetch(start, stop)
+        self._runs[stop] = run + stop - start
+
+    def _fetch(self, start: int, end: int) -> None:
+        """Fetch a span, unless another thread is about to."""
+        span = (start, end)
+        with self._condition:
+            while any(first < end and start < last for first, last in self._in_flight):
+                self._condition.wait()
+            holes = self._segments.missing(start, end)  # less than before, if another thread was here
+            if not holes or self._whole is not None:
+                return
+            self._in_flight.append(span)
+        try:
+            for first, last in holes:
+                self._request(first, last)
+        finally:
+            with self._condition:
+                self._in_flight.remove(span)
+                self._condition.notify_all()
+
+    def _request(self, start: int, end: int) -> None:
+        """Fetch a span, and go on where a connection broke."""
+        patience, failed = self._transport.patience, 0
+        while start < end:
+            reached = start
+            try:
+                with self._transport.get(self.url, self._headers(start, end), length=end - start) as answer:
+                    self._check_part(answer, start, end)
+                    reached = self._keep(answer, start, end)
+                if reached < end:
+                    raise CutShort(f"{self.name} cannot be read", because="the connection was cut")
+            except CutShort as error:
+                reached = max(reached, self._reached(start, end))
+                failed = 0 if reached > start else failed + 1
+                if failed >= patience.tries:
+                    raise NetworkFailure(error.what, because=error.reasons, hint=error.hint) from error
+                if reached == start:
+                    time.sleep(min(patience.first_wait * 2**failed, patience.longest_wait))
+            start = reached
+
+    def _reached(self, start: int, end: int) -> int:
+        missing = self._segments.missing(start, end)
+        return missing[0][0] if missing else end
+
+    def _keep(self, answer: Answer, start: int, end: int) -> int:
+        """Keep what comes, in parts of bounded size, also if it is cut short; return up to where it came."""
+        waiting, place = bytearray(), start
+        try:
+            for piece in answer.chunks(end - start):
+                waiting += piece
+                self.fetched += len(piece)
+                if len(waiting) >= AHEAD:
+                    self._segments.add(place, bytes(waiting))
+                    place += len(waiting)
+                    waiting.clear()
+        except CutShort:
+            self._segments.add(place, bytes(waiting))
+            raise
+        except BaseException:  # an answer that is wrong at its end was not right before
+            self._segments.forget(start, place)
+            raise
+        self._segments.add(place, bytes(waiting))
+        return place + len(waiting)
+
+    def _headers(self, start: int, end: int) -> dict[str, str]:
+        headers = {"Range": f"bytes={start}-{end - 1}"}
+        if self._version.condition:
+            headers["If-Range"] = self._version.condition
+        return headers
+
+    def _check_part(self, answer: Answer, start: int, end: int) -> None:
+        """Refuse an answer that is not the part that was asked for, of the same version of the file."""
+        if answer.status == 200:
+            if Version.of(self._version.size, answer) == self._version and self._version.condition:
+                raise NetworkFailure(f"{self.name} cannot be read", because="the server stopped giving parts of it")
+            raise self._changed()
+        if answer.status == 416:
+            raise self._changed()
+        refuse_status(answer, self.name)
+        _check_encoding(answer, self.name)
+        if self._version != Version.of(_range_of(answer, start, end, self.name), answer):
+            raise self._changed()
+
+    def _changed(self) -> NetworkFailure:
+        return NetworkFailure(
+            f"{self.name} changed while it was read",
+            because="the server now has another file under this address",
+            hint="run again",
+        )
+
+    # ------------------------------------------------------------------------------------------- the first answer
+
+    def _first(self) -> tuple[Version, bytes]:
+        """Ask for the end of the file, which says how large it is and whether the server gives parts."""
+        with self._transport.get(self.url, {"Range": f"bytes=-{TAIL}"}, length=TAIL) as answer:
+            if answer.status == 206:
+                _check_encoding(answer, self.name)
+                found = _RANGE.fullmatch(answer.headers.get("Content-Range", "").strip())
+                size = int(found[3]) if found else 0
+                if size > LARGEST:
+                    raise InputError(f"{self.name} is not read", because=f"it would have {size} bytes")
+                start = max(0, size - TAIL)
+                _range_of(answer, start, size, self.name)
+                return Version.of(size, answer), self._read_tail(answer, size - start)
+            if answer.status not in (200, 416, 501):
+                refuse_status(answer, self.name)
+        return self._download(), b""
+
+    def _read_tail(self, answer: Answer, length: int) -> bytes:
+        """Return the last bytes, or nothing if they are cut short: then they are asked for again."""
+        tail = bytearray()
+        try:
+            for piece in answer.chunks(length):
+                tail += piece
+                self.fetched += len(piece)
+        except CutShort:
+            return b""
+        return bytes(tail) if len(tail) == length else b""
+
+    def _download(self) -> Version:
+        """Fetch the whole file from a server that gives no parts."""
+        host = self.name.split("/")[2]
+        self._transport.say_once(f"{host} does not give parts of files: {file_name(self.url)} is downloaded whole")
+        size = download(self._transport, self.url, self._whole_path, sha256=self._sha256)
+        self.fetched += size
+        self._whole = FileSource(self._whole_path)
+        return Version(size, "", "")
+
+
+def joined(spans: Iterable[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
+    """Return spans in order, those with less than ``gap`` between them as one."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if found and start - found[-1][1] <= gap:
+            found[-1] = found[-1][0], max(end, found[-1][1])
+        elif start < end:
+            found.append((start, end))
+    return found
+
+
+def _check_encoding(answer: Answer, name: str) -> None:
+    encoding = answer.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        raise NetworkFailure(
+            f"{name} cannot be read in parts",
+            because=f"the server compresses its answers ({encoding[:40]}) although it was asked not to",
+            hint="download the wheel and name the file",
+        )
+
+
+def _range_of(answer: Answer, start: int, end: int, name: str) -> int:
+    """Return the size of the file; NetworkFailure if the part is not the one that was asked for."""
+    said = answer.headers.get("Content-Range", "")
+    found = _RANGE.fullmatch(said.strip())
+    length = answer.headers.get("Content-Length", str(end - start)).strip()
+    if found is None or (int(found[1]), int(found[2])) != (start, end - 1) or int(found[3]) < end:
+        raise NetworkFailure(
+            f"{name} cannot be read in parts",
+            because=f"asked for the bytes {start} to {end - 1}, the server answers with {said[:80] or 'no range'}",
+            hint="download the wheel and name the file",
+        )
+    if length != str(end - start):
+        because = f"{end - start} bytes belong there, the server announces {length[:20]}"
+        raise NetworkFailure(f"{name} cannot be read in parts", because=because)
+    return int(found[3])

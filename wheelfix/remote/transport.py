@@ -1,0 +1,355 @@
+"""HTTP with bounded time and memory: the only module that knows requests.
+
+requests brings what pip has too: proxies from the environment, netrc, redirects that take no password to another
+server. Added here: every answer is read in a thread of its own and waited for until a deadline, since a server that
+sends a byte now and then is never idle for long enough to time out; servers that are busy are asked again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import wheelfix
+from wheelfix.errors import EnvironmentFailure, InputError, NetworkFailure
+from wheelfix.remote.addresses import redacted, without_secrets
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    import requests
+
+BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Answers after which it makes sense to ask again."""
+PIECE = 256 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a server may take, in seconds."""
+
+    connect: float = 15.0
+    idle: float = 30.0
+    """Between two pieces of an answer."""
+    answer: float = 60.0
+    """For an answer without its bytes."""
+    least_rate: float = 32 << 10
+    """Bytes per second in which an answer has to come, besides that."""
+    tries: int = 5
+    first_wait: float = 0.5
+    """Before a server is asked again; doubles each time."""
+    longest_wait: float = 60.0
+    """The longest Retry-After that is waited for."""
+
+    def deadline(self, length: int) -> float:
+        """Return until when an answer of so many bytes has to be there."""
+        return time.monotonic() + self.answer + length / self.least_rate
+
+
+class CutShort(NetworkFailure):
+    """An answer ended before its end; what came until then is sound."""
+
+
+def load_requests() -> Any:
+    """Import requests, or say how it is installed."""
+    try:
+        import requests
+    except ImportError as exc:
+        raise EnvironmentFailure(
+            "files on servers cannot be read",
+            because="the library requests is not installed",
+            hint='python -m pip install "wheelfix[fetch]"',
+        ) from exc
+    return requests
+
+
+class Transport:
+    """Asks servers, for several threads; counts requests and bytes."""
+
+    def __init__(
+        self,
+        *,
+        patience: Patience | None = None,
+        certificates: Path | str | None = None,
+        proxy: str = "",
+        credentials: Callable[[str], tuple[str, str] | None] = lambda _: None,
+        after_refusal: Callable[[str], tuple[str, str] | None] = lambda _: None,
+        say: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        """``credentials`` knows user and password of a URL, ``after_refusal`` where a server asks for them."""
+        self.patience = patience or Patience()
+        self.requests = self.received = 0
+        self._requests = load_requests()
+        self._credentials, self._after_refusal = credentials, after_refusal
+        self._say, self._said = say, set[str]()
+        self._lock = threading.Lock()
+        self._certificates = str(certificates) if certificates is not None else None
+        self._session = _session(self._requests, certificates, proxy)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._session.close()
+
+    def say_once(self, message: str) -> None:
+        """Tell the user something, unless it was said before."""
+        with self._lock:
+            if message in self._said:
+                return
+            self._said.add(message)
+        self._say(message)
+
+    @contextlib.contextmanager
+    def get(
+        self, url: str, headers: Mapping[str, str] | None = None, *, length: int = 0, decoded: bool = False
+    ) -> Iterator[Answer]:
+        """Ask for a URL; ``length`` is how many bytes are expected, which sets the deadline.
+
+        Busy servers and broken connections are tried again until there is an answer. ``decoded`` unpacks an answer
+        that was compressed on its way.
+        """
+        answer = self._answered(url, dict(headers or {}), length, decoded)
+        try:
+            yield answer
+        finally:
+            answer.close()
+
+    def _answered(self, url: str, headers: dict[str, str], length: int, decoded: bool) -> Answer:
+        patience, auth, asked_keyring = self.patience, self._credentials(url), False
+        headers.setdefault("Accept-Encoding", "gzip" if decoded else "identity")
+        for number in range(1, patience.tries + 1):
+            last = number == patience.tries
+            wait = min(patience.first_wait * 2 ** (number - 1), patience.longest_wait)
+            try:
+                answer = Answer(self, url, headers, auth, patience.deadline(length), decoded)
+            except CutShort as error:
+                if last:
+                    raise NetworkFailure(error.what, because=error.reasons, hint=error.hint) from error
+                time.sleep(wait)
+                continue
+            if answer.status == 401 and not asked_keyring and not last:
+                found, asked_keyring = self._after_refusal(url), True
+                if found is not None and found != auth:
+                    auth = found
+                    answer.close()
+                    continue
+            if answer.status not in BUSY or last:
+                return answer
+            answer.close()
+            time.sleep(max(wait, self._retry_after(answer, url)))
+        raise AssertionError("every way through the loop ends it")
+
+    def _retry_after(self, answer: Answer, url: str) -> float:
+        from urllib3.exceptions import InvalidHeader
+        from urllib3.util import Retry
+
+        said = answer.headers.get("Retry-After", "")
+        try:
+            wait = float(Retry().parse_retry_after(said)) if said else 0.0
+        except (InvalidHeader, ValueError, OverflowError):
+            return 0.0
+        if wait > self.patience.longest_wait:
+            raise NetworkFailure(
+                f"{without_secrets(url)} cannot be read now",
+                because=f"the server answers {answer.status} and asks to wait {wait:.0f} seconds",
+                hint="try again later",
+            )
+        return max(0.0, wait)
+
+    def count(self, requests: int, received: int) -> None:
+        """Add to what was asked for and came."""
+        with self._lock:
+            self.requests += requests
+            self.received += received
+
+    def start(self, url: str, headers: Mapping[str, str], auth: tuple[str, str] | None) -> requests.Response:
+        """Send a request and return the answer, of which only the headers have been read."""
+        return self._session.get(  # type: ignore[no-any-return]
+            url,
+            headers=headers,
+            auth=auth,
+            stream=True,
+            timeout=(self.patience.connect, self.patience.idle),
+            verify=self._certificates,  # None: as REQUESTS_CA_BUNDLE says, else those of the system
+        )
+
+    def explained(self, error: Exception, url: str) -> NetworkFailure | InputError:
+        """Return an error of the library as one of ours; CutShort where asking again may help."""
+        library, shown = self._requests.exceptions, without_secrets(url)
+        text = redacted(str(error))
+        if isinstance(error, Downgrade):
+            return NetworkFailure(f"{shown} is not fetched", because=text)
+        if isinstance(error, library.SSLError):
+            hint = "if your network replaces certificates, name its CA bundle in REQUESTS_CA_BUNDLE or PIP_CERT"
+            return NetworkFailure(f"{shown} cannot be trusted", because=_innermost(error), hint=hint)
+        if isinstance(error, library.ProxyError):
+            hint = "check HTTPS_PROXY and HTTP_PROXY"
+            return NetworkFailure(f"{shown} cannot be reached through the proxy", because=_innermost(error), hint=hint)
+        if isinstance(error, library.TooManyRedirects):
+            return NetworkFailure(f"{shown} cannot be read", because="the server redirects in a circle")
+        if isinstance(error, library.InvalidURL | library.InvalidSchema | library.MissingSchema | UnicodeError):
+            return InputError(f"{shown} cannot be read", because="it is not a valid URL of http or https")
+        if "IncompleteRead" in text:
+            return CutShort(f"{shown} cannot be read", because="the connection was cut")
+        if isinstance(error, library.Timeout):
+            return CutShort(f"{shown} cannot be read", because="the server does not answer in time")
+        return CutShort(f"{shown} cannot be read", because=_innermost(error), hint="check the network and try again")
+
+
+class Downgrade(Exception):
+    """A redirect from https to something that anybody on the way can change."""
+
+
+def _innermost(error: BaseException) -> str:
+    """Return the message of the cause that says most: the libraries wrap each other's errors."""
+    seen: list[BaseException] = []
+    while error not in seen:
+        seen.append(error)
+        inner = error.__cause__ or error.__context__ or getattr(error, "reason", None)
+        if not isinstance(inner, BaseException):
+            inner = next((one for one in error.args if isinstance(one, BaseException)), None)
+        if inner is None:
+            break
+        error = inner
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return redacted(" ".join(str(text).split()))[:300]
+
+
+class Answer:
+    """An answer of a server: its headers, and its bytes as they come, until a deadline."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        url: str,
+        headers: Mapping[str, str],
+        auth: tuple[str, str] | None,
+        deadline: float,
+        decoded: bool,
+    ) -> None:
+        self._transport, self.url, self._deadline, self._decoded = transport, url, deadline, decoded
+        self._pieces: queue.Queue[requests.Response | bytes | Exception | None] = queue.Queue(8)
+        self._abandoned = threading.Event()
+        reader = threading.Thread(target=self._read_all, args=(url, headers, auth), daemon=True)
+        reader.start()
+        transport.count(1, 0)
+        first = self._next()
+        assert first is not None
+        assert not isinstance(first, bytes)
+        self.status: int = first.status_code
+        self.reason: str = redacted(str(first.reason or ""))
+        self.headers: Mapping[str, str] = first.headers
+        self.final: str = str(first.url)
+        """The address that redirects led to; it may hold secrets."""
+
+    def _read_all(self, url: str, headers: Mapping[str, str], auth: tuple[str, str] | None) -> None:
+        """In a thread: ask, and hand over the answer and its bytes."""
+        try:
+            with self._transport.start(url, headers, auth) as response:
+                self._hand_over(response)
+                while not self._abandoned.is_set():
+                    piece = response.raw.read1(PIECE, decode_content=self._decoded)
+                    if not piece:
+                        break
+                    self._hand_over(piece)
+            self._hand_over(None)
+        except Exception as error:
+            self._hand_over(error)
+
+    def _hand_over(self, item: requests.Response | bytes | Exception | None) -> None:
+        while not self._abandoned.is_set():
+            try:
+                self._pieces.put(item, timeout=1.0)
+            except queue.Full:
+                if time.monotonic() > self._deadline:
+                    return
+            else:
+                return
+
+    def _next(self) -> requests.Response | bytes | None:
+        try:
+            item = self._pieces.get(timeout=max(0.0, self._deadline - time.monotonic()))
+        except queue.Empty:
+            self.close()
+            raise NetworkFailure(
+                f"{without_secrets(self.url)} cannot be read",
+                because="the server is too slow: the time for this answer is over",
+                hint="try again later",
+            ) from None
+        if isinstance(item, Exception):
+            raise self._transport.explained(item, self.url) from item
+        if isinstance(item, bytes):
+            self._transport.count(0, len(item))
+        return item
+
+    def chunks(self, limit: int) -> Iterator[bytes]:
+        """Yield the bytes; NetworkFailure beyond ``limit``, CutShort where they end before the answer does."""
+        total = 0
+        while piece := self._next():
+            assert isinstance(piece, bytes)
+            total += len(piece)
+            if total > limit:
+                self.close()
+                raise NetworkFailure(
+                    f"{without_secrets(self.url)} cannot be read",
+                    because=f"the server sends more than the {limit} bytes that belong there",
+                )
+            yield piece
+
+    def close(self) -> None:
+        """Take no more of it."""
+        self._abandoned.set()
+
+
+def _session(library: Any, certificates: Path | str | None, proxy: str) -> Any:
+    from http.cookiejar import DefaultCookiePolicy
+
+    class Session(library.Session):  # type: ignore[misc]
+        """Follows redirects, but not from https to http."""
+
+        def get_redirect_target(self, resp: Any) -> str | None:
+            target: str | None = super().get_redirect_target(resp)
+            scheme = urlsplit(target).scheme if target else ""
+            if urlsplit(resp.url).scheme == "https" and scheme not in ("", "https"):
+                raise Downgrade(f"the server redirects from https to {scheme}")
+            return target
+
+    session = Session()
+    session.max_redirects = 10
+    session.headers["User-Agent"] = f"wheelfix/{wheelfix.__version__}"
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    session.mount("http://", library.adapters.HTTPAdapter(pool_maxsize=16))
+    session.mount("https://", _https_adapter(library, certificates))
+    if proxy:
+        session.proxies = {"http": proxy, "https": proxy}
+    return session
+
+
+def _https_adapter(library: Any, certificates: Path | str | None) -> Any:
+    """Return what talks https: with the certificates of the system, as pip does, unless a bundle was named."""
+    import ssl
+
+    context: Any = None
+    if certificates is None:
+        with contextlib.suppress(ImportError):
+            import truststore
+
+            context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+    class Adapter(library.adapters.HTTPAdapter):  # type: ignore[misc]
+        def init_poolmanager(self, *args: Any, **said: Any) -> None:
+            if context is not None:
+                said["ssl_context"] = context
+            super().init_poolmanager(*args, **said)
+
+        def proxy_manager_for(self, proxy: str, **said: Any) -> Any:
+            if context is not None:
+                said["ssl_context"] = context
+            return super().proxy_manager_for(proxy, **said)
+
+    return Adapter(pool_maxsize=16)
