@@ -269,7 +269,7 @@ def examine_set(
             assert part.archive is not None
             with WorkerPool(options.jobs) as pool:
                 view = whole.focused(part.distribution.paths)
-                yield part.path, WheelScan(part.archive, options, pool, None, view).examine(index)
+                yield part.archive.path, WheelScan(part.archive, options, pool, None, view).examine(index)
 
 
 def _scan_parts(
