@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError, NetworkFailure
+from wheelfix.parsing import whole_number
 from wheelfix.remote.addresses import without_secrets
 from wheelfix.remote.transport import CutShort
 from wheelfix.streams.output import AtomicFile
@@ -100,8 +101,8 @@ def _expected(answer: Answer, before: int, known: int, limit: int, name: str) ->
             because="the server compresses its answers although it was asked not to",
             hint="download the wheel and name the file",
         )
-    length = answer.headers.get("Content-Length", "")
-    size = before + int(length) if length.isdecimal() and len(length) < 19 else -1
+    length = whole_number(answer.headers.get("Content-Length", "").strip(), 18)
+    size = before + length if length is not None else -1
     if answer.status == 206:
         wanted = f"bytes {before}-{known - 1}/{known}"
         if known < 0 or answer.headers.get("Content-Range", "").strip() != wanted:

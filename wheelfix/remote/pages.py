@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
+from wheelfix.parsing import parse_json
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class IndexFile:
 def read_page(data: bytes, kind: str, url: str) -> list[IndexFile]:
     """Return the files of a page; ValueError if it is neither of the two formats. ``kind`` is its Content-Type."""
     if "json" in kind:
-        return list(_json_files(json.loads(data), url))
+        return list(_json_files(parse_json(data), url))
     if "html" in kind or data.lstrip()[:1] == b"<":
         return list(_html_files(data, url))
     raise ValueError(f"it is {kind.partition(';')[0][:60] or 'of no known type'}, not a page of an index")
@@ -44,7 +44,7 @@ def read_page(data: bytes, kind: str, url: str) -> list[IndexFile]:
 def project_names(data: bytes, kind: str) -> list[str]:
     """Return the names of all projects, from the page that lists them."""
     if "json" in kind:
-        return [project["name"] for project in json.loads(data)["projects"]]
+        return [project["name"] for project in parse_json(data)["projects"]]
     return [unquote(link["href"].rstrip("/").rpartition("/")[2]) for link, _ in links(data)[0]]
 
 

@@ -150,7 +150,7 @@ class Transport:
 
         said = answer.headers.get("Retry-After", "")
         try:
-            wait = float(Retry().parse_retry_after(said)) if said else 0.0
+            wait = Retry().parse_retry_after(said) if said else 0.0
         except (InvalidHeader, ValueError, OverflowError):
             return 0.0
         if wait > self.patience.longest_wait:
