@@ -37,6 +37,8 @@ PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 PYTEST = ["-m", "pytest", "-q"]
 # One process per processor; the tests of a file stay in one process, so that its fixtures are made once.
 PARALLEL = [*PYTEST, "-n", "auto", "--dist", "loadfile"]
+# Slow tests share little, and the files that have many of them must not be left to one process at the end.
+SPREAD = [*PYTEST, "-n", "auto", "--dist", "worksteal"]
 TIERS = "not wine and not wine_x64 and not real and not browser"
 TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "demo": ("", [["-m", "wheelfix", "demo"]]),
@@ -50,8 +52,8 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
         ],
     ),
     "fuzz": ("test", [["-m", "fuzz"]]),
-    "slow": ("test", [[*PARALLEL, "-m", f"{TIERS} and slow and not long"]]),
-    "long": ("test", [[*PARALLEL, "-m", f"{TIERS} and long"]]),
+    "slow": ("test", [[*SPREAD, "-m", f"{TIERS} and slow and not long"]]),
+    "long": ("test", [[*SPREAD, "-m", f"{TIERS} and long"]]),
     "wine": ("test", [[*PARALLEL, "-m", "wine"]]),
     "wine-x64": ("test", [[*PARALLEL, "-m", "wine_x64"]]),
     "browser": ("test", [[*PYTEST, "-m", "browser"]]),

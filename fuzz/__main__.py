@@ -43,11 +43,12 @@ def damaged(name: str, seed: int) -> Iterator[bytes]:
 
 
 def feed(name: str, inputs: Iterable[bytes], seconds: float) -> Result:
-    """Feed inputs to a target until there are no more or the time is over."""
+    """Feed inputs to a target until there are no more or the time is over; it runs from the first input on."""
     result = Result()
-    end = time.monotonic() + seconds
+    end: float | None = None
     for data in inputs:
         started = time.monotonic()
+        end = started + seconds if end is None else end
         if started > end:
             break
         result.inputs += 1

@@ -144,14 +144,15 @@ def test_many_members(tmp_path: Path, count: int) -> None:
 
 MEASURED = """
 import pathlib, re, sys
-from wheelfix.archive.changes import Edition, NewMember
+from wheelfix.archive.changes import WheelChanges, NewMember
 from wheelfix.archive.reader import Archive, Limits
 from wheelfix.archive.record import Row, hash_bytes
 from wheelfix.archive.writer import write_wheel
 source, target, big = map(pathlib.Path, sys.argv[1:])
 with Archive.open(source, Limits(max_ratio=1e9)) as archive:
     rows = tuple(Row(m.name, "sha256", hash_bytes(b""), m.usize) for m in archive.members)
-    write_wheel(archive, target, Edition("pkg-1.0.dist-info", add=(NewMember("big.dll", path=big),), rows=rows), jobs=2)
+    changes = WheelChanges("pkg-1.0.dist-info", add=(NewMember("big.dll", path=big),), rows=rows)
+    write_wheel(archive, target, changes, jobs=2)
 print(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_text())[1])
 """
 

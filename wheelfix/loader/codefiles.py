@@ -21,6 +21,8 @@ MAX_SOURCE = 256 << 10
 """Bytes of a Python file that is run for the sake of another."""
 MAX_SEARCHED = 8 << 20
 """Bytes of Python code of a package in which assignments to environment variables are looked for."""
+MAX_DEPTH = 100
+"""Folders above a file; a deeper one is left out, because every folder above it is remembered by its whole path."""
 WINDOWS = ("c:/windows", "c:/windows/system32")
 _PYTHON_FOLDERS = frozenset({"Lib", "lib", "DLLs", "Scripts", SITE_PACKAGES})
 _SHARED = frozenset({"nvidia"})
@@ -74,6 +76,8 @@ class ViewFiles(NoFiles):
         self._imported: set[str] = set()
         own: set[str] = set()
         for file in view.files:
+            if file.path.count("/") > MAX_DEPTH:
+                continue
             folder, name = parent(file.path), base_name(file.path)
             while True:
                 known = self._children.setdefault(fold(folder), {})
@@ -85,7 +89,10 @@ class ViewFiles(NoFiles):
                 folder, name = parent(folder), base_name(folder)
             if file.layer is not Layer.ENVIRONMENT and file.path.startswith(SITE_PACKAGES + "/"):
                 own.add(_top(file.path))
-        self._own = {name for name in own if self._is_regular(name)}
+        # A name in site-packages belongs to one distribution unless it is a namespace that several share.
+        top = self._children.get(fold(SITE_PACKAGES), {})
+        modules = {name.partition(".")[0] for name in top if "." in name}
+        self._own = {name for name in own if name in modules or self._has_init(name)}
         infos = [name for name in own if name.endswith(".dist-info")]
         self._named = {name.partition("-")[0] for name in infos}
         self._others = _SHARED.union(*(self._required(name) for name in infos))
@@ -96,11 +103,8 @@ class ViewFiles(NoFiles):
         names = re.findall(r"^Requires-Dist:[ \t]*([A-Za-z0-9]+)", text, re.MULTILINE | re.IGNORECASE)
         return frozenset(name.lower() for name in names)
 
-    def _is_regular(self, top: str) -> bool:
-        """Whether a name in site-packages belongs to one distribution: not a namespace that several share."""
-        names = self._children.get(fold(f"{SITE_PACKAGES}/{top}"), {})
-        modules = self._children.get(fold(SITE_PACKAGES), {})
-        return "__init__.py" in names or any(name.split(".")[0] == top and "." in name for name in modules)
+    def _has_init(self, top: str) -> bool:
+        return "__init__.py" in self._children.get(fold(f"{SITE_PACKAGES}/{top}"), {})
 
     def sets_variable(self, name: str) -> bool:
         """Whether the package's own code gives a value to an environment variable: usd-core does, with its folder."""
