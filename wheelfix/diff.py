@@ -120,7 +120,7 @@ def read_document(text: str, path: str) -> list[Build]:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class FilePair:
     """One DLL in both builds, with another path, size, version or machine."""
 
     old: File
@@ -142,7 +142,7 @@ class Difference:
     new: Build
     lost: tuple[File, ...]
     appeared: tuple[File, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[FilePair, ...]
     """Changed, moved and replaced DLLs."""
     arisen: tuple[Problem, ...]
     """Findings that only the new build has, or that got worse."""
@@ -167,7 +167,7 @@ def compare(old: Build, new: Build) -> Difference:
     """Return what changed from one build to the next."""
     before = {steady(file.path): file for file in old.files}
     after = {steady(file.path): file for file in new.files}
-    pairs = [Pair(before[key], after[key]) for key in before if key in after and _differs(before[key], after[key])]
+    pairs = [FilePair(before[key], after[key]) for key in before if key in after and _differs(before[key], after[key])]
     gone = [file for key, file in before.items() if key not in after]
     fresh = [file for key, file in after.items() if key not in before]
     for alike in (_name_key, _family_key):
@@ -212,7 +212,7 @@ def _family_key(file: File) -> str:
     return posixpath.dirname(steady(file.path)) + "/" + re.sub(r"[\d._-]+", "#", _name_key(file))
 
 
-def _match(gone: Sequence[File], fresh: Sequence[File], alike: Any) -> list[Pair]:
+def _match(gone: Sequence[File], fresh: Sequence[File], alike: Any) -> list[FilePair]:
     """Return lost and new files that are one, where there is no doubt which."""
     left: dict[str, list[File]] = {}
     right: dict[str, list[File]] = {}
@@ -220,7 +220,9 @@ def _match(gone: Sequence[File], fresh: Sequence[File], alike: Any) -> list[Pair
         left.setdefault(alike(file), []).append(file)
     for file in fresh:
         right.setdefault(alike(file), []).append(file)
-    return [Pair(files[0], right[key][0]) for key, files in left.items() if len(files) == len(right.get(key, ())) == 1]
+    return [
+        FilePair(files[0], right[key][0]) for key, files in left.items() if len(files) == len(right.get(key, ())) == 1
+    ]
 
 
 def _problems(old: Build, new: Build) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.validate import validate
+from tests.support.closing import watch_replacing
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
@@ -501,25 +502,7 @@ def test_osslsigncode(wheel: Path, tmp_path: Path, capsys, monkeypatch) -> None:
 
 def test_the_wheel_is_closed_before_windows_replaces_it(wheel: Path, signer: str, capsys, monkeypatch) -> None:
     """Windows refuses to replace a file that is open, also for the program that has it open itself."""
-    from wheelfix.archive import writer
-    from wheelfix.archive.reader import Archive
-    from wheelfix.streams.output import AtomicFile
-
-    opened: list[Archive] = []
-    load, commit = Archive._load, AtomicFile.commit
-
-    def watch(self: Archive, known: frozenset[str]) -> None:
-        opened.append(self)
-        load(self, known)
-
-    def replace(self: AtomicFile) -> None:
-        if self.target == wheel:
-            assert all(archive._file.closed for archive in opened if archive.path == wheel)
-        commit(self)
-
-    monkeypatch.setattr(writer, "_CLOSE_FIRST", True)
-    monkeypatch.setattr(Archive, "_load", watch)
-    monkeypatch.setattr(AtomicFile, "commit", replace)
+    opened = watch_replacing(wheel, monkeypatch)
     code, _, err = run(capsys, str(wheel), "--with", f"{signer} {{files}}")
     assert (code, err) == (Exit.OK, "")
     assert opened

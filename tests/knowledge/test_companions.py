@@ -9,7 +9,6 @@ from wheelfix.knowledge.companions import (
     companion_rules,
     companions_of,
     needs_in_practice,
-    parents_of,
     parse_companions,
 )
 from wheelfix.knowledge.families import family_of
@@ -111,12 +110,6 @@ def test_the_delay_imports_that_matter() -> None:
 
 def test_cupti_traces_without_nvperf_host() -> None:
     assert required("cupti64_2022.2.1.dll") == set()
-
-
-def test_who_loads_a_dll() -> None:
-    assert parents_of("zlibwapi.dll") == ("cudnn64_8.dll", "cudnn64_9.dll")
-    assert parents_of("mkl_def.2.dll") == ("mkl_core.*.dll",)
-    assert parents_of("kernel32.dll") == ()
 
 
 def test_the_text_of_what_happens_names_the_file() -> None:

@@ -10,7 +10,6 @@ from wheelfix.knowledge.families import (
     family_of,
     is_openmp,
     is_test_artifact,
-    members_of,
     parse_families,
 )
 from wheelfix.knowledge.system import classify
@@ -94,11 +93,6 @@ def test_openmp_runtimes_are_counted_without_stubs() -> None:
 def test_test_artifacts() -> None:
     assert is_test_artifact("backend_with_compiler.dll")
     assert not is_test_artifact("c10.dll")
-
-
-def test_members_of_a_group_keep_their_order() -> None:
-    found = members_of("cuda", ["x.dll", "cufft64_10.dll", "cudart64_110.dll", "cudnn64_8.dll"])
-    assert [member.name for member in found] == ["cufft64_10.dll", "cudart64_110.dll"]
 
 
 def test_classify_names_the_family_of_a_vendors_dll() -> None:

@@ -7,7 +7,6 @@ import pytest
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.knowledge.winerrors import (
     code_of_sentence,
-    is_missing_file,
     message_text,
     parse_winerrors,
     sentences,
@@ -29,7 +28,7 @@ def test_every_code_is_explained(code: int) -> None:
 
 
 def test_few_codes_are_about_a_missing_file() -> None:
-    missing = {code for code in winerror_table().errors if is_missing_file(code)}
+    missing = {code for code in winerror_table().errors if winerror_table().errors[code].missing_file}
     assert missing == {126, 1157, 0xC0000135, 0xC06D007E}
 
 

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.closing import watch_replacing
 from tests.support.wheels import build_wheel
-from wheelfix.archive import writer
-from wheelfix.archive.reader import Archive
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
-from wheelfix.streams.output import AtomicFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,21 +24,7 @@ def test_the_wheel_is_closed_before_it_is_replaced(layout: str, tmp_path: Path, 
     root = tmp_path / "root"
     root.mkdir()
     (root / "outer.dll").write_bytes(forge_dll("outer.dll", exports=["f"]))
-    opened: list[Archive] = []
-    load, commit = Archive._load, AtomicFile.commit
-
-    def watch(self: Archive, known: frozenset[str]) -> None:
-        opened.append(self)
-        load(self, known)
-
-    def replace(self: AtomicFile) -> None:
-        if self.target == wheel:
-            assert all(archive._file.closed for archive in opened if archive.path == wheel)
-        commit(self)
-
-    monkeypatch.setattr(writer, "_CLOSE_FIRST", True)
-    monkeypatch.setattr(Archive, "_load", watch)
-    monkeypatch.setattr(AtomicFile, "commit", replace)
+    opened = watch_replacing(wheel, monkeypatch)
     words = ["repair", str(wheel), "--in-place", "--root", str(root), "--no-discover", "--layout", layout, "-q"]
     assert main(words) == Exit.OK, capsys.readouterr().err
     assert opened

@@ -14,7 +14,7 @@ from tests.support.patience import patience
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.report import progress as module
-from wheelfix.report.progress import Progress
+from wheelfix.report.progress import ProgressBar
 
 PATHS = [Path(f"dist/pkg{number}-1.0-py3-none-win_amd64.whl") for number in range(4)]
 
@@ -30,14 +30,14 @@ def clock(monkeypatch):
 
 def test_short_work_shows_nothing(clock):
     stream = io.StringIO()
-    bar = Progress(stream, PATHS, "scanning", enabled=True)
+    bar = ProgressBar(stream, PATHS, "scanning", enabled=True)
     clock[0] = 0.4
     bar.show()
     assert stream.getvalue() == ""
 
 
 def test_the_line_says_what_how_far_and_how_long(clock):
-    bar = Progress(io.StringIO(), PATHS, "scanning", enabled=True)
+    bar = ProgressBar(io.StringIO(), PATHS, "scanning", enabled=True)
     bar.step()
     bar.part(120_000_000, 240_000_000)
     clock[0] = 75.0
@@ -46,7 +46,7 @@ def test_the_line_says_what_how_far_and_how_long(clock):
 
 
 def test_a_narrow_terminal_shortens_the_name(clock):
-    bar = Progress(io.StringIO(), PATHS[:1], "verifying", enabled=True)
+    bar = ProgressBar(io.StringIO(), PATHS[:1], "verifying", enabled=True)
     bar.part(5, 9)
     assert bar.line(70) == "[###########.........] verifying pkg...win_amd64.whl, 5 B of 9 B, 0:00"
     assert len(bar.line(30)) <= 30
@@ -54,7 +54,7 @@ def test_a_narrow_terminal_shortens_the_name(clock):
 
 def test_the_line_is_gone_before_a_result_and_stays_away(clock):
     stream = io.StringIO()
-    bar = Progress(stream, PATHS, enabled=True)
+    bar = ProgressBar(stream, PATHS, enabled=True)
     clock[0] = 1.0
     bar.show()
     bar.hide()
@@ -70,7 +70,7 @@ def test_the_line_is_gone_before_a_result_and_stays_away(clock):
 
 def test_nothing_is_drawn_after_the_last_input(clock):
     stream = io.StringIO()
-    bar = Progress(stream, PATHS[:1], enabled=True)
+    bar = ProgressBar(stream, PATHS[:1], enabled=True)
     bar.step()
     clock[0] = 9.0
     bar.show()
@@ -78,7 +78,7 @@ def test_nothing_is_drawn_after_the_last_input(clock):
 
 
 def test_the_distributions_of_an_environment_are_one_input(clock):
-    bar = Progress(io.StringIO(), [Path("env"), PATHS[0]], enabled=True)
+    bar = ProgressBar(io.StringIO(), [Path("env"), PATHS[0]], enabled=True)
     bar.step(str(Path("env/Lib/site-packages/a.dist-info")))
     bar.step(str(Path("env/Lib/site-packages/b.dist-info")))
     assert "1/2 env" in bar.line()
@@ -91,7 +91,7 @@ def test_no_line_where_nobody_watches(clock, monkeypatch, term):
     monkeypatch.setenv("TERM", term)
     stream = io.StringIO()
     stream.isatty = lambda: term == "dumb"
-    bar = Progress(stream, PATHS)
+    bar = ProgressBar(stream, PATHS)
     clock[0] = 9.0
     bar.show()
     assert stream.getvalue() == ""
@@ -99,7 +99,7 @@ def test_no_line_where_nobody_watches(clock, monkeypatch, term):
 
 def test_a_stream_that_closes_is_let_go(clock):
     stream = io.StringIO()
-    bar = Progress(stream, PATHS, enabled=True)
+    bar = ProgressBar(stream, PATHS, enabled=True)
     stream.close()
     clock[0] = 9.0
     bar.show()
@@ -108,7 +108,7 @@ def test_a_stream_that_closes_is_let_go(clock):
 
 def test_names_that_a_console_cannot_show(clock):
     stream = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
-    bar = Progress(stream, [Path("grün 包.whl")], enabled=True)
+    bar = ProgressBar(stream, [Path("grün 包.whl")], enabled=True)
     assert "grün ?.whl" in bar.line()
 
 
@@ -116,7 +116,7 @@ def test_time_is_seen_to_move_during_one_long_step(monkeypatch):
     monkeypatch.setattr(module, "PATIENCE", 0.0)
     monkeypatch.setattr(module, "PAUSE", 0.02)
     stream = io.StringIO()
-    with Progress(stream, PATHS[:1], "verifying", enabled=True):
+    with ProgressBar(stream, PATHS[:1], "verifying", enabled=True):
         end = time.monotonic() + patience(5)
         while stream.getvalue().count("verifying") < 3 and time.monotonic() < end:
             time.sleep(0.02)

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
     from wheelfix.cli.commands import Subparsers
     from wheelfix.errors import WheelfixError
-    from wheelfix.exam.examination import Progress as Advance
+    from wheelfix.exam.examination import Progress
     from wheelfix.model import ScanReport
     from wheelfix.options import RepairOptions
     from wheelfix.plan.model import Plan
-    from wheelfix.report.progress import Progress
+    from wheelfix.report.progress import ProgressBar
     from wheelfix.roots.lazy import LazyIndex
     from wheelfix.workers import Work
 
@@ -115,7 +115,7 @@ _Filters: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def _take_all(
-    paths: list[Path], options: RepairOptions, filters: _Filters, progress: Advance
+    paths: list[Path], options: RepairOptions, filters: _Filters, progress: Progress
 ) -> Generator[_Taken, None, None]:
     """Take wheels through the stage, several at once in processes where that is faster."""
     from wheelfix.exam.scan import Shares, file_size
@@ -149,7 +149,7 @@ def _lost(path: Path, reason: str) -> _Taken:
     return _Taken(str(path), failure=lost_repair(path, reason).error)
 
 
-def _take(path: Path, options: RepairOptions, filters: _Filters, index: LazyIndex, progress: Advance) -> _Taken:
+def _take(path: Path, options: RepairOptions, filters: _Filters, index: LazyIndex, progress: Progress) -> _Taken:
     """Repair one wheel and scan what came out; a wheel that cannot be repaired is scanned as it is."""
     from wheelfix.exam.scan import scan_all
     from wheelfix.plan.make import allowed_names
@@ -171,7 +171,7 @@ def _take(path: Path, options: RepairOptions, filters: _Filters, index: LazyInde
     return replace(taken, found=tuple(scan_all([looked_at], scan, progress, slim)))
 
 
-def _report(taken: _Taken, output: Output, fail_on: str, progress: Progress) -> None:
+def _report(taken: _Taken, output: Output, fail_on: str, progress: ProgressBar) -> None:
     """Report what became of one wheel."""
     if taken.said:
         progress.hide()

@@ -15,7 +15,7 @@ from wheelfix.errors import UsageError
 from wheelfix.failures import failure_of
 from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.formats import SCAN_KINDS, render, slim
-from wheelfix.report.progress import Progress
+from wheelfix.report.progress import ProgressBar
 from wheelfix.report.textstyle import TextStyle, look_of
 from wheelfix.report.words import count
 from wheelfix.values import dataclass, field, replace
@@ -117,7 +117,7 @@ class Output:
     reports: list[ScanReport] = field(default_factory=list)
     """Without symbol tables, so that a folder of wheels fits into memory."""
     failures: list[FailedInput] = field(default_factory=list)
-    _bar: Progress | None = None
+    _bar: ProgressBar | None = None
     _told: list[str] = field(default_factory=list)
     _hints: Hints | None = None
     _several: bool | None = None
@@ -162,9 +162,9 @@ class Output:
         """The worst of all inputs."""
         return exit_code(self.failed and self.write_baseline is None, [failure.error for failure in self.failures])
 
-    def progress(self, paths: Sequence[WheelPath], verb: str) -> Progress:
+    def progress(self, paths: Sequence[WheelPath], verb: str) -> ProgressBar:
         """Return a progress line on stderr that makes room for what is printed here."""
-        self._bar = Progress(sys.stderr, paths, verb, enabled=False if self.quiet else None)
+        self._bar = ProgressBar(sys.stderr, paths, verb, enabled=False if self.quiet else None)
         return self._bar
 
     def add(self, report: ScanReport, fail_on: str = "") -> None:

@@ -32,7 +32,7 @@ from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, InputError, UsageError, WheelfixError
 from wheelfix.failures import failure_of
 from wheelfix.report.document import FailedInput, PlanReport
-from wheelfix.report.progress import Progress
+from wheelfix.report.progress import ProgressBar
 from wheelfix.report.safe import legible
 from wheelfix.report.textstyle import TextStyle, look_of
 
@@ -316,14 +316,14 @@ def execute(args: argparse.Namespace) -> int:
 
 def _repair_all(paths: tuple[Path, ...], args: argparse.Namespace, teller: _Teller) -> Iterator[Plan]:
     groups = [(repair_options(own), group) for own, group in group_inputs(args, paths)]
-    with Progress(sys.stderr, paths, "repairing", enabled=_wanted(args)) as progress:
+    with ProgressBar(sys.stderr, paths, "repairing", enabled=_wanted(args)) as progress:
         teller.progress = progress
         for options, group in groups:
             yield from _repair_group(group, options, args, teller, progress)
 
 
 def _repair_group(
-    paths: list[Path], options: RepairOptions, args: argparse.Namespace, teller: _Teller, progress: Progress
+    paths: list[Path], options: RepairOptions, args: argparse.Namespace, teller: _Teller, progress: ProgressBar
 ) -> Iterator[Plan]:
     from wheelfix.repairs.outcome import FailedRepair
     from wheelfix.repairs.several import repair_all
@@ -391,7 +391,7 @@ class _Teller:
         self.entries: list[Json] = []
         self.path = ""
         self.incomplete = False
-        self.progress: Progress | None = None
+        self.progress: ProgressBar | None = None
 
     def attempt(self, path: str) -> _Teller:
         """Work on one input; an error of ours is told and does not stop the others."""

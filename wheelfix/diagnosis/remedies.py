@@ -12,6 +12,7 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import conda_package, pip_packages
 from wheelfix.knowledge.system import classify
 from wheelfix.model import dll_key
+from wheelfix.rules.wording import quoted
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _vendor_packages(explained: Explained, case: ScannedPackage) -> Iterator[Rem
         fitting = [one for one in pip_packages(item.name, cuda=cuda) if not may_replace_a_build(one)]
         for package in fitting[:1]:
             searched = _folder_of(package, item.name) == "Library/bin" and not case.wheel
-            (direct if searched else detour).setdefault(_quoted(package), []).append(item.name)
+            (direct if searched else detour).setdefault(quoted(package), []).append(item.name)
         in_conda = conda_package(item.name)
         if in_conda:
             conda.setdefault(in_conda, []).append(item.name)
@@ -158,10 +159,6 @@ def _folder_of(requirement: str, name: str) -> str:
 
 def _names(packages: dict[str, list[str]]) -> str:
     return ", ".join(name for names in packages.values() for name in names)
-
-
-def _quoted(requirement: str) -> str:
-    return f'"{requirement}"' if set(requirement) & set("<>=!*,") else requirement
 
 
 def _test_artefacts(explained: Explained, case: ScannedPackage) -> Iterator[Remedy]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import re
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.knowledge.cuda import cuda_versions_for, expected_name, release
@@ -230,20 +229,3 @@ def needs_in_practice(importer: str, imported: str) -> CompanionNeed | None:
     """Return the need that makes a delay import required in practice, or None for one that may stay unmet."""
     needs = companions_of(importer)
     return next((need for need in needs if need.required and need.matches(imported)), None)
-
-
-def parents_of(name: str) -> tuple[str, ...]:
-    """Return globs of the DLLs that load a DLL of that name at run time, for words to a user."""
-    key = dll_key(name)
-    found = []
-    for rule in companion_rules():
-        groups = dict.fromkeys(rule.parent.groups, "*")
-        globs = [dll_key(template.format(**groups)) for template in (*rule.each, *rule.any_of, *rule.globs)]
-        if any(fnmatch.fnmatchcase(key, glob) for glob in globs):
-            found.append(_readable(rule.parent.pattern))
-    return tuple(dict.fromkeys(found))
-
-
-def _readable(pattern: str) -> str:
-    """Return a parent's pattern as a glob that a person can read."""
-    return re.sub(r"\(\?[P:][^()]*\)|\[[^\[\]]*\]\+", "*", pattern).replace("\\", "")

@@ -5,16 +5,12 @@ from __future__ import annotations
 import fnmatch
 import functools
 import re
-from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cuda import cuda_folder, release
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
 from wheelfix.model import canonical, dll_key
 from wheelfix.parsing import dotted_numbers
 from wheelfix.values import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # delvewheel puts 32 hexadecimal digits before the first dot: msvcp140-0f2ea95580b32bcfc81c235d5751ce78.dll
 _MANGLED = re.compile(r"-[0-9a-f]{32}(?=\.)")
@@ -116,12 +112,6 @@ def family_of(name: str) -> FamilyMember | None:
         if match := family.pattern.fullmatch(plain):
             return FamilyMember(name, family, match.groupdict().get("version") or "", mangled=plain != key)
     return None
-
-
-def members_of(group: str, names: Iterable[str]) -> tuple[FamilyMember, ...]:
-    """Return the names that belong to a group of families (``openmp``, ``cuda``), in their order."""
-    found = (family_of(name) for name in names)
-    return tuple(member for member in found if member and member.family.group == group)
 
 
 def cuda_part(name: str, cuda: str) -> bool:

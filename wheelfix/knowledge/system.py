@@ -181,11 +181,6 @@ def known_dlls() -> frozenset[str]:
     return _names("known_dlls.txt")
 
 
-def is_api_set(name: str) -> bool:
-    """Whether the loader treats the name as a contract and not as a file."""
-    return dll_key(name).startswith(("api-", "ext-"))
-
-
 def contract(name: str) -> str:
     """Return an API set's name without the last digit and the extension, which the loader ignores."""
     return dll_key(name).removesuffix(".dll").rpartition("-")[0]

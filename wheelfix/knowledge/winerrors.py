@@ -96,12 +96,6 @@ def message_text(code: int) -> str:
     return error.text if error else f"Windows error {code}."
 
 
-def is_missing_file(code: int) -> bool:
-    """Whether the code says that a file lacks, so that vendoring one can help."""
-    error = winerror(code)
-    return error is not None and error.missing_file
-
-
 def sentences() -> tuple[tuple[int, str, str], ...]:
     """Return code, language and text of every message that is known, English first."""
     return tuple((sentence.code, sentence.language, sentence.text) for sentence in winerror_table().sentences)

@@ -17,12 +17,12 @@ from wheelfix.plan.layout import choose_layout, left_to_others, one_of_each
 from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.objections import in_words
 from wheelfix.plan.planner import Planner
-from wheelfix.plan.sources import sha256_of
 from wheelfix.roots.choice.release import GROUPS, shown_version
 from wheelfix.rules.allowed import matches_any, missing_names
 from wheelfix.rules.registry import Group, group_of
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import WorkerPool
+from wheelfix.streams.source import sha256_of
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def reference(archive: Archive | None, before: Examination, *, seal: bool = Fals
     if archive is None:
         return WheelRef(identity.path, identity.name, identity.version, 0, "")
     digest = hashlib.sha256(archive.directory).hexdigest()
-    whole = sha256_of(archive) if seal else ""
+    whole = sha256_of(archive).hex() if seal else ""
     return WheelRef(str(archive.path), identity.name, identity.version, archive.size, digest, whole, archive.is_regular)
 
 
@@ -152,7 +152,7 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:
         origin = planner.before.subject.view.origin(entry.own)
         source = Source("own", planner.before.identity.path, origin, origin="this wheel")
         own = planner.view.file(entry.path)
-        size, digest, version = own.size, sha256_of(own.open()), ""
+        size, digest, version = own.size, sha256_of(own.open()).hex(), ""
     else:
         file, index = entry.file, planner.index
         kind = file.root.kind if file.root.is_file else "file"

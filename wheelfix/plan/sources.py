@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.changes import NewMember
@@ -50,14 +49,6 @@ def bytes_of(new: NewMember) -> Iterator[bytes]:
     elif new.path is not None:
         with FileSource(new.path) as source:
             yield from chunks(source)
-
-
-def sha256_of(source: ByteSource) -> str:
-    """The digest of all bytes, in hexadecimal."""
-    digest = hashlib.sha256()
-    for piece in chunks(source):
-        digest.update(piece)
-    return digest.hexdigest()
 
 
 def _member(archive: Archive, name: str) -> Member:

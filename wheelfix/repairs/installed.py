@@ -22,12 +22,12 @@ from wheelfix.repairs.journal import (
     JOURNAL,
     Journal,
     Undone,
+    digest_of,
     journalled,
     read_journal,
     relative,
     repaired_before,
     set_aside,
-    sha256_of,
     take_back,
     write_whole,
 )
@@ -101,7 +101,7 @@ def _shown(changes: tuple[_Change, ...]) -> tuple[str, ...]:
 def _changes(environment: Environment, planned: Planned) -> Iterator[_Change]:
     for entry, addition in zip(planned.chosen, planned.plan.additions, strict=True):
         path = environment.disk_path(entry.path)
-        sha256 = addition.sha256 if entry.file else sha256_of(environment.disk_path(entry.own)).hex()
+        sha256 = addition.sha256 if entry.file else digest_of(environment.disk_path(entry.own))
         yield _Change(path, _row_path(entry.path), sha256, addition.size)
 
 

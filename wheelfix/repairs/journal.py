@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from wheelfix.errors import CannotRepair, InputError
 from wheelfix.parsing import parse_json
 from wheelfix.streams.output import AtomicFile, remove_stale
+from wheelfix.streams.source import FileSource, sha256_of
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def take_back(info: Path, journal: Journal) -> Undone:
             remove_stale(path.parent)
         if not path.is_file():
             continue
-        if sha256_of(path).hex() != sha256:
+        if digest_of(path) != sha256:
             kept.append(str(path))
             continue
         path.unlink()
@@ -196,10 +196,7 @@ def repaired_before(path: Path) -> CannotRepair:
     )
 
 
-def sha256_of(path: Path) -> bytes:
-    """The SHA-256 of a file on disk."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return digest.digest()
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file on disk, in hexadecimal."""
+    with FileSource(path) as source:
+        return sha256_of(source).hex()

@@ -11,7 +11,7 @@ from wheelfix.report.safe import without_commands
 from wheelfix.report.words import count, human_change, human_size
 
 if TYPE_CHECKING:
-    from wheelfix.diff import Build, Comparison, Difference, File, Pair, Problem
+    from wheelfix.diff import Build, Comparison, Difference, File, FilePair, Problem
     from wheelfix.model import Json
 
 DIFF_SCHEMA = "wheelfix.diff/1"
@@ -110,7 +110,7 @@ def _needed(difference: Difference, file: File) -> str:
     return f"still needed by {count(len(needers), 'file')}" if needers else ""
 
 
-def pair_words(pair: Pair) -> str:
+def pair_words(pair: FilePair) -> str:
     """Return in words what became of a DLL."""
     parts = []
     if pair.how != "changed":

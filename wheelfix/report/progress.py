@@ -30,7 +30,7 @@ TRUSTED = 0.05
 """The part of the work after which the rest of the time is estimated."""
 
 
-class Progress:
+class ProgressBar:
     """``[####......] 3/10 scanning torch-2.7.1-….whl, 120.0 MB of 252.0 MB, 0:12, about 0:20 left``.
 
     Works as a context manager. :meth:`step` says that one more input is done, :meth:`part` how far the present one is.
@@ -56,7 +56,7 @@ class Progress:
         self._ended = threading.Event()
         self._ticker: threading.Thread | None = None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         if self._enabled:
             self._ticker = threading.Thread(target=self._tick, daemon=True)
             self._ticker.start()

@@ -5,20 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of, is_openmp
-from wheelfix.model import Finding, Image, InView, Json, Repairable, Severity, dll_key
+from wheelfix.model import Finding, Image, InView, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import arrow, listing
+from wheelfix.rules.wording import arrow, listing, strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})
 """Families of OpenMP runtimes that are the same code at heart and refuse to live side by side."""
-
-
-def _strings(items: Iterable[str]) -> list[Json]:
-    return [*items]
 
 
 # --------------------------------------------------------------------------------------------------------- OpenMP
@@ -57,7 +53,7 @@ def several_openmp(subject: Subject) -> Iterator[Finding]:
                 "link everything against one OpenMP runtime (for MSVC: /openmp:llvm or /openmp, not both), or take the "
                 "second out of the wheel; KMP_DUPLICATE_LIB_OK=TRUE only hides it"
             ),
-            evidence={base(item): _strings(found[item][1]) for item in sorted(found)},
+            evidence={base(item): strings(found[item][1]) for item in sorted(found)},
             severity=Severity.WARNING if clash else Severity.INFO,
         )
 
@@ -116,7 +112,7 @@ def same_name(subject: Subject) -> Iterator[Finding]:
             f"{base(paths[0])} is in the wheel {len(paths)} times with different content "
             f"({listing([folder(subject.origin(path)) for path in paths])}); {consequence}",
             hint=f"ship one {base(paths[0])}, or build each with a name of its own",
-            evidence={"key": key, "paths": _strings(subject.origin(path) for path in paths)},
+            evidence={"key": key, "paths": strings(subject.origin(path) for path in paths)},
         )
 
 

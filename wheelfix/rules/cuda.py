@@ -17,22 +17,18 @@ from wheelfix.knowledge.cuda import (
     release,
     release_of_product,
 )
-from wheelfix.model import EdgeKind, Finding, Json, Repairable, Severity, dll_key
+from wheelfix.model import EdgeKind, Finding, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.dependencies import missing
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wantedcuda import cuda_file, named_releases, spell, version_of
-from wheelfix.rules.wording import listing
+from wheelfix.rules.wantedcuda import cuda_file, named_releases, version_of
+from wheelfix.rules.wording import dotted, listing, strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wheelfix.knowledge.cuda import Release
-
-
-def _strings(items: Iterable[str]) -> list[Json]:
-    return [*items]
 
 
 def cuda_dlls(subject: Subject, process: Iterable[str]) -> dict[str, str]:
@@ -72,7 +68,7 @@ def mixed_cuda_majors(subject: Subject) -> Iterator[Finding]:
             f"{_asked(first_names[0], found)} is of CUDA {first}, {_asked(second_names[0], found)} of CUDA {second}; "
             "both are loaded into one process, and what one allocates the other cannot use",
             hint="build everything against one CUDA toolkit; look for a second one on PATH or in CUDA_PATH",
-            evidence={str(major): _strings(names) for major, names in sorted(sides.items())},
+            evidence={str(major): strings(names) for major, names in sorted(sides.items())},
         )
 
 
@@ -126,7 +122,7 @@ def partial_cuda(subject: Subject) -> Iterator[Finding]:
             f"{repair_command(subject, '--cuda FOLDER')} with the toolkit of CUDA {loading.cuda}, or leave "
             f"{base(inside[0])} out too"
         ),
-        evidence={"present": _strings(subject.origin(path) for path in inside), "missing": _strings(names)},
+        evidence={"present": strings(subject.origin(path) for path in inside), "missing": strings(names)},
     )
 
 
@@ -156,10 +152,10 @@ def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
         yield finding(
             "WF407",
             name,
-            f"the version {version} says CUDA {spell(label)}, {cuda_file(subject)} says {spell(built)}; users will "
+            f"the version {version} says CUDA {dotted(label)}, {cuda_file(subject)} says {dotted(built)}; users will "
             "install the wrong toolkit for it",
             hint=f"{_set_version(subject)} the label that fits the toolkit, and build again",
-            evidence={"label": spell(label), "built": spell(built)},
+            evidence={"label": dotted(label), "built": dotted(built)},
         )
     told = built or label
     if told is None:
@@ -176,10 +172,10 @@ def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
         yield finding(
             "WF407",
             names[0],
-            f"the wheel is made for CUDA {spell(told)}, but {_asked(names[0], odd)} is of CUDA "
+            f"the wheel is made for CUDA {dotted(told)}, but {_asked(names[0], odd)} is of CUDA "
             f"{_toolkits(names[0])}" + (f" (as {listing(names[1:])})" if len(names) > 1 else ""),
-            hint=f"build against CUDA {spell(told)} alone, or give the wheel the label of the toolkit it really needs",
-            evidence={"expected": spell(told), "dlls": _strings(names)},
+            hint=f"build against CUDA {dotted(told)} alone, or give the wheel the label of the toolkit it really needs",
+            evidence={"expected": dotted(told), "dlls": strings(names)},
         )
 
 
@@ -190,19 +186,19 @@ def _builtins_mismatch(subject: Subject) -> Iterator[Finding]:
         if not beside:
             continue
         own = nvrtc_release(subject, path)
-        wanted = expected_name("nvrtc-builtins", spell(own)) if own is not None else None
+        wanted = expected_name("nvrtc-builtins", dotted(own)) if own is not None else None
         if own is None or wanted is None or dll_key(wanted) in map(dll_key, beside):
             continue
         yield finding(
             "WF407",
             subject.origin(path),
-            f"{base(path)} is of CUDA {spell(own)} and loads {wanted}, but beside it lies {listing(beside)}; what it "
+            f"{base(path)} is of CUDA {dotted(own)} and loads {wanted}, but beside it lies {listing(beside)}; what it "
             f'compiles at run time fails with "nvrtc: error: failed to open {wanted}"',
             hint=(
-                f"take both files from one CUDA {spell(own)} toolkit: "
+                f"take both files from one CUDA {dotted(own)} toolkit: "
                 + repair_command(subject, f"{drop_option(subject, _builtins(subject, path))} --cuda FOLDER")
             ),
-            evidence={"nvrtc": spell(own), "wanted": wanted, "present": _strings(beside)},
+            evidence={"nvrtc": dotted(own), "wanted": wanted, "present": strings(beside)},
             repairable=Repairable.SOMETIMES,
         )
 
@@ -237,7 +233,7 @@ def fits_release(name: str, told: Release) -> bool:
     Most names are those of a major. CUPTI's and the built-ins' tell the very toolkit, as far as the table knows it.
     """
     if is_versioned_by_patch(name):
-        return spell(told) in cuda_versions_for(name)
+        return dotted(told) in cuda_versions_for(name)
     return told[0] in cuda_majors_for(name)
 
 

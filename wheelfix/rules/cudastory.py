@@ -15,8 +15,8 @@ from wheelfix.model import CudaStory, EdgeKind, InView, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.cuda import cuda_dlls, fits_release, nvrtc_builtins, nvrtc_release
 from wheelfix.rules.gpufit import parse_arch
-from wheelfix.rules.wantedcuda import cuda_file, named_releases, spell, version_of
-from wheelfix.rules.wording import listing
+from wheelfix.rules.wantedcuda import cuda_file, named_releases, version_of
+from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ def cuda_story(subject: Subject) -> CudaStory | None:
         *_card(subject, needed),
     ]
     newest = max((driver for _, driver in needed), default=0)
-    spelled = spell(told) if told else listing([str(major) for major in sorted(majors)], 9)
+    spelled = dotted(told) if told else listing([str(major) for major in sorted(majors)], 9)
     return CudaStory(spelled, windows_driver(newest) if newest else "", " ".join(sentences))
 
 
@@ -69,11 +69,11 @@ def _made_for(subject: Subject, label: Release | None, built: Release | None, ma
     tag, said = f"the label +{version_of(subject).partition('+')[2]}", cuda_file(subject)
     if label and built:
         if label == built:
-            yield f"Made for CUDA {spell(built)}, as {tag} and {said} say."
+            yield f"Made for CUDA {dotted(built)}, as {tag} and {said} say."
         else:
-            yield f"{said} says CUDA {spell(built)}, {tag} says {spell(label)}: one of them is wrong."
+            yield f"{said} says CUDA {dotted(built)}, {tag} says {dotted(label)}: one of them is wrong."
     elif label or built:
-        yield f"Made for CUDA {spell(label or built or (0, 0))}, as {tag if label else said} says."
+        yield f"Made for CUDA {dotted(label or built or (0, 0))}, as {tag if label else said} says."
     told = built or label
     others = sorted(majors - {told[0]} if told else majors)
     names = listing([str(major) for major in others], 9)
@@ -119,8 +119,8 @@ def _runtime_compiler(subject: Subject) -> Iterator[str]:
             own = nvrtc_release(subject, path)
             if own is None:
                 continue
-            fits = spell(own) in cuda_versions_for(builtins)
-            yield f"NVRTC is of CUDA {spell(own)}, {builtins} " + ("fits." if fits else "is of another release.")
+            fits = dotted(own) in cuda_versions_for(builtins)
+            yield f"NVRTC is of CUDA {dotted(own)}, {builtins} " + ("fits." if fits else "is of another release.")
 
 
 def _profiler(subject: Subject, told: Release | None) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _profiler(subject: Subject, told: Release | None) -> Iterator[str]:
         patches.setdefault(dll_key(name), []).append(".".join(map(str, patch)))
     names = {dll_key(base(path)) for path in subject.images} | {dll_key(edge.name) for edge in subject.resolution.edges}
     for name in sorted(names & patches.keys()):
-        fits = "" if told is None or fits_release(name, told) else f", not of {spell(told)}"
+        fits = "" if told is None or fits_release(name, told) else f", not of {dotted(told)}"
         yield f"CUPTI is needed as {name}, which is that of CUDA {listing(patches[name])}{fits}."
 
 
@@ -153,7 +153,7 @@ def _driver(needed: list[tuple[Release, int]]) -> Iterator[str]:
 
 
 def _short(cuda: Release) -> str:
-    return spell(cuda) if cuda[1] >= 0 else str(cuda[0])
+    return dotted(cuda) if cuda[1] >= 0 else str(cuda[0])
 
 
 def _card(subject: Subject, needed: list[tuple[Release, int]]) -> Iterator[str]:
@@ -178,7 +178,7 @@ def _card(subject: Subject, needed: list[tuple[Release, int]]) -> Iterator[str]:
         yield f"{last} runs that."
     else:
         yield (
-            f"{last} runs that, but compiles PTX of CUDA {spell(compiled)} and before only: everything needs machine "
+            f"{last} runs that, but compiles PTX of CUDA {dotted(compiled)} and before only: everything needs machine "
             f"code for {subject.card}, and what is compiled to PTX at run time fails."
         )
 
@@ -189,8 +189,8 @@ def _toolkits(known: Architecture | None, told: Release) -> Iterator[str]:
         return
     card = f"{known.name} ({known.generation})"
     if told < known.first_cuda:
-        yield f"CUDA {spell(told)} does not know {card} yet; {spell(known.first_cuda)} is the first that does."
+        yield f"CUDA {dotted(told)} does not know {card} yet; {dotted(known.first_cuda)} is the first that does."
     elif known.last_cuda is not None and told <= known.last_cuda:
-        yield f"CUDA {spell(told)} still compiles for {card}; {spell(known.last_cuda)} is the last that does."
+        yield f"CUDA {dotted(told)} still compiles for {card}; {dotted(known.last_cuda)} is the last that does."
     elif known.last_cuda is not None:
-        yield f"CUDA {spell(told)} no longer compiles for {card}; {spell(known.last_cuda)} was the last that did."
+        yield f"CUDA {dotted(told)} no longer compiles for {card}; {dotted(known.last_cuda)} was the last that did."

@@ -35,7 +35,7 @@ from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import arrow, listing
+from wheelfix.rules.wording import arrow, listing, strings
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -331,7 +331,7 @@ def _companion_finding(subject: Subject, group: list[Need], required: bool, seve
         hint=hint,
         evidence={
             **_evidence(subject, first),
-            "names": _strings(names),
+            "names": strings(names),
             "reason": reason,
             "consequence": reason,
             "source": first.first.source,
@@ -452,16 +452,12 @@ def _is_out_of_reach(edge: Edge) -> bool:
 
 def _evidence(subject: Subject, need: Need) -> dict[str, Json]:
     return {
-        "needed_by": _strings(dict.fromkeys(subject.origin(edge.importer) for edge in need.edges)),
-        "chain": _strings(subject.chain(need.first.importer, need.name)),
-        "searched": _strings(need.searched),
-        "present_at": _strings(subject.origin(path) for path in need.present_at),
+        "needed_by": strings(dict.fromkeys(subject.origin(edge.importer) for edge in need.edges)),
+        "chain": strings(subject.chain(need.first.importer, need.name)),
+        "searched": strings(need.searched),
+        "present_at": strings(subject.origin(path) for path in need.present_at),
         "loaded": need.reached,
     }
-
-
-def _strings(items: Iterable[str]) -> list[Json]:
-    return [*items]
 
 
 def _consequence(subject: Subject, need: Need) -> str:

@@ -17,7 +17,7 @@ from wheelfix.rules.cuda import cuda_dlls
 from wheelfix.rules.gpufit import Fit, compiles, fit, fit_of_image, in_order, parse_arch
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wantedcuda import built_for
-from wheelfix.rules.wording import listing
+from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +103,7 @@ def _none(paths: list[str], codes: list[GpuCode], card: str) -> str:
         knows = cuda_of_driver(ended.driver)
         message += (
             f"and the last driver for {card} ({ended.name}), {ended.driver}, does not compile {their} PTX "
-            f"{_dotted(max(too_new))}" + (f", only that of CUDA {_dotted(knows)} and before; " if knows else "; ")
+            f"{dotted(max(too_new))}" + (f", only that of CUDA {dotted(knows)} and before; " if knows else "; ")
         )
     else:
         message += f"none of which runs on {card}; "
@@ -121,10 +121,6 @@ def _ptx_only(paths: list[str], codes: list[GpuCode], card: str) -> str:
         f"({listing(in_order(usable))}); the driver compiles {it} at first use, which can take minutes, "
     )
     return message + (f"and must be {needed} or later" if needed else "and a driver older than the toolkit cannot")
-
-
-def _dotted(version: tuple[int, int]) -> str:
-    return f"{version[0]}.{version[1]}"
 
 
 @rule(

@@ -12,6 +12,7 @@ from wheelfix.knowledge.providers import pip_packages, who_ships
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import Layer
 from wheelfix.model import Machine, canonical
+from wheelfix.rules.wording import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,7 +68,7 @@ def where_from(name: str, subject: Subject, options: str = "") -> str:
     steps.append(f"{repair_command(subject, f'{options} {_root(name)}'.strip())} with a folder that has it")
     if wheels := [item for item in pip_packages(name, cuda=cuda) if not _is_own(item, subject)]:
         platform = _PLATFORMS.get(subject.machine, "win_amd64")
-        download = f"pip download --no-deps --platform {platform} {_quoted(wheels[0])}"
+        download = f"pip download --no-deps --platform {platform} {quoted(wheels[0])}"
         repair = repair_command(subject, f"{options} --root FILE".strip())
         steps.append(f"or '{download}' and {repair} with that wheel")
     return "; ".join(steps)
@@ -88,10 +89,6 @@ def _is_own(requirement: str, subject: Subject) -> bool:
 def _root(name: str) -> str:
     member = family_of(name)
     return _ROOTS.get(member.family.group, "--root FOLDER") if member is not None else "--root FOLDER"
-
-
-def _quoted(requirement: str) -> str:
-    return f'"{requirement}"' if any(sign in requirement for sign in "<>=!~") else requirement
 
 
 def _may_be_vendored(name: str, subject: Subject) -> bool:

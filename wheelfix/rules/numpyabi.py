@@ -8,7 +8,7 @@ from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import Finding, Repairable, Severity
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import listing
+from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,12 +72,12 @@ def _too_new(subject: Subject, required: str, allowed: SpecifierSet, modules: di
             "WF410",
             subject.origin(young[0]),
             f"{listing([base(path) for path in young])} {'needs' if len(young) == 1 else 'need'} NumPy "
-            f"{_dotted(needed)} or later, but the wheel allows {_dotted(oldest)} ({required})",
+            f"{dotted(needed)} or later, but the wheel allows {dotted(oldest)} ({required})",
             hint=(
-                f"require numpy>={_dotted(needed)}, or build with NPY_TARGET_VERSION for {_dotted(oldest)}; nothing "
-                f"fails if the package imports {_one(young)} only with NumPy {_dotted(needed)}"
+                f"require numpy>={dotted(needed)}, or build with NPY_TARGET_VERSION for {dotted(oldest)}; nothing "
+                f"fails if the package imports {_one(young)} only with NumPy {dotted(needed)}"
             ),
-            evidence={"requirement": required, "needs": _dotted(needed), "paths": [*map(subject.origin, young)]},
+            evidence={"requirement": required, "needs": dotted(needed), "paths": [*map(subject.origin, young)]},
             # Some such modules are imported only where NumPy is new enough, as h5py's strings are.
             severity=Severity.INFO,
         )
@@ -103,13 +103,9 @@ def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None]:
 
 def _allows(allowed: SpecifierSet, minor: tuple[int, int]) -> bool:
     """Whether some release of a minor version may be installed; the last stands for it, which >=1.21.3 admits too."""
-    return allowed.contains(f"{_dotted(minor)}.99")
+    return allowed.contains(f"{dotted(minor)}.99")
 
 
 def _pair(text: str) -> tuple[int, int]:
     major, _, minor = text.partition(".")
     return int(major), int(minor)
-
-
-def _dotted(version: tuple[int, int]) -> str:
-    return f"{version[0]}.{version[1]}"

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.families import family_of, is_test_artifact
 from wheelfix.knowledge.system import classify, driver_file
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Edge, EdgeKind, Finding, Json, Missing, Repairable, Severity, dll_key
+from wheelfix.model import Edge, EdgeKind, Finding, Missing, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import count, listing
+from wheelfix.rules.wording import count, listing, strings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 _LOADERS = frozenset({"opencl.dll", "vulkan-1.dll", "ze_loader.dll"})
 """Only pass calls on to the driver that is there; some packages bring their own on purpose."""
@@ -24,10 +24,6 @@ _LOADERS = frozenset({"opencl.dll", "vulkan-1.dll", "ze_loader.dll"})
 
 def _dlls(subject: Subject) -> Iterator[str]:
     return (path for path, image in subject.images.items() if image.is_dll and path.lower().endswith(".dll"))
-
-
-def _strings(items: Iterable[str]) -> list[Json]:
-    return [*items]
 
 
 @rule(
@@ -94,7 +90,7 @@ def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
                     f"{repair_command(subject, drop_option(subject, paths, 'api-ms-win-*.dll'))}, unless the copy is "
                     "there on purpose"
                 ),
-                evidence={"paths": _strings(subject.origin(path) for path in paths)},
+                evidence={"paths": strings(subject.origin(path) for path in paths)},
                 severity=severity,
             )
 
@@ -124,9 +120,9 @@ def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
         message + _verdict(only, shared),
         hint=f"{repair_command(subject, '--drop-test-artifacts')}, and build with BUILD_TEST=0",
         evidence={
-            "paths": _strings(subject.origin(path) for path in found),
-            "only_they_need": _strings(only),
-            "others_need_too": {name: _strings(needers) for name, needers in shared.items()},
+            "paths": strings(subject.origin(path) for path in found),
+            "only_they_need": strings(only),
+            "others_need_too": {name: strings(needers) for name, needers in shared.items()},
         },
     )
 

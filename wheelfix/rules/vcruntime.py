@@ -16,6 +16,7 @@ from wheelfix.model import EdgeKind, Finding, InView, Repairable, Severity, dll_
 from wheelfix.pe.toolset import read_toolset
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.wording import dotted
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class _User:
     def told(self) -> str:
         """For a sentence: who did what with which toolset."""
         how = "has objects compiled by" if self.compiled else "was linked by"
-        return f"{base(self.path)} {how} toolset {_dotted(self.toolset)}"
+        return f"{base(self.path)} {how} toolset {dotted(self.toolset)}"
 
 
 @rule(
@@ -78,18 +79,18 @@ def _too_old(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding:
     return finding(
         "WF409",
         subject.origin(runtime),
-        f"{base(runtime)} is {_dotted(own)}, {user.told}; "
+        f"{base(runtime)} is {dotted(own)}, {user.told}; "
         + (
             "the first lock of a std::mutex crashes"
             if crash
             else "Microsoft asks for a runtime at least as new as the newest toolset"
         ),
         hint=(
-            f"take {demangle(base(runtime))} from the redistributable {_dotted(user.toolset)} or later, or leave it out"
+            f"take {demangle(base(runtime))} from the redistributable {dotted(user.toolset)} or later, or leave it out"
         ),
         evidence={
             "runtime": str(subject.version_of(runtime)),
-            "toolset": _dotted(user.toolset),
+            "toolset": dotted(user.toolset),
             "importer": subject.origin(user.path),
         },
         severity=Severity.WARNING if crash else Severity.INFO,
@@ -101,8 +102,8 @@ def _may_lose(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding
     return finding(
         "WF409",
         subject.origin(runtime),
-        f"{base(runtime)} {_dotted(own)} is used only if no other {base(runtime)} is loaded before it; with one before "
-        f"{_dotted(CONSTEXPR_MUTEX)}, {base(user.path)} crashes at the first lock of a std::mutex",
+        f"{base(runtime)} {dotted(own)} is used only if no other {base(runtime)} is loaded before it; with one before "
+        f"{dotted(CONSTEXPR_MUTEX)}, {base(user.path)} crashes at the first lock of a std::mutex",
         hint="let delvewheel give it a name of its own, or build with _DISABLE_CONSTEXPR_MUTEX_CONSTRUCTOR",
         evidence={"runtime": str(subject.version_of(runtime)), "importer": subject.origin(user.path)},
         severity=Severity.INFO,
@@ -116,13 +117,13 @@ def _python_has_its_own(subject: Subject) -> Iterator[Finding]:
         version = subject.version_of(path) if dll_key(base(path)) == "vcruntime140.dll" else None
         if python is None or version is None or version.file[:2] <= python[1] or not _is_wanted(subject, path):
             continue
-        own = _dotted((version.file[0], version.file[1]))
+        own = dotted((version.file[0], version.file[1]))
         yield finding(
             "WF409",
             subject.origin(path),
-            f"{base(path)} {own} is not used: Python has loaded its own before, {_dotted(python[1])} with {python[0]}",
+            f"{base(path)} {own} is not used: Python has loaded its own before, {dotted(python[1])} with {python[0]}",
             hint=f"leave {base(path)} out; nothing in the wheel gets to see it",
-            evidence={"runtime": str(version), "python": _dotted(python[1])},
+            evidence={"runtime": str(version), "python": dotted(python[1])},
             severity=Severity.INFO,
         )
 
@@ -185,7 +186,3 @@ def _is_shared(path: str) -> bool:
     """Whether a runtime has the name that every other copy of it has too."""
     key = dll_key(base(path))
     return key == "msvcp140.dll" and demangle(key) == key
-
-
-def _dotted(version: Pair) -> str:
-    return f"{version[0]}.{version[1]}"

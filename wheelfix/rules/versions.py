@@ -14,7 +14,7 @@ from wheelfix.model import Finding, InView, Json, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import listing
+from wheelfix.rules.wording import dotted, listing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,15 +46,11 @@ def _releases(subject: Subject, paths: list[str], digits: int) -> dict[tuple[int
 
 
 def _told(releases: dict[tuple[int, ...], list[str]]) -> str:
-    return listing([f"{base(paths[0])} {_dotted(release)}" for release, paths in sorted(releases.items())])
-
-
-def _dotted(release: tuple[int, ...]) -> str:
-    return ".".join(map(str, release))
+    return listing([f"{base(paths[0])} {dotted(release)}" for release, paths in sorted(releases.items())])
 
 
 def _evidence(subject: Subject, releases: dict[tuple[int, ...], list[str]]) -> dict[str, Json]:
-    return {_dotted(release): [*map(subject.origin, paths)] for release, paths in sorted(releases.items())}
+    return {dotted(release): [*map(subject.origin, paths)] for release, paths in sorted(releases.items())}
 
 
 @rule(
@@ -162,7 +158,7 @@ def openmp_too_old(subject: Subject) -> Iterator[Finding]:
         yield finding(
             "WF412",
             subject.origin(edge.provider.path),
-            f"libiomp5md.dll is from {built}, {base(edge.importer)} is MKL {_dotted(mkl.file[:2])}; it may call entry "
+            f"libiomp5md.dll is from {built}, {base(edge.importer)} is MKL {dotted(mkl.file[:2])}; it may call entry "
             "points that the older runtime does not have (0xC06D007F)",
             hint=f"take libiomp5md.dll of intel-openmp {mkl.file[0]} or later",
             evidence={"openmp": str(runtime), "mkl": str(mkl)},

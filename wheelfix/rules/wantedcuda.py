@@ -15,6 +15,7 @@ from wheelfix.knowledge.cuda import (
 from wheelfix.knowledge.cudalibraries import toolkits_of_file
 from wheelfix.model import EdgeKind, dll_key
 from wheelfix.roots.choice.outcome import Wanted
+from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:
     from wheelfix.knowledge.cuda import Release
@@ -30,9 +31,9 @@ def wanted_cuda(subject: Subject) -> Wanted:
     """
     label, built = named_releases(subject)
     if built is not None:
-        return Wanted(frozenset({spell(built)}), f"{cuda_file(subject)} says {spell(built)}")
+        return Wanted(frozenset({dotted(built)}), f"{cuda_file(subject)} says {dotted(built)}")
     if label is not None:
-        return Wanted(frozenset({spell(label)}), f"its version {version_of(subject)}")
+        return Wanted(frozenset({dotted(label)}), f"its version {version_of(subject)}")
     names = _names(subject)
     exact = {name: releases for name, releases in names.items() if is_versioned_by_patch(name) and releases}
     if exact and len(set(exact.values())) == 1:
@@ -45,7 +46,7 @@ def wanted_cuda(subject: Subject) -> Wanted:
         return Wanted(common, f"it uses {', '.join(sorted(names)[:4])}")
     if subject.loading is not None and subject.loading.cuda is not None:
         major = release(subject.loading.cuda)[0]
-        same = frozenset(spell(known) for known in cuda_table().releases if known[0] == major)
+        same = frozenset(dotted(known) for known in cuda_table().releases if known[0] == major)
         return Wanted(same, f"{cuda_file(subject)} says {subject.loading.cuda}")
     assumed = subject.profile.cuda
     return Wanted(frozenset({assumed}), f"--assume cuda={assumed}") if assumed else Wanted()
@@ -78,11 +79,6 @@ def named_releases(subject: Subject) -> tuple[Release | None, Release | None]:
     """Return the CUDA release that the version's label names, and the one that the package says it was built with."""
     built = built_for(subject)
     return release_of_local_version(version_of(subject)), built
-
-
-def spell(version: Release) -> str:
-    """Return a release as people write it."""
-    return f"{version[0]}.{version[1]}"
 
 
 def built_for(subject: Subject) -> Release | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from wheelfix.model import Json
 
 
 def listing(items: Sequence[str], limit: int = 3) -> str:
@@ -24,3 +26,18 @@ def count(number: int, what: str) -> str:
 def arrow(chain: Sequence[str]) -> str:
     """Return a chain as people read it: ``fbgemm.dll -> libomp140.x86_64.dll``."""
     return " -> ".join(chain)
+
+
+def dotted(version: Sequence[int]) -> str:
+    """Return a version as people write it: ``12.4``."""
+    return ".".join(map(str, version))
+
+
+def strings(items: Iterable[str]) -> list[Json]:
+    """Return names as the evidence of a finding has them."""
+    return [*items]
+
+
+def quoted(requirement: str) -> str:
+    """Return a requirement as a shell takes it: in quotation marks where it has signs that a shell reads."""
+    return f'"{requirement}"' if set(requirement) & set("<>=!~*,") else requirement

@@ -8,6 +8,7 @@ inflater, 40 KB): from then on a jump back costs a few megabytes of inflating, n
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from bisect import bisect_right
@@ -326,3 +327,11 @@ def chunks(source: ByteSource, start: int = 0, end: int | None = None, step: int
             return
         yield piece
         start += len(piece)
+
+
+def sha256_of(source: ByteSource) -> bytes:
+    """Return the SHA-256 of all bytes."""
+    digest = hashlib.sha256()
+    for piece in chunks(source):
+        digest.update(piece)
+    return digest.digest()

@@ -5,12 +5,12 @@ import io
 
 import pytest
 
-from wheelfix.diagnosis.symptoms.stream import BLOCK, Line, Progress, Text, sniff_encoding, suspicious_lines
+from wheelfix.diagnosis.symptoms.stream import BLOCK, Line, Text, TextProgress, sniff_encoding, suspicious_lines
 from wheelfix.diagnosis.symptoms.symptom import TextLimits
 
 
 def lines(text: Text, *triggers: str, limits: TextLimits | None = None) -> list[Line]:
-    return list(suspicious_lines(text, triggers, (), limits or TextLimits(), Progress()))
+    return list(suspicious_lines(text, triggers, (), limits or TextLimits(), TextProgress()))
 
 
 def test_a_dull_text_yields_nothing() -> None:
@@ -82,14 +82,14 @@ def test_utf16_appended_to_utf8_reads_as_ascii() -> None:
 
 
 def test_reading_stops_at_the_limit_of_bytes() -> None:
-    progress = Progress()
+    progress = TextProgress()
     found = list(suspicious_lines(b"x" * 50 + b"\nneedle\n", ("needle",), (), TextLimits(max_bytes=40), progress))
     assert found == []
     assert progress.stopped == "only the first 40 bytes were read"
 
 
 def test_progress_counts_lines_and_bytes() -> None:
-    progress = Progress()
+    progress = TextProgress()
     list(suspicious_lines(b"one\ntwo\nthree", ("x",), (), TextLimits(), progress))
     assert (progress.size, progress.lines, progress.encoding) == (13, 3, "utf-8")
 
@@ -97,5 +97,5 @@ def test_progress_counts_lines_and_bytes() -> None:
 def test_early_triggers_count_only_in_the_first_megabytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wheelfix.diagnosis.symptoms.stream.EARLY", BLOCK)
     text = ("needle\n" + "x" * 99 + "\n" * 1) + ("x" * 99 + "\n") * (2 * BLOCK // 100) + "needle\n"
-    hot = [line.number for line in suspicious_lines(text, (), ("needle",), TextLimits(), Progress()) if line.hot]
+    hot = [line.number for line in suspicious_lines(text, (), ("needle",), TextLimits(), TextProgress()) if line.hot]
     assert hot == [1]

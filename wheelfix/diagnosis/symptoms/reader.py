@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from wheelfix.diagnosis.symptoms.clean import clean_line
 from wheelfix.diagnosis.symptoms.recognise import WINDOW, form_triggers, package_of, recognise
 from wheelfix.diagnosis.symptoms.sentences import repair_encoding, sentence_triggers
-from wheelfix.diagnosis.symptoms.stream import Line, Progress, Text, suspicious_lines
+from wheelfix.diagnosis.symptoms.stream import Line, Text, TextProgress, suspicious_lines
 from wheelfix.diagnosis.symptoms.symptom import Confidence, Log, Symptom, TextLimits
 from wheelfix.values import replace
 
@@ -36,7 +36,7 @@ def read_symptoms(text: Text, limits: TextLimits | None = None) -> tuple[Symptom
 def read_log(text: Text, limits: TextLimits | None = None) -> Log:
     """Return the symptoms and what was read to find them."""
     limits = limits or TextLimits()
-    progress = Progress()
+    progress = TextProgress()
     notes = _Notes(limits)
     for window in _windows(suspicious_lines(text, form_triggers(), sentence_triggers(), limits, progress)):
         if not notes.look(window):

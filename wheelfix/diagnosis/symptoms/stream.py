@@ -37,7 +37,7 @@ class Line:
 
 
 @dataclass(slots=True)
-class Progress:
+class TextProgress:
     """What reading has come to; filled while the lines are drawn."""
 
     encoding: str = "utf-8"
@@ -66,7 +66,7 @@ def sniff_encoding(head: bytes) -> str:
     return "utf-8"
 
 
-def blocks(source: Text, limits: TextLimits, progress: Progress) -> Iterator[str]:
+def blocks(source: Text, limits: TextLimits, progress: TextProgress) -> Iterator[str]:
     """Yield the text in decoded blocks, up to the limit of bytes."""
     stream: IO[bytes] | IO[str]
     if isinstance(source, str):
@@ -99,7 +99,7 @@ def blocks(source: Text, limits: TextLimits, progress: Progress) -> Iterator[str
 
 
 def suspicious_lines(
-    source: Text, triggers: tuple[str, ...], early: tuple[str, ...], limits: TextLimits, progress: Progress
+    source: Text, triggers: tuple[str, ...], early: tuple[str, ...], limits: TextLimits, progress: TextProgress
 ) -> Iterator[Line]:
     """Yield the lines that contain a trigger (lower case), with the lines around them.
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.symptoms.stream import Progress, Text, blocks
+from wheelfix.diagnosis.symptoms.stream import Text, TextProgress, blocks
 from wheelfix.diagnosis.symptoms.symptom import TextLimits
 from wheelfix.knowledge.cards import architecture, capability_of, find_card
 from wheelfix.knowledge.drivers import driver_needed, windows_driver
+from wheelfix.rules.wording import dotted
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ Release = tuple[int, int]
 
 
 @dataclass
-class MachineFacts:
+class PastedMachine:
     """What a pasted text says about a machine."""
 
     nvcc: set[Release] = field(default_factory=set)
@@ -52,11 +53,11 @@ class MachineFacts:
     """TORCH_CUDA_ARCH_LIST."""
 
 
-def read_machine(text: Text, limits: TextLimits | None = None) -> MachineFacts:
+def read_machine(text: Text, limits: TextLimits | None = None) -> PastedMachine:
     """Return what a text says about a machine."""
-    facts = MachineFacts()
+    facts = PastedMachine()
     carry = ""
-    for block in blocks(text, limits or TextLimits(), Progress()):
+    for block in blocks(text, limits or TextLimits(), TextProgress()):
         whole = carry + block
         end = whole.rfind("\n") + 1 if block else len(whole)
         lines, carry = whole[:end], whole[end:][-_LONGEST:]
@@ -66,7 +67,7 @@ def read_machine(text: Text, limits: TextLimits | None = None) -> MachineFacts:
     return facts
 
 
-def _read_line(line: str, facts: MachineFacts) -> None:
+def _read_line(line: str, facts: PastedMachine) -> None:
     if found := _NVCC.search(line):
         facts.nvcc.add(_release(found))
     if found := _BUILT.search(line):
@@ -92,19 +93,19 @@ def _release(found: re.Match[str]) -> Release:
     return int(found["major"]), int(found["minor"])
 
 
-def contradictions(facts: MachineFacts) -> list[str]:
+def contradictions(facts: PastedMachine) -> list[str]:
     """Return what does not fit together, each in a sentence."""
     found = [*_two_toolkits(facts), *_old_driver(facts), *_cards_without_code(facts)]
     if facts.built and facts.nvcc and all(release[0] != facts.built[0] for release in facts.nvcc):
-        mine = ", ".join(map(_dotted, sorted(facts.nvcc)))
-        found.append(f"torch was built with CUDA {_dotted(facts.built)}, nvcc is of {mine}: extensions do not compile.")
+        mine = ", ".join(map(dotted, sorted(facts.nvcc)))
+        found.append(f"torch was built with CUDA {dotted(facts.built)}, nvcc is of {mine}: extensions do not compile.")
     return found
 
 
-def _two_toolkits(facts: MachineFacts) -> list[str]:
+def _two_toolkits(facts: PastedMachine) -> list[str]:
     notes = []
     if len(facts.nvcc) > 1:
-        notes.append(f"There are several nvcc: of CUDA {' and '.join(map(_dotted, sorted(facts.nvcc)))}.")
+        notes.append(f"There are several nvcc: of CUDA {' and '.join(map(dotted, sorted(facts.nvcc)))}.")
     elif len({path.lower() for path in facts.nvcc_paths}) > 1:
         notes.append(f"There are several nvcc on PATH; the first is used: {'; '.join(facts.nvcc_paths)}.")
     if len({path.lower() for path in facts.compilers}) > 1:
@@ -112,20 +113,20 @@ def _two_toolkits(facts: MachineFacts) -> list[str]:
     return notes
 
 
-def _old_driver(facts: MachineFacts) -> list[str]:
+def _old_driver(facts: PastedMachine) -> list[str]:
     wanted = facts.built or (max(facts.nvcc) if facts.nvcc else None)
     if wanted is None:
         return []
     needed = driver_needed(*wanted)
     if facts.driver is not None and needed is not None and facts.driver[0] < needed:
         oldest = windows_driver(needed)
-        return [f"The driver {facts.driver[1]} is older than CUDA {_dotted(wanted)} needs ({oldest} or later)."]
+        return [f"The driver {facts.driver[1]} is older than CUDA {dotted(wanted)} needs ({oldest} or later)."]
     if facts.served is not None and facts.served[0] < wanted[0]:
-        return [f"The driver serves CUDA {_dotted(facts.served)} at most, and {_dotted(wanted)} is used."]
+        return [f"The driver serves CUDA {dotted(facts.served)} at most, and {dotted(wanted)} is used."]
     return []
 
 
-def _cards_without_code(facts: MachineFacts) -> list[str]:
+def _cards_without_code(facts: PastedMachine) -> list[str]:
     notes = []
     for name in dict.fromkeys(facts.cards):
         card = find_card(name)
@@ -133,9 +134,9 @@ def _cards_without_code(facts: MachineFacts) -> list[str]:
             continue
         known = architecture(card.capability)
         toolkit = facts.built or (max(facts.nvcc) if facts.nvcc else None)
-        mine = _dotted(card.capability)
+        mine = dotted(card.capability)
         if known is not None and toolkit is not None and not known.compiles_with(toolkit):
-            notes.append(f"{name} has compute capability {mine}, which CUDA {_dotted(toolkit)} does not know.")
+            notes.append(f"{name} has compute capability {mine}, which CUDA {dotted(toolkit)} does not know.")
         listed = [capability_of(one.partition("+")[0]) for one in re.split(r"[; ]+", facts.archs) if one]
         if listed and not _is_served(card.capability, listed, facts.archs):
             notes.append(f"TORCH_CUDA_ARCH_LIST={facts.archs} has no code for {name}, which is {mine}.")
@@ -148,7 +149,3 @@ def _is_served(card: Capability, listed: list[Capability | None], archs: str) ->
     return any(
         one is not None and ((one[0] == card[0] and one[1] <= card[1]) or (ptx and one <= card)) for one in listed
     )
-
-
-def _dotted(release: Release) -> str:
-    return "{}.{}".format(*release)

@@ -9,7 +9,7 @@ from wheelfix.diagnosis.symptoms.recordings.listings import MAX_JSON, Dependenci
 from wheelfix.diagnosis.symptoms.recordings.procmon import ProcmonReader
 from wheelfix.diagnosis.symptoms.recordings.snaps import SnapsReader
 from wheelfix.diagnosis.symptoms.recordings.wine import WineReader
-from wheelfix.diagnosis.symptoms.stream import Progress, Text, blocks
+from wheelfix.diagnosis.symptoms.stream import Text, TextProgress, blocks
 from wheelfix.diagnosis.symptoms.symptom import TextLimits
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def read_recordings(text: Text, limits: TextLimits | None = None) -> tuple[Recor
     ]
     document: list[str] | None = []
     number, carry = 1, ""
-    for block in blocks(text, limits or TextLimits(), Progress()):
+    for block in blocks(text, limits or TextLimits(), TextProgress()):
         document = _kept(document, block)
         whole = carry + block
         end = whole.rfind("\n") + 1 if block else len(whole)
