@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import wheelfix
 from wheelfix.errors import WheelfixError
 from wheelfix.knowledge.runtime_needs import HEADER, RUNTIMES, TABLE, parse_runtime_needs
+from wheelfix.model import EdgeKind
 from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
@@ -44,12 +45,14 @@ def top(path: str) -> str:
 
 
 def needs_of(wheel: Path) -> tuple[set[tuple[str, str]], dict[tuple[str, str], str]]:
-    """Return every file of a wheel, and the runtime that those need whose closure lacks nothing else."""
+    """Return every file of a wheel, and the runtime that those need in whose closure nothing else is missing."""
     options = ScanOptions(roots=RootOptions(discover=False), no_assume=("vcredist",))
     report = wheelfix.scan(wheel, options=options)
     files = {(top(image.path), leaf(image.path)) for image in report.images}
     absent: dict[str, set[str]] = defaultdict(set)
     for item in report.missing:
+        if item.kind is not EdgeKind.IMPORT:
+            continue  # a delayed import, as that of concrt140.dll in a vendored msvcp140.dll, does not stop a load
         for user in item.needed_by:
             absent[user].add(item.name)
     needed = {image.path: _only(_closure(image.path, report.images, absent)) for image in report.images}

@@ -286,7 +286,7 @@ def test_a_signature_of_an_unknown_root(tmp_path: Path) -> None:
 NAMES_A_COMMAND = re.compile(r"wheelfix [a-z]|(?<!\w)--[a-z]|\bpip (?:download|install)\b|\bwheel (?:pack|tags)\b")
 ELSEWHERE = {
     "archive.py": "tests/rules/test_archive_hints.py and tests/archive/test_stored.py",
-    "otherdistributions.py": "tests of scans with other distributions",
+    "otherdistributions.py": "tests/rules/test_page_commands.py",
     "registry.py": "errors of the command line, not hints of findings",
     "wantedcuda.py": "says why a release was chosen",
 }
