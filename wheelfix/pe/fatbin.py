@@ -8,10 +8,10 @@ costs inflating it, some seconds for a gigabyte, in bounded memory.
 The layout comes from reading real CUDA DLLs. An entry with PTX tells in its header which version of the language it is
 written in, the one of its first line (``.version 7.8``); a driver that does not know it refuses to compile it.
 
-An architecture-specific entry (``sm_90a``) is told by the header flag 0x100000, on thin evidence: in cuDNN 9.1's
-cudnn_engines_runtime_compiled64_9.dll two of the 18 sm_90 entries have it, and these two alone say so in their cubin's
-e_flags. No such entry for a newer architecture was seen. Family-specific code (``sm_100f``) cannot be told from
-ordinary code here.
+Header flags tell code that is for one architecture only (0x100000, ``sm_90a``) and code that is for a family of
+architectures (0x200000, ``sm_100f``); both were made with nvcc 13.0 (``fixtures/fatbins``).
+
+Code for AMD's and Intel's cards is read by :mod:`wheelfix.pe.offload`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from typing import TYPE_CHECKING, cast
 from wheelfix.errors import InputError
 from wheelfix.model import Malformed
 from wheelfix.pe.layout import Headers, Section, Space, read_headers
+from wheelfix.pe.offload import read_offload_code
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from wheelfix.model import ByteSource
+    from wheelfix.pe.offload import OffloadCode
 
 MAGIC = 0xBA55ED50
 WRAPPER_MAGIC = 0x466243B1
@@ -37,6 +39,9 @@ WRAPPERS = ".nvFatBi"
 """What eight letters leave of ``.nvFatBinSegment``: pointers to containers, wherever those lie."""
 KINDS = {1: "ptx", 2: "sm"}
 SPECIFIC = 0x100000
+"""Code for this architecture and no other."""
+FAMILY = 0x200000
+"""Code for this architecture and later ones of its family."""
 MAX_ENTRIES = 500_000
 """Far beyond torch_cuda.dll, which has some thousands."""
 ENTRY = struct.Struct("<HHIQ8xHHI8xQ")
@@ -49,10 +54,13 @@ class GpuCode:
     """The GPU code of one DLL."""
 
     entries: Mapping[str, int] = field(default_factory=dict)
-    """Architectures with how often each occurs: ``sm_86`` and ``sm_90a`` are machine code, ``ptx_86`` is PTX."""
+    """Architectures with how often each occurs: ``sm_86``, ``sm_90a`` and ``sm_100f`` are machine code, ``ptx_86`` is
+    PTX, ``gfx1100`` code for AMD's cards; ``spir64`` and ``intel_pvc`` are for Intel's."""
     oddities: tuple[str, ...] = ()
     ptx: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """For ``ptx_86`` and its like the newest version of the PTX language among the entries: 7.8 came with CUDA 11.8."""
+    unread: str = ""
+    """Why some of the code was not read; empty when all was."""
 
     @property
     def archs(self) -> tuple[str, ...]:
@@ -75,9 +83,17 @@ def read_gpu_code(source: ByteSource, most: int | None = None) -> GpuCode | None
         headers = read_headers(source)
         if isinstance(headers, Malformed):
             return None
-        return _Walk(source, headers, most).code()
+        return _merged(_Walk(source, headers, most).code(), read_offload_code(source, headers))
     except InputError:
         return None
+
+
+def _merged(nvidia: GpuCode | None, others: OffloadCode | None) -> GpuCode | None:
+    if others is None:
+        return nvidia
+    own = nvidia or GpuCode()
+    entries = {**own.entries, **dict(sorted(others.targets.items()))}
+    return GpuCode(entries, own.oddities, own.ptx, others.unread)
 
 
 class _Walk:
@@ -87,7 +103,7 @@ class _Walk:
         self.most = MAX_ENTRIES if most is None else most
         self.source = source
         self.headers = headers
-        self.found: Counter[tuple[str, int, bool]] = Counter()
+        self.found: Counter[tuple[str, int, str]] = Counter()
         self.languages: dict[str, tuple[int, int]] = {}
         self.seen = 0
         self.oddities: list[str] = []
@@ -155,7 +171,7 @@ class _Walk:
             return 0
         self.seen += 1
         if kind in KINDS:
-            own = bool(flags & SPECIFIC)
+            own = "a" if flags & SPECIFIC else "f" if flags & FAMILY else ""
             self.found[KINDS[kind], arch, own] += 1
             if KINDS[kind] == "ptx":
                 name = _name("ptx", arch, own)
@@ -179,8 +195,8 @@ class _Walk:
             self.oddities.append(what)
 
 
-def _name(kind: str, arch: int, own: bool) -> str:
-    return f"{kind}_{arch}{'a' if own else ''}"
+def _name(kind: str, arch: int, variant: str) -> str:
+    return f"{kind}_{arch}{variant}"
 
 
 def _span(section: Section, size: int) -> tuple[int, int]:

@@ -92,7 +92,7 @@ def test_without_zstd_the_way_out_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     path = tmp_path / "x-1-0.conda"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("pkg-x-1-0.tar.zst", b"")
-    monkeypatch.setattr(condafile, "_module", lambda _name: None)
+    monkeypatch.setattr(condafile, "zstd_reader", lambda: None)
     with pytest.raises(EnvironmentFailure) as caught:
         named_root(path, HOST)
     assert "zstd" in caught.value.because

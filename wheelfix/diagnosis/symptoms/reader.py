@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.symptoms.clean import clean_line
-from wheelfix.diagnosis.symptoms.recognise import WINDOW, form_triggers, package_of, recognise
+from wheelfix.diagnosis.symptoms.recognise import WINDOW, form_triggers, package_of, recognise, tidy_path
 from wheelfix.diagnosis.symptoms.sentences import repair_encoding, sentence_triggers
 from wheelfix.diagnosis.symptoms.stream import Line, Text, TextProgress, suspicious_lines
 from wheelfix.diagnosis.symptoms.symptom import Confidence, Log, Symptom, TextLimits
@@ -67,6 +67,11 @@ def _clean(text: str) -> str:
     return clean_line(text if text.isascii() else repair_encoding(text))
 
 
+_ASKED_FOR = re.compile(
+    r"""(?:\w*DLL|LoadLibrary(?:Ex)?)\(\s*[rR]?["']([^"'\n]{1,400}\.(?:dll|pyd))["']""", re.IGNORECASE
+)
+
+
 class _Notes:
     """What has been found so far, merged."""
 
@@ -75,6 +80,8 @@ class _Notes:
         self._found: dict[tuple[object, ...], Symptom] = {}
         self._seen: OrderedDict[str, tuple[tuple[object, ...], ...]] = OrderedDict()
         self._frames: deque[tuple[int, str]] = deque(maxlen=24)
+        self._asked_for: tuple[int, str] | None = None
+        """The last line of code that loads a file by a literal name, and that name."""
         self._again: Counter[tuple[object, ...]] = Counter()
         self._work = 0
         self.full = ""
@@ -86,6 +93,10 @@ class _Notes:
             frame = _FRAME.search(text)
             if frame:
                 self._frames.append((number, frame.group(1) or frame.group(2)))
+        if "dll(" in text.lower() or "LoadLibrary" in text:
+            asked = _ASKED_FOR.search(text)
+            if asked:
+                self._asked_for = number, tidy_path(asked[1])
         if not window[0].hot or self._known(text):
             return True
         lines = [_clean(line.text) for line in window]
@@ -119,6 +130,7 @@ class _Notes:
     def _add(self, symptom: Symptom, number: int) -> tuple[object, ...]:
         """Note a symptom with its place and the package whose files the traceback went through."""
         package, via = self._origin(number)
+        symptom = self._with_asked_for(symptom, number, via)
         details = dict(symptom.details)
         if via and symptom.kind == "winerror" and symptom.path is None:
             details["via"] = via
@@ -133,6 +145,15 @@ class _Notes:
                 known, count=known.count + 1, details={**symptom.details, **known.details}
             )
         return symptom.key
+
+    def _with_asked_for(self, symptom: Symptom, number: int, via: str) -> Symptom:
+        """Add the file to an error without one, where the code above it names the file that it loads."""
+        if symptom.kind != "winerror" or symptom.path is not None or via or self._asked_for is None:
+            return symptom
+        line, path = self._asked_for
+        if not 0 <= number - line <= _FRAME_REACH:
+            return symptom
+        return replace(symptom, path=path, package=package_of(path))
 
     def _origin(self, number: int) -> tuple[str, str]:
         """Return the package of the innermost frame that has one, and the file of the innermost frame."""

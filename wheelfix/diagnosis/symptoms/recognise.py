@@ -31,6 +31,7 @@ _NEW_THOUGHT = re.compile(
     r"\s*(?:Traceback \(|File \"|During handling of|The above exception|\S*(?:Error|Exception): )"
 )
 _SITE_PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]([A-Za-z_][\w.-]*)", re.IGNORECASE)
+_FOLDERS = frozenset({"bin", "dlls", "lib", "library"})
 _EXCERPT = 400
 _NARROWEST = 72
 _HITS = 20
@@ -204,7 +205,9 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
     if code is None and known is not None:
         code = known.code
         confidence = max(confidence, known.confidence, key=list(Confidence).index)
-    path = _tidy_path(groups["path"]) if "path" in groups else None
+    path = tidy_path(groups["path"]) if "path" in groups else None
+    if form.kind == "ctypes-not-found" and path and PureWindowsPath(path).name.lower() in _FOLDERS:
+        return None  # code that tries one place after the other, and takes folders for files
     if path is None and form.kind in ("winerror", "load-library"):
         path = _quoted_path(text or match.string)
     details = {name[2:]: " ".join(value.split()) for name, value in groups.items() if name.startswith("d_")}
@@ -263,10 +266,10 @@ _BARE = re.compile(r"(?P<path>[A-Za-z]:[\\/][^\"'*?<>|:\r\n]{1,400}?\.(?:dll|pyd
 
 def _quoted_path(text: str) -> str | None:
     found = _QUOTED.search(text) or _BARE.search(text)
-    return _tidy_path(found.group("path")) if found else None
+    return tidy_path(found.group("path")) if found else None
 
 
-def _tidy_path(path: str) -> str:
+def tidy_path(path: str) -> str:
     """Return a path as Windows writes it: one backslash between the parts, also where the text was escaped."""
     path = path.strip()
     if re.search(r"(?<=[^\\])\\\\", path):

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import bz2
 import contextlib
-import functools
-import importlib
 import io
 import re
 import tarfile
@@ -21,6 +19,7 @@ from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import fold
 from wheelfix.parsing import parse_json
 from wheelfix.streams.workfolder import WorkFolder
+from wheelfix.streams.zstd import INSTALL, zstd_errors, zstd_reader
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ class _Unpacker:
 
     def run(self) -> None:
         """Read the package from end to end; InputError when it is damaged."""
-        damage: tuple[type[Exception], ...] = (tarfile.TarError, EOFError, ValueError, *_zstd_errors())
+        damage: tuple[type[Exception], ...] = (tarfile.TarError, EOFError, ValueError, *zstd_errors())
         try:
             for stream in self._tars():
                 self._read_tar(_Bounded(stream, self))
@@ -267,34 +266,11 @@ class _SourceFile(io.RawIOBase):
 
 def _zstd_reader(path: Path) -> Callable[[IO[bytes]], IO[bytes]]:
     """Return a function that makes a file of packed bytes one of unpacked bytes."""
-    if (standard := _module("compression.zstd")) is not None:
-        return lambda packed: standard.ZstdFile(packed, "rb")
-    if (library := _module("zstandard")) is not None:
-        return lambda packed: library.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
-    raise EnvironmentFailure(
-        f"cannot unpack {path}",
-        because="it is packed with zstd, which this Python cannot unpack",
-        hint='pip install "wheelfix[conda]", or unpack it with "cph extract" and name the folder with --root',
-    )
-
-
-def _zstd_errors() -> tuple[type[Exception], ...]:
-    found = (_module("compression.zstd"), _module("zstandard"))
-    return tuple(module.ZstdError for module in found if module is not None)
-
-
-@functools.cache
-def _module(name: str) -> _Zstd | None:
-    try:
-        return cast("_Zstd", importlib.import_module(name))
-    except ImportError:
-        return None
-
-
-class _Zstd:
-    """The parts that we use of the two modules; either has its own."""
-
-    ZstdFile: Callable[..., IO[bytes]]
-    ZstdDecompressor: Callable[[], _Zstd]
-    stream_reader: Callable[..., IO[bytes]]
-    ZstdError: type[Exception]
+    reader = zstd_reader()
+    if reader is None:
+        raise EnvironmentFailure(
+            f"cannot unpack {path}",
+            because="it is packed with zstd, which this Python cannot unpack",
+            hint=f'{INSTALL}, or unpack it with "cph extract" and name the folder with --root',
+        )
+    return reader

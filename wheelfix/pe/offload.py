@@ -1,0 +1,200 @@
+"""The GPU code for AMD's and Intel's cards inside a DLL.
+
+HIP: the compiler puts bundles into the section ``.hip_fatbin``, one per source file. A bundle begins with
+``__CLANG_OFFLOAD_BUNDLE__``, the number of its entries, and for each its place, its length and what it is for
+(``hipv4-amdgcn-amd-amdhsa--gfx1100``). A compressed bundle begins with ``CCOB``; its head alone is unpacked. Both are
+documented in Clang's "Clang Offload Bundler"; the layout was checked with the DLLs of bitsandbytes 0.50.2.
+
+SYCL: the linker puts images into a section ``__CLANG_OFFLOAD_BUNDLE__sycl-…`` and lists them in ``.tgtimg``. What each
+is for is a string of the program: ``spir64`` is SPIR-V, which the driver compiles; ``spir64_gen`` is machine code, for
+the devices that the option ``-device`` names.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+import zlib
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from wheelfix.streams.zstd import INSTALL, zstd_errors, zstd_reader
+from wheelfix.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.model import ByteSource
+    from wheelfix.pe.layout import Headers, Section
+
+HIP_SECTION = ".hip_fat"
+"""What eight letters leave of ``.hip_fatbin``."""
+SYCL_SECTIONS = frozenset({".tgtimg", "__CLANG_"})
+SECTIONS = SYCL_SECTIONS | {HIP_SECTION}
+"""The sections that show such code."""
+BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
+COMPRESSED = b"CCOB"
+ZLIB, ZSTD = 0, 1
+MOST_BUNDLES = 20_000
+MOST_ENTRIES = 512
+HEAD = 64 << 10
+"""Bytes of an unpacked bundle that hold the list of its entries; more are not unpacked."""
+STEP = 1 << 20
+_OVERLAP = 256
+_TARGET = re.compile(
+    rb"^hip[a-z0-9]*-(?:amdgcn|spirv64)-amd-amdhsa-[^-]*-(gfx[0-9a-f]+(?:-[0-9])?(?:-generic)?|amdgcnspirv)"
+)
+_SPEC = re.compile(rb"\0(spir64(?:_gen)?)\0")
+_DEVICES = re.compile(rb"-device ([a-z0-9][a-z0-9_.,-]{0,200})")
+
+
+@dataclass
+class OffloadCode:
+    """What was found."""
+
+    targets: Counter[str] = field(default_factory=Counter)
+    """``gfx1100`` with how often it occurs, ``amdgcnspirv``, ``spir64``, ``intel_pvc``."""
+    unread: str = ""
+    """Why some code was not read; empty when all was."""
+
+
+def read_offload_code(source: ByteSource, headers: Headers) -> OffloadCode | None:
+    """Return the code for AMD's and Intel's cards, or None for a DLL that has no place for any."""
+    names = {section.name for section in headers.sections}
+    if not names & SECTIONS:
+        return None
+    found = OffloadCode()
+    for section in headers.sections:
+        if section.name == HIP_SECTION:
+            _Bundles(source, *_span(section, source.size), found).read()
+    if names & SYCL_SECTIONS:
+        _read_sycl(source, headers, found)
+    return found
+
+
+def _span(section: Section, size: int) -> tuple[int, int]:
+    return section.offset, min(section.offset + section.size, size)
+
+
+# --------------------------------------------------------------------------------------------------------------- HIP
+
+
+class _Bundles:
+    """The bundles of a section, one after the other."""
+
+    def __init__(self, source: ByteSource, start: int, end: int, found: OffloadCode) -> None:
+        self._source, self._at, self._end, self._found = source, start, end, found
+
+    def read(self) -> None:
+        """Count the targets of all bundles."""
+        for _ in range(MOST_BUNDLES):
+            place = self._next()
+            if place is None:
+                return
+            head = self._source.read_at(place, min(HEAD, self._end - place))
+            if head.startswith(COMPRESSED):
+                length, content = self._compressed(place, head)
+            else:
+                length, content = 0, head
+            self._count(content)
+            self._at = place + max(length, len(BUNDLE) if content is head else len(COMPRESSED))
+        self._found.unread = f"it has more than {MOST_BUNDLES} bundles"
+
+    def _next(self) -> int | None:
+        """The place of the next bundle."""
+        at = self._at
+        while at < self._end:
+            block = self._source.read_at(at, min(STEP, self._end - at))
+            places = [place for magic in (BUNDLE, COMPRESSED) if (place := block.find(magic)) >= 0]
+            if places:
+                return at + min(places)
+            if len(block) <= len(BUNDLE):
+                return None
+            at += len(block) - len(BUNDLE)
+        return None
+
+    def _compressed(self, place: int, head: bytes) -> tuple[int, bytes]:
+        """Return the length of a compressed bundle and the beginning of its content."""
+        if len(head) < 32:
+            return 0, b""
+        version, method = struct.unpack_from("<HH", head, 4)
+        header, length = {1: (20, 0), 2: (24, _u32(head, 8)), 3: (32, _u64(head, 8))}.get(version, (0, 0))
+        if not header:
+            self._found.unread = f"a bundle is compressed in version {version} of the format, which is not known"
+            return 0, b""
+        left = min(length or self._end, self._end - place)
+        return min(length, self._end - place), self._unpacked(place + header, left - header, method)
+
+    def _unpacked(self, at: int, size: int, method: int) -> bytes:
+        packed = self._source.read_at(at, max(min(size, 4 * HEAD), 0))
+        try:
+            if method == ZLIB:
+                return zlib.decompressobj().decompress(packed, HEAD)
+            reader = zstd_reader() if method == ZSTD else None
+            if reader is None:
+                self._found.unread = (
+                    f"it is packed with zstd, which this Python cannot unpack ({INSTALL} helps)"
+                    if method == ZSTD
+                    else f"it is packed with the unknown method {method}"
+                )
+                return b""
+            with reader(io.BytesIO(packed)) as stream:
+                return stream.read(HEAD)
+        except (zlib.error, EOFError, OSError, ValueError, *zstd_errors()):
+            self._found.unread = "a compressed bundle is damaged"
+            return b""
+
+    def _count(self, content: bytes) -> None:
+        """Count the entries that a bundle lists."""
+        if not content.startswith(BUNDLE) or len(content) < len(BUNDLE) + 8:
+            return
+        count, at = min(_u64(content, len(BUNDLE)), MOST_ENTRIES), len(BUNDLE) + 8
+        for _ in range(count):
+            if at + 24 > len(content):
+                return
+            length = _u64(content, at + 16)
+            name = content[at + 24 : at + 24 + min(length, 256)]
+            match = _TARGET.match(name)
+            if match:
+                self._found.targets[match[1].decode("ascii")] += 1
+            at += 24 + length
+
+
+def _u32(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 4], "little")
+
+
+def _u64(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 8], "little")
+
+
+# -------------------------------------------------------------------------------------------------------------- SYCL
+
+
+def _read_sycl(source: ByteSource, headers: Headers, found: OffloadCode) -> None:
+    """Count what images of SYCL are for, by the strings that the program has about them."""
+    specs: Counter[str] = Counter()
+    devices: dict[str, None] = {}
+    for section in headers.sections:
+        if section.name in (".rdata", ".data"):
+            for block in _blocks(source, *_span(section, source.size)):
+                specs.update(match[1].decode("ascii") for match in _SPEC.finditer(block))
+                for match in _DEVICES.finditer(block):
+                    devices.update(dict.fromkeys(match[1].decode("ascii").strip(",").split(",")))
+    if specs["spir64"]:
+        found.targets["spir64"] += specs["spir64"]
+    if specs["spir64_gen"] and devices:
+        found.targets.update({f"intel_{device}": specs["spir64_gen"] for device in devices})
+    elif specs["spir64_gen"]:
+        found.unread = "it has machine code for Intel cards, and does not say for which"
+
+
+def _blocks(source: ByteSource, at: int, end: int) -> Iterator[bytes]:
+    """Yield blocks that overlap, so that a string across two of them is in one."""
+    while at < end:
+        block = source.read_at(at, min(STEP, end - at))
+        if not block:
+            return
+        yield block
+        at += len(block) if at + len(block) >= end else max(len(block) - _OVERLAP, 1)
