@@ -75,6 +75,8 @@ class ScanOptions:
     """A card or architecture to look for code for."""
     archs: bool = False
     """Read which GPU code the DLLs hold."""
+    driver: str = ""
+    """A version of NVIDIA's driver for Windows, as ``551.86``: does it run the wheel's CUDA?"""
     versions: bool = False
     """Read version resources of every image, not only where a rule asks."""
     signatures: bool = False

@@ -48,7 +48,7 @@ def test_what_is_no_architecture_is_refused(text: str) -> None:
         (["ptx_90"], "sm_86", Fit.NONE),
         (["ptx_86"], "sm_86", Fit.PTX),
         (["sm_90a"], "sm_90", Fit.NATIVE),
-        (["sm_100f"], "sm_103", Fit.NONE),
+        (["sm_100f"], "sm_103", Fit.SAME_MAJOR),
         (["ptx_90a"], "sm_100", Fit.NONE),
         (["sm_80", "ptx_80"], "sm_86", Fit.SAME_MAJOR),
         (["sm_50", "sm_60", "sm_70"], "sm_35", Fit.NONE),

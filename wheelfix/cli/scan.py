@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,8 +74,14 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_set_options(parser)
     parser.add_argument("--verify", action="store_true", help="also check RECORD's hashes, which takes every byte")
     parser.add_argument(
-        "--gpu", metavar="CARD", help="is there code for this card? sm_86, 8.6, 'RTX 3060', native (reads whole DLLs)"
-    )
+        "--gpu", metavar="CARD",
+        help="is there code for this card? sm_86, 'RTX 3060', gfx1100, 'RX 7900 XTX', 'Arc B580', native "
+        "(reads whole DLLs)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--driver", metavar="VERSION", default="",
+        help="does this version of NVIDIA's driver for Windows run the wheel's CUDA? 551.86",
+    )  # fmt: skip
     parser.add_argument(
         "--signatures", action="store_true", help="check the signatures of DLLs: WF605 to WF608 (reads whole DLLs)"
     )
@@ -137,6 +144,7 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
         verify=args.verify,
         jobs=args.jobs or all_cores(),
         gpu=args.gpu,
+        driver=_driver(args.driver),
         archs=args.archs or args.verbose,
         versions=args.verbose,
         signatures=args.signatures,
@@ -145,6 +153,17 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
         limits=limits(args),
         remote=remote_options(args),
     )
+
+
+def _driver(text: str) -> str:
+    """Return the version of a driver, checked."""
+    if text and not re.fullmatch(r"[0-9]{3,4}(\.[0-9]{1,3})?", text):
+        raise UsageError(
+            f"--driver {text}",
+            because="it is not a version of NVIDIA's driver for Windows",
+            hint="nvidia-smi prints it: --driver 551.86",
+        )
+    return text
 
 
 def execute(args: argparse.Namespace) -> int:

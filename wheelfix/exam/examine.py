@@ -68,6 +68,7 @@ def examine_view(
         loading=loading_of(view),
         unowned=facts.unowned,
         gpu=options.gpu,
+        driver=options.driver,
         version=details.version,
         gpu_code=details.gpu_code,
         numpy=details.numpy,

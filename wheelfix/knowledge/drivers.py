@@ -107,3 +107,8 @@ def driver_for_ptx(version: Pair) -> int | None:
 def cuda_of_driver(driver: int) -> Pair | None:
     """Return the newest CUDA release whose PTX a driver branch compiles; None for branches before the table."""
     return next((item.cuda for item in reversed(_drivers().languages) if item.driver <= driver), None)
+
+
+def toolkit_driver(cuda: Pair) -> int | None:
+    """Return the driver branch that came with a CUDA release; None for a release that the table does not have."""
+    return next((item.driver for item in _drivers().languages if item.cuda == cuda), None)

@@ -128,6 +128,7 @@ class _Bundles:
 
     def _unpacked(self, at: int, size: int, method: int) -> bytes:
         packed = self._source.read_at(at, max(min(size, 4 * HEAD), 0))
+        damaged: tuple[type[Exception], ...] = (zlib.error, EOFError, OSError, ValueError, *zstd_errors())
         try:
             if method == ZLIB:
                 return zlib.decompressobj().decompress(packed, HEAD)
@@ -141,7 +142,7 @@ class _Bundles:
                 return b""
             with reader(io.BytesIO(packed)) as stream:
                 return stream.read(HEAD)
-        except (zlib.error, EOFError, OSError, ValueError, *zstd_errors()):
+        except damaged:
             self._found.unread = "a compressed bundle is damaged"
             return b""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.knowledge.cards import capability_of, suggest
+from wheelfix.knowledge.othercards import other_arch, suggest_other
 from wheelfix.programs import find_program, run_program
 
 if TYPE_CHECKING:
@@ -20,16 +21,18 @@ _ASK_DRIVER = ("nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader")
 def card_arch(text: str, ask: Callable[[], str] | None = None) -> str:
     """Return the architecture, as ``sm_86``, that ``8.6``, ``K40c``, ``RTX 5070`` or ``native`` stands for.
 
-    ``native`` asks the driver of this machine; several cards in it must be alike. UsageError for a word that no table
-    knows, EnvironmentFailure where no driver answers.
+    AMD's are ``gfx1100`` and its like, Intel's ``intel_bmg-g21``. ``native`` asks the driver of this machine; several
+    cards in it must be alike. UsageError for a word that no table knows, EnvironmentFailure where no driver answers.
     """
     word = text.strip()
     if word.lower() == "native":
         return _native((ask or _ask_driver)())
+    if other := other_arch(word):
+        return other
     capability = capability_of(word)
     if capability is None:
-        close = suggest(word)
-        hint = f"did you mean {' or '.join(close)}?" if close else "give the architecture instead, as sm_86 or 8.6"
+        close = (*suggest_other(word), *suggest(word))[:5]
+        hint = f"did you mean {' or '.join(close)}?" if close else "give the architecture instead: sm_86, 8.6, gfx1100"
         raise UsageError(f"--gpu {text}", because="no table knows that card", hint=hint)
     return f"sm_{capability[0]}{capability[1]}"
 

@@ -67,6 +67,8 @@ class Subject:
     """In an environment: the DLLs that no distribution owns."""
     gpu: str | None = None
     """The card asked about: ``sm_86``, ``8.6``, ``K40c``, ``native``; None when nobody asked."""
+    driver: str = ""
+    """The version of NVIDIA's driver asked about, as ``551.86``; empty when no driver was."""
     version: Callable[[str], FileVersion | None] = field(default=_unknown)
     """The version resource of a file; None when it has none."""
     gpu_code: Callable[[str], GpuCode | None] | None = None

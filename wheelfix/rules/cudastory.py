@@ -11,6 +11,7 @@ from wheelfix.knowledge.cards import architecture
 from wheelfix.knowledge.cuda import cuda_majors_for, cuda_table, cuda_versions_for
 from wheelfix.knowledge.drivers import cuda_of_driver, driver_needed, last_driver, windows_driver
 from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.othercards import NVIDIA, vendor_of
 from wheelfix.model import CudaStory, EdgeKind, InView, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.cuda import cuda_dlls, fits_release, nvrtc_builtins, nvrtc_release
@@ -158,7 +159,7 @@ def _short(cuda: Release) -> str:
 
 def _card(subject: Subject, needed: list[tuple[Release, int]]) -> Iterator[str]:
     """Tell what an old card's last driver means: it runs older CUDA, and compiles older PTX."""
-    if subject.card is None or not needed:
+    if subject.card is None or vendor_of(subject.card) != NVIDIA or not needed:
         return
     major, minor, _ = parse_arch(subject.card)
     newest = needed[-1][0]

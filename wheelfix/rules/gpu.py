@@ -11,13 +11,15 @@ from wheelfix.knowledge.cards import architecture, build_flags, library_release
 from wheelfix.knowledge.cuda import cuda_majors_for
 from wheelfix.knowledge.drivers import cuda_of_driver, driver_for_ptx, driver_needed, last_driver
 from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.othercards import AMD, NVIDIA, vendor_of
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.cuda import cuda_dlls
-from wheelfix.rules.gpufit import Fit, compiles, fit, fit_of_image, in_order, parse_arch
+from wheelfix.rules.gpufit import Fit, compiles, fit, fit_of_image, in_order, of_vendor, parse_arch
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wantedcuda import built_for
 from wheelfix.rules.wording import dotted, listing
+from wheelfix.streams.zstd import INSTALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     "no-gpu-code",
     Severity.ERROR,
     Repairable.NEVER,
-    "A CUDA DLL has no code that runs on the card.",
+    "A DLL with GPU code has none that runs on the card.",
 )
 @rule(
     "WF502",
@@ -40,11 +42,13 @@ if TYPE_CHECKING:
     "A CUDA DLL has only intermediate code for the card, which the driver compiles at first use.",
 )
 def gpu_code(subject: Subject) -> Iterator[Finding]:
-    """Hold the GPU code of every image against the card that was asked about; DLLs with one remedy are one finding."""
+    """Compare the GPU code of every image with the card that was asked about; DLLs with one remedy are one finding."""
     card = subject.card
     if card is None:
         return
     codes = {path: code for path in subject.images if (code := subject.code_of(path)) and code.archs}
+    # Packages have DLLs for several vendors side by side: those for other vendors' cards stay unused.
+    codes = {path: code for path, code in codes.items() if of_vendor(code.archs, card)} or codes
     fits = {path: fit_of_image(code.archs, subject.images[path].size, card, code.ptx) for path, code in codes.items()}
     served = any(fits[path].runs for path in fits)
     groups: dict[tuple[Fit, str, bool], list[str]] = {}
@@ -52,7 +56,7 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
         if fits_so in (Fit.NONE, Fit.PTX):
             # Where another backend of the wheel has code, one that nothing loads by itself may stay without.
             harmful = subject.reached(path) or not served
-            groups.setdefault((fits_so, _remedy(path, subject, card), harmful), []).append(path)
+            groups.setdefault((fits_so, _remedy(path, subject, card, fits_so), harmful), []).append(path)
     for (fits_so, hint, harmful), paths in groups.items():
         evidence: dict[str, Json] = {
             "gpu": card,
@@ -71,6 +75,30 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
 
 
 @rule(
+    "WF413",
+    "gpu-code-unread",
+    Severity.UNSURE,
+    Repairable.NEVER,
+    "A DLL has GPU code that could not be read, so that it is not known for which cards.",
+)
+def gpu_code_unread(subject: Subject) -> Iterator[Finding]:
+    """Say that an answer about a card leaves out code that could not be read."""
+    if subject.card is None:
+        return
+    for path in subject.images:
+        code = subject.code_of(path)
+        if code is None or not code.unread or fit(code.archs, subject.card, code.ptx).runs:
+            continue
+        yield finding(
+            "WF413",
+            subject.origin(path),
+            f"could not tell whether {base(path)} has code for {subject.card}: {code.unread}",
+            hint=f"install zstd for Python ({INSTALL}) and scan again" if "zstd" in code.unread else "",
+            evidence={"gpu": subject.card, "because": code.unread, "archs": [*code.archs]},
+        )
+
+
+@rule(
     "WF507",
     "gpu-code-absent",
     Severity.WARNING,
@@ -82,7 +110,7 @@ def gpu_code_absent(subject: Subject) -> Iterator[Finding]:
     card = subject.card
     if card is None or not subject.images:
         return
-    if any((code := subject.code_of(path)) and code.archs for path in subject.images):
+    if any((code := subject.code_of(path)) and (code.archs or code.unread) for path in subject.images):
         return
     remedy = subject.loading.without_gpu_code if subject.loading is not None else ""
     name = subject.wheel.name if subject.wheel is not None else "the package"
@@ -97,6 +125,8 @@ def _none(paths: list[str], codes: list[GpuCode], card: str) -> str:
     has, their = ("has", "its") if len(paths) == 1 else ("have", "their")
     archs = in_order({arch for code in codes for arch in code.archs})
     message = f"{listing([base(path) for path in paths], 6)} {has} code for {listing(archs, 14)}, "
+    if vendor_of(card) != NVIDIA:
+        return f"{message}none of which runs on {card}; {their} kernels fail when they are first used"
     ended = last_driver(*parse_arch(card)[:2])
     too_new = {code.ptx[arch] for code in codes for arch in code.ptx if fit([arch], card) is Fit.PTX}
     if too_new and ended is not None and not compiles(max(too_new), card):
@@ -114,6 +144,11 @@ def _ptx_only(paths: list[str], codes: list[GpuCode], card: str) -> str:
     """Return that the driver has work to do, and how new it must be for it."""
     has, it = ("has", "it") if len(paths) == 1 else ("have", "them")
     usable = {arch for code in codes for arch in code.archs if fit([arch], card) is Fit.PTX}
+    if vendor_of(card) != NVIDIA:
+        return (
+            f"{listing([base(path) for path in paths], 6)} {has} no machine code for {card}, only SPIR-V "
+            f"({listing(in_order(usable))}); the driver compiles {it} at first use, which can take minutes"
+        )
     versions = [code.ptx[arch] for code in codes for arch in usable & set(code.ptx)]
     needed = driver_for_ptx(max(versions)) if versions else None
     message = (
@@ -131,13 +166,13 @@ def _ptx_only(paths: list[str], codes: list[GpuCode], card: str) -> str:
     "The last driver for the card does not run the CUDA release that the wheel uses.",
 )
 def driver_too_old(subject: Subject) -> Iterator[Finding]:
-    """Hold the wheel's CUDA release against the last driver that NVIDIA made for the card."""
+    """Compare the wheel's CUDA release with the last driver that NVIDIA made for the card."""
     card = subject.card
-    if card is None:
+    if card is None or vendor_of(card) != NVIDIA:
         return
     major, minor, _ = parse_arch(card)
     ended = last_driver(major, minor)
-    for cuda in _releases(subject):
+    for cuda in releases(subject):
         needed = driver_needed(*cuda)
         if ended is None or needed is None or needed <= ended.driver:
             continue
@@ -152,7 +187,7 @@ def driver_too_old(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _releases(subject: Subject) -> list[tuple[int, int]]:
+def releases(subject: Subject) -> list[tuple[int, int]]:
     """Return the CUDA releases that the wheel uses; a minor of -1 where only the major is known."""
     built = built_for(subject)
     if built is not None:
@@ -165,9 +200,22 @@ def _releases(subject: Subject) -> list[tuple[int, int]]:
     return [(major, -1) for major in sorted(majors)]
 
 
-def _remedy(path: str, subject: Subject, card: str) -> str:
+def _remedy_of_others(card: str, fits_so: Fit) -> str:
+    """Return the flags that make code for a card of AMD or Intel."""
+    if vendor_of(card) == AMD:
+        flags = f"-DCMAKE_HIP_ARCHITECTURES={card}, or PYTORCH_ROCM_ARCH={card} for torch"
+        return f"take a build that has code for {card}, or build with {flags}"
+    machine_code = f"-fsycl-targets=spir64_gen and -Xs '-device {card.removeprefix('intel_')}'"
+    if fits_so is Fit.PTX:
+        return f"for machine code, build with {machine_code}"
+    return f"take a build for Intel's cards, or build with -fsycl-targets=spir64, which runs on all, or {machine_code}"
+
+
+def _remedy(path: str, subject: Subject, card: str, fits_so: Fit) -> str:
     """Return the flag that makes the code, or the release of the vendor's file that has it."""
     member = family_of(base(path))
+    if vendor_of(card) != NVIDIA:
+        return _remedy_of_others(card, fits_so)
     major, minor, _ = parse_arch(card)
     if member is not None and member.family.vendor == "NVIDIA":
         known_release = library_release(member.family.group, member.family.title, (major, minor))

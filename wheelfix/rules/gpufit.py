@@ -6,7 +6,11 @@ The rules are those of the CUDA C++ Programming Guide ("Binary Compatibility", "
 - Intermediate code (PTX) is compiled by the driver for the same or any higher architecture, if the driver knows that
   version of PTX. Drivers for old cards have ended: Kepler's last one, 470, compiles what CUDA 11.4 wrote and nothing
   newer, although CUDA 11.8 still makes code for the card.
-- Code for an architecture with a letter (``sm_90a``, ``ptx_100f``) is made for that architecture and moves nowhere.
+- Code for one architecture (``sm_90a``) runs on that one only. Code for a family (``sm_100f``) runs on the same and on
+  later minors of the major: 10.0 and 10.3, 12.0 and 12.1 ("Family-Specific Features").
+
+AMD's code runs on the processor that it names, generic code on those of its list; Intel's machine code runs on the
+devices that it names; the driver compiles SPIR-V of either (:mod:`wheelfix.knowledge.othercards`).
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.drivers import driver_for_ptx, last_driver
+from wheelfix.knowledge.othercards import AMD, NVIDIA, runs_as_generic, vendor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,13 +34,13 @@ class Fit(enum.Enum):
     NATIVE = "native"
     """Machine code for this very architecture."""
     SAME_MAJOR = "same-major"
-    """Machine code of an older card of the same generation, which runs as it is."""
+    """Machine code of an older card of the same generation, or for several cards, which runs as it is."""
     PTX = "ptx"
     """Intermediate code that the driver compiles when it is first used."""
     NONE = "none"
     """Nothing that runs."""
     LEFT_OVER = "left-over"
-    """No kernels: only what nvcc links into every DLL when nobody names an architecture."""
+    """No kernels: only what nvcc links into every DLL when no architecture is named."""
 
     @property
     def runs(self) -> bool:
@@ -56,8 +61,21 @@ def parse_arch(text: str) -> tuple[int, int, str]:
 
 
 def in_order(archs: Iterable[str]) -> list[str]:
-    """Return architectures as people list them: machine code before PTX, old before new."""
-    return sorted(archs, key=lambda arch: (arch.startswith("ptx_"), parse_arch(arch)))
+    """Return architectures as people list them: NVIDIA's first, machine code before PTX, old before new."""
+
+    def place(arch: str) -> tuple[object, ...]:
+        vendor = vendor_of(arch)
+        if vendor == NVIDIA:
+            return 0, arch.startswith("ptx_"), parse_arch(arch)
+        return 1, vendor, len(arch) if vendor == AMD else 0, arch
+
+    return sorted(archs, key=place)
+
+
+def of_vendor(archs: Iterable[str], card: str) -> tuple[str, ...]:
+    """Return the architectures of the vendor who made the card."""
+    vendor = vendor_of(card)
+    return tuple(arch for arch in archs if vendor_of(arch) == vendor)
 
 
 def fit(archs: Iterable[str], card: str, ptx: Mapping[str, tuple[int, int]] | None = None) -> Fit:
@@ -65,24 +83,42 @@ def fit(archs: Iterable[str], card: str, ptx: Mapping[str, tuple[int, int]] | No
 
     ``ptx`` tells the version of the language for ``ptx_86`` and its like, where it is known.
     """
+    if vendor_of(card) != NVIDIA:
+        return _fit_other(archs, card)
     major, minor, _ = parse_arch(card)
     found = {Fit.NONE}
-    for arch in archs:
+    for arch in of_vendor(archs, card):
         own_major, own_minor, variant = parse_arch(arch)
         same = (own_major, own_minor) == (major, minor)
         if arch.startswith("ptx_"):
-            moves = same or ((own_major, own_minor) < (major, minor) and not variant)
+            in_family = own_major == major and variant == "f"
+            moves = same or ((own_major, own_minor) < (major, minor) and (not variant or in_family))
             if moves and compiles((ptx or {}).get(arch), card):
                 found.add(Fit.PTX)
         elif same:
             found.add(Fit.NATIVE)
-        elif own_major == major and own_minor < minor and not variant:
+        elif own_major == major and own_minor < minor and variant in ("", "f"):
             found.add(Fit.SAME_MAJOR)
     return min(found, key=list(Fit).index)
 
 
+def _fit_other(archs: Iterable[str], card: str) -> Fit:
+    """Return how code for AMD's or Intel's cards fits one of them."""
+    found = {Fit.NONE}
+    for arch in of_vendor(archs, card):
+        if arch == card:
+            found.add(Fit.NATIVE)
+        elif runs_as_generic(arch, card):
+            found.add(Fit.SAME_MAJOR)
+        elif arch in ("spir64", "amdgcnspirv"):
+            found.add(Fit.PTX)
+    return min(found, key=list(Fit).index)
+
+
 def compiles(version: tuple[int, int] | None, card: str) -> bool:
-    """Whether some driver for the card knows a version of PTX; what is not known is not held against anyone."""
+    """Whether some driver for the card knows a version of PTX; True where that is not known."""
+    if vendor_of(card) != NVIDIA:
+        return True
     major, minor, _ = parse_arch(card)
     ended = last_driver(major, minor)
     if version is None or ended is None:

@@ -6,6 +6,7 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.othercards import NVIDIA, vendor_of
 
 if TYPE_CHECKING:
     from wheelfix.model import GpuFit, ScannedImage, ScanReport
@@ -19,6 +20,8 @@ FITS: dict[str, tuple[str, str]] = {
     "left-over": ("no kernels", "dim"),
 }
 """How the code of a DLL fits a card, in words and with a style; best first."""
+_OTHER_FITS = {"same-major": ("runs", "good"), "ptx": ("SPIR-V", "warn")}
+"""The same for cards of AMD and Intel, where other words are right."""
 CONTRADICTIONS = frozenset({"WF402", "WF403", "WF407", "WF503"})
 """Findings that the paragraph on CUDA makes easier to understand."""
 
@@ -57,20 +60,36 @@ def _fitted(canvas: Canvas, card: GpuFit, groups: list[list[ScannedImage]]) -> N
     asked_as = "" if card.card == card.arch else f" ({card.card})"
     canvas.line((f"GPU code for {card.arch}{asked_as}", "head"))
     width = max(len(word) for word, _ in FITS.values()) + 2
-    for fit, (word, style) in FITS.items():
+    for fit in FITS:
         for group in groups:
             if group[0].gpu is not None and group[0].gpu.fit == fit:
+                word, style = _word(group[0], card.arch)
                 canvas.paragraph((", ".join(_names(group)), "name"), indent=2, lead=(word.ljust(width), style))
                 canvas.paragraph((spell_archs(group[0].archs or ()), "dim"), indent=2 + width)
 
 
+def _word(image: ScannedImage, card: str) -> tuple[str, str]:
+    """Return how the code of a DLL fits a card, in a word, and the style for it."""
+    assert image.gpu is not None
+    vendor = vendor_of(card)
+    if all(vendor_of(arch) != vendor for arch in image.archs or ()):
+        return f"not {vendor}", "dim"
+    if vendor != NVIDIA and image.gpu.fit in _OTHER_FITS:
+        return _OTHER_FITS[image.gpu.fit]
+    return FITS[image.gpu.fit]
+
+
 def spell_archs(archs: tuple[str, ...]) -> str:
-    """Return ``SASS 50 86, PTX 86`` for ``sm_50``, ``sm_86`` and ``ptx_86``."""
+    """Return ``SASS 50 86, PTX 86`` for ``sm_50``, ``sm_86`` and ``ptx_86``; ``AMD gfx1100``, ``Intel pvc, SPIR-V``."""
     parts = []
-    for word, prefix in (("SASS", "sm_"), ("PTX", "ptx_")):
+    for word, prefix in (("SASS", "sm_"), ("PTX", "ptx_"), ("Intel", "intel_")):
         numbers = [arch.removeprefix(prefix) for arch in archs if arch.startswith(prefix)]
         if numbers:
             parts.append(f"{word} {' '.join(numbers)}")
+    amd = [arch for arch in archs if arch.startswith("gfx")]
+    parts += [f"AMD {' '.join(amd)}"] if amd else []
+    parts += ["SPIR-V for Intel"] if "spir64" in archs else []
+    parts += ["SPIR-V for AMD"] if "amdgcnspirv" in archs else []
     return ", ".join(parts)
 
 
