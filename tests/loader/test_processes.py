@@ -280,3 +280,30 @@ def test_many_modules_that_fail_for_one_dll_cost_little():
         files[f"pkg/_m{at}.pyd"] = module(name)
     found, _ = outcomes(files)
     assert set(found.values()) == {126}
+
+
+def test_a_module_whose_user_raises_an_error_that_is_caught():
+    """cassandra-driver takes another reactor where the one for libev cannot be imported."""
+    reactor = "try:\n    import pkg._ev\nexcept ImportError:\n    raise NotBuilt('no libev')\n"
+    files = {
+        "pkg/__init__.py": "def f():\n    try:\n        import pkg.reactor\n    except NotBuilt:\n        pass\n",
+        "pkg/reactor.py": reactor,
+        "pkg/_ev.pyd": module("ev-4.dll"),
+    }
+    _, resolution = outcomes(files)
+    assert [outcome.event.guarded for outcome in resolution.outcomes] == [True]
+    _, resolution = outcomes({**files, "pkg/other.py": "import pkg.reactor\n"})
+    assert [outcome.event.guarded for outcome in resolution.outcomes] == [False]
+
+
+def test_a_program_with_a_python_of_its_own_is_not_imported():
+    """What PyInstaller makes has its modules in folders that only its own Python searches."""
+    files = {
+        "pkg/__init__.py": "",
+        "pkg/app.exe": module(),
+        "pkg/_internal/python311.dll": module(),
+        "pkg/_internal/qt/QtCore.pyd": module("shiboken.dll"),
+        "pkg/_internal/shiboken/shiboken.dll": module(),
+    }
+    assert outcomes(files)[0] == {}
+    assert outcomes({path: data for path, data in files.items() if not path.endswith(".exe")})[0] != {}

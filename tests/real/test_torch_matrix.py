@@ -12,6 +12,7 @@ import lief
 import pytest
 
 from tests.real.environments import SITE, environment, unpack, wheel_of
+from tests.real.sets import CANNOT_LOAD, EXTENSIONS, TAGS, TORCH
 from wheelfix.exam.scan import scan
 from wheelfix.model import EdgeKind, Verdict, dll_key
 from wheelfix.options import RootOptions, ScanOptions
@@ -23,15 +24,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.real
 
-TORCH = ("2.7.1", "2.4.0", "2.0.1", "2.4.1", "2.5.1", "2.9.1", "2.15.0")
-CANNOT_LOAD = {"2.4.0"}
-"""Releases of torch that fail by themselves: libomp140.x86_64.dll is missing (pytorch#131662)."""
-EXTENSIONS = (
-    *("torchvision-0.22.1", "torchvision-0.19.0-1", "torchvision-0.15.2", "torchvision-0.18.1", "torchvision-0.19.1"),
-    *("torchvision-0.20.1", "torchvision-0.24.1", "torchaudio-2.0.2", "torchaudio-2.4.1", "torchaudio-2.7.1"),
-    "torchaudio-2.9.1",
-)
-TAGS = "cp311-cp311-win_amd64.whl"
 EVERY_CHANGE = {("2.7.1", "torchvision-0.22.1"), ("2.7.1", "torchvision-0.19.0-1")} | {
     ("2.4.0", "torchvision-0.22.1"),
     ("2.4.0", "torchvision-0.19.0-1"),

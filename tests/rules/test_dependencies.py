@@ -419,3 +419,23 @@ def test_a_public_module_is_a_warning_where_the_code_imports_others_of_its_kind(
     other = forge_dll("mpi.pyd", imports={"unheard-of.dll": ["f"]}, exports=["PyInit_mpi"])
     unknown = {**files, "pkg/mpi.cp311-win_amd64.pyd": other}
     assert scan(build_wheel(tmp_path / "unknown", "pkg", "1.0", files=unknown)).verdict is Verdict.BROKEN
+
+
+def test_modules_that_are_imported_by_computed_names_and_caught_are_warnings(tmp_path) -> None:
+    """imagecodecs has a table of its modules, and stubs for those that cannot be imported."""
+    code = "MODULES = ['_heif']\ndef load(name):\n    try:\n        return importlib.import_module(name)\n"
+    module = forge_dll("_heif.pyd", imports={"heif.dll": ["f"]}, exports=["PyInit__heif"])
+    files = {"pkg/__init__.py": f"{code}    except ImportError:\n        return None\n", "pkg/_heif.pyd": module}
+    assert scan(build_wheel(tmp_path / "caught", "pkg", "1.0", files=files)).verdict is Verdict.RISKY
+    raised = {**files, "pkg/__init__.py": f"{code}    finally:\n        pass\n"}
+    assert scan(build_wheel(tmp_path / "raised", "pkg", "1.0", files=raised)).verdict is Verdict.BROKEN
+
+
+def test_a_module_of_kin_that_nobody_knows_may_have_the_dll(tmp_path) -> None:
+    """tensorrt_bindings imports tensorrt_libs, which it does not require, if it is there."""
+    code = "try:\n    import pkg_libs\nexcept ImportError:\n    pass\nfrom . import _ext\n"
+    module = forge_dll("_ext.pyd", imports={"nvpkg_11.dll": ["f"]}, exports=["PyInit__ext"])
+    files = {"pkg_bindings/__init__.py": code, "pkg_bindings/_ext.pyd": module}
+    told = scan(build_wheel(tmp_path, "pkg-bindings", "1.0", files=files))
+    assert told.verdict is Verdict.UNSURE
+    assert "may come from pkg_libs" in told.findings[0].message

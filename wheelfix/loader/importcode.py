@@ -27,10 +27,13 @@ _FAMILIES = (
 _OTHER_KINDS = frozenset({"AttributeError", "KeyError", "TypeError", "ValueError", "IndexError", "NameError"})
 
 
-def read_imports(source: str, path: str, budget: CodeBudget | None = None) -> Mapping[str, bool]:
+def read_imports(
+    source: str, path: str, budget: CodeBudget | None = None, raised: frozenset[str] = frozenset()
+) -> Mapping[str, bool]:
     """The modules that a file at ``path`` in the view imports, and whether it catches the failure wherever it does.
 
-    None if the file cannot be read or takes too much work; that is noted in the budget.
+    None if the file cannot be read or takes too much work; that is noted in the budget. ``raised`` are other exceptions
+    that a failure raises.
     """
     budget = budget or CodeBudget()
     tree = budget.parse(source, path)
@@ -39,7 +42,7 @@ def read_imports(source: str, path: str, budget: CodeBudget | None = None) -> Ma
     package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
     found: dict[str, bool] = {}
     try:
-        for name, guarded in _imports(tree.body, package, budget):
+        for name, guarded in _imports(tree.body, package, budget, raised):
             budget.text(len(name))
             found[name] = guarded and found.get(name, True)
     except OutOfBudget as error:
@@ -90,10 +93,48 @@ def calls_at_import(source: str, path: str, names: frozenset[str], budget: CodeB
     return found
 
 
-def goes_on(node: ast.Try, budget: CodeBudget) -> bool:
-    """Whether a ``try`` catches a failed load and does not raise anew."""
+def raised_instead(source: str, path: str, module: str, budget: CodeBudget) -> frozenset[str]:
+    """The names of the exceptions that a file raises when its import of a module fails."""
+    tree = budget.parse(source, path)
+    package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
+    found: set[str] = set()
+    try:
+        for node in tree.body if tree is not None else ():
+            if isinstance(node, ast.Try) and any(name == module for name, _ in _imports(node.body, package, budget)):
+                for handler in node.handlers:
+                    last = handler.body[-1]
+                    if isinstance(last, ast.Raise) and isinstance(last.exc, ast.Call | ast.Name):
+                        found.add(called(last.exc) if isinstance(last.exc, ast.Call) else last.exc.id)
+    except OutOfBudget as error:
+        budget.give_up(path, str(error))
+        return frozenset()
+    return frozenset(filter(None, found))
+
+
+def computed_imports(source: str, path: str, budget: CodeBudget) -> list[bool]:
+    """For each ``import_module`` of a name that the code makes up: whether the code goes on where that fails."""
+    tree = budget.parse(source, path)
+    found: list[bool] = []
+    pending: list[tuple[ast.AST, bool]] = [(tree, False)] if tree is not None else []
+    try:
+        while pending:
+            node, guarded = pending.pop()
+            budget.step()
+            if isinstance(node, ast.Call) and called(node) == "import_module" and not imported_by_call(node):
+                found.append(guarded)
+            body = node.body if isinstance(node, ast.Try) and goes_on(node, budget) else []
+            caught = guarded or (isinstance(node, ast.With) and suppresses(node))
+            pending += [(inner, caught or inner in body) for inner in ast.iter_child_nodes(node)]
+    except OutOfBudget as error:
+        budget.give_up(path, str(error))
+        return [False]
+    return found
+
+
+def goes_on(node: ast.Try, budget: CodeBudget, also: frozenset[str] = frozenset()) -> bool:
+    """Whether a ``try`` catches a failed load, or other exceptions, and does not raise anew."""
     for handler in node.handlers:
-        if handler.type is None or _is_caught(handler.type):
+        if handler.type is None or _is_caught(handler.type, also):
             raises = False
             for part in ast.walk(handler):
                 budget.step()  # handlers within handlers are passed once for each
@@ -132,14 +173,16 @@ def suppresses(node: ast.With) -> bool:
     return any(called(call) == "suppress" and any(_is_caught(arg) for arg in call.args) for call in calls)
 
 
-def _is_caught(node: ast.expr) -> bool:
+def _is_caught(node: ast.expr, also: frozenset[str] = frozenset()) -> bool:
     if isinstance(node, ast.Tuple):
-        return any(_is_caught(element) for element in node.elts)
+        return any(_is_caught(element, also) for element in node.elts)
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return name in _CAUGHT
+    return name in (also | {"Exception", "BaseException"} if also else _CAUGHT)
 
 
-def _imports(statements: list[ast.stmt], package: str, budget: CodeBudget) -> Iterator[tuple[str, bool]]:
+def _imports(
+    statements: list[ast.stmt], package: str, budget: CodeBudget, raised: frozenset[str] = frozenset()
+) -> Iterator[tuple[str, bool]]:
     """Names of imported modules, with whether a statement around the import catches its failure."""
     pending = [(statement, False) for statement in reversed(statements)]
     while pending:
@@ -152,7 +195,7 @@ def _imports(statements: list[ast.stmt], package: str, budget: CodeBudget) -> It
         elif isinstance(node, ast.Assign | ast.Expr | ast.Return):
             yield from ((name, guarded) for name in imported_by_call(node.value))
         elif isinstance(node, ast.Try):
-            caught = guarded or goes_on(node, budget)
+            caught = guarded or goes_on(node, budget, raised)
             pending += [(inner, caught) for inner in node.body]
             outside = [*node.orelse, *node.finalbody, *(line for handler in node.handlers for line in handler.body)]
             pending += [(inner, guarded) for inner in outside]

@@ -58,6 +58,8 @@ class PackageHabits:
     """The top-level modules of others that running it imports for certain."""
     mentions: Callable[[tuple[str, ...]], Iterable[str]] = field(default=_no_modules)
     """Those of some top-level modules that some statement imports, wherever it stands."""
+    kin: Callable[[], Iterable[str]] = field(default=tuple)
+    """The modules of others that some statement imports, and whose names begin like one of the package's own."""
     absent: Callable[[Callable[[str], bool]], Iterable[tuple[str, str]]] = field(default=_none)
     """Those that are not caught and not there, by what says whether they are, with the file that imports each."""
 
@@ -120,7 +122,7 @@ class Provisions:
             elif answer.ships is Ships.NO and _otherwise(name, dependency.name):
                 without.append(_not_in(name, dependency))
         if not unsure and not answers_complete(self.beside):
-            unsure += self._mentioned(name)
+            unsure += self._mentioned(name) or self._of_kin(name)
         without += self._installed_without(name)
         if unsure:
             return MayComeFrom(name, tuple(who for who, _ in unsure), "; ".join(why for _, why in unsure[:3]))
@@ -140,6 +142,12 @@ class Provisions:
             why = f"the package's code imports {module}, which is not required"
             found += [(owner, why) for owner in modules[module]]
         return found
+
+    def _of_kin(self, name: str) -> list[tuple[str, str]]:
+        """Modules like ``tensorrt_libs`` that the code of ``tensorrt`` imports, and that it does not require."""
+        if runtime_file(name) is not None:
+            return []
+        return [(one, f"the package's code imports {one}, which is not required") for one in self.habits.kin()]
 
     def _installed_without(self, name: str) -> list[str]:
         """Why distributions that should provide a DLL do not: another version is installed, or none."""

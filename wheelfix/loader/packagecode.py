@@ -10,7 +10,7 @@ from wheelfix.loader.codebudget import budget_of
 from wheelfix.loader.codefaults import code_faults
 from wheelfix.loader.codefiles import MAX_SOURCE, ViewFiles
 from wheelfix.loader.codestore import LATER
-from wheelfix.loader.importcode import calls_at_import, imports_in_functions, read_imports
+from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.pathcode import WORDS, read_in_view, read_path_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, LoadEvent, dll_key, fold
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3t?)?(?:-[a-z0-9_]+)?\.pyd$", re.IGNORECASE)
 _PATTERN = re.compile(r"[*?\[]")
+_PYTHON_DLL = re.compile(r"python3\d+t?\.dll")
 SOURCE_LIMIT = 1 << 20
 """Python files above this size are not parsed."""
 SEARCH_LIMIT = 16 << 20
@@ -163,36 +164,6 @@ def declared_folders(view: FileView) -> tuple[str, ...]:
     return tuple(folder for folder in found if folder.startswith(f"{SITE_PACKAGES}/"))
 
 
-def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:
-    """Those of some modules without which the package's code goes on: ``try: import … except ImportError: …``.
-
-    A module of which no import is found is not among them: another extension module may import it.
-    """
-    imported = imported_modules(view, modules)
-    later = _caught_where_called(view, frozenset(module for module, guarded in imported.items() if not guarded))
-    return frozenset(module for module, guarded in imported.items() if guarded) | later
-
-
-def _caught_where_called(view: FileView, modules: frozenset[str]) -> frozenset[str]:
-    """Those of some modules that only functions import, which importing the package calls only where it goes on.
-
-    torchaudio 2.0 tries its module for FFmpeg so: ``try: _init_ffmpeg()``.
-    """
-    words = tuple({module.rpartition(".")[2].encode() for module in modules})
-    functions: dict[str, frozenset[str]] = {}
-    for path, source in python_code(view, words) if words else ():
-        if "/tests/" not in path:
-            inside = imports_in_functions(source, path, budget_of(view))
-            for module in read_imports(source, path, budget_of(view)).keys() & modules:
-                functions[module] = functions.get(module, frozenset()) | inside.get(module, frozenset({""}))
-    names = frozenset(name for own in functions.values() if "" not in own for name in own)
-    calls: dict[str, bool] = {}
-    for path, source in python_code(view, tuple(name.encode() for name in names)) if names else ():
-        for name, guarded in calls_at_import(source, path, names, budget_of(view)).items():
-            calls[name] = guarded and calls.get(name, True)
-    return frozenset(module for module, own in functions.items() if all(calls.get(name) for name in own))
-
-
 def imported_modules(view: FileView, modules: Iterable[str]) -> dict[str, bool]:
     """Those of some modules that the package's code imports, and whether it goes on without them wherever it does."""
     wanted = frozenset(modules)
@@ -213,9 +184,21 @@ def extension_modules(view: FileView, profile: Profile) -> list[str]:
 
 def module_files(view: FileView) -> list[str]:
     """Every ``.pyd`` file of the subject but debug builds, sorted by path."""
-    paths = ((path, base_name(path).lower()) for path in view.image_paths)
+    paths = [(path, base_name(path).lower()) for path in view.image_paths]
     modules = (path for path, name in paths if name.endswith(".pyd") and "_d." not in name)
-    return [path for path in modules if path.startswith(SITE_PACKAGES + "/")]
+    programs = _programs(view, (path for path, name in paths if _PYTHON_DLL.fullmatch(name)))
+    return [path for path in modules if path.startswith(SITE_PACKAGES + "/") and not path.startswith(programs)]
+
+
+def _programs(view: FileView, pythons: Iterable[str]) -> tuple[str, ...]:
+    """The folders of programs that bring a Python of their own, as PyInstaller makes them: it loads what is there."""
+    found = []
+    for path in pythons:
+        folder = parent(path)
+        beside = view.in_folder(parent(folder) if base_name(folder) == "_internal" else folder)
+        if any(other.lower().endswith(".exe") for other in beside):
+            found.append(f"{folder}/")
+    return tuple(found)
 
 
 def _fits(path: str, profile: Profile) -> bool:

@@ -10,8 +10,9 @@ import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.foreigncode import ForeignCode
+from wheelfix.loader.guards import guarded_imports
 from wheelfix.loader.importorder import ImportOrder, packages_above
-from wheelfix.loader.packagecode import SOURCE_LIMIT, guarded_imports, python_code
+from wheelfix.loader.packagecode import SOURCE_LIMIT, python_code
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
 from wheelfix.loader.view import Layer, base_name, parent

@@ -17,7 +17,7 @@ from wheelfix.loader.packageloading import begin, load_event, loading_of
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Loader, runs_on
 from wheelfix.loader.target import Target
-from wheelfix.loader.view import BASE, Layer, base_name, parent
+from wheelfix.loader.view import BASE, SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import (
     Alone,
     Edge,
@@ -164,8 +164,16 @@ def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) 
             yield from sorted(tops & left)
             left -= tops
 
+    def kin() -> Iterator[str]:
+        tops = {init.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0] for init in above} - {"__init__.py"}
+        stems = tuple({f"{part}_" for top in tops for part in (top, top.rpartition("_")[0]) if part})
+        found: set[str] = set()
+        for path, source in python_code(view, tuple(f"import {stem}".encode() for stem in stems)) if stems else ():
+            found |= {name.partition(".")[0] for name in read_imports(source, path, budget_of(view))}
+        yield from sorted(name for name in found - tops if name.startswith(stems))
+
     folders = frozenset(item.folder for item in loads.folders)
-    return PackageHabits(folders, any(call.reached for call in calls), imports, mentions, absent)
+    return PackageHabits(folders, any(call.reached for call in calls), imports, mentions, kin, absent)
 
 
 def all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) -> Loader:

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import companions_of
+from wheelfix.loader.guards import caught_by_name
 from wheelfix.loader.packagecode import SOURCE_LIMIT
 from wheelfix.loader.view import Layer
 from wheelfix.model import (
@@ -155,6 +156,12 @@ class Subject:
     def caught(self) -> frozenset[str]:
         """The files whose failed load the package's code catches."""
         return frozenset(outcome.event.path for outcome in self.failures if outcome.event.guarded)
+
+    @functools.cached_property
+    def caught_by_name(self) -> frozenset[str]:
+        """The modules that fail to load, and that code which imports by computed names does without."""
+        failed = (outcome.event for outcome in self.failures if outcome.event.cause == "extension")
+        return caught_by_name(self.view, frozenset(event.module for event in failed))
 
     @functools.cached_property
     def backends(self) -> Backends:

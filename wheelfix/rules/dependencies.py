@@ -15,6 +15,7 @@ from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.providers import who_ships
 from wheelfix.knowledge.system import is_debug_python
+from wheelfix.loader.packagecode import module_name
 from wheelfix.loader.requirements import Required
 from wheelfix.loader.search import runs_on
 from wheelfix.loader.view import SITE_PACKAGES
@@ -88,7 +89,11 @@ def excuse_of(subject: Subject, need: Need) -> Excuse | None:
     """Return why the package works without those who ask for a DLL, or None if that is not known."""
     loaded = [edge for edge in need.edges if subject.reached(edge.importer)]
     if loaded:
-        return _backend_excuse(subject, loaded) or _nobody_imports(subject, need, loaded)
+        return (
+            _backend_excuse(subject, loaded)
+            or _nobody_imports(subject, need, loaded)
+            or _imported_by_name(subject, loaded)
+        )
     if all(edge.importer in subject.caught for edge in need.edges):
         return Excuse("the package's code catches the error and continues")
     if all(_is_qt_plugin(subject, edge.importer) for edge in need.edges):
@@ -127,6 +132,14 @@ def _nobody_imports(subject: Subject, need: Need, loaded: Sequence[Edge]) -> Exc
         return None
     shippers = [owner.distribution for owner in owners]
     return Excuse(f"no Python file of the package imports it, and {shippers[0]}, which has it, is not required", False)
+
+
+def _imported_by_name(subject: Subject, loaded: Sequence[Edge]) -> Excuse | None:
+    """Return that the package's code imports these modules by names that it computes, and does without them."""
+    modules = {module_name(edge.importer) for edge in loaded if edge.importer.endswith(".pyd")}
+    if len(modules) < len({edge.importer for edge in loaded}) or modules - subject.caught_by_name:
+        return None
+    return Excuse("the package's code imports its modules by computed names, and goes on without one that fails", False)
 
 
 def _is_named(subject: Subject, module: str) -> bool:

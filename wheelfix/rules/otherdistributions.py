@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import EdgeKind, Finding, InView, Json, MayComeFrom, OwnedBy, Repairable, Severity
 from wheelfix.rules.context import folder
 from wheelfix.rules.dependencies import needs
@@ -36,7 +37,7 @@ def unknown_provider(subject: Subject) -> Iterator[Finding]:
         yield finding(
             "WF318",
             need.name,
-            f"could not tell: {need.name}, imported by {listing(need.importers)}, may come from "
+            f"could not tell: {need.name}, imported by {listing(_inside(need))}, may come from "
             f"{listing(provider.distributions)}: {provider.because}",
             hint=(
                 "add the wheels that are installed with it: 'wheelfix scan WHEEL --with FOLDER', or scan the "
@@ -154,6 +155,11 @@ def _hint(distribution: str, only: str, provider: OwnedBy) -> str:
 
 def _versions(versions: tuple[str, ...]) -> str:
     return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+
+
+def _inside(need: Need) -> list[str]:
+    """The files that ask for a DLL, below site-packages, as the distribution that has them names them."""
+    return [path.removeprefix(f"{SITE_PACKAGES}/") for path in need.importers]
 
 
 def _names(subject: Subject, *found: Need) -> list[Json]:

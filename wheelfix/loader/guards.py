@@ -1,0 +1,94 @@
+"""Which failed imports of extension modules the Python code of a package gets over."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.codebudget import budget_of
+from wheelfix.loader.importcode import (
+    calls_at_import,
+    computed_imports,
+    imports_in_functions,
+    raised_instead,
+    read_imports,
+)
+from wheelfix.loader.packagecode import imported_modules, module_name, python_code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from wheelfix.loader.view import FileView
+
+
+def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:
+    """Those of some modules without which the package's code goes on: ``try: import … except ImportError: …``.
+
+    A module of which no import is found is not among them: another extension module may import it.
+    """
+    imported = imported_modules(view, modules)
+    caught = frozenset(module for module, guarded in imported.items() if guarded)
+    left = frozenset(module for module, guarded in imported.items() if not guarded)
+    caught |= _caught_where_called(view, left) if left else frozenset()
+    caught |= frozenset(module for module in left - caught if _caught_where_imported(view, module))
+    return caught
+
+
+def _sources(view: FileView, *words: str) -> Iterator[tuple[str, str]]:
+    """The Python files of the package in which one of some words occurs, without its tests."""
+    found = python_code(view, tuple(word.encode() for word in words)) if words else ()
+    return ((path, source) for path, source in found if "/tests/" not in path)
+
+
+def _caught_where_called(view: FileView, modules: frozenset[str]) -> frozenset[str]:
+    """Those of some modules that only functions import, which importing the package calls only where it goes on.
+
+    torchaudio 2.0 tries its module for FFmpeg so: ``try: _init_ffmpeg()``.
+    """
+    functions: dict[str, frozenset[str]] = {}
+    for path, source in _sources(view, *{module.rpartition(".")[2] for module in modules}):
+        inside = imports_in_functions(source, path, budget_of(view))
+        for module in read_imports(source, path, budget_of(view)).keys() & modules:
+            functions[module] = functions.get(module, frozenset()) | inside.get(module, frozenset({""}))
+    names = frozenset(name for own in functions.values() if "" not in own for name in own)
+    calls: dict[str, bool] = {}
+    for path, source in _sources(view, *names):
+        for name, guarded in calls_at_import(source, path, names, budget_of(view)).items():
+            calls[name] = guarded and calls.get(name, True)
+    return frozenset(module for module, own in functions.items() if all(calls.get(name) for name in own))
+
+
+def _caught_where_imported(view: FileView, module: str) -> bool:
+    """Whether the files that import a module raise an error of their own, and are imported only where that is caught.
+
+    cassandra-driver imports its reactor for libev so, and takes another one.
+    """
+    budget, found = budget_of(view), False
+    for path, source in _sources(view, module.rpartition(".")[2]):
+        if read_imports(source, path, budget).get(module, True):
+            continue
+        raised, own = raised_instead(source, path, module, budget), module_name(path).removesuffix(".__init__")
+        importers = [read_imports(text, file, budget, raised) for file, text in _sources(view, own.rpartition(".")[2])]
+        caught = [imports[own] for imports in importers if own in imports]
+        if not raised or not caught or not all(caught):
+            return False
+        found = True
+    return found
+
+
+def caught_by_name(view: FileView, modules: frozenset[str]) -> frozenset[str]:
+    """Those of some modules whose names are spelled in code that imports by computed names, and always catches it.
+
+    imagecodecs has a table of its modules, and does without those that fail.
+    """
+    modules -= imported_modules(view, modules).keys()
+    if not modules:
+        return frozenset()
+    calls = [computed_imports(source, path, budget_of(view)) for path, source in _sources(view, "import_module")]
+    if not any(calls) or not all(guarded for call in calls for guarded in call):
+        return frozenset()
+    stems = {module.rpartition(".")[2]: module for module in modules}
+    named = set()
+    for _, source in _sources(view, *stems):
+        named |= stems.keys() & set(re.findall(r"\w+", source))
+    return frozenset(stems[stem] for stem in named)
