@@ -82,9 +82,12 @@ class Load:
     """A file of the case, or a bare name."""
     flags: int = AS_TORCH_DOES
     by_name: bool = False
+    adds: tuple[str, ...] = ()
+    """Folders given to AddDllDirectory just before it."""
 
     def __str__(self) -> str:
-        return f"load {'the name ' if self.by_name else ''}{self.target} with {self.flags:#x}"
+        added = "".join(f"add {folder}, " for folder in self.adds)
+        return f"{added}load {'the name ' if self.by_name else ''}{self.target} with {self.flags:#x}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,8 @@ class Graph:
     @property
     def folders(self) -> tuple[str, ...]:
         """Every folder that is mentioned."""
-        names = [APPLICATION, *self.added, *self.on_path, *(dll.folder for dll in self.dlls)]
+        later = (folder for load in self.loads for folder in load.adds)
+        names = [APPLICATION, *self.added, *later, *self.on_path, *(dll.folder for dll in self.dlls)]
         return tuple(dict.fromkeys(names))
 
     def files(self, process: Machine) -> dict[str, bytes]:

@@ -113,6 +113,8 @@ def run(wine: Wine, graph: Graph, loads: Sequence[Load], root: Path) -> Observat
     for folder in graph.added:
         arguments += ["-d", windows_path(root / folder)]
     for load in loads:
+        for folder in load.adds:
+            arguments += ["-d", windows_path(root / folder)]
         target = load.target if load.by_name else windows_path(root / load.target)
         arguments += ["-f", f"{load.flags:x}", target]
     more = {"WINEPATH": ";".join(windows_path(root / folder) for folder in graph.on_path)} if graph.on_path else {}
@@ -167,6 +169,8 @@ def observe(wine: Wine, graph: Graph, root: Path) -> Observation:
             return replace(done, answers=(*answers, *fresh))
         answers += fresh[: failed + 1]
         kept += pending[:failed]
-        pending = pending[failed + 1 :]
+        adds, pending = pending[failed].adds, pending[failed + 1 :]
+        if adds and pending:  # what was added stays
+            pending[0] = replace(pending[0], adds=(*adds, *pending[0].adds))
         if not pending and not kept:
             return Observation(tuple(answers), frozenset())

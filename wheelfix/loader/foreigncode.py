@@ -30,7 +30,10 @@ class ForeignCode:
             self.run(process, file)
 
     def run(self, process: Loader, path: str) -> None:
-        """Do what running one file does."""
+        """Do what running one file does, unless it has been run in that process."""
+        if path in process.ran:
+            return
+        process.ran.add(path)
         startup = startup_at(self.view, path)
         if startup is not None:
             begin(startup, process)

@@ -58,17 +58,19 @@ class ImportOrders:
 
     def after(self, before: tuple[str, ...], name: str) -> AfterOthers:
         """What comes of importing a distribution after others."""
-        state = self.state(before)
-        if state is None:
-            return AfterOthers()
         try:
-            alone, _, _ = self._import_alone(name)
-            found, _, _ = self._start(name).run(state)
+            alone, found = self.loads((), name), self.loads(before, name)
         except InputError:
             return AfterOthers()
         works = {loaded.event.path for loaded in alone if loaded.failure is None}
         failed = tuple(one for one in found if one.failure and not one.event.guarded and one.event.path in works)
         return AfterOthers(failed, tuple(merged_edges(found).values()))
+
+    def loads(self, before: tuple[str, ...], name: str) -> list[Loaded]:
+        """Every load of a distribution, in a process in which others were imported before."""
+        state = self.state(before)
+        found, _, _ = self._import_alone(name) if state is None else self._start(name).run(state)
+        return found
 
     def _start(self, name: str) -> Start:
         if name not in self._starts:

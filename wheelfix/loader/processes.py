@@ -184,6 +184,10 @@ class FreshProcesses:
             self.others.run(process, path)
             return {}
         files = self._code.get(path, [])
+        if path in process.ran:  # another distribution has imported it before
+            events = [event for file in files for event in file.events]
+            return {event.path: load_in(process.fork(), event) for event in events}
+        process.ran.add(path)
         for folder in (folder for file in files for folder in file.added):
             if folder not in process.user_dirs:
                 process.user_dirs.append(folder)

@@ -184,6 +184,7 @@ def all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) ->
         for name, path in process.loaded.items():
             whole.loaded.setdefault(name, path)
         whole.modules.update(process.modules)
+        whole.ran |= process.ran
     whole.edges = merged_edges(found)
     return whole
 

@@ -160,6 +160,8 @@ class Loader:
         """Base name → path of the module that an import of that name will get."""
         self.modules: dict[str, None] = {}
         """Paths of all loaded modules, in order."""
+        self.ran: set[str] = set()
+        """Python files whose code has run: importing them again does nothing."""
         self.touched: dict[str, None] = {}
         """Paths that some load mapped, also those of loads that failed in the end."""
         self.edges: dict[tuple[str, str, EdgeKind], Edge] = {}
@@ -183,6 +185,7 @@ class Loader:
         )
         other.loaded, other.modules, other._spent = dict(self.loaded), dict(self.modules), self._spent
         other._searched, other._unmet = self._searched, self._unmet
+        other.ran = set(self.ran)
         return other
 
     def after(self, first: Loader) -> Loader:
@@ -190,7 +193,7 @@ class Loader:
         other = self.fork()
         other._spent = [0]
         other.user_dirs = [*first.user_dirs, *(folder for folder in self.user_dirs if folder not in first.user_dirs)]
-        other.loaded, other.modules = {**first.loaded}, {**first.modules}
+        other.loaded, other.modules, other.ran = {**first.loaded}, {**first.modules}, set(first.ran)
         return other
 
     # ------------------------------------------------------------------------------------------------- the calls
