@@ -51,7 +51,8 @@ def _function(name: str, thing: Any) -> str:
     # Annotations are texts already and come quoted; defaults keep their quotes.
     line = name + re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))
     if len(line) > 100:
-        line = line.replace("(", "(\n    ", 1).replace(", ", ",\n    ").replace(") ->", ",\n) ->")
+        line = line.replace("(", "(\n    ", 1).replace(") ->", ",\n) ->")
+        line = re.sub(r", (?=[*/]|\w+[:=])", ",\n    ", line)  # between parameters, not inside a type
     return f"### {name}\n\n{fence(line, 'python')}{_prose(thing)}\n\n"
 
 
