@@ -32,7 +32,7 @@ ORDER: tuple[str, ...] = (
     "exam",
     "plan",
     "repairs",
-    "diagnosis demo",
+    "diagnosis demo trial",
     "report baseline config diff",
     "cli",
     "__main__",

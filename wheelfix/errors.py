@@ -21,6 +21,7 @@ class Exit(enum.IntEnum):
     BAD_INPUT = 3
     ENVIRONMENT = 4
     UNKNOWN = 5
+    DIFFERS = 6
     INTERRUPTED = 130
 
 

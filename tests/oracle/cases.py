@@ -25,7 +25,7 @@ class Case:
     modules: str = ""
     """The paths that are loaded in the end, separated by blanks."""
     silent: str = ""
-    """A row of ``deviations.toml`` without a log line: the model is held to the rule, Wine to its own answer."""
+    """A row of ``wine_deviations.toml`` without a log line: the model is held to the rule, Wine to its own answer."""
     wine: tuple[int, ...] = ()
     """That answer."""
 

@@ -16,7 +16,7 @@ NAMES = ("alpha", "Beta", "c10_x", "delta.1", "omp-5md", "Zeta64_11", "eps", "to
 FLAGS = (AS_TORCH_DOES,) * 8 + (0x1000,) * 4 + (0x100, 0x900, 0x800, 0x400, 0xC00, 0x500, 0x300, 0, 0, 8)
 SYMBOLS = ("f", "g", "?h@@YAXXZ", "Init")
 SYSTEM = (("kernel32.dll", "GetLastError"), ("KERNEL32", "Sleep"), ("api-ms-win-core-heap-l1-1-0.dll", "HeapAlloc"))
-"""Only what is in every process: see ``api-set-outside-search`` in ``deviations.toml``."""
+"""Only what is in every process: see ``api-set-outside-search`` in ``wine_deviations.toml``."""
 GONE = ("gone.dll", "lost_1.dll", "api-ms-win-nobody-l1-1-0.dll")
 
 

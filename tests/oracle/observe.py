@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import shutil
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tests.oracle.graph import APPLICATION, write
-from tests.oracle.wine import HERE, Wine, loader_program, windows_path
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from tests.oracle.wine import Wine, loader_program, windows_path
+from wheelfix.knowledge.wine import NOT_FOUND, deviations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,29 +20,8 @@ if TYPE_CHECKING:
 DEBUG = "-all,err+module,warn+module,trace+module"
 ATTEMPTS = 3
 """Of some thousand runs on a busy machine one comes to nothing, whatever it was to load."""
-NOT_FOUND = re.compile(r"import_dll Library (.+) \(which is needed by .*\) not found")
-"""A fault in which Wine and Windows agree (126), unless the library was mapped and failed for its own reasons."""
 FORWARDED = "find_forwarded_export delay loading"
 MAPPED = re.compile(r'mapping PE file L"(.*)" at')
-
-
-@dataclass(frozen=True, slots=True)
-class Deviation:
-    """One row of ``deviations.toml``."""
-
-    id: str
-    what: str
-    wine: str
-    log: re.Pattern[str] | None = None
-    windows: int | None = None
-    phase: str = ""
-
-
-@functools.cache
-def deviations() -> tuple[Deviation, ...]:
-    """Return the table."""
-    rows = tomllib.loads((HERE / "deviations.toml").read_text(encoding="utf-8"))["deviation"]
-    return tuple(Deviation(**{**row, "log": re.compile(row["log"]) if "log" in row else None}) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +57,10 @@ def read_answer(code: int, log: Sequence[str]) -> Answer:
     for line in log:
         if match := MAPPED.search(line):
             mapped.add(match[1].rpartition("\\")[2].lower())
-        elif (match := NOT_FOUND.search(line)) and _file_name(match[1]) not in mapped:
+        elif (match := NOT_FOUND.search(line)) and _file_name(match["dll"]) not in mapped:
             faults["map"].add(126)
         for row in deviations():
-            if row.log and row.log.search(line):
+            if row.log and row.phase and row.log.search(line):
                 seen[row.id] = None
                 faults[row.phase] |= {row.windows} if row.windows else set()
     if code:

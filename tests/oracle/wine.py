@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import platform
 import select
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,15 +15,17 @@ from typing import IO, TYPE_CHECKING
 
 from tests.support.tiers import cache_folder
 from wheelfix.model import Machine
+from wheelfix.trial import wine as trial_wine
+from wheelfix.trial.cache import locked
+from wheelfix.trial.wine import installed_wine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 HERE = Path(__file__).parent
 OVERRIDES = "mscoree,mshtml=;winemenubuilder.exe=d"
 LINGER = 60
 """Seconds the server outlives its last client; starting it anew for every case would cost seconds each."""
-PLACES = (Path("/usr/lib/wine"), Path("/opt/wine-stable/bin"))
 ZIG_TARGETS = {Machine.ARM64: ("aarch64", "arm64"), Machine.AMD64: ("x86_64", "i386:x86-64")}
 
 
@@ -153,39 +152,20 @@ def windows_path(path: Path | str) -> str:
 def native_wine() -> Wine:
     """Return the host's own Wine, started; :class:`Unavailable` where there is none."""
     machine = host_machine()
-    program = _find("WHEELFIX_WINE", ("wine64", "wine"))
-    server = _find("WHEELFIX_WINESERVER", ("wineserver64", "wineserver"))
-    if program is None or server is None:
+    found = installed_wine()
+    if found is None:
         raise Unavailable("there is no Wine here (Debian: apt-get install wine64)")
-    wine = Wine(program, server, cache_folder() / "oracle" / f"prefix-{machine}", machine)
+    wine = Wine(*found, cache_folder() / "oracle" / f"prefix-{machine}", machine)
     wine.start()
     return wine
 
 
 def host_machine(otherwise: Machine | None = None) -> Machine:
     """Return the machine type of Windows programs that run here without emulation."""
-    name = platform.machine().lower()
-    if name in ("aarch64", "arm64"):
-        return Machine.ARM64
-    if name in ("x86_64", "amd64"):
-        return Machine.AMD64
-    if otherwise is None:
-        raise Unavailable(f"nobody has tried Wine on {name}")
-    return otherwise
-
-
-def _find(variable: str, names: Sequence[str]) -> Path | None:
-    chosen = os.environ.get(variable)
-    if chosen:
-        return Path(chosen)
-    for name in names:
-        found = shutil.which(name)
-        if found:
-            return Path(found)
-        for place in PLACES:
-            if (place / name).is_file():
-                return place / name
-    return None
+    machine = trial_wine.host_machine() or otherwise
+    if machine is None:
+        raise Unavailable("nobody has tried Wine on this processor")
+    return machine
 
 
 def loader_program(machine: Machine) -> Path:
@@ -212,13 +192,3 @@ def _zig(*arguments: str | Path) -> None:
     if done.returncode:
         last = (done.stderr.strip() or "no message").splitlines()[-1]
         raise Unavailable(f"the loader program cannot be compiled (pip install ziglang): {last}")
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a lock file, so that two test runs do not make the same prefix at once."""
-    import fcntl  # not on Windows, where these modules are imported but no Wine runs
-
-    with path.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

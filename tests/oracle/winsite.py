@@ -15,8 +15,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import wheelfix
-from tests.oracle.wine import Unavailable, locked
+from tests.oracle.wine import Unavailable
 from tests.support.tiers import cache_folder
+from wheelfix.trial.cache import locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -43,6 +43,7 @@ COMMANDS = {
     "diagnose": Command("wheelfix.cli.diagnose", "say what is behind an error text, and what to do"),
     "verify": Command("wheelfix.cli.verify", "check RECORD and the archive against every byte"),
     "ci": Command("wheelfix.cli.ci", "the whole last stage of CI: scan, repair, verify, scan again, report"),
+    "try": Command("wheelfix.cli.try_", "import a wheel for real, and compare that with the prediction"),
     "sign": Command("wheelfix.cli.sign", "sign the DLLs of a wheel with a command, and rewrite RECORD"),
     "roots": Command("wheelfix.cli.roots", "list the places that DLLs could come from"),
     "diff": Command("wheelfix.cli.diff", "say what changed between two builds of a wheel"),
@@ -59,7 +60,7 @@ rewrite it with a correct RECORD. Runs on any system; Windows is not needed.
 EXIT_CODES = """\
 exit codes:
   0 clean   1 findings   2 usage   3 unreadable input   4 disk, permission, tools
-  5 could not tell (diagnose)   130 interrupted
+  5 could not tell (diagnose, try)   6 the prediction was wrong (try)   130 interrupted
 """
 
 EXAMPLES = """\

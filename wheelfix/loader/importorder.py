@@ -173,6 +173,16 @@ class ImportOrder:
         names = [*_imported_by_path_files(self.view, self._python), *_imported_by_start_files(self.view, self._python)]
         return tuple(self._modules[name] for name in names if name in self._modules)
 
+    def file_of(self, module: str) -> str | None:
+        """The file of a module of the package, by its dotted name."""
+        return self._modules.get(module)
+
+    def steps(self, path: str) -> Iterator[tuple[Step, bool]]:
+        """Each file that runs or is loaded when a file is imported by its own name, in order: the packages above it
+        first, then the file, each followed by what it imports. With each comes whether its code could be followed."""
+        start = dict.fromkeys([*self._parents_of(path), path])
+        return iter(self._traces.setdefault(tuple(start), _Trace(self._walk(list(start)))))
+
     def importers(
         self, targets: Iterable[str], sources: Iterable[tuple[str, str]]
     ) -> Iterator[tuple[str, frozenset[str]]]:

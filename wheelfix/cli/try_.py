@@ -1,0 +1,204 @@
+"""``wheelfix try``: import a wheel for real, and compare that with what the scan predicts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.cli.common import CommaList, add_command, add_output_options, check_output, positive, write_result
+from wheelfix.cli.parser import only_typed
+from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.say import say, say_error
+from wheelfix.errors import Exit, UsageError
+from wheelfix.report.textstyle import look_of
+
+if TYPE_CHECKING:
+    import argparse
+
+    from wheelfix.cli.commands import Subparsers
+    from wheelfix.cli.parser import Parser
+    from wheelfix.errors import WheelfixError
+    from wheelfix.trial.model import Trial, TrialOptions
+    from wheelfix.trial.run import TrialFailure
+
+FORMATS = ("text", "json", "junit")
+EXAMPLES = """\
+  wheelfix try dist\\*.whl                           each wheel in an environment of its own
+  wheelfix try a.whl --with wheelhouse              requirements from a folder of wheels
+  wheelfix try a.whl --index-url https://pypi.org/simple
+  wheelfix try a.whl --python-home python-3.12.8-embed-amd64.zip    under Wine
+  wheelfix try a.whl --module a --format junit -o try.xml
+"""
+
+
+def configure_parser(subparsers: Subparsers) -> None:
+    """Add the command's parser."""
+    parser = add_command(
+        subparsers,
+        "try",
+        "import a wheel for real, and compare that with the prediction",
+        "THIS RUNS THE CODE OF THE WHEEL. Install it with pip into a clean environment, import each\n"
+        "top-level module and each extension module in a fresh process, list the DLLs that were\n"
+        "loaded, and compare how each import ends with what 'wheelfix scan' predicts. On Windows in\n"
+        "a virtual environment; elsewhere under Wine, without network and home folder where the\n"
+        "machine allows it. Everything is removed afterwards.",
+        EXAMPLES,
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a wheel, a pattern, a folder of wheels")
+    add_trial_options(parser)
+    add_output_options(parser, FORMATS)
+
+
+def add_trial_options(parser: Parser) -> None:
+    """Add the options that say what is imported, with what, and where; only the command line may set them."""
+    group = parser.add_argument_group("what is installed and imported")
+    only_typed(group.add_argument(
+        "--with", metavar="PATH", dest="trial_with", action="append", default=[], type=Path,
+        help="a wheel that is installed too, or a folder of wheels that requirements are taken from; repeatable",
+    ))  # fmt: skip
+    only_typed(group.add_argument(
+        "--find-links", metavar="DIR", action="append", default=[], type=Path,
+        help="another folder of wheels that requirements are taken from; repeatable",
+    ))  # fmt: skip
+    only_typed(group.add_argument(
+        "--index-url", metavar="URL", default="",
+        help="also take requirements from this package index (default: from no index)",
+    ))  # fmt: skip
+    group.add_argument("--no-deps", action="store_true", help="install the wheel without its requirements")
+    only_typed(group.add_argument(
+        "--module", metavar="NAME", action=CommaList, default=[],
+        help="import these modules only (default: top-level modules and extension modules)",
+    ))  # fmt: skip
+    _add_place_options(parser)
+
+
+def _add_place_options(parser: Parser) -> None:
+    group = parser.add_argument_group("where it is imported")
+    only_typed(group.add_argument(
+        "--python-home", metavar="PATH", type=Path,
+        help="under Wine: a Windows Python, as a folder or as the zip of the embeddable package (python.org) or of "
+        "nuget.org (default: a Python 3.11 from the package index)",
+    ))  # fmt: skip
+    only_typed(group.add_argument("--wine", metavar="PATH", type=Path, help="the program wine (default: it is found)"))
+    only_typed(group.add_argument(
+        "--python", metavar="EXE", type=Path, help="on Windows: the Python to use (default: this one)"
+    ))  # fmt: skip
+    group.add_argument(
+        "--timeout", metavar="SECONDS", type=positive, default=120, help="how long one import may take (default 120)"
+    )
+    only_typed(group.add_argument(
+        "--allow-root", action="store_true", help="run as root outside of a container, too"
+    ))  # fmt: skip
+
+
+def trial_options(args: argparse.Namespace) -> TrialOptions:
+    """Return what the command line asks for, checked."""
+    from wheelfix.trial.model import TrialOptions
+
+    for folder in args.find_links:
+        if not folder.is_dir():
+            raise UsageError(f"--find-links {folder}", because="there is no such folder")
+    for path in args.trial_with:
+        if not path.exists():
+            raise UsageError(f"--with {path}", because="there is no such file or folder")
+    windows = sys.platform == "win32"
+    for option, value, applies in (
+        ("--python", args.python, windows),
+        ("--python-home", args.python_home, not windows),
+        ("--wine", args.wine, not windows),
+    ):
+        if value is not None and not applies:
+            raise UsageError(
+                f"{option} has no effect here", because="it is for Windows" if not windows else "it is for Wine"
+            )
+    return TrialOptions(
+        beside=tuple(args.trial_with),
+        find_links=tuple(args.find_links),
+        index_url=args.index_url,
+        requirements=not args.no_deps,
+        modules=tuple(args.module),
+        python_home=args.python_home,
+        wine=args.wine,
+        python=args.python,
+        timeout=float(args.timeout),
+        allow_root=args.allow_root,
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Try every wheel and return the worst exit code."""
+    from wheelfix.trial.run import TrialFailure, try_all
+
+    options = trial_options(args)
+    if args.output is not None and str(args.output) != "-":
+        check_output(args.output)
+    inputs = expand_inputs(args.paths, folders=False, windows_only=True)
+    for path in inputs.skipped:
+        say(f"wheelfix: skipped: {path.name} is not a Windows wheel")
+    results = TrialResults(args)
+    for word, error in zip(inputs.words, inputs.failures, strict=True):
+        results.fail(TrialFailure(word, error))
+    for found in try_all(inputs.paths, options, None if args.quiet else lambda line: say(f"wheelfix: {line}")):
+        if isinstance(found, TrialFailure):
+            results.fail(found)
+        else:
+            results.add(found)
+    results.finish()
+    return results.exit_code
+
+
+def exit_of(trial: Trial) -> Exit:
+    """Return the exit code that a trial stands for."""
+    codes = {"differs": Exit.DIFFERS, "fails": Exit.FINDINGS, "cannot-tell": Exit.UNKNOWN, "imports": Exit.OK}
+    return codes[trial.outcome]
+
+
+class TrialResults:
+    """Prints results as they come, or collects them for a document; remembers what went wrong."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.trials: list[Trial] = []
+        self.failures: list[TrialFailure] = []
+        self._told: list[str] = []
+
+    def fail(self, failure: TrialFailure) -> None:
+        """Say on stderr what stopped us."""
+        sys.stdout.flush()
+        self.failures.append(failure)
+        error: WheelfixError = failure.error
+        say_error(error.what, *error.reasons, hint=error.hint)
+
+    def add(self, trial: Trial) -> None:
+        """Take one result."""
+        self.trials.append(trial)
+        if self.args.format != "text":
+            return
+        from wheelfix.report.text.trial import render_trial
+
+        look = look_of(sys.stdout, colour=self.args.color)
+        text = render_trial(trial, look, verbose=self.args.verbose, quiet=self.args.quiet)
+        text = text if len(self.trials) == 1 or self.args.quiet else f"\n{text}"
+        if self.args.output is not None:
+            self._told.append(text)
+            return
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    def finish(self) -> None:
+        """Write the document."""
+        if self.args.format == "text":
+            if self.args.output is not None:
+                write_result("".join(self._told), self.args.output)
+            return
+        from wheelfix.report.trial import render_json, render_junit
+
+        render = render_json if self.args.format == "json" else render_junit
+        write_result(render(self.trials, self.failures), self.args.output)
+
+    @property
+    def exit_code(self) -> int:
+        """The worst of all."""
+        codes = [*map(exit_of, self.trials), *(failure.error.exit_code for failure in self.failures)]
+        return max(codes, default=Exit.OK)

@@ -1,0 +1,131 @@
+"""Whether an import ended as predicted, and whether Wine is able to tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.system import is_api_set, system_dlls
+from wheelfix.knowledge.wine import deviation
+from wheelfix.model import Machine, dll_key
+from wheelfix.trial.model import Agreement, ImportAnswer
+from wheelfix.trial.observe import base
+
+if TYPE_CHECKING:
+    from wheelfix.trial.model import Expected, Observed, RaisedError
+
+MISSING, NO_SYMBOL = 126, 127
+
+
+def compare(expected: Expected, observed: Observed, *, wine: bool, machine: Machine) -> tuple[Agreement, str]:
+    """Return how an expectation and an observation compare, and why in one sentence."""
+    if wine:
+        reason = wine_cannot_tell(expected, observed, machine)
+        if reason:
+            return Agreement.CANNOT_TELL, reason
+    refused = wine and windows_codes(observed) - {0}
+    if observed.outcome in ("crashed", "timeout") and not refused:
+        return Agreement.NOT_PREDICTED, "the process ended without an answer, which wheelfix does not predict"
+    codes = windows_codes(observed) if wine else {_code(observed)}
+    works = observed.works and codes <= {0}
+    if expected.answer is ImportAnswer.UNSURE:
+        return Agreement.NOT_PREDICTED, f"wheelfix could not tell beforehand: {expected.because}"
+    if expected.answer is ImportAnswer.WORKS:
+        if works:
+            return Agreement.AGREES, ""
+        if not any(codes):
+            return Agreement.NOT_PREDICTED, "no DLL is involved in this error, and wheelfix predicts no others"
+        return Agreement.DIFFERS, f"predicted to work, it fails with {_codes(codes)}"
+    if works:
+        return Agreement.DIFFERS, f"predicted to fail ({expected.message}), it works"
+    return _compare_failures(expected, observed, codes)
+
+
+def _compare_failures(expected: Expected, observed: Observed, codes: set[int]) -> tuple[Agreement, str]:
+    if not observed.errors:  # Wine only logs what makes Windows refuse the load
+        same = expected.code in codes
+        return (Agreement.AGREES if same else Agreement.DIFFERS), (
+            "Wine loads it and logs the fault for which Windows refuses it"
+            if same
+            else f"predicted {expected.code}, Windows would give {_codes(codes)}"
+        )
+    if expected.code and expected.code not in codes:
+        return Agreement.DIFFERS, f"predicted {expected.code}, it fails with {_codes(codes)}"
+    matching = [error for error in observed.errors if _is_class(error, expected.error)]
+    if expected.error and not matching:
+        raised = observed.errors[0].error if observed.errors else "nothing"
+        return Agreement.DIFFERS, f"predicted {expected.error}, it raises {raised}"
+    if not _names_same(expected, observed):
+        cause = observed.cause
+        return Agreement.DIFFERS, f"predicted for {expected.named}, it is about {cause.message if cause else '?'}"
+    missing = {dll_key(name) for name, _ in observed.missing}
+    if expected.code == MISSING and missing and dll_key(expected.missing) not in missing:
+        names = ", ".join(dict.fromkeys(name for name, _ in observed.missing))
+        return Agreement.DIFFERS, f"predicted that {expected.missing} is missing, it is {names}"
+    return Agreement.AGREES, ""
+
+
+def _is_class(error: RaisedError, name: str) -> bool:
+    return not name or name == error.error or name in error.bases
+
+
+def _names_same(expected: Expected, observed: Observed) -> bool:
+    """Whether the error is about the same module or file; only messages that name one are compared."""
+    wanted = base(expected.named).lower()
+    stem = wanted.split(".")[0]
+    for error in observed.errors:
+        if "DLL load failed while importing " in error.message:
+            said = error.message.partition("while importing ")[2].partition(":")[0].strip().lower()
+            return said == stem if wanted.endswith(".pyd") else True
+        if "Could not find module '" in error.message:
+            path = error.message.partition("Could not find module '")[2].partition("'")[0]
+            return base(path).lower() == wanted
+    return True
+
+
+def _code(observed: Observed) -> int:
+    cause = observed.cause
+    return cause.code if cause is not None else 0
+
+
+def _codes(codes: set[int]) -> str:
+    words = [f"error {code}" if code > 0 else "an error of the loader" for code in sorted(codes) if code]
+    return " or ".join(words) or "an error of Python"
+
+
+def windows_codes(observed: Observed) -> set[int]:
+    """The codes that Windows gives for what Wine's log shows: it maps everything before it binds anything."""
+    rows = [deviation(name) for name in observed.deviations]
+    mapping = {row.windows for row in rows if row.phase == "map" and row.windows}
+    binding = {row.windows for row in rows if row.phase == "bind" and row.windows}
+    code = _code(observed)
+    if not observed.works and code:
+        return {one for one in mapping if one} | ({code} if code != MISSING or not mapping else set())
+    return {one for one in mapping or binding if one} or {code}
+
+
+def wine_cannot_tell(expected: Expected, observed: Observed, machine: Machine) -> str:
+    """Return why Wine's answer says nothing about Windows here; empty if it does."""
+    if observed.outcome in ("crashed", "timeout"):
+        if observed.outcome == "crashed" and windows_codes(observed) - {0}:
+            return ""  # Windows would have refused the load before
+        name = "unimplemented-function" if "unimplemented-function" in observed.deviations else "crash"
+        return _sentence(name)
+    if not observed.works and "unimplemented-function" in observed.deviations and not _code(observed):
+        return _sentence("unimplemented-function")
+    builtin = {dll_key(base(file.path)) for file in observed.loaded if file.where == "windows"}
+    if expected.answer is ImportAnswer.FAILS and dll_key(expected.missing) in builtin:
+        return _sentence("builtin-dll", expected.missing)
+    if expected.answer is not ImportAnswer.FAILS and not observed.works and _code(observed) == MISSING:
+        absent = [name for name, _ in observed.missing if _of_windows(name, machine)]
+        if absent:
+            return _sentence("absent-system-dll", absent[0])
+    return ""
+
+
+def _of_windows(name: str, machine: Machine) -> bool:
+    return is_api_set(name) or dll_key(name) in system_dlls(machine)
+
+
+def _sentence(name: str, about: str = "") -> str:
+    row = deviation(name)
+    return f"Wine cannot tell ({row.id}{f', {about}' if about else ''}): {row.what}; Wine {row.wine}"

@@ -1,0 +1,119 @@
+"""What the model predicts for the import of each module, made for exactly what is installed."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from wheelfix.exam.sets import open_parts, open_set
+from wheelfix.exam.wheel import WheelScan
+from wheelfix.loader.codebudget import CodeBudget
+from wheelfix.loader.importorder import ImportOrder
+from wheelfix.loader.packagecode import package_loads
+from wheelfix.loader.predict import predict, predict_absent
+from wheelfix.loader.view import base_name
+from wheelfix.model import Severity
+from wheelfix.options import RootOptions, ScanOptions, all_cores
+from wheelfix.streams.pool import WorkerPool
+from wheelfix.trial.model import Expected, ImportAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from wheelfix.exam.examination import Examination
+    from wheelfix.model import LoadOutcome, Prediction
+
+UNSURE = ("WF308", "WF317", "WF318")
+"""Findings that say that what decides an import could not be read."""
+
+
+@contextlib.contextmanager
+def expectations(wheel: Path, prefix: Path) -> Iterator[Expectations]:
+    """Examine a wheel within the environment that it was installed into."""
+    options = ScanOptions(beside=(prefix,), roots=RootOptions(discover=False), jobs=all_cores())
+    with (
+        open_set(options, [wheel]) as beside,
+        open_parts([wheel], options) as parts,
+        WorkerPool(options.jobs) as pool,
+    ):
+        archive = parts[0].archive
+        assert archive is not None
+        view = beside.around(parts).focused(parts[0].distribution.paths)
+        yield Expectations(WheelScan(archive, options, pool, None, view).examine())
+
+
+class Expectations:
+    """The predictions for one wheel, by module."""
+
+    def __init__(self, examination: Examination) -> None:
+        self.examination = examination
+        self.report = examination.report
+        self.subject = examination.subject
+        self._view = self.subject.view
+        self._order = ImportOrder(self._view, self.subject.profile.python, CodeBudget())
+        self._failing = self._failures_by_file()
+        self._unsure = next(
+            (item for item in self.report.findings if item.severity is Severity.UNSURE or item.code in UNSURE), None
+        )
+
+    def _failures_by_file(self) -> dict[str, Prediction]:
+        """The predicted failures by the file whose import raises them: an extension module, or a Python file."""
+        found: dict[str, Prediction] = {}
+        resolution = self.subject.resolution
+        for absent in resolution.absent_modules:
+            found.setdefault(absent.file, predict_absent(self._view, absent))
+        outcomes = [outcome for outcome in resolution.outcomes if outcome.code]
+        roots = {fault.names[0]: fault.root for fault in resolution.code_faults if fault.sure}
+        loading: dict[str, str] = {}
+        if any(outcome.event.cause in ("code", "cffi") for outcome in outcomes):
+            for file in package_loads(self._view, self.subject.profile).files:
+                loading.update({event.path: file.path for event in file.events if not event.guarded})
+        for outcome in outcomes:
+            where = self._raising_file(outcome, roots, loading)
+            prediction = predict(self._view, resolution, outcome)
+            if where and prediction is not None:
+                found.setdefault(where, prediction)
+        return found
+
+    @staticmethod
+    def _raising_file(outcome: LoadOutcome, roots: dict[str, str], loading: dict[str, str]) -> str:
+        event = outcome.event
+        if event.cause in ("extension", "module"):
+            return event.path
+        return roots.get(event.path) or loading.get(event.path, "")
+
+    def of(self, module: str) -> Expected:
+        """Return what is expected of ``import module`` in a fresh process."""
+        first = self.report.first_failure
+        if self.subject.torch is not None and first is not None:
+            return expected_failure(first)
+        path = self._order.file_of(module)
+        if path is None:
+            return Expected(ImportAnswer.UNSURE, because=f"{module} is not a file of the wheel")
+        followed = True
+        for step, complete in self._order.steps(path):
+            failure = self._failing.get(step.path)
+            if failure is not None and (not step.guarded or step.path == path):
+                if step.certain:
+                    return expected_failure(failure)
+                return Expected(ImportAnswer.UNSURE, because=f"a condition decides whether {step.path} is imported")
+            followed &= complete
+        if self._unsure is not None:
+            return Expected(ImportAnswer.UNSURE, because=self._unsure.message)
+        if self._failing and not followed:
+            return Expected(ImportAnswer.UNSURE, because="its import statements cannot be followed to the end")
+        alone = next((one for one in self.subject.resolution.outcomes if one.event.path == path and one.alone), None)
+        if alone is not None:
+            return Expected(ImportAnswer.UNSURE, because="it loads only after other imports of the package")
+        return Expected(ImportAnswer.WORKS)
+
+
+def expected_failure(prediction: Prediction) -> Expected:
+    """Return a prediction in the parts that are compared."""
+    error = prediction.message.partition(":")[0]
+    named = base_name(prediction.path.replace("\\", "/"))
+    missing = prediction.chain[-1] if prediction.chain else ""
+    return Expected(
+        ImportAnswer.FAILS, error, prediction.code, prediction.message, missing, named, prediction.explanation
+    )

