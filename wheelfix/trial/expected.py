@@ -10,6 +10,7 @@ from wheelfix.exam.wheel import WheelScan
 from wheelfix.loader.codebudget import CodeBudget
 from wheelfix.loader.importorder import ImportOrder
 from wheelfix.loader.packagecode import package_loads
+from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict, predict_absent
 from wheelfix.loader.view import base_name
 from wheelfix.model import Severity
@@ -53,6 +54,8 @@ class Expectations:
         self._view = self.subject.view
         self._order = ImportOrder(self._view, self.subject.profile.python, CodeBudget())
         self._failing = self._failures_by_file()
+        loading = loading_of(self._view)
+        self._starts_with_loads = loading is not None and loading.startup is not None
         self._unsure = next(
             (item for item in self.report.findings if item.severity is Severity.UNSURE or item.code in UNSURE), None
         )
@@ -86,7 +89,7 @@ class Expectations:
     def of(self, module: str) -> Expected:
         """Return what is expected of ``import module`` in a fresh process."""
         first = self.report.first_failure
-        if self.subject.torch is not None and first is not None:
+        if first is not None and self._starts_with_loads:
             return expected_failure(first)
         path = self._order.file_of(module)
         if path is None:
