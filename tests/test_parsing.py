@@ -122,6 +122,9 @@ ALLOWED = {
     "report/text/markdown.py": 1,
     "report/junit.py": 1,  # totals of our own
     "report/progress.py": 2,  # a share and seconds of our own
+    "report/trial.py": 1,  # totals of our own
+    "cli/try_.py": 1,  # a checked number of --timeout
+    "trial/child.py": 1,  # runs alone in another Python; hexadecimal digits, and a failure there is an answer
     "roots/vendors/condafile.py": 1,  # a product of our own numbers
     "roots/safety.py": 1,  # hexadecimal rights that Windows itself wrote
     "rules/gpucommon.py": 1,  # architectures that the reader of GPU code spelled itself

@@ -74,6 +74,14 @@ def test_the_answer_of_the_module_itself_is_not_believed_blindly(python: HostPyt
     assert observe("lies", python, 60).outcome == "crashed"
 
 
+@pytest.mark.parametrize(
+    "answer", ["[]", "{'outcome': 'raised', 'errors': [3]}", "{'outcome': 'raised', 'errors': [{}]}"]
+)
+def test_nor_one_that_makes_no_sense(answer: str, python: HostPython) -> None:
+    python.install(lies=f"import os, sys\nopen(sys.argv[4], 'w').write({answer!r})\nos._exit(0)\n")
+    assert observe("lies", python, 60).outcome == "crashed"
+
+
 def test_the_child_imports_nothing_before_the_module(python: HostPython) -> None:
     python.install(lists="import sys\nraise KeyError(sorted({'json', 'ctypes', 'traceback', 're'} & set(sys.modules)))")
     assert observe("lists", python, 60).errors[0].message == "[]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,15 +18,18 @@ from wheelfix.cli.common import (
     add_target_options,
 )
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
+from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.repair import add_policy_options, add_writing_options, repair_options
-from wheelfix.cli.say import say
+from wheelfix.cli.say import say, say_error
 from wheelfix.cli.settings import group_inputs
-from wheelfix.errors import InputError
+from wheelfix.cli.try_ import add_trial_options
+from wheelfix.errors import Exit, InputError
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.failures import failure_of
 from wheelfix.report.document import FailedInput
 from wheelfix.report.formats import SCAN_KINDS, slim
+from wheelfix.report.textstyle import look_of
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -70,6 +74,11 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_target_options(parser)
     add_root_options(parser)
     add_limit_options(parser)
+    only_typed(parser.add_argument(
+        "--try", dest="trial", action="store_true",
+        help="last, import each wheel that came out, as 'wheelfix try' does: THIS RUNS THE CODE OF THE WHEEL",
+    ))  # fmt: skip
+    add_trial_options(parser, "try-")
     add_baseline_options(add_filter_options(parser))
     add_report_option(add_output_options(parser, SCAN_KINDS))
 
@@ -94,7 +103,26 @@ def execute(args: argparse.Namespace) -> int:
                     _report(result, output, fail_on, progress)
                     progress.step()
     output.finish()
-    return output.exit_code
+    return max(output.exit_code, _try(args, output) if args.trial else Exit.OK)
+
+
+def _try(args: argparse.Namespace, output: Output) -> int:
+    """Import the wheels that came out, tell each on stderr, and return the worst exit code."""
+    from wheelfix.cli.try_ import exit_of, trial_options
+    from wheelfix.report.text.trial import render_trial
+    from wheelfix.trial.run import TrialFailure, try_all
+
+    worst: int = Exit.OK
+    wheels = list(dict.fromkeys(Path(report.path) for report in output.reports))
+    for found in try_all(wheels, trial_options(args), None if args.quiet else lambda line: say(f"wheelfix: {line}")):
+        if isinstance(found, TrialFailure):
+            say_error(found.error.what, *found.error.reasons, hint=found.error.hint)
+            worst = max(worst, found.error.exit_code)
+        else:
+            for line in render_trial(found, look_of(sys.stderr, colour=args.color), quiet=args.quiet).splitlines():
+                say(line)
+            worst = max(worst, exit_of(found))
+    return worst
 
 
 @dataclass(frozen=True, slots=True)

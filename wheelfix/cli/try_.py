@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wheelfix.cli.common import CommaList, add_command, add_output_options, check_output, positive, write_result
 from wheelfix.cli.parser import only_typed
@@ -50,63 +50,86 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_output_options(parser, FORMATS)
 
 
-def add_trial_options(parser: Parser) -> None:
+def add_trial_options(parser: Parser, prefix: str = "") -> None:
     """Add the options that say what is imported, with what, and where; only the command line may set them."""
-    group = parser.add_argument_group("what is installed and imported")
-    only_typed(group.add_argument(
-        "--with", metavar="PATH", dest="trial_with", action="append", default=[], type=Path,
+    group = parser.add_argument_group("what is installed and imported" if not prefix else "the import with --try")
+
+    def add(name: str, dest: str, **settings: Any) -> None:
+        only_typed(group.add_argument(f"--{prefix}{name}", dest=f"trial_{dest}", **settings))
+
+    add(
+        "with",
+        "with",
+        metavar="PATH",
+        action="append",
+        default=[],
+        type=Path,
         help="a wheel that is installed too, or a folder of wheels that requirements are taken from; repeatable",
-    ))  # fmt: skip
-    only_typed(group.add_argument(
-        "--find-links", metavar="DIR", action="append", default=[], type=Path,
+    )
+    add(
+        "find-links",
+        "find_links",
+        metavar="DIR",
+        action="append",
+        default=[],
+        type=Path,
         help="another folder of wheels that requirements are taken from; repeatable",
-    ))  # fmt: skip
-    only_typed(group.add_argument(
-        "--index-url", metavar="URL", default="",
+    )
+    add(
+        "index-url",
+        "index_url",
+        metavar="URL",
+        default="",
         help="also take requirements from this package index (default: from no index)",
-    ))  # fmt: skip
-    group.add_argument("--no-deps", action="store_true", help="install the wheel without its requirements")
-    only_typed(group.add_argument(
-        "--module", metavar="NAME", action=CommaList, default=[],
+    )
+    add("no-deps", "no_deps", action="store_true", help="install the wheel without its requirements")
+    add(
+        "module",
+        "module",
+        metavar="NAME",
+        action=CommaList,
+        default=[],
         help="import these modules only (default: top-level modules and extension modules)",
-    ))  # fmt: skip
-    _add_place_options(parser)
-
-
-def _add_place_options(parser: Parser) -> None:
-    group = parser.add_argument_group("where it is imported")
-    only_typed(group.add_argument(
-        "--python-home", metavar="PATH", type=Path,
+    )
+    if not prefix:
+        group = parser.add_argument_group("where it is imported")
+    add(
+        "python-home",
+        "python_home",
+        metavar="PATH",
+        type=Path,
         help="under Wine: a Windows Python, as a folder or as the zip of the embeddable package (python.org) or of "
         "nuget.org (default: a Python 3.11 from the package index)",
-    ))  # fmt: skip
-    only_typed(group.add_argument("--wine", metavar="PATH", type=Path, help="the program wine (default: it is found)"))
-    only_typed(group.add_argument(
-        "--python", metavar="EXE", type=Path, help="on Windows: the Python to use (default: this one)"
-    ))  # fmt: skip
-    group.add_argument(
-        "--timeout", metavar="SECONDS", type=positive, default=120, help="how long one import may take (default 120)"
     )
-    only_typed(group.add_argument(
-        "--allow-root", action="store_true", help="run as root outside of a container, too"
-    ))  # fmt: skip
+    add("wine", "wine", metavar="PATH", type=Path, help="the program wine (default: it is found)")
+    add("python", "python", metavar="EXE", type=Path, help="on Windows: the Python to use (default: this one)")
+    add(
+        "timeout",
+        "timeout",
+        metavar="SECONDS",
+        type=positive,
+        default=120,
+        help="how long one import may take (default 120)",
+    )
+    add("allow-root", "allow_root", action="store_true", help="run as root outside of a container, too")
 
 
 def trial_options(args: argparse.Namespace) -> TrialOptions:
     """Return what the command line asks for, checked."""
     from wheelfix.trial.model import TrialOptions
 
-    for folder in args.find_links:
+    for folder in args.trial_find_links:
         if not folder.is_dir():
             raise UsageError(f"--find-links {folder}", because="there is no such folder")
     for path in args.trial_with:
         if not path.exists():
             raise UsageError(f"--with {path}", because="there is no such file or folder")
+    given = "try-" if hasattr(args, "trial") else ""
     windows = sys.platform == "win32"
     for option, value, applies in (
-        ("--python", args.python, windows),
-        ("--python-home", args.python_home, not windows),
-        ("--wine", args.wine, not windows),
+        (f"--{given}python", args.trial_python, windows),
+        (f"--{given}python-home", args.trial_python_home, not windows),
+        (f"--{given}wine", args.trial_wine, not windows),
     ):
         if value is not None and not applies:
             raise UsageError(
@@ -114,15 +137,15 @@ def trial_options(args: argparse.Namespace) -> TrialOptions:
             )
     return TrialOptions(
         beside=tuple(args.trial_with),
-        find_links=tuple(args.find_links),
-        index_url=args.index_url,
-        requirements=not args.no_deps,
-        modules=tuple(args.module),
-        python_home=args.python_home,
-        wine=args.wine,
-        python=args.python,
-        timeout=float(args.timeout),
-        allow_root=args.allow_root,
+        find_links=tuple(args.trial_find_links),
+        index_url=args.trial_index_url,
+        requirements=not args.trial_no_deps,
+        modules=tuple(args.trial_module),
+        python_home=args.trial_python_home,
+        wine=args.trial_wine,
+        python=args.trial_python,
+        timeout=float(args.trial_timeout),
+        allow_root=args.trial_allow_root,
     )
 
 

@@ -29,7 +29,7 @@ def render_json(trials: Sequence[Trial], failures: Sequence[TrialFailure] = ()) 
                 "error": failure.error.what,
                 "because": failure.error.because,
                 "hint": failure.error.hint,
-                "exit_code": int(failure.error.exit_code),
+                "exit_code": failure.error.exit_code.value,
             }
             for failure in failures
         ]

@@ -47,10 +47,9 @@ def observe(module: str, target: Interpreter, timeout: float) -> Observed:
         return Observed("timeout", seconds=time.monotonic() - started)
     seconds = time.monotonic() - started
     try:
-        answer = _parse(result)
-    except (OSError, ValueError, SyntaxError, MemoryError, RecursionError):
+        return _with_answer(_parse(result), done, target, seconds)
+    except (OSError, ValueError, SyntaxError, MemoryError, RecursionError, TypeError, LookupError, AttributeError):
         return _without_answer(done, target, seconds)
-    return _with_answer(answer, done, target, seconds)
 
 
 def _parse(result: Path) -> dict[str, Any]:
@@ -130,12 +129,12 @@ def _missing(log: Iterable[str]) -> Iterable[tuple[str, str]]:
 
 
 def _error(error: dict[str, Any], target: Interpreter) -> RaisedError:
-    site = target.path(target.site)
+    site, code = target.path(target.site), error.get("code")
     frames = (str(frame).replace(site, "").lstrip("\\/").replace("\\", "/") for frame in error.get("frames", ()))
     return RaisedError(
         error=str(error["class"]),
         message=str(error["message"]),
-        code=int(error.get("code") or 0),
+        code=code if isinstance(code, int) else 0,
         bases=tuple(map(str, error.get("bases", ()))),
         name=str(error.get("name", "")),
         frames=tuple(frames),

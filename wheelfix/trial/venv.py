@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.model import Machine
+from wheelfix.parsing import parse_json
 from wheelfix.programs import Finished, run_program
 from wheelfix.trial.model import PythonFacts
 
@@ -54,7 +54,7 @@ class VenvPython:
     def _ask(base: Path, work: Path) -> tuple[list[int], str, str]:
         done = run_program([str(base), "-I", "-c", ASK], timeout=_START, within=work)
         try:
-            version, platform, implementation = json.loads(done.out)
+            version, platform, implementation = parse_json(done.out)
         except ValueError as error:
             last = (done.text.strip() or f"exit code {done.code}").splitlines()[-1]
             raise EnvironmentFailure(f"{base} does not run", because=last, hint=HINT) from error

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.model import Image, Machine
+from wheelfix.parsing import whole_number
 from wheelfix.pe.image import read_image
 from wheelfix.programs import python_command, run_program
 from wheelfix.streams.source import FileSource
@@ -130,7 +131,7 @@ def _arranged(home: Path, folder: Path) -> WindowsHome:
     image = read_image(FileSource(folder / "python.exe"))
     if not found or not isinstance(image, Image):
         raise InputError(f"--python-home {home}", because="it is not a CPython for Windows", hint=_HOME_HINT)
-    version = (3, int(found[0][1]))
+    version = (3, whole_number(found[0][1]) or 0)
     made = WindowsHome(folder, version, image.machine)
     made.site.mkdir(parents=True, exist_ok=True)
     for name in _names(folder):
