@@ -15,6 +15,8 @@ from wheelfix.trial.install import empty, install
 from wheelfix.trial.model import ModuleTrial, Trial, TrialOptions
 from wheelfix.trial.modules import modules_to_try
 from wheelfix.trial.observe import observe
+from wheelfix.trial.venv import VenvPython
+from wheelfix.trial.wine import wine_python
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -92,9 +94,5 @@ def open_interpreter(
 ) -> contextlib.AbstractContextManager[Interpreter]:
     """Return a Python in an environment of its own: a virtual environment on Windows, Wine elsewhere."""
     if sys.platform == "win32":
-        from wheelfix.trial.venv import VenvPython
-
         return contextlib.nullcontext(VenvPython(work, options.python))
-    from wheelfix.trial.wine import wine_python
-
     return wine_python(work, options.python_home, options.wine, note)
