@@ -162,7 +162,7 @@ def execute(args: argparse.Namespace) -> int:
     results = TrialResults(args)
     for word, error in zip(inputs.words, inputs.failures, strict=True):
         results.fail(TrialFailure(word, error))
-    for found in try_all(inputs.paths, options, None if args.quiet else lambda line: say(f"wheelfix: {line}")):
+    for found in try_all(inputs.files, options, None if args.quiet else lambda line: say(f"wheelfix: {line}")):
         if isinstance(found, TrialFailure):
             results.fail(found)
         else:
