@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.system import is_api_set, system_dlls
+from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.wine import deviation
 from wheelfix.model import Machine, dll_key
 from wheelfix.trial.model import Agreement, ImportAnswer
@@ -123,7 +123,7 @@ def wine_cannot_tell(expected: Expected, observed: Observed, machine: Machine) -
 
 
 def _of_windows(name: str, machine: Machine) -> bool:
-    return is_api_set(name) or dll_key(name) in system_dlls(machine)
+    return classify(name, machine).kind in ("system", "ucrt", "api-set")
 
 
 def _sentence(name: str, about: str = "") -> str:
