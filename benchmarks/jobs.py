@@ -261,7 +261,7 @@ def add_wheels(bench: Bench) -> Job:
     targets = (Target("twice copying and hashing", floor.title, within=2),)
     options = [word for root in roots for word in ("--root", str(root))]
     contenders = (bench.wheelfix("repair --root wheel", *words, *options), floor)
-    return Job("add-wheels", "Add the same from wheels, without packing anew", contenders, targets)
+    return Job("add-wheels", "Add the same from wheels, without compressing again", contenders, targets)
 
 
 def growth(bench: Bench) -> Job:

@@ -31,7 +31,7 @@ def _overview() -> str:
         f"{NOTE}# Commands\n\n"
         + table(("command", "what it does"), rows)
         + "`wheelfix --version` prints the version, `wheelfix COMMAND --help` what a page here says. Abbreviated\n"
-        "options are refused. What can be written in a file or a variable instead is told in\n"
+        "options are refused. What can be written in a file or a variable instead is described in\n"
         "[Configuration](../configuration.md), what the exit codes mean in [Exit codes](../exit-codes.md).\n"
     )
 

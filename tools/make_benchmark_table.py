@@ -140,7 +140,7 @@ def filled(readme: str, results: Mapping[str, Any] | None) -> str:
     before, start, rest = readme.partition(START)
     _, end, after = rest.partition(END)
     if not start or not end:
-        raise ValueError(f"the README lacks {START} or {END}")
+        raise ValueError(f"the README does not have {START} or {END}")
     return f"{before}{START}\n{section(results) if results else ''}{END}{after}"
 
 

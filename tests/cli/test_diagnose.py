@@ -114,7 +114,7 @@ def test_garbage_exits_with_5(tmp_path, capsys):
     ("argv", "code", "told"),
     [
         ([], 2, "nothing to diagnose"),
-        (["gone.txt"], 3, "there is no such file"),
+        (["gone.txt"], 3, "the file does not exist"),
         (["OSError: [WinError 126] no"], 3, "goes behind --text"),
         (["x.txt", "--text", "y"], 2, "both a file and --text"),
         (["torch-1-cp311-cp311-win_amd64.whl"], 2, "--wheel"),
@@ -167,5 +167,5 @@ def test_the_whole_text_of_a_diagnosis():
         "    it only silences the check\n"
         "    danger: results may silently be wrong, and the process may hang or crash; never in production\n"
         "\n"
-        "note: This is from the text alone; with --env PREFIX or --wheel W the files tell the true cause.\n"
+        "note: This is from the text alone; with --env PREFIX or --wheel W the true cause can be found in the files.\n"
     )

@@ -47,7 +47,7 @@ def test_an_environment_that_does_not_exist_is_named_with_its_option(
     dist: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     said = failed(capsys, command, WHEEL, "--python", "nope")
-    assert said.startswith("wheelfix: error: --python nope\n  because: there is no such folder\n")
+    assert said.startswith("wheelfix: error: --python nope\n  because: the folder does not exist\n")
 
 
 def test_an_installed_package_needs_a_folder(dist: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,4 +61,4 @@ def test_nothing_seen(machine, capsys):
 
 def test_a_root_that_is_not_there(machine, capsys):
     assert main(["roots", "--cuda", str(machine / "nowhere")]) == 2
-    assert "there is no such file or folder" in capsys.readouterr().err
+    assert "the file or folder does not exist" in capsys.readouterr().err

@@ -152,7 +152,7 @@ def test_a_github_job_gets_a_summary(dist, capsys, monkeypatch, tmp_path):
         (["--fail-on", "eror", "dist"], "did you mean 'error'"),
         (["-j", "0", "dist"], "'0' is not a number from 1 on"),
         (["-q", "-v", "dist"], "not allowed with argument"),
-        (["--root", "nowhere", "dist"], "there is no such file or folder"),
+        (["--root", "nowhere", "dist"], "the file or folder does not exist"),
         (["-o", "dist", "dist"], "dist is a folder"),
         ([], "PATH"),
     ],

@@ -210,7 +210,8 @@ def test_a_dll_that_nobody_installed_is_doubted(kepler: Path) -> None:
     lay(kepler, {"Lib/site-packages/torch/lib/zlibwapi.dll": forge_dll("zlibwapi.dll", exports=["inflate"])})
     warnings = diagnose(environment=kepler).warnings
     assert warnings == (
-        "zlibwapi.dll in torch/lib belongs to no installed package: somebody put it there; it is not signed.",
+        "zlibwapi.dll in torch/lib does not belong to any installed package: it was put there by hand; it is not "
+        "signed.",
     )
 
 

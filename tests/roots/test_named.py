@@ -78,7 +78,7 @@ def test_not_of_the_wanted_kind(tmp_path: Path, kind: Kind, option: str, because
 
 
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no such file or folder"):
+    with pytest.raises(UsageError, match="the file or folder does not exist"):
         named_root(tmp_path / "gone", HOST)
 
 

@@ -212,7 +212,7 @@ def root_options(args: argparse.Namespace) -> RootOptions:
 def check_folder(folder: Path | None, option: str) -> None:
     """Refuse a folder that is not there, by the name of the option that gave it."""
     if folder is not None and not folder.is_dir():
-        what = "is a file, not a folder" if folder.exists() else "there is no such folder"
+        what = "is a file, not a folder" if folder.exists() else "the folder does not exist"
         raise UsageError(f"{option} {folder}", because=what, hint="check the path for a misspelling")
 
 

@@ -162,7 +162,7 @@ def _opened(word: str) -> IO[bytes]:
         return path.open("rb")
     except FileNotFoundError as error:
         hint = "an error text itself goes behind --text" if " " in word else "- reads the standard input"
-        raise InputError(word, because="there is no such file", hint=hint) from error
+        raise InputError(word, because="the file does not exist", hint=hint) from error
     except OSError as error:
         raise InputError(word, because=error.strerror or str(error)) from error
 

@@ -164,7 +164,7 @@ def _check_include(paths: Sequence[Path], options: SignOptions) -> None:
         if not any(matches(name, [pattern]) for name in names):
             raise UsageError(
                 f"--include {pattern} matches no PE file of the wheels",
-                hint="'wheelfix scan -v' lists them; a pattern is held against the path in the wheel and the name",
+                hint="'wheelfix scan -v' lists them; a pattern is compared with the path in the wheel and the name",
             )
 
 

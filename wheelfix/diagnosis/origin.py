@@ -61,7 +61,7 @@ def _stranger(environment: Environment, path: str, trusted_roots: Path | None) -
     """A file that no package brought: who signed it is all that can be said for it."""
     signature = read_signature(environment.view.source(path), trusted_roots)
     told = "it is not signed" if signature.status == "unsigned" else f"signature {signature}"
-    return f"{_where(path)} belongs to no installed package: somebody put it there; {told}."
+    return f"{_where(path)} does not belong to any installed package: it was put there by hand; {told}."
 
 
 def _where(path: str) -> str:

@@ -167,7 +167,7 @@ def _explain_released(recording: Recording, cases: Sequence[ScannedPackage]) -> 
     known = (
         "dlltracer records loads that happen; a missing DLL leaves no line. "
         + (f"Released with it: {others}. " if others else "")
-        + "With --env or --wheel the files tell which import is missing; loader snaps name it on the machine "
+        + "With --env or --wheel the missing import can be found in the files; loader snaps name it on the machine "
         "(wheelfix diagnose --record)."
     )
     cause = replace(table, summary=summary, likely_missing=(), confidence=Confidence.LIKELY)

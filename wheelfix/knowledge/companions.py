@@ -118,7 +118,7 @@ def _rule(check: Checker, row: Row) -> CompanionRule:
     if not any(fields.values()):
         check.faults.append(f"{row['parent']!r} names no companion")
     if row["strength"] == "beside" and (fields["each"] or fields["any_of"]):
-        check.faults.append(f"{row['parent']!r}: what comes along is told by globs")
+        check.faults.append(f"{row['parent']!r}: what is vendored with it is given as globs")
     groups = dict.fromkeys(parent.groups, "0")
     for template in (*fields["each"], *fields["any_of"], *fields["globs"]):
         try:

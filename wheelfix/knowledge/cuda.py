@@ -113,7 +113,7 @@ def _cupti(check: Checker, tree: dict[str, Any], releases: tuple[Release, ...]) 
         if patch[:2] not in releases:
             check.faults.append(f"cupti for the unknown release {row['cuda']!r}")
         if not _CUPTI.fullmatch(row["name"]):
-            check.faults.append(f"{row['name']!r} is no name of CUPTI")
+            check.faults.append(f"{row['name']!r} is not a name of CUPTI")
         found[patch] = row["name"]
     owners: dict[str, set[tuple[int, ...]]] = {}
     for patch, name in found.items():

@@ -166,7 +166,7 @@ class Checker:
     def specifier(self, text: str) -> str:
         """Return a set of versions as it stands, to be read when it is needed; one that makes no sense is noted."""
         if not _SPECIFIER(text):
-            self.faults.append(f"{text!r} is no set of versions")
+            self.faults.append(f"{text!r} is not a set of versions")
         return text
 
     def one_of(self, what: str, value: object, allowed: Iterable[str]) -> None:

@@ -324,7 +324,7 @@ def _record_paths(path: Path) -> Iterable[str]:
 def view_of_folder(folder: Path) -> FileView:
     """An unpacked wheel, or a single package folder, as if it lay in site-packages."""
     if not folder.is_dir():
-        raise InputError(str(folder), because="there is no such folder")
+        raise InputError(str(folder), because="the folder does not exist")
     whole = any(folder.glob("*.dist-info")) or not (folder / "__init__.py").exists()
     label = SITE_PACKAGES if whole else f"{SITE_PACKAGES}/{folder.name}"
     try:

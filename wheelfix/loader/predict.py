@@ -95,7 +95,7 @@ def explain(outcome: LoadOutcome, resolution: Resolution) -> str:
     elif outcome.code in (PROC_NOT_FOUND, INVALID_ORDINAL):
         what = f"{cause} is another version than {needer} was built for ({outcome.detail})"
     elif outcome.code == BAD_EXE_FORMAT:
-        what = f"{cause} is no image this process can use ({outcome.detail})"
+        what = f"{cause} is not an image that this process can use ({outcome.detail})"
     else:
         what = f"{cause} fails ({outcome.detail})"
     if outcome.event.package:

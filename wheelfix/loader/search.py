@@ -304,7 +304,7 @@ class Loader:
             attempt.fail_at(path, BAD_EXE_FORMAT, detail=image.reason)
             return
         if image is None:
-            attempt.fail_at(path, MOD_NOT_FOUND, detail="there is no such file")
+            attempt.fail_at(path, MOD_NOT_FOUND, detail="the file does not exist")
             return
         if not runs_on(image.machine, self.machine):
             attempt.fail_at(path, BAD_EXE_FORMAT, detail=f"it is for {image.machine}, the process is {self.machine}")

@@ -46,7 +46,7 @@ def named_root(
     except OSError as exc:
         raise EnvironmentFailure(f"{option} {text}: cannot be looked at", because=exc.strerror or str(exc)) from exc
     if where is None or not text or not found:
-        raise UsageError(f"{option} {text}: there is no such file or folder", hint="check the path for a misspelling")
+        raise UsageError(f"{option} {text}: the file or folder does not exist", hint="check the path for a misspelling")
     root = _folder_root(where, option, kind) if where.is_dir() else _file_root(where, option, kind, limits)
     return with_warnings(replace(root, learned=option, explicit=True), host)
 

@@ -51,7 +51,7 @@ def missing_code_folders(subject: Subject) -> Iterator[Finding]:
         yield finding(
             "WF315",
             name,
-            f"{_place(subject, fault)} gives {name} to os.add_dll_directory, but there is no such folder; "
+            f"{_place(subject, fault)} gives {name} to os.add_dll_directory, but the folder does not exist; "
             f"{_consequence(fault)} [WinError 2]",
             hint="add the folder with its DLLs to the wheel, or ask os.path.isdir first",
             evidence=_evidence(subject, fault),
@@ -64,7 +64,7 @@ def missing_code_folders(subject: Subject) -> Iterator[Finding]:
     "code-load-unsure",
     Severity.UNSURE,
     Repairable.NEVER,
-    "Python code of the package loads a DLL at import, and whether that succeeds could not be told.",
+    "Python code of the package loads a DLL at import, and whether that succeeds is not known.",
 )
 def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
     """Find loads that importing the package performs, and that depend on what was not read or is not in the wheel."""

@@ -25,7 +25,7 @@ _SHOWN = 6
     "unknown-provider",
     Severity.UNSURE,
     Repairable.NEVER,
-    "A DLL is not in the wheel, and whether another distribution provides it could not be told.",
+    "A DLL is not in the wheel, and whether another distribution provides it is not known.",
 )
 def unknown_provider(subject: Subject) -> Iterator[Finding]:
     """Find imports that only a distribution whose contents are not known can answer."""

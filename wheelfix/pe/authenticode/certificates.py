@@ -192,7 +192,7 @@ def _weakness(certificate: x509.Certificate) -> str:
     if not isinstance(key, rsa.RSAPublicKey):
         return ""
     if key.key_size > LARGEST_RSA:
-        raise ValueError("a key that nobody has, made to keep us busy")
+        raise ValueError("a key that is too large to be real")
     return f"its RSA key has {key.key_size} bits, which can be broken" if key.key_size < SMALLEST_RSA else ""
 
 

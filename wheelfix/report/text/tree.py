@@ -87,7 +87,7 @@ def _rows(edges: list[Edge]) -> list[tuple[tuple[list[Span], str | None], bool]]
         if isinstance(edge.provider, InView):
             same = posixpath.basename(edge.provider.path) == edge.name
             where = phrase if not same else posixpath.dirname(phrase)
-            lacks: Span = (f"  lacks {', '.join(map(str, edge.lacks[:3]))}", "bad") if edge.lacks else ""
+            lacks: Span = (f"  does not export {', '.join(map(str, edge.lacks[:3]))}", "bad") if edge.lacks else ""
             rows.append(([edge.name, (_how(edge), "note"), (f" → {where or '.'}", "dim"), lacks], edge.provider.path))
         elif isinstance(edge.provider, Missing):
             style = "bad" if edge.required else "warn"
