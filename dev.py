@@ -13,7 +13,7 @@ python dev.py fetch       download the wheels that the real tier wants (add --al
 python dev.py real        scan, break and repair real wheels
 python dev.py bench       measure against delvewheel, cp and the others
 python dev.py docs        build the documentation into site/
-python dev.py generate    write anew what is made from the code: reference pages, pictures, the benchmark table
+python dev.py generate    write again what is made from the code: reference pages, pictures, the benchmark table
 python dev.py zipapp      put wheelfix and what it needs into one file, dist/wheelfix.pyz
 
 Whatever follows the task's name goes to the tool that it runs. Needs nothing but Python 3.10 or newer with venv.
@@ -95,7 +95,7 @@ def has_pip() -> bool:
 
 
 def make_environment() -> None:
-    """Make the environment, or what it lacks of one."""
+    """Make the environment, or what is missing from it."""
     print(f"making {HOME}", flush=True)
     try:
         venv.create(HOME, with_pip=True, symlinks=os.name != "nt")

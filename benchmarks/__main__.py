@@ -1,7 +1,7 @@
 """Measure, print a table, and write results.json: ``python -m benchmarks [--quick] [JOB ...]``.
 
 All contenders of a job run in turn, round after round, so that a busy moment hits all of them; the best round counts.
-Slow peers run once. A command that several jobs are held against is measured once.
+Slow peers run once. A command that several jobs are compared with is measured once.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _machine(command: str, load: float) -> dict[str, Any]:
 
 
 def _merged(results: dict[str, Any]) -> dict[str, Any]:
-    """Return the new results with the tasks of the last run that were not measured anew."""
+    """Return the new results with the tasks of the last run that were not measured again."""
     try:
         old = json.loads(RESULTS.read_text(encoding="utf-8"))
     except (OSError, ValueError):

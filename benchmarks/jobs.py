@@ -1,4 +1,4 @@
-"""The jobs that are measured: wheelfix's command first, then what it is held against, and the targets."""
+"""The jobs that are measured: wheelfix's command first, then what it is compared with, and the targets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLOORS = str(Path(__file__).with_name("floors.py"))
 
 @dataclass(frozen=True)
 class Contender:
-    """One way to do a job, or a part of it that nobody can do without."""
+    """One way to do a job, or a part of it that every way needs."""
 
     title: str
     """As the table shows it."""

@@ -62,7 +62,7 @@ class Material:
         return self._made[name]
 
     def wheel(self, name: str) -> Path:
-        """Return a real wheel, downloaded with pip if the cache lacks it."""
+        """Return a real wheel, downloaded with pip if the cache does not have it."""
         path = WHEELS / name
         if not path.is_file():
             _download(name, path)
@@ -100,7 +100,7 @@ class Material:
     # ------------------------------------------------------------------------------------------------ small and odd
 
     def small(self) -> Path:
-        """Return a wheel of a hundred small members that lacks libiomp5md.dll."""
+        """Return a wheel of a hundred small members without libiomp5md.dll."""
         return self._once(
             "small/handful-1.0-cp311-cp311-win_amd64.whl", lambda path: write_plain(path, _handful(), "handful")
         )

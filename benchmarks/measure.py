@@ -1,7 +1,7 @@
 """Run a command as a child and say what it cost: seconds, processor seconds, and memory at its peak.
 
 The command is started by a Python of its own that has nothing else in memory, because the system counts the memory
-of whoever starts a child as that of the child.
+of the process that starts a child as that of the child.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Cost(NamedTuple):
     memory_mb: float
     """Never less than the 10 MB of the Python that starts the command."""
     packed: int = 0
-    """Bytes that it made of what it was to pack; 0 where nobody asks."""
+    """Bytes that it made of what it was to pack; 0 where that is not measured."""
 
     def best(self, other: Cost) -> Cost:
         """Return the smaller of each: noise only ever adds."""

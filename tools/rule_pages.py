@@ -34,7 +34,7 @@ def _overview() -> str:
         "Codes are permanent. *Severity* is what a finding has as a rule; circumstances can make it milder or\n"
         "worse, and the page says when. **error**: something that the package itself loads will fail.\n"
         "**warning**: something that nothing is known to load would fail, or versions do not fit. **info**: worth\n"
-        "knowing. *Repair* tells whether `wheelfix repair` mends it. `wheelfix explain CODE` shows a page in the\n"
+        "knowing. *Repair* says whether `wheelfix repair` fixes it. `wheelfix explain CODE` shows a page in the\n"
         "terminal.\n\n"
     )
     for prefix, title in GROUPS.items():

@@ -108,7 +108,7 @@ def find_file(start: Path) -> Path | None:
 
 
 def _speaks_of_us(project: Path) -> bool:
-    """Whether the file has a table of ours; looked up in the text, so that somebody's broken TOML is not our affair."""
+    """Whether the file has a table of ours; looked up in the text, so that broken TOML of others does not matter."""
     try:
         text = project.read_text("utf-8")
     except (OSError, UnicodeDecodeError):

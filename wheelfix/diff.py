@@ -61,7 +61,7 @@ class Build:
     files: tuple[File, ...]
     problems: tuple[Problem, ...]
     missing: dict[str, tuple[str, ...]]
-    """DLLs that nobody provides, by folded name, with those who need them."""
+    """DLLs without a provider, by folded name, with those who need them."""
 
     @property
     def size(self) -> int:

@@ -22,7 +22,7 @@ _LONGEST = 300
 
 
 class Unexpected(WheelfixError):
-    """Something happened that nobody thought of; the exit code is that of a machine that failed us."""
+    """Something unforeseen happened; the exit code is that of a machine that failed us."""
 
 
 def failure_of(error: Exception, path: str | Path) -> WheelfixError:

@@ -263,7 +263,7 @@ class MayComeFrom:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Nobody provides it."""
+    """It has no provider."""
 
     searched: tuple[str, ...] = ()
     """The folders and stations that were asked, in order."""
@@ -448,7 +448,7 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fact about a wheel that somebody should know."""
+    """A fact about a wheel."""
 
     code: str
     name: str
@@ -473,7 +473,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class MissingDll:
-    """A DLL that nobody provides, with everyone who asks for it."""
+    """A DLL without a provider, with everyone who asks for it."""
 
     name: str
     kind: EdgeKind
@@ -595,13 +595,13 @@ class ScannedImage:
     version: FileVersion | None = None
     """Read only when a rule or an option asked for it."""
     archs: tuple[str, ...] | None = None
-    """GPU code inside, such as ``sm_86`` and ``ptx_86``; None when nobody asked."""
+    """GPU code inside, such as ``sm_86`` and ``ptx_86``; None when it was not asked for."""
     gpu: GpuFit | None = None
-    """Whether that runs on the card asked about; None when nobody asked, or there is no GPU code."""
+    """Whether that runs on the card asked about; None when it was not asked for, or there is no GPU code."""
     numpy: NumpyApi | None = None
-    """Which NumPy it was built for; None when nobody asked, or it does not use NumPy's C API."""
+    """Which NumPy it was built for; None when it was not asked for, or it does not use NumPy's C API."""
     signature: Signature | None = None
-    """What its signature is worth; None when nobody asked."""
+    """What its signature is worth; None when it was not asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -631,7 +631,7 @@ class ScanReport:
     first_failure: Prediction | None
     findings: tuple[Finding, ...]
     archs: tuple[str, ...] | None = None
-    """GPU code of all images together; None when nobody asked."""
+    """GPU code of all images together; None when it was not asked for."""
     cuda: CudaStory | None = None
     """None for what has nothing to do with CUDA."""
     provided: tuple[ProvidedDll, ...] = ()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def all_cores() -> int:
-    """How many threads work side by side when nobody says otherwise."""
+    """How many threads work side by side by default."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

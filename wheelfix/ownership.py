@@ -1,4 +1,4 @@
-"""Whether a file may be believed because nobody but its user could have written it, as git asks of a repository.
+"""Whether a file may be believed because only its user could have written it, as git asks of a repository.
 
 On POSIX the owner and the permissions decide. On Windows the owner decides, where Windows names him: folders that are
 made at the root of a drive let every user write by default, so that an access list alone is no reason to refuse.
@@ -22,7 +22,7 @@ TRUSTED_ON_WINDOWS = frozenset({"BA", "SY", "LA", "S-1-5-18", "S-1-5-32-544"})
 
 
 def distrust(path: Path) -> str:
-    """Return why a file may have been written by somebody else, or nothing."""
+    """Return why a file may have been written by another user, or nothing."""
     if os.name == "nt":
         return distrust_by_owner(_owner_on_windows(path), _user_on_windows())
     try:

@@ -116,7 +116,7 @@ def _late_init(cls: Any, found: dict[str, _Field], frozen: bool) -> Callable[...
         nonlocal real
         if real is None:
             real = _init(cls, found, frozen)
-            if cls.__init__ is init:  # and nobody has wrapped it
+            if cls.__init__ is init:  # and it is not wrapped
                 cls.__init__ = real
         real(self, *args, **kwargs)
 

@@ -125,7 +125,7 @@ def arrange(source: Archive, edition: WheelChanges) -> MemberOrder:
 
 
 def _check_names(path: Path, kept: Sequence[str], new: Sequence[str], *, look_at_kept: bool) -> None:
-    """CannotRepair if the new wheel would have two members of a name, or a name that nobody should unpack."""
+    """CannotRepair if the new wheel would have two members of a name, or a name that is unsafe to unpack."""
     final = [*kept, *new]
     unknown = final if look_at_kept else new
     if not names.all_plain(unknown):

@@ -61,11 +61,11 @@ class _Running:
 
 
 class HashedReading:
-    """A member that is hashed while somebody reads it, so that it is unpacked once for both."""
+    """A member that is hashed while it is read, so that it is unpacked once for both."""
 
     def __init__(self, archive: Archive, member: Member) -> None:
         self._member = member
-        # On its own, so that the source does not hold us, who hold it: nobody would collect the two for a long time.
+        # On its own, so that the source does not hold us, who hold it: the two would be collected late.
         self._running = _Running()
         self._tapped = member.method == codec.DEFLATED
         self.source = archive.source(member, self._running.take if self._tapped else None)
@@ -105,8 +105,8 @@ def digests(
 ) -> dict[int, Digest]:
     """Return the digest of each member by its ``entry``; a damaged member gives a digest with an error.
 
-    ``known`` are digests that somebody else has already; a member among them is not read again.
-    ``chunks`` unpacks the larger ones, if somebody has a better way than the archive itself.
+    ``known`` are digests that are known already; a member among them is not read again.
+    ``chunks`` unpacks the larger ones, if there is a better way than the archive itself.
     ``algorithms`` names the algorithm for a member's name where it is not sha256; ``progress`` gets the unpacked bytes;
     ``stop`` ends the work early, without the digests that are not there yet.
     """

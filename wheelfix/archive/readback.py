@@ -91,7 +91,7 @@ def read_back(
 
 
 def _by_block(archive: Archive, cuts: Mapping[str, Sequence[int]]) -> Chunks:
-    """A way to unpack members of which somebody knows where their blocks end: faster, and as strict as any."""
+    """A way to unpack members whose blocks are known to end at certain places: faster, and as strict as any."""
 
     def chunks(member: Member) -> Iterator[bytes | memoryview]:
         own = cuts.get(member.name, ())

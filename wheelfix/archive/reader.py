@@ -145,7 +145,7 @@ class Archive:
 
     @functools.cached_property
     def faults(self) -> tuple[ArchiveFault, ...]:
-        """What is irregular, as far as the directory shows; names are looked at when somebody asks."""
+        """What is irregular, as far as the directory shows; names are looked at when asked for."""
         self._inspection.examine_names(self.members, self._index, self._known)
         return self._inspection.faults.result()
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.reader import Archive
 
 LEAST = 16 << 10
-"""Stored bytes below which nobody saves anything."""
+"""Stored bytes below which compressing saves nothing worth reporting."""
 _SAMPLES, _LENGTH = 8, 64 << 10
 """How many members, and how many bytes of each, are compressed to see whether that helps."""
 _WORTH = 0.9

@@ -164,7 +164,7 @@ def _missing_rows(source: Archive, arrangement: MemberOrder, edition: WheelChang
 def _rows(
     edition: WheelChanges, arrangement: MemberOrder, made: Mapping[str, Row], added: Iterable[Added]
 ) -> tuple[Row, ...]:
-    """Return RECORD's rows: told ones in their order, made and new ones by name, RECORD itself last."""
+    """Return RECORD's rows: known ones in their order, made and new ones by name, RECORD itself last."""
     told: dict[str, Row] = {}
     for row in edition.rows:
         if row.path in arrangement.kept_files:
@@ -217,7 +217,7 @@ class _Adding:
     def _finish(self, begun: _Begun) -> Added:
         """Append one; the hash of a packed one is only what the plan says, if anything.
 
-        While trusting, so is that of any other for which the plan has one: somebody else looks at it.
+        While trusting, so is that of any other for which the plan has one: it is checked elsewhere.
         """
         new, header = begun.new, self._header(begun.new)
         if begun.packing is None:

@@ -78,7 +78,7 @@ def report_error(error: BaseException) -> int:
         say("wheelfix: interrupted")
         return Exit.INTERRUPTED
     if isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and error.errno == errno.EPIPE):
-        # Whoever read our output has gone; give the interpreter's last flush somewhere to go.
+        # The reader of our output has gone; give the interpreter's last flush somewhere to go.
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.ENVIRONMENT
@@ -132,4 +132,4 @@ def entry() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
-    os._exit(code)  # to take ten thousand values apart one by one would be nobody's gain
+    os._exit(code)  # freeing ten thousand values one by one takes time for nothing

@@ -1,4 +1,4 @@
-"""Where the reports of a command go: told as they come, or gathered into documents."""
+"""Where the reports of a command go: written as they come, or gathered into documents."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class Output:
         return self._bar
 
     def add(self, report: ScanReport, fail_on: str = "") -> None:
-        """Take a report; a text is told at once. ``fail_on`` is given where it differs from the run's."""
+        """Take a report; a text is written at once. ``fail_on`` is given where it differs from the run's."""
         self.reports.append(slim(report))
         if fail_on and fail_on != self.context.fail_on:
             levels = {**self.context.fail_on_of, report.path: fail_on}

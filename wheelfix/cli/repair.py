@@ -394,7 +394,7 @@ class _Teller:
         self.progress: ProgressBar | None = None
 
     def attempt(self, path: str) -> _Teller:
-        """Work on one input; an error of ours is told and does not stop the others."""
+        """Work on one input; an error of ours is reported and does not stop the others."""
         self.path = path
         return self
 

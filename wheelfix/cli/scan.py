@@ -1,4 +1,4 @@
-"""``wheelfix scan``: what a wheel lacks, and what its import will do."""
+"""``wheelfix scan``: what is missing from a wheel, and what its import will do."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def read_settings(parser: Parser, command: str, argv: list[str], environ: Mappin
 
 
 def _default(action: argparse.Action) -> Any:
-    """Return what an argument is when nobody says anything; argparse makes an empty list of a missing ``PATH…``."""
+    """Return the default of an argument; argparse makes an empty list of a missing ``PATH…``."""
     return [] if action.default is None and action.nargs in ("*", "+") else action.default
 
 
@@ -130,7 +130,7 @@ def _file(named: Path | None, refused: bool, environ: Mapping[str, str]) -> Path
     if refused:
         return None
     if named is not None:
-        return _existing(named)  # whoever types its name has chosen it
+        return _existing(named)  # its name was typed, so it was chosen
     variable = environ.get(PREFIX + "CONFIG")
     found = _existing(Path(variable)) if variable else find_file(Path.cwd())
     if found is not None and (why := distrust(found)):

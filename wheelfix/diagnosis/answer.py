@@ -33,7 +33,7 @@ class Evidence:
     source: str
     """The file, folder or wheel, or how the text was given."""
     told: str
-    """What it told us, in a few words."""
+    """What it shows, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Explained:
 
     cause: Cause
     symptom: Symptom | None = None
-    """What the text says about it; None when only the files told."""
+    """What the text says about it; None when only the files show it."""
     chain: tuple[str, ...] = ()
     """From the file that the error names to the true cause."""
     explanation: str = ""
@@ -75,7 +75,7 @@ class Diagnosis:
 
     @property
     def outcome(self) -> DiagnosisOutcome:
-        """The verdict: a guess is no cause, and files without fault do not explain a text."""
+        """The verdict: a guess is not a cause, and files without fault do not explain a text."""
         if any(one.cause.confidence is not Confidence.GUESS for one in self.explained):
             return DiagnosisOutcome.CAUSE
         read_text = any(one.kind == "text" for one in self.evidence)

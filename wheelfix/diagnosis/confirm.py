@@ -1,4 +1,4 @@
-"""Holds a symptom against the files: does the loader model show the same failure, and what is behind it there?"""
+"""Compares a symptom with the files: does the loader model show the same failure, and what is behind it there?"""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def situation(environment: Environment) -> dict[str, str]:
 
 
 def _from_names(symptom: Symptom, case: ScannedPackage) -> Explained | None:
-    """A DLL that the text names and that the files lack: companions, delay loads, bare names."""
+    """A DLL that the text names and that is missing from the files: companions, delay loads, bare names."""
     names = symptom.dlls or ((symptom.path,) if symptom.path and "\\" not in symptom.path else ())
     items = [case.missing[dll_key(name)] for name in names if dll_key(name) in case.missing]
     if not items and symptom.kind == "cudnn-sublibrary":
@@ -203,7 +203,7 @@ def _missing_item(item: MissingDll, names: tuple[str, ...], symptom: Symptom, ca
 
 
 def _any_missing(symptom: Symptom, case: ScannedPackage) -> Explained | None:
-    """A required DLL that lacks, where the text could not name any."""
+    """A required DLL that is missing, where the text could not name any."""
     table = explain_symptom(symptom)
     if table is None or table.id not in _ANY_MISSING or symptom.file or symptom.module:
         return None

@@ -122,7 +122,7 @@ def diagnose(
 
 
 def answer(question: DiagnoseRequest) -> Diagnosis:
-    """Gather the evidence, hold the symptoms against the files, and put the diagnosis together."""
+    """Gather the evidence, compare the symptoms with the files, and put the diagnosis together."""
     if question == replace(question, text=None, environment=None, wheels=(), active=None):
         raise UsageError(
             "there is nothing to diagnose",
@@ -361,7 +361,7 @@ def _explain(symptom: Symptom, state: _State) -> list[tuple[Explained, ScannedPa
 
 
 def _told(fault: Explained, explained: list[tuple[Explained, ScannedPackage | None]]) -> bool:
-    """Whether the same DLL was already found to be what lacks."""
+    """Whether the same DLL was already found to be missing."""
     lacking = {dll_key(name) for one, case in explained if case is not None for name in one.cause.likely_missing}
     return bool(fault.cause.likely_missing) and {dll_key(name) for name in fault.cause.likely_missing} <= lacking
 
@@ -402,7 +402,7 @@ def _others(state: _State, kept: list[tuple[Explained, ScannedPackage | None]]) 
 
 
 def _files_of_pairs(case: ScannedPackage, summaries: set[str]) -> set[str]:
-    """The DLLs of distributions that were said not to fit: more functions that they do not have are no other fault."""
+    """The DLLs of distributions that were said not to fit: more functions that they do not have are the same fault."""
     pairs = (pair_of_edge(case, edge) for edge in mismatched_edges(case))
     return {dll_key(pair.chain[1]) for pair in pairs if pair.summary in summaries}
 

@@ -1,4 +1,4 @@
-"""DLLs in an environment that nobody's RECORD knows, or that lack the signature which their vendor gives."""
+"""DLLs in an environment that no RECORD lists, or without the signature that their vendor gives."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def remedies_for(explained: Explained, case: ScannedPackage | None) -> tuple[Rem
     if case is None:
         return table
     own = [*_repairs(explained, case), *_vendor_packages(explained, case), *_test_artefacts(explained, case)]
-    # The table's advice to look at the files, and to repair them, was followed or is told better above.
+    # The table's advice to look at the files, and to repair them, was followed or is given better above.
     rest = [step for step in table if not step.command.startswith("wheelfix ")]
     if any("pip install" in step.command for step in own):
         rest = [step for step in rest if step.title != "Install the vendor's package that has it"]

@@ -1,4 +1,4 @@
-"""Facts of an image that are read only when somebody asks: version, GPU code, signature; most take the whole file."""
+"""Facts of an image that are read only when asked for: version, GPU code, signature; most take the whole file."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def examine_again(before: Examination, view: FileView, facts: ArchiveFacts, opti
 
 
 def not_requested(path: str) -> None:
-    """The answer to a question that costs more than the scan was told to spend."""
+    """The answer to a question that costs more than the scan was asked to spend."""
     return
 
 

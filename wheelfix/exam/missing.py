@@ -1,4 +1,4 @@
-"""Gather, per DLL that nobody provides, who asks for it, how, and where it could come from."""
+"""Gather, for each DLL without a provider, who asks for it, how, and where it could come from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def list_missing(subject: Subject, index: Candidates | None) -> tuple[MissingDll, ...]:
-    """Every DLL that somebody needs and nobody provides, required ones first, by name."""
+    """Every DLL that is needed and has no provider, required ones first, by name."""
     unmet = (edge for edge in subject.resolution.edges if isinstance(edge.provider, Missing))
     found = [_described(subject, need, index) for need in gather(unmet, lambda edge: edge.required)]
     return tuple(sorted(found, key=lambda missing: not missing.required))

@@ -23,7 +23,7 @@ class Need:
     edges: tuple[Edge, ...] = ()
     """The strongest kind of need first, then those that count, then by importer."""
     reached: bool = True
-    """Whether somebody who asks is loaded by the package itself."""
+    """Whether a file that asks for it is loaded by the package itself."""
     other_names: tuple[str, ...] = ()
     """Further DLLs that would do, the best first."""
     patterns: tuple[str, ...] = ()

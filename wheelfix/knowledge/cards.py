@@ -67,7 +67,7 @@ class CardTable:
 
 
 def parse_cards(table: str, text: str) -> CardTable:
-    """Turn the table's text into values; every fault is told at once."""
+    """Turn the table's text into values; every fault is reported at once."""
     tree = parse_toml(table, text)
     check = Checker(table)
     architectures = _architectures(check, tree)
@@ -146,7 +146,7 @@ def architecture(capability: Capability) -> Architecture | None:
 
 
 def suggest(name: str, limit: int = 5) -> tuple[str, ...]:
-    """Return names of cards that resemble the given one, for a message to whoever mistyped it."""
+    """Return names of cards that resemble the given one, for a message about a name that was mistyped."""
     import difflib
 
     known = card_table().cards

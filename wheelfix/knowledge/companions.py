@@ -90,7 +90,7 @@ class CompanionNeed:
 
 
 def parse_companions(table: str, text: str) -> tuple[CompanionRule, ...]:
-    """Turn the table's text into values; every fault is told at once."""
+    """Turn the table's text into values; every fault is reported at once."""
     tree = parse_toml(table, text)
     check = Checker(table)
     rows = check.rows(

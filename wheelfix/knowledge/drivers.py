@@ -47,7 +47,7 @@ class Drivers:
 
 
 def parse_drivers(table: str, text: str) -> Drivers:
-    """Turn the table's text into values; every fault is told at once."""
+    """Turn the table's text into values; every fault is reported at once."""
     tree = parse_toml(table, text)
     check = Checker(table)
     rows = check.rows(tree, "cuda", ["release", "driver"], ["windows"])

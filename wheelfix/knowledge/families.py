@@ -64,7 +64,7 @@ class FamilyMember:
 
 
 def parse_families(table: str, text: str) -> tuple[Family, ...]:
-    """Turn the table's text into values; every fault is told at once."""
+    """Turn the table's text into values; every fault is reported at once."""
     tree = parse_toml(table, text)
     check = Checker(table)
     required = ["id", "group", "title", "vendor", "pattern"]
@@ -105,7 +105,7 @@ def demangle(name: str) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def family_of(name: str) -> FamilyMember | None:
-    """Return the family that a DLL name belongs to, or None for a name that nobody here knows."""
+    """Return the family that a DLL name belongs to, or None for an unknown name."""
     key = dll_key(name)
     plain = demangle(key)
     for family in families():

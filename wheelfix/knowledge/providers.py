@@ -31,7 +31,7 @@ class Shipper:
 
 
 def parse_providers(table: str, text: str) -> tuple[Shipper, ...]:
-    """Turn the table's text into values; every fault is told at once."""
+    """Turn the table's text into values; every fault is reported at once."""
     tree = parse_toml(table, text)
     check = Checker(table)
     known = {family.id for family in families()}
@@ -144,7 +144,7 @@ def _of_toolkit(owner: Owner, name: str, cuda: str | None) -> str | None:
 
 
 def who_ships(name: str, *, cuda: str | None = None, machine: Machine = Machine.AMD64) -> tuple[str, ...]:
-    """Return who ships a DLL of that name, the vendor first, each as a phrase; empty when nobody is known.
+    """Return who ships a DLL of that name, the vendor first, each as a phrase; empty when none is known.
 
     ``cuda`` is the toolkit that the wheel is for, ``11.7``, or its major alone.
     """

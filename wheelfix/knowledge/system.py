@@ -80,7 +80,7 @@ class RuntimeFile:
     pattern: NamePattern
     toolset: Toolset
     runtime: tuple[int, int]
-    """The redistributable that first has it; whoever imports it was linked by at least that."""
+    """The redistributable that first has it; what imports it was linked by at least that."""
     source: str
     debug: bool = False
 
@@ -107,7 +107,7 @@ class Runtimes:
 
 
 def parse_runtimes(table: str, text: str) -> Runtimes:
-    """Turn the table's text into values; every fault is told at once."""
+    """Turn the table's text into values; every fault is reported at once."""
     tree = parse_toml(table, text)
     check = Checker(table)
     toolsets = {row["id"]: Toolset(**row) for row in check.rows(tree, "toolset", ["id", "package", "years", "url"])}
@@ -230,7 +230,7 @@ def driver_file(name: str) -> DriverFile | None:
 
 @functools.lru_cache(maxsize=4096)
 def absent_on(name: str) -> str:
-    """Return the editions of Windows that lack a system DLL, or an empty string."""
+    """Return the editions of Windows that do not have a system DLL, or an empty string."""
     key = dll_key(name)
     return next((absent for pattern, absent in runtimes().editions if pattern.fullmatch(key)), "")
 

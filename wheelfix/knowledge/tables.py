@@ -120,7 +120,7 @@ _SPECIFIER = re.compile(rf"{_CLAUSE}(?:,{_CLAUSE})*").fullmatch
 
 
 class Checker:
-    """Collects the faults of one table, so that all of them are told at once."""
+    """Collects the faults of one table, so that all of them are reported at once."""
 
     def __init__(self, table: str) -> None:
         self.table = table
@@ -141,7 +141,7 @@ class Checker:
             where = f"[[{key}]] {number} ({next(iter(row.values()), 'empty')})"
             missing = sorted(name for name in needed if row.get(name) in (None, ""))
             unknown = sorted(set(row) - allowed)
-            self.faults += [f"{where} lacks {name}" for name in missing]
+            self.faults += [f"{where} does not have {name}" for name in missing]
             self.faults += [f"{where} has the unknown field {name}" for name in unknown]
             if not missing and not unknown:
                 good.append(row)

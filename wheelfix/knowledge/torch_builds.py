@@ -19,7 +19,7 @@ Release = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class TorchBuild:
-    """Which torch somebody has."""
+    """Which torch is installed."""
 
     version: str
     """Without its label: ``2.4.0``."""

@@ -23,7 +23,7 @@ class WinError:
     """The English message, with its placeholders."""
     meaning: str
     missing_file: bool
-    """Whether a file lacks; so for very few codes."""
+    """Whether a file is missing; so for very few codes."""
     remedies: tuple[str, ...]
     """What to try, best first."""
     source: str
@@ -51,7 +51,7 @@ class WinErrorTable:
 
 
 def parse_winerrors(table: str, text: str) -> WinErrorTable:
-    """Turn the table's text into values; every fault is told at once."""
+    """Turn the table's text into values; every fault is reported at once."""
     tree = parse_toml(table, text)
     check = Checker(table)
     rows = check.rows(tree, "error", ["code", "name", "text", "meaning", "missing_file", "remedies"])

@@ -1,7 +1,7 @@
 """How much work the Python code of a package may make; what goes beyond stays unread, and that is remembered.
 
 A few kilobytes of source can stand for loops without end, strings that double with every line, and a syntax tree of
-gigabytes. Every step and every byte is counted, and every ``ast.parse`` of somebody else's code happens here.
+gigabytes. Every step and every byte is counted, and every ``ast.parse`` of code of others happens here.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class CodeBudget:
     loading: set[str] = field(default_factory=set)
     """Files in which there are words of code that loads DLLs or adds folders."""
     results: dict[str, object] = field(default_factory=dict)
-    """What was read from a file, so that nobody pays for it twice."""
+    """What was read from a file, so that it is not read twice."""
     _file_steps: int = FILE_STEPS
     _file_text: int = FILE_TEXT
 

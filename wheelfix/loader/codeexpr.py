@@ -73,7 +73,7 @@ class Expressions(CodeState):
         self.store.set(scope, name, value)
 
     def look_up(self, name: str) -> Value:
-        """What a name stands for; one that nobody has given is taken for something of Python's own."""
+        """What a name stands for; one that was never assigned is taken for something of Python's own."""
         scope: Scope | None = self.scope
         while scope is not None:
             found = self.store.get(scope, name)
@@ -233,7 +233,7 @@ class Expressions(CodeState):
         return ANYTHING
 
     def condition(self, node: ast.expr) -> bool | None:
-        """Whether a condition holds; None if that cannot be told."""
+        """Whether a condition holds; None if that is not known."""
         if codecalls.never_holds(node):
             return False
         return truth(self.value(node))

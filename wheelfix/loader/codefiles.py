@@ -36,15 +36,15 @@ class NoFiles:
     python: tuple[int, int] | None = None
 
     def exists(self, path: str, *, folder: bool | None = None) -> bool | None:
-        """Whether there is a file (or, as asked, a folder) of this path; None if that cannot be told."""
+        """Whether there is a file (or, as asked, a folder) of this path; None if that is not known."""
         return None
 
     def names(self, folder: str) -> tuple[str, ...] | None:
-        """The names in a folder; None if that cannot be told."""
+        """The names in a folder; None if that is not known."""
         return None
 
     def module(self, name: str) -> str | None:
-        """The file of a module of the package; empty if the package does not have it, None if nobody knows."""
+        """The file of a module of the package; empty if the package does not have it, None if that is not known."""
         return None
 
     def source(self, path: str) -> str | None:
@@ -133,7 +133,7 @@ class ViewFiles(NoFiles):
         return top in self._own or (stem != top and (stem in self._own or stem in self._named))
 
     def exists(self, path: str, *, folder: bool | None = None) -> bool | None:
-        """Whether there is such a file or folder; what other distributions may bring cannot be told."""
+        """Whether there is such a file or folder; what other distributions may bring is not known."""
         key = fold(path)
         if key.startswith("@base") and key not in self._children:
             path, key = path[6:] or ".", key[6:]
@@ -219,7 +219,7 @@ def _top(path: str) -> str:
 
 
 def matching(files: NoFiles, pattern: str) -> tuple[str, ...] | None:
-    """The paths that a pattern of ``glob`` stands for; None if that cannot be told."""
+    """The paths that a pattern of ``glob`` stands for; None if that is not known."""
     folder, name = parent(pattern), base_name(pattern)
     if "*" in folder or "?" in folder or "[" in folder:
         return None

@@ -130,7 +130,7 @@ def load_library(
 
 
 def _outcome(run: CodeState, text: str, along_path: bool) -> bool | None:
-    """Whether a load finds its file: True, False, or None if that cannot be told."""
+    """Whether a load finds its file: True, False, or None if that is not known."""
     path = tidy(text)
     if "*" in path:
         return None

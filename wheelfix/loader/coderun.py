@@ -1,7 +1,7 @@
 """Follow the statements of a Python file as Python would on Windows, without running any of them.
 
-Conditions that can be told are decided, loops over known lists are gone through, calls of the package's own functions
-are followed with their arguments. Where nobody can tell, both ways are followed, and what they find counts as
+Conditions whose value is known are decided, loops over known lists are followed, calls of the package's own functions
+are followed with their arguments. Where that is not known, both ways are followed, and what they find counts as
 uncertain.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.codevalue import Value
 
 NEXT, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
-"""How a statement may end; several at once where nobody can tell."""
+"""How a statement may end; several at once where that is not known."""
 MAX_TURNS = 64
 """Turns of one loop that are followed."""
 MAX_WHILE = 24
@@ -142,7 +142,7 @@ class CodeRun(Expressions):
         holds = self.condition(node.test)
         if holds is not None:
             if codecalls.mentions_environment(node.test, self.budget):
-                # Whoever sets the variable goes the other way: what is loaded there may be loaded.
+                # With the variable set, the other way is taken: what is loaded there may be loaded.
                 self.apart(node.orelse if holds else node.body, LATER)
             return self.run(node.body if holds else node.orelse)
         flow, branches = 0, []
@@ -356,7 +356,7 @@ class CodeRun(Expressions):
         return united(values)
 
     def look_into(self, function: Function) -> None:
-        """Follow a function that nobody is known to call, with arguments that nobody knows."""
+        """Follow a function that nothing is known to call, with unknown arguments."""
         level, self.level = self.level, LATER
         owner = self.methods.get(function.node)
         given = Function(function.node, function.scope, (Class(owner.scope, owner),)) if owner else function

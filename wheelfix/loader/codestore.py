@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.codevalue import Atom, Class, Function, FunctionNode, Value
 
 CERTAIN, MAYBE, LATER = 2, 1, 0
-"""Whether importing the file does something: for certain, if a condition holds, or only once somebody calls it."""
+"""Whether importing the file does something: for certain, if a condition holds, or only once it is called."""
 
 
 class Raised(Exception):

@@ -1,6 +1,6 @@
-"""What an expression of Python code can give, as far as that can be told without running it.
+"""What an expression of Python code can give, as far as that is known without running it.
 
-A value is a tuple of alternatives: branches that nobody can decide give a name several of them. ``UNKNOWN`` among them
+A value is a tuple of alternatives: branches that cannot be decided give a name several of them. ``UNKNOWN`` among them
 stands for whatever else it may be.
 """
 
@@ -30,7 +30,7 @@ MAX_NUMBER = 1 << 80
 
 
 class _Unknown:
-    """Something that cannot be told."""
+    """Something unknown."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -186,7 +186,7 @@ def strings(value: Value) -> list[str]:
 
 
 def truth(value: Value) -> bool | None:
-    """Whether a value counts as true; None if some alternatives do and others do not, or nobody knows."""
+    """Whether a value counts as true; None if some alternatives do and others do not, or that is not known."""
     found = {_is_true(atom) for atom in value}
     return found.pop() if len(found) == 1 else None
 

@@ -132,7 +132,7 @@ def computed_imports(source: str, path: str, budget: CodeBudget) -> list[bool]:
 
 
 def goes_on(node: ast.Try, budget: CodeBudget, also: frozenset[str] = frozenset()) -> bool:
-    """Whether a ``try`` catches a failed load, or other exceptions, and does not raise anew."""
+    """Whether a ``try`` catches a failed load, or other exceptions, and does not raise again."""
     for handler in node.handlers:
         if handler.type is None or _is_caught(handler.type, also):
             raises = False
@@ -145,7 +145,7 @@ def goes_on(node: ast.Try, budget: CodeBudget, also: frozenset[str] = frozenset(
 
 
 def catches_kind(caught: ast.expr | None, kind: str) -> bool | None:
-    """Whether a handler of some type catches an exception of a kind; None if that cannot be told."""
+    """Whether a handler of some type catches an exception of a kind; None if that is not known."""
     if caught is None:
         return True
     if isinstance(caught, ast.Tuple):

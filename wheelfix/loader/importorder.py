@@ -33,7 +33,7 @@ _DYNAMIC = re.compile(r"__path__|meta_path|sys\.path\b|\b(?:exec|import_module|_
 
 
 _ASIDE = re.compile(r"/(?:_?tests?|_?examples?|demos?|samples?|tools?|scripts|benchmarks?)/", re.IGNORECASE)
-"""Folders of code that nobody has to be able to import."""
+"""Folders of code that need not be importable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class _Code:
 
 
 class _Trace:
-    """Steps that are found when somebody first goes that far, and kept for the next."""
+    """Steps that are found when first needed, and kept."""
 
     def __init__(self, steps: Iterator[tuple[Step, bool]]) -> None:
         self._steps = steps
@@ -153,7 +153,7 @@ class ImportOrder:
         return any(step.path == path and step.certain and not step.guarded for step, _ in trace)
 
     def may_run(self, path: str) -> bool:
-        """Whether importing the package that a Python file is in runs it, or may do so; True if nobody can tell."""
+        """Whether importing the package that a Python file is in runs it, or may do so; True if that is not known."""
         init = f"{SITE_PACKAGES}/{self._top_of(path)}/__init__.py"
         if path == init or init not in self.view:
             return True

@@ -87,7 +87,7 @@ class Provisions:
 
     @functools.cached_property
     def imported(self) -> tuple[str, ...]:
-        """The distributions whose modules the package imports for certain; a module that nobody knows names itself."""
+        """The distributions whose modules the package imports for certain; an unknown module names itself."""
         found: dict[str, None] = {}
         for module in self.habits.imports():
             if module not in sys.stdlib_module_names and module not in self.own_modules:
@@ -109,7 +109,7 @@ class Provisions:
         return self._assumed(name) or self._unclear(name, answers)
 
     def _unclear(self, name: str, answers: list[tuple[Dependency, Answer]]) -> Provider | None:
-        """Who may provide a DLL that nobody is known to provide, else why those that should have it do not."""
+        """Who may provide a DLL without a known provider, else why those that should have it do not."""
         unsure: list[tuple[str, str]] = []
         without: list[str] = []
         for dependency, answer in answers:
@@ -291,7 +291,7 @@ class Provisions:
 
 
 def _own_modules(view: FileView) -> frozenset[str]:
-    """The top-level modules of the subject itself, which nobody else provides."""
+    """The top-level modules of the subject itself, which no other distribution provides."""
     inside = f"{SITE_PACKAGES}/"
     own = (file.path.removeprefix(inside) for file in view.files if file.layer is Layer.SUBJECT)
     return frozenset(path.partition("/")[0].partition(".")[0] for path in own)

@@ -79,7 +79,7 @@ class PackageLoading:
     later: tuple[tuple[str, str], ...] = ()
     """Files that its DLLs load by path after the import, each with when: ``when a session asks for CUDA``."""
     without_gpu_code: str = ""
-    """What to say to somebody who wants a build for the GPU and has one without; empty when that is fine."""
+    """The advice for a user who wants a build for the GPU and has one without; empty when that is fine."""
     version_variable: str = ""
     """The variable that sets the version when the package is built; empty when there is none."""
 
@@ -127,7 +127,7 @@ def search_dirs(startup: Startup, view: FileView) -> tuple[str, ...]:
 
 
 def adds_toolkit(loading: PackageLoading, view: FileView) -> bool:
-    """Whether an installed CUDA toolkit is searched; an ordinary package may have been told to."""
+    """Whether an installed CUDA toolkit is searched; an ordinary package may have been configured to."""
     startup = loading.startup
     if startup is None:
         return True

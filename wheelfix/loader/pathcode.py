@@ -1,7 +1,7 @@
 """Read from Python source, without running it, which DLL folders it adds and which DLLs it loads.
 
 The file is followed as Python would (:mod:`wheelfix.loader.coderun`); functions that it does not call itself are looked
-into afterwards, since somebody may call them.
+into afterwards, since they may be called.
 """
 
 from __future__ import annotations

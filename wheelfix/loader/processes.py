@@ -1,4 +1,4 @@
-"""The loads of an ordinary package, each in a fresh process: nobody may rely on the order of somebody else's imports.
+"""The loads of an ordinary package, each in a fresh process: the order of other imports is not relied on.
 
 An extension module is loaded after the code that Python is known to run before it, and after nothing else: ``.pth``
 files, and the ``__init__.py`` of each package above it. Only where that is not enough are import statements followed.

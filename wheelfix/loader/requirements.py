@@ -78,7 +78,7 @@ def holds_on_target(requirement: Requirement, profile: Profile, extra: str = "")
     }
     try:
         return requirement.marker is None or requirement.marker.evaluate(environment)
-    except (ValueError, RecursionError):  # a name that nobody defines, versions that cannot be compared
+    except (ValueError, RecursionError):  # a name that is not defined, versions that cannot be compared
         return True
 
 
@@ -127,7 +127,7 @@ def _spelled(requirement: Requirement | None) -> str:
 
 
 class DependencyTree:
-    """Everything that is installed with a wheel, found when somebody first asks."""
+    """Everything that is installed with a wheel, found when first needed."""
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ _RESOLVED = weakref.WeakKeyDictionary()
 def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) -> Resolution:
     """Load, in the model, everything that importing the subject of a view loads; then ask what else it needs.
 
-    A view never changes, so what was told of it once is told again: a plan asks what the scan before it asked.
+    A view never changes, so what was found out once is used again: a plan asks what the scan before it asked.
     """
     known = _RESOLVED.setdefault(view, {})
     key = (profile, requires)
@@ -258,7 +258,7 @@ def _outcome(loaded: Loaded) -> LoadOutcome:
 
 
 def _survey(loader: Loader, view: FileView, touched: frozenset[str]) -> None:
-    """Resolve the imports of images that nothing is known to load, as whoever loads them would.
+    """Resolve the imports of images that nothing is known to load, as a load of them would.
 
     A plugin is loaded when the package's own DLLs are already in the process, from wherever they lie; so a DLL that
     is anywhere in the view counts as found for it.
@@ -299,7 +299,7 @@ class _Companions:
         self.cuda = cuda
 
     def needs(self, name: str, path: str = "") -> list[CompanionNeed]:
-        """The table's entries for a DLL name; what merely has to come along is no need of a load.
+        """The table's entries for a DLL name; what is only vendored too is not needed by a load.
 
         Some are about certain releases only: then the version of the file at the path counts.
         """
@@ -338,13 +338,13 @@ class _Companions:
         )
 
     def _find(self, path: str, need: CompanionNeed) -> Provider:
-        """Who brings a companion, in each process that has its parent; nobody if it is missing in one of them."""
+        """The provider of a companion, in each process that has its parent; none if it is missing in one of them."""
         processes = [process for process in self.processes if path in process.modules] or [self.loader]
         answers = [self._find_in(process, path, need) for process in processes]
         return next((answer for answer in answers if isinstance(answer, Missing)), answers[0])
 
     def _find_in(self, process: Loader, path: str, need: CompanionNeed) -> Provider:
-        """A companion is found when it is loaded, beside its parent, in an added folder, or when somebody brings it."""
+        """A companion is found when it is loaded, beside its parent, in an added folder, or in another distribution."""
         loaded = need.met_by(process.loaded)
         if loaded is not None:
             return InView(process.loaded[dll_key(loaded)])

@@ -1,7 +1,7 @@
 """How Windows loads a DLL: where it looks, what it finds, and with which code it gives up.
 
 The order and the rules are those of Microsoft's "Dynamic-link library search order" and "LoadLibraryEx"; they are
-held against a real PE loader in ``tests/oracle``. Faults are looked for in two phases, as the loader does it: first
+checked against a real PE loader in ``tests/oracle``. Faults are looked for in two phases, as the loader does it: first
 every module of the closure is mapped (126, 193), then imports are bound to exports (127, 182).
 """
 

@@ -27,7 +27,7 @@ class NoProviders:
     """Nothing is assumed and nothing required."""
 
     def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
-        """Nobody brings it."""
+        """It has no provider."""
         return None
 
 

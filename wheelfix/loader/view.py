@@ -138,7 +138,7 @@ class FileView:
         self.beside: Beside | None = None
         """The distributions that are installed with the subject, where it is known which these are."""
         self._listed: dict[str, tuple[str, ...]] = {}
-        """Folders that somebody listed, in order."""
+        """Folders that were listed, in order."""
         self._folders: dict[str, dict[str, str]] = {}
         last, names = "", self._folders.setdefault("", {})
         for path in self._files:
@@ -160,7 +160,7 @@ class FileView:
         return self._files[path]
 
     def origin(self, path: str) -> str:
-        """How the user would name a path of the view (the path itself when it is no file of it)."""
+        """How the user would name a path of the view (the path itself when it is not one of its files)."""
         file = self._files.get(path)
         return file.origin if file else path
 
@@ -196,7 +196,7 @@ class FileView:
 
     @functools.cached_property
     def _by_name(self) -> dict[str, tuple[str, ...]]:
-        """Every file by its folded name; made when somebody first asks, which is when a DLL is missing."""
+        """Every file by its folded name; made when first needed, which is when a DLL is missing."""
         found: dict[str, list[str]] = {}
         for names in self._folders.values():
             for key, path in names.items():
@@ -232,7 +232,7 @@ class FileView:
         return where < file.size and file.open().read_at(where, 4) == b"PE\0\0"
 
     def image(self, path: str) -> ImageFacts | None:
-        """The PE facts of a file, read on first use; None for a file that is no image by name or content."""
+        """The PE facts of a file, read on first use; None for a file that is not an image by name or content."""
         facts = self._facts.get(path)
         if facts is None and path in self._files and self.is_image(path):
             facts = read_image(self.source(path))
@@ -307,7 +307,7 @@ class FileView:
             files.pop(path, None)
         changed._files = dict(sorted(files.items(), key=itemgetter(0)))
         changed._facts = {path: known for path, known in self._facts.items() if path in files and path not in new}
-        # Only folders in which something changes are listed anew; the others are shared.
+        # Only folders in which something changes are listed again; the others are shared.
         touched = {fold(parent(path)) for path in (*gone, *new)}
         changed._folders = {folder: {} if folder in touched else names for folder, names in self._folders.items()}
         for path in changed._files if touched else ():

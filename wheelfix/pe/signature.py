@@ -82,7 +82,7 @@ def check_trusted_roots(path: Path) -> None:
 class _SameHead:
     """A source whose beginning is read once.
 
-    The headers are looked at before they are hashed. If somebody changed the file in between, other bytes would be
+    The headers are looked at before they are hashed. If the file was changed in between, other bytes would be
     signed than those that the caller, who hashes what it reads for the first time, takes for the file.
     """
 

@@ -86,5 +86,5 @@ def leftovers(subject: Subject, chosen: Iterable[Chosen]) -> Iterator[Drop]:
 
 
 def _may_go(subject: Subject, path: str) -> bool:
-    """Whether a file is the package's own, or nobody's: those of other distributions are theirs."""
+    """Whether a file is the package's own, or of no distribution: those of others are left alone."""
     return subject.view.layer(path) is not Layer.ENVIRONMENT or path in subject.unowned

@@ -74,7 +74,7 @@ def _choose(planner: Planner, chosen: tuple[Chosen, ...]) -> Layout:
         lib = subject.startup.lib.removeprefix(f"{SITE_PACKAGES}/")
         because = f"{subject.loading.package} loads {lib} by itself, and only there"
         raise UsageError("--layout libs", because=because, hint="leave --layout out")
-    if planner.before.facts.info is None:  # an installed distribution: nobody would patch its __init__.py
+    if planner.before.facts.info is None:  # an installed distribution: its __init__.py is not patched
         return Layout()
     if layout == "beside" or subject.startup is not None or planner.options.dest is not None:
         return Layout()

@@ -36,7 +36,7 @@ def write_lock(plans: list[Plan], path: Path) -> None:
     document = {"schema": LOCK_SCHEMA, "plans": [plan.to_json() for plan in plans]}
     try:
         data = json.dumps(document, indent=2, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # a path that is no text has no other form than JSON's own
+    except UnicodeEncodeError:  # a path that is not text has no other form than JSON's own
         data = json.dumps(document, indent=2).encode()
     with AtomicFile(path) as out:
         out.write(data + b"\n")

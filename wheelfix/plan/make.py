@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from wheelfix.streams.pool import Task
 
 STORED = "WF130"
-"""The finding about members without compression, which are left as they are unless somebody asks."""
+"""The finding about members without compression, which are left as they are unless asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def output_name(name: str, build_tag: str | None) -> str:
 
 
 class _Reading:
-    """Reads what the plan tells of each file while it is still being made, several at a time, the largest first."""
+    """Reads what the plan says about each file while it is still being made, several at a time, the largest first."""
 
     def __init__(self, index: RootIndex, pool: WorkerPool) -> None:
         self._index, self._pool = index, pool
@@ -184,7 +184,7 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:
 
 
 def _mends(before: Examination, options: RepairOptions, writing: bool) -> tuple[ArchiveFix, ...]:
-    """What rewriting the wheel fixes by itself; a fault that harms nobody is no reason to rewrite it."""
+    """What rewriting the wheel fixes by itself; a harmless fault is not a reason to rewrite it."""
     findings = [
         f for f in before.report.findings if group_of(f) is Group.ARCHIVE and f.repairable is not Repairable.NEVER
     ]

@@ -61,7 +61,7 @@ class Addition:
     rejected: tuple[Rejected, ...] = ()
     signer: str = ""
     """Who signed it, if that is trusted; else ``unsigned``, ``untrusted-root``, ``invalid`` or ``not-checked``. Empty
-    when nobody looked."""
+    when it was not looked at."""
     signature: str = ""
     """The answer, then the name in the certificate and the reason: ``trusted: NVIDIA Corporation``."""
     mangle: bool = False

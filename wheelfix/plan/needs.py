@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def unmet_needs(view: FileView, resolution: Resolution, companions: str, cuda: str | None) -> Iterator[Need]:
-    """Everything that images of the view ask for and nobody provides, as far as the policy wants it vendored."""
+    """Everything that images of the view ask for and that has no provider, as far as the policy wants it vendored."""
     unmet = (
         edge
         for edge in resolution.edges

@@ -180,7 +180,7 @@ class Planner:
         return any(taken)
 
     def _emptied(self) -> tuple[str, ...]:
-        """The folder of DLLs that delvewheel's patch adds, when somebody took all of them out."""
+        """The folder of DLLs that delvewheel's patch adds, when all of them were taken out."""
         if not processed_by(self.before):
             return ()
         return tuple(folder for folder in declared_folders(self.view) if folder.endswith(".libs"))
@@ -330,7 +330,7 @@ class Planner:
         )
 
     def _unmet(self, candidates: Sequence[RootFile]) -> dict[RootFile, str]:
-        """The candidates that import what nobody has, where others do not: a namesake from another build."""
+        """The candidates that import what no root has, where others do not: a namesake from another build."""
         found = {file: missing for file in candidates if (missing := self._without(file))}
         return found if len(candidates) > len(found) else {}
 

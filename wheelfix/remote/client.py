@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """Connections, indexes and cache of one run; used in a ``with`` block. Nothing happens before somebody asks."""
+    """Connections, indexes and cache of one run; used in a ``with`` block. Nothing happens before it is used."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """User names and passwords for servers, from where pip takes them: URLs of indexes, netrc, the keyring.
 
-netrc is read by requests itself. The keyring is asked only after a server refused, and nobody is ever prompted.
+netrc is read by requests itself. The keyring is asked only after a server refused, and there is never a prompt.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class PackageIndex:
         self._pages: dict[str, list[IndexFile]] = {}
 
     def files(self, project: str) -> list[IndexFile]:
-        """Return the files of a project on all indexes, each name once; none for a project that nobody has."""
+        """Return the files of a project on all indexes, each name once; none for a project that is on none of them."""
         from packaging.utils import canonicalize_name
 
         name = canonicalize_name(project)

@@ -22,7 +22,7 @@ class RemoteWheel:
         self.name = name or file_name(url)
         self._transport, self._cache = transport, cache
         self.fetched = self.size = 0
-        """Bytes that were fetched of it until now, and bytes that it has; 0 as long as nobody asked."""
+        """Bytes that were fetched of it until now, and bytes that it has; 0 before the first request."""
 
     def __str__(self) -> str:
         return without_secrets(self.url)

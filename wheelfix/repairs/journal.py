@@ -1,6 +1,6 @@
 """The journal of a repair in place: written before anything changes, and enough to take it all back.
 
-It lies in the distribution's dist-info folder. Whoever made the environment may have put anything there, so a journal
+It lies in the distribution's dist-info folder. The maker of the environment may have put anything there, so a journal
 is believed only as far as it names files inside the environment, with the hashes they must have.
 """
 
@@ -150,7 +150,7 @@ def journalled(info: Path, journal: Journal) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        with contextlib.suppress(Exception):  # what went wrong first is what is told; the journal is still there
+        with contextlib.suppress(Exception):  # what went wrong first is reported; the journal is still there
             take_back(info, journal)
         raise
 

@@ -60,7 +60,7 @@ class _Repair:
     dry_run: bool
 
     def done(self, before: Examination, wait_for_hashes: Callable[[], None]) -> Repaired:
-        """Plan, and write what was planned; before anything is told or named, ``wait_for_hashes`` is called."""
+        """Plan, and write what was planned; before anything is reported or named, ``wait_for_hashes`` is called."""
         from wheelfix.plan.make import make_plan
         from wheelfix.plan.sources import new_members
         from wheelfix.repairs.rewrite import keep, rewrite

@@ -132,7 +132,7 @@ def _dropped(archive: Archive, plan: Plan) -> Iterator[Member]:
         if len(copies) > 1:
             found = digests(archive, copies)
             if len({(found[copy.entry].value, found[copy.entry].error) for copy in copies}) == 1:
-                yield from copies[1:]  # where they differ, the writer refuses, because nobody can tell which is meant
+                yield from copies[1:]  # where they differ, the writer refuses, because it is not known which is meant
 
 
 def _renames(archive: Archive, info: WheelInfo) -> Mapping[str, str]:
@@ -164,7 +164,7 @@ def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions)
     """A check of a wheel just written, which may keep the oddities of old members but gets no new ones."""
     names = sorted(member.name for member in new)
     before = {(fault.kind, fault.subject) for fault in archive.faults}
-    # The writer has held the new ones against them.
+    # The writer has compared the new ones with them.
     known = frozenset() if before else frozenset([*archive.names(), *names])
 
     def check(draft: Draft) -> None:

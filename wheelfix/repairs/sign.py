@@ -48,7 +48,7 @@ class SignedFile:
     action: str
     """``signed``, ``to-sign`` (dry run), ``kept`` (it has a valid signature) or ``excluded``."""
     signature: Signature | None
-    """Its signature afterwards; None where nobody looked."""
+    """Its signature afterwards; None where it was not checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _target(path: Path, options: SignOptions) -> Path:
 
 
 def _refuse_if_wrong(archive: Archive, info: WheelInfo, options: SignOptions) -> None:
-    """CannotSign if the wheel is not what its RECORD says: a signature would vouch for files that nobody built."""
+    """CannotSign if the wheel is not what its RECORD says: a signature would vouch for files of unknown origin."""
     found = archive_findings(archive, info, ScanOptions(verify=True, jobs=options.jobs, limits=options.limits))
     wrong = [
         finding
@@ -166,7 +166,7 @@ def _choose(archive: Archive, options: SignOptions) -> list[tuple[Member, Signed
 
 @dataclass(frozen=True, slots=True)
 class _Signing:
-    """Signs members of one wheel, in a folder that nobody else uses."""
+    """Signs members of one wheel, in a folder of its own."""
 
     archive: Archive
     command: SignCommand

@@ -37,7 +37,7 @@ SCAN_KINDS = ("text", *MACHINE_KINDS)
 
 
 def _nobody(failure: FailedInput) -> None:
-    """Nobody asked which reports cannot be drawn."""
+    """Takes note of nothing."""
 
 
 def render(

@@ -29,7 +29,7 @@ def render_scan(reports: Sequence[ScanReport], failures: Sequence[FailedInput] =
             lines += _annotations(report, severity, context)
         if severity is Severity.ERROR:
             lines += [_command("error", failure.path, failure.words, _reason(failure)) for failure in failures]
-    # A line that begins with two colons is a command, whoever wrote it: ours begin with a word.
+    # A line that begins with two colons is a command, wherever it comes from: ours begin with a word.
     for report in reports:
         failed = f", {of_reports[report.path].words}" if report.path in of_reports else ""
         lines.append(f"wheelfix: {report.verdict}{failed}: {legible(label(report))}")

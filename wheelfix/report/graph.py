@@ -1,6 +1,6 @@
 """Who needs whom in a wheel, as nodes and edges with places on a sheet; the same report gives the same drawing.
 
-Importers stand above what they import. DLLs of Windows, Python and drivers are told in words at each node: drawn,
+Importers stand above what they import. DLLs of Windows, Python and drivers are listed in words at each node: drawn,
 every node would hang on them.
 """
 
@@ -200,7 +200,7 @@ def place(nodes: list[Node], links: list[Link], per_row: int = PER_ROW) -> tuple
 
 
 def _layers(below: list[list[int]], skipped: set[int]) -> list[list[int]]:
-    """Return the nodes by their longest way from a node that nobody needs; a circle counts as one step."""
+    """Return the nodes by their longest way from a node that nothing needs; a circle counts as one step."""
     groups = _circles(below)
     group_of = {number: index for index, group in enumerate(groups) for number in group}
     depth = [0] * len(groups)

@@ -115,7 +115,7 @@ def provided_value(item: ProvidedDll) -> dict[str, Json]:
 
 
 def image_value(image: ScannedImage) -> dict[str, Json]:
-    """Return one PE image; facts that nobody asked for are left out."""
+    """Return one PE image; facts that were not asked for are left out."""
     facts = image.facts
     value: dict[str, Json] = {"path": image.path}
     if isinstance(facts, Malformed):
@@ -170,7 +170,7 @@ def signed_value(result: Signed) -> dict[str, Json]:
 
 
 def missing_value(item: MissingDll) -> dict[str, Json]:
-    """Return a DLL that nobody provides."""
+    """Return a DLL without a provider."""
     return {
         "name": item.name,
         "kind": item.kind.value,

@@ -71,7 +71,7 @@ class ProgressBar:
         self.hide()
 
     def step(self, path: str = "") -> None:
-        """Say that one more input is done; ``path`` tells the distributions of one environment apart from inputs."""
+        """Say that one more input is done; ``path`` distinguishes the distributions of one environment from inputs."""
         at = next((at for at in range(self._done, len(self._paths)) if path.startswith(self._paths[at])), self._done)
         inside = path and at < len(self._paths) and path != self._paths[at] and not path.endswith(".whl")
         self._done = at if inside else at + 1
@@ -133,7 +133,7 @@ class ProgressBar:
             self._stream.write(text)
             self._stream.flush()
         except (OSError, ValueError):
-            self._enabled = False  # nobody is left to see it
+            self._enabled = False  # there is no terminal left
 
 
 def _size(path: WheelPath) -> int:

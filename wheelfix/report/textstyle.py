@@ -56,7 +56,7 @@ def terminal_width() -> int:
 
 
 def _takes_escapes(stream: TextIO) -> bool:
-    """Whether a terminal obeys escape sequences; an old Windows console does only when told to, if at all."""
+    """Whether a terminal obeys escape sequences; an old Windows console does only when asked to, if at all."""
     if sys.platform != "win32":
         return True
     import ctypes
@@ -68,7 +68,7 @@ def _takes_escapes(stream: TextIO) -> bool:
         mode = ctypes.c_ulong()
         kernel = ctypes.windll.kernel32
         if not kernel.GetConsoleMode(handle, ctypes.byref(mode)):
-            return bool(os.environ.get("TERM"))  # a terminal that is no console: mintty and the like
+            return bool(os.environ.get("TERM"))  # a terminal that is not a console: mintty and the like
         return bool(kernel.SetConsoleMode(handle, mode.value | enable_virtual_terminal))
     except (OSError, ValueError, AttributeError):
         return False

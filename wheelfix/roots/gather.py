@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def open_index(options: RootOptions, host: Host | None = None) -> RootIndex:
-    """The index of everything that may be vendored; nothing is read before somebody asks for a name."""
+    """The index of everything that may be vendored; nothing is read before a name is asked for."""
     return RootIndex(gather_roots(options, host or this_machine()), options.trusted_roots, options.limits)
 
 

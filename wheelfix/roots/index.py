@@ -1,6 +1,6 @@
 """The index of candidates: which DLLs the roots hold, by name, and their bytes and facts on request.
 
-Making an index reads nothing; a root is listed when the first name is looked up, a DLL is opened when somebody asks
+Making an index reads nothing; a root is listed when the first name is looked up, a DLL is opened when asked
 for its facts. Links are followed only as long as they stay inside the root.
 """
 
@@ -234,7 +234,7 @@ class RootIndex:
             try:
                 reading = HashedReading(*packed)
             except InputError:
-                return  # whoever asks for one of the facts is told why
+                return  # asking for one of the facts gives the reason
             self._signatures[key] = read_signature(reading.source, self._trusted_roots)
             digest = reading.finish()
             if digest is not None:
@@ -289,7 +289,7 @@ class RootIndex:
         if file.root.kind == "conda-package":
             return condafile.open_package(file.root.path, self._limits).dlls[file.path].disk
         path = file.root.path / file.path
-        # Looked at again: between listing and opening somebody may have put a link in its place.
+        # Looked at again: between listing and opening a link may have been put in its place.
         if not tree.inside(path, file.root.path):
             raise EnvironmentFailure(f"{path} now leads out of {file.root.path}", hint="see who changes this folder")
         return path
@@ -382,7 +382,7 @@ class RootIndex:
     def _owned(self, file: RootFile) -> RootFile:
         """Return the file with its package, where the environment knows it.
 
-        Asked for the few files that somebody looks up, because a large environment has hundreds of lists to read.
+        Asked for the few files that are looked up, because a large environment has hundreds of lists to read.
         """
         readers: dict[str, Callable[[Path], dict[str, tuple[str, str]]]] = {"conda": conda.owners, "pip": pyenv.owners}
         reader = readers.get(file.root.kind)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from wheelfix.roots.root import Kind
 
 PLAIN_FOLDERS = (".", "bin/x64", "bin", "lib/x64", "lib", "Library/bin")
-"""Where a plain folder is searched; it is not walked, so that nothing gets in from where nobody looked."""
+"""Where a plain folder is searched; it is not walked, so that nothing gets in from unexpected places."""
 
 
 def named_root(
@@ -86,7 +86,7 @@ def _has_dlls(folder: Path) -> bool:
 
 
 def _absolute(text: str) -> Path | None:
-    """Return the path that a text means, or None when it means none (a home that nobody has, a NUL in it)."""
+    """Return the path that a text means, or None when it means none (a home that does not exist, a NUL in it)."""
     try:
         where = Path(text).expanduser()
         # Names of folders tell versions, and ".." tells none; links elsewhere stay as they were named.

@@ -91,7 +91,7 @@ class Place:
     learned: str
     last_resort: bool = False
     promised: bool = True
-    """Somebody said that it is there (a variable, the registry), so that its absence is worth a remark."""
+    """It is said to be there (by a variable, the registry), so that its absence is worth a remark."""
 
 
 class Vendor(Protocol):

@@ -57,7 +57,7 @@ def _warnings(root: Root, host: Host) -> Iterator[str]:
 
 
 def writers(path: Path, host: Host) -> str:
-    """Return who, beside owner and administrators, can write to a path; empty when nobody can or it does not tell."""
+    """Return who, beside owner and administrators, can write to a path; empty when no one can or that is not known."""
     if host.os_name == "nt":
         return ", ".join(writers_by_descriptor(host.descriptor(path)))
     try:

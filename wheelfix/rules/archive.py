@@ -119,7 +119,7 @@ _LASTING_HINTS = {
 _INFO_KINDS = frozenset(
     {"size-missing", "self-hash", "row-backslash", "utf8-flag-missing", "archive-comment", "comment", "pycache"}
 )
-"""Irregular, but nobody is known to stumble; unless someone refuses it, see ``rejected_by``."""
+"""Irregular, but no tool is known to fail; unless someone refuses it, see ``rejected_by``."""
 
 _WARNING_KINDS = frozenset({"dist-info-spelling", "requires-python", "metadata-line"})
 """No installer stumbles, other tools do."""
@@ -266,7 +266,7 @@ def _hint(fault: _Fault, blocker: str) -> str:
     if "wheelfix repair" not in hint:
         return hint
     severity = _severity(fault) or rule_severity(fault.code)
-    if severity is Severity.INFO and "'wheelfix repair'" in hint:  # unless an option asks for it, notes are no reason
+    if severity is Severity.INFO and "'wheelfix repair'" in hint:  # without an option, notes are not a reason
         return _NOTE
     return f"repair cannot rewrite this wheel; see {blocker}" if blocker else hint
 
@@ -293,7 +293,7 @@ def _refusal(who: tuple[str, ...]) -> str:
 
 
 def _severity(fault: _Fault) -> Severity | None:
-    """An archive that an installer refuses is broken; one that only PyPI refuses, or nobody, is not."""
+    """An archive that an installer refuses is broken; one that only PyPI or no one refuses is not."""
     if {"pip", "uv"}.intersection(fault.rejected_by):
         return Severity.ERROR
     if fault.kind in _WARNING_KINDS:

@@ -67,15 +67,15 @@ class Subject:
     unowned: frozenset[str] = frozenset()
     """In an environment: the DLLs that no distribution owns."""
     gpu: str | None = None
-    """The card asked about: ``sm_86``, ``8.6``, ``K40c``, ``native``; None when nobody asked."""
+    """The card asked about: ``sm_86``, ``8.6``, ``K40c``, ``native``; None when it was not asked for."""
     driver: str = ""
     """The version of NVIDIA's driver asked about, as ``551.86``; empty when no driver was."""
     version: Callable[[str], FileVersion | None] = field(default=_unknown)
     """The version resource of a file; None when it has none."""
     gpu_code: Callable[[str], GpuCode | None] | None = None
-    """The GPU code inside a file; read from the file when nobody gives it."""
+    """The GPU code inside a file; read from the file when it is not given."""
     signature: Callable[[str], Signature | None] = field(default=_unknown)
-    """What the signature of a file is worth; None when nobody asked."""
+    """What the signature of a file is worth; None when it was not asked for."""
     judges_signatures: bool = True
     """Whether findings about signatures were asked for; False where they are only shown."""
     name: str = ""
@@ -83,7 +83,7 @@ class Subject:
     import_order: tuple[str, ...] = ()
     """The order of imports that was asked about; empty when none was."""
     numpy: Callable[[str], NumpyApi | None] | None = None
-    """Which NumPy a module was built for; read from the file when nobody gives it."""
+    """Which NumPy a module was built for; read from the file when it is not given."""
 
     @property
     def startup(self) -> Startup | None:
@@ -281,7 +281,7 @@ class Subject:
 
     @functools.cached_property
     def card(self) -> str | None:
-        """The architecture of the card asked about, as ``sm_86``; UsageError for one that nobody knows."""
+        """The architecture of the card asked about, as ``sm_86``; UsageError for an unknown one."""
         return card_arch(self.gpu) if self.gpu is not None else None
 
     def code_of(self, path: str) -> GpuCode | None:

@@ -230,7 +230,7 @@ def nvrtc_release(subject: Subject, path: str) -> Release | None:
 def fits_release(name: str, told: Release) -> bool:
     """Whether a CUDA DLL may be used by something that was built with that toolkit.
 
-    Most names are those of a major. CUPTI's and the built-ins' tell the very toolkit, as far as the table knows it.
+    Most names are those of a major. CUPTI's and the built-ins' name the very toolkit, as far as the table knows it.
     """
     if is_versioned_by_patch(name):
         return dotted(told) in cuda_versions_for(name)

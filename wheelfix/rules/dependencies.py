@@ -1,7 +1,7 @@
-"""WF3xx: DLLs that nobody provides, or that lie where the loader does not look.
+"""WF3xx: DLLs without a provider, or that lie where the loader does not look.
 
 The loader model has answered every need with a provider; here the needs without an answer are gathered per DLL,
-because one file that is absent is one thing to mend however many ask for it.
+because one file that is absent is one thing to fix however many ask for it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def needs(subject: Subject, edges: Iterable[Edge]) -> tuple[Need, ...]:
-    """Gather edges of the subject's own files, and of DLLs that lack, by the DLL they ask for."""
+    """Gather edges of the subject's own files, and of missing DLLs, by the DLL they ask for."""
     own = (edge for edge in edges if subject.concerns(edge.importer) or is_absent(subject, edge.importer))
     return gather(own, functools.partial(_counts, subject))
 
@@ -187,7 +187,7 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
     """Find imports that nothing answers: error 126."""
     for need in missing(subject, EdgeKind.IMPORT):
         if (is_debug_crt(need.name) or is_debug_python(need.name)) and not need.reached:
-            continue  # WF205 tells it better: the debug twin of a DLL, which nobody loads
+            continue  # WF205 says it better: the debug twin of a DLL, which nothing loads
         excuse = excuse_of(subject, need)
         severity = _severity(need, excuse)
         consequence = excuse.text if excuse is not None else _consequence(subject, need)
@@ -317,7 +317,7 @@ def missing_companions(subject: Subject) -> Iterator[Finding]:
         if severity is Severity.ERROR and subject.unread_code and all(is_absent(subject, e.importer) for e in edges):
             severity = Severity.UNSURE  # whether those who load it are missing is not certain either
         parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in edges))
-        # What many miss is told one by one; what one DLL that is itself absent would miss is one thing to know.
+        # What many miss is reported one by one; what one DLL that is itself absent would miss is one thing to know.
         together = not required or all(is_absent(subject, edge.importer) for edge in edges)
         key = (required, severity, parents if together else (*parents, need.name))
         grouped.setdefault(key, []).append(replace(need, edges=tuple(edges)))

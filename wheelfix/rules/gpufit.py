@@ -81,7 +81,7 @@ def of_vendor(archs: Iterable[str], card: str) -> tuple[str, ...]:
 def fit(archs: Iterable[str], card: str, ptx: Mapping[str, tuple[int, int]] | None = None) -> Fit:
     """Return how a DLL's code fits a card, both as architecture names.
 
-    ``ptx`` tells the version of the language for ``ptx_86`` and its like, where it is known.
+    ``ptx`` has the version of the language for ``ptx_86`` and its like, where it is known.
     """
     if vendor_of(card) != NVIDIA:
         return _fit_other(archs, card)

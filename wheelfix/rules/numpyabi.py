@@ -26,7 +26,7 @@ _FIRST_WHEELS = {
     (3, 13): (2, 1),
     (3, 14): (2, 3),
 }
-"""The oldest NumPy with Windows wheels on PyPI for a Python: nobody gets an older one by accident."""
+"""The oldest NumPy with Windows wheels on PyPI for a Python: an older one is not installed by accident."""
 
 
 @rule(

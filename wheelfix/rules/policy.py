@@ -103,7 +103,7 @@ def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
     "The torch wheel contains the DLLs and programs of its own test suite.",
 )
 def test_artifacts_shipped(subject: Subject) -> Iterator[Finding]:
-    """Find what BUILD_TEST=1 left behind, and say whether dropping it would mend anything."""
+    """Find what BUILD_TEST=1 left behind, and say whether dropping it would fix anything."""
     found = list_test_artifacts(subject)
     loading, startup = subject.loading, subject.startup
     if not found or loading is None or startup is None:

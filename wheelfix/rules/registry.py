@@ -52,7 +52,7 @@ class Rule:
     severity: Severity
     """The severity it has unless the circumstances of a finding say otherwise."""
     repairable: Repairable
-    """Whether ``wheelfix repair`` can mend it."""
+    """Whether ``wheelfix repair`` can fix it."""
     summary: str
     """One sentence."""
 

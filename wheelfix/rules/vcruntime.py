@@ -1,6 +1,6 @@
 """WF409: the Visual C++ runtime in the wheel against the toolsets of the DLLs that use it.
 
-Microsoft's promise goes one way: a newer runtime serves older programs. Which toolset made a DLL is told by its linker
+Microsoft's promise goes one way: a newer runtime serves older programs. Which toolset made a DLL is in its linker
 version and by the compilers in its Rich header, of which the newest counts. A runtime under its usual name is one of
 several in a process: whichever is loaded first serves everyone, so the new copy in a wheel may not be the one in use.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 CONSTEXPR_MUTEX: Pair = (14, 40)
 """From this toolset on a std::mutex needs no constructor call; a runtime before that crashes on the first lock.
 
-https://github.com/microsoft/STL/wiki/Changelog, VS 2022 17.10. Code that was told to keep the old way
+https://github.com/microsoft/STL/wiki/Changelog, VS 2022 17.10. Code that was compiled to keep the old way
 (_DISABLE_CONSTEXPR_MUTEX_CONSTRUCTOR) imports _Mtx_init_in_situ, all other code no longer does.
 """
 

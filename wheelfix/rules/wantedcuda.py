@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def wanted_cuda(subject: Subject) -> Wanted:
-    """Return the CUDA releases that a wheel may have been built with, and what tells them.
+    """Return the CUDA releases that a wheel may have been built with, and how that is known.
 
     Some packages say it in a file; others in a label such as ``+cu117``, in names that only one release has (CUPTI and
     NVRTC's built-ins), or in the DLLs that they have already. Names of the others leave the major at least:

@@ -95,7 +95,7 @@ def stream_inflater() -> Unpacker:
     """Return a fresh object that inflates one raw deflate stream from front to back and cannot be copied.
 
     It makes room for a whole step at once, where :func:`inflater` begins with 16 KB and doubles, and asks for the
-    interpreter each time. Both libraries have it for their own use, so nobody promises that it stays. When the input
+    interpreter each time. Both libraries have it for their own use, so that it may change. When the input
     has ended, it may still hold output: it is asked again, with nothing, until nothing comes.
     """
     make = getattr(_fastest(), "_ZlibDecompressor", None)

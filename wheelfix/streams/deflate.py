@@ -44,7 +44,7 @@ class DeflatedData:
     csize: int
     usize: int
     sha256: bytes
-    """Empty if nobody wanted it."""
+    """Empty if it was not asked for."""
     cuts: tuple[int, ...] = ()
     """How many bytes each block became; empty if it is stored."""
 

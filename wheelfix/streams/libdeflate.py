@@ -51,7 +51,7 @@ def pack_piece(piece: memoryview) -> bytearray | None:
     library = _library()
     assert library is not None
     stream = library.deflate_compress(piece, 1)
-    if not stream[0] & 1:  # several blocks, and nobody says where the last begins
+    if not stream[0] & 1:  # several blocks, and where the last begins is not known
         return None
     stream[0] ^= 1
     # Nor does anybody say how many bits of the last byte are left. If the head of the empty block, three zeros, fits in

@@ -70,7 +70,7 @@ class AtomicFile:
         self._copying: list[Task[None]] = []
         self._settling: Task[None] | None = None
         self._lasting = False
-        """Whether nothing was written since somebody began to make it last."""
+        """Whether nothing was written since it was last flushed to disk."""
         self._thread = WorkerPool(1, background=True)
         self._beside = WorkerPool(1, background=True)
         self._waiting = 0
@@ -213,7 +213,7 @@ class AtomicFile:
             task.result()
 
     def settle(self) -> None:
-        """Hand everything to the system and begin to make it last, while somebody reads it back."""
+        """Hand everything to the system and begin to flush it to disk, while it is read back."""
         self.flush()
         self._lasting = True
         self._settling = self._thread.submit(functools.partial(os.fsync, self._descriptor))
@@ -257,7 +257,7 @@ def remove_stale(folder: Path) -> tuple[Path, ...]:
             finally:
                 os.close(descriptor)
             if stale and os.name != "posix":
-                path.unlink()  # Windows refuses while somebody has it open
+                path.unlink()  # Windows refuses while it is open elsewhere
                 removed.append(path)
     return tuple(removed)
 

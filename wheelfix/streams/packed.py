@@ -60,7 +60,7 @@ class Position:
     """Inflated bytes that came out of it."""
 
     def fork(self) -> Position:
-        """The same place, for somebody else to go on from."""
+        """The same place, for another reader to continue from."""
         return Position(self.inflater.copy(), self.consumed, self.reached)
 
     def step(self, packed: Packed) -> bytes:

@@ -1,4 +1,4 @@
-"""Interrupts: whoever stops us with Ctrl-C, Ctrl-Break or SIGTERM gets a clean folder and exit code 130.
+"""Interrupts: Ctrl-C, Ctrl-Break and SIGTERM leave a clean folder and give exit code 130.
 
 Python raises KeyboardInterrupt on Ctrl-C, so that temporary files vanish on the way out, and dies of SIGTERM where it
 stands; here both go the first way. An interrupt that falls into a destructor would be printed and lost, and one that
@@ -69,7 +69,7 @@ def interruptible(*, last: bool = False) -> Iterator[Interrupts]:
     finally:
         sys.unraisablehook = hook
         if last:
-            interrupts.ignore()  # the work is done, or told as failed, whoever asks to stop now
+            interrupts.ignore()  # the work is done, or reported as failed
         else:
             interrupts.restore()
 
@@ -100,7 +100,7 @@ def stop_this_process() -> None:
 
 
 def _send_again() -> None:
-    _thread.start_new_thread(_send, ())  # whoever was interrupted may hold a lock that threading.Thread needs
+    _thread.start_new_thread(_send, ())  # the interrupted thread may hold a lock that threading.Thread needs
 
 
 def _send() -> None:

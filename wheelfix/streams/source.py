@@ -1,7 +1,7 @@
 """Bytes that can be read at any place, whether they lie in a file or deflated inside a wheel.
 
 The facts of a DLL are scattered over it, yet a wheel holds it as one deflate stream that only runs forward.
-:class:`InflatedSource` inflates as far as somebody asks and remembers the last few megabytes, which nearly always is
+:class:`InflatedSource` inflates as far as asked and remembers the last few megabytes, which nearly always is
 enough. Who goes back further is served by a second run over the stream, which leaves checkpoints behind (a copy of the
 inflater, 40 KB): from then on a jump back costs a few megabytes of inflating, never another restart.
 """
@@ -101,7 +101,7 @@ class MemorySource:
 
 
 class TeeSource:
-    """Bytes that go past somebody, once and in order, as far as they are read; for one reader."""
+    """Bytes that pass by once and in order, as far as they are read; for one reader."""
 
     def __init__(self, source: ByteSource, on_bytes: Callable[[bytes], object]) -> None:
         self._source, self._tap = source, on_bytes

@@ -1,6 +1,6 @@
 """A temporary folder that is gone after the work, and that the next run removes if the work was killed.
 
-Each folder holds a file that its process keeps locked. A folder of ours whose file nobody has locked was left behind.
+Each folder holds a file that its process keeps locked. A folder of ours whose file is not locked was left behind.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def remove_left_behind(base: Path) -> tuple[Path, ...]:
         with contextlib.suppress(OSError):
             if _is_left_behind(folder):
                 if os.name == "nt":
-                    (folder / MARK).unlink(missing_ok=True)  # refused while somebody has it open: then the rest stays
+                    (folder / MARK).unlink(missing_ok=True)  # refused while it is open elsewhere: then the rest stays
                     (folder / MARK).touch()
                 _clear(folder)
                 removed.append(folder)

@@ -215,7 +215,7 @@ def _may_help(step: Remedy, symptom: Symptom) -> bool:
 
 
 def explain_symptoms(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
-    """Return the causes of several symptoms in their order, guesses last; one that comes twice is told once."""
+    """Return the causes of several symptoms in their order, guesses last; one that comes twice is reported once."""
     found: dict[tuple[str, tuple[str, ...], str], Cause] = {}
     for symptom in symptoms:
         cause = explain_symptom(symptom)
@@ -229,7 +229,7 @@ _BY_NAME = frozenset({"ctypes-not-found", "load-library", "named-file-missing"})
 
 
 def _missing(symptom: Symptom, rule: CauseRule) -> tuple[str, ...]:
-    """The DLLs that lack: those the text names, else those the rule knows; none unless a file is missing at all."""
+    """The missing DLLs: those the text names, else those the rule knows; none unless a file is missing at all."""
     error = winerror(symptom.code) if symptom.code is not None else None
     if error is not None and not error.missing_file:
         return ()

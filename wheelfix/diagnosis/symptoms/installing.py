@@ -23,7 +23,7 @@ def may_replace_a_build(requirement: str) -> bool:
 
 
 def again(distribution: str, version: str, build: TorchBuild | None) -> str:
-    """Return the command that installs the same version of a distribution again; empty where that cannot be told."""
+    """Return the command that installs the same version of a distribution again; empty where that is not known."""
     if not distribution:
         return ""
     start = "python -m pip install --force-reinstall --no-deps"

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MASK = "<user>"
-# Folders below Users that belong to nobody in particular.
+# Folders below Users that do not belong to one user.
 _NOBODY = r"(?:Public|Default(?: User)?|All Users|Shared|runneradmin|ContainerAdministrator|%\w+%|<user>)"
 _HOMES = re.compile(
     r"(?P<home>(?:^|(?<=[\s\"'=;,(\[<:]))(?:[A-Za-z]:|\\\\\?\\[A-Za-z]:)?"
@@ -22,7 +22,7 @@ _HOMES = re.compile(
 
 
 def mask_users(text: str, names: tuple[str, ...] = ()) -> str:
-    """Return a text with ``<user>`` for whoever's folder a path lies in.
+    """Return a text with ``<user>`` for the user whose folder a path lies in.
 
     ``names`` are user names that are masked wherever they are a whole part of a path.
     """

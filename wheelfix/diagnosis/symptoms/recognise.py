@@ -159,7 +159,7 @@ def _last_resort(symptom: Symptom) -> Symptom:
 
 
 def _strongest(found: list[Found]) -> list[Found]:
-    """Drop weak matches inside strong ones, and the same place told twice."""
+    """Drop weak matches inside strong ones, and the same place reported twice."""
     strong = [hit for hit in found if not hit.weak]
     kept = list(strong)
     for hit in found:

@@ -81,7 +81,7 @@ def nearest_sentence(text: str) -> Sentence | None:
 
 
 def _readings(text: str) -> list[str]:
-    """The texts that this one may have been before somebody decoded it wrongly."""
+    """The texts that this one may have been before it was decoded wrongly."""
     readings = []
     for wrong in _WRONG:
         try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wheelfix.report.totals import RuleTotal, Totals
 
 RANKS = {"broken": 0, "failed": 1, "unsure": 2, "risky": 3, "ok": 4, "skipped": 5}
-"""The order of the overview: what needs somebody's attention comes first."""
+"""The order of the overview: what needs attention comes first."""
 
 
 def worst_first(reports: Sequence[ScanReport]) -> list[ScanReport]:

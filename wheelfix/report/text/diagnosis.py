@@ -1,4 +1,4 @@
-"""A diagnosis, told to a person: the cause first, then what to do."""
+"""A diagnosis as text for a person: the cause first, then what to do."""
 
 from __future__ import annotations
 

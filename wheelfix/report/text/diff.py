@@ -1,4 +1,4 @@
-"""A comparison of builds, told to a person: what was lost first."""
+"""A comparison of builds as text for a person: what was lost first."""
 
 from __future__ import annotations
 

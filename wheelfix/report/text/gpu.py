@@ -1,4 +1,4 @@
-"""The GPU code of a wheel and its CUDA, told to a person: a line for DLLs that are alike, a paragraph for the rest."""
+"""The GPU code of a wheel and its CUDA as text: a line for DLLs that are alike, a paragraph for the rest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONTRADICTIONS = frozenset({"WF402", "WF403", "WF407", "WF503"})
 
 
 def draw_gpu(canvas: Canvas, report: ScanReport) -> None:
-    """Tell which GPU code there is, when somebody asked; and about CUDA then, or when something is wrong with it."""
+    """Write which GPU code there is, when asked for; and about CUDA then, or when something is wrong with it."""
     asked = report.archs is not None
     if report.cuda is not None and (asked or any(finding.code in CONTRADICTIONS for finding in report.findings)):
         canvas.blank()

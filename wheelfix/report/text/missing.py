@@ -97,7 +97,7 @@ def _alike(items: Sequence[MissingDll], consequences: dict[str, str]) -> list[tu
 def _entry(canvas: Canvas, items: Sequence[MissingDll], consequence: str, *, loaded: bool) -> None:
     first = items[0]
     style = "bad" if loaded else "warn"
-    # What a file needs that nothing is known to load is neither: whether it is needed could not be told.
+    # What a file needs that nothing is known to load is neither: whether it is needed is not known.
     need = "" if first.required and not loaded else ", required" if first.required else ", optional"
     canvas.paragraph(
         *_joined([(item.name, style) for item in items]), (f"  {KIND_WORDS[first.kind]}{need}", "dim"), indent=2

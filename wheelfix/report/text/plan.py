@@ -1,4 +1,4 @@
-"""What a repair will do or has done, told to a person."""
+"""What a repair will do or has done, as text for a person."""
 
 from __future__ import annotations
 

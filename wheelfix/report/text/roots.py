@@ -1,4 +1,4 @@
-"""The places that DLLs could come from, told to a person."""
+"""The places that DLLs could come from, as text for a person."""
 
 from __future__ import annotations
 

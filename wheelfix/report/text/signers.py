@@ -15,7 +15,7 @@ _STYLES = {"trusted": "good", "untrusted-root": "warn", "invalid": "bad", "not-c
 
 
 def draw_signers(canvas: Canvas, report: ScanReport) -> None:
-    """List every image under the answer about its signature and the signer's name; nothing if nobody looked."""
+    """List every image under the answer about its signature and the signer's name; nothing if none was checked."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for image in report.images:
         if image.signature is not None:

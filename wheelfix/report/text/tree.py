@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from wheelfix.report.text.canvas import Canvas, Span
 
 MOST = 20_000
-"""Lines that are drawn. A wheel of 500 DLLs has a few thousand; nobody reads a longer tree."""
+"""Lines that are drawn. A wheel of 500 DLLs has a few thousand; a longer tree is of no use."""
 DEEPEST = 40
 """Levels that a tree grows to the right; what is deeper begins a tree of its own further down."""
 

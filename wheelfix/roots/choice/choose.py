@@ -275,7 +275,7 @@ def _newest(top: list[Ranking], facts: Facts) -> _Contest:
 def _measures(top: list[Ranking], facts: Facts) -> Sequence[tuple[str, _Measure]]:
     """Return how age is measured: by the file's own version, then by the release of what it came in.
 
-    Within one package the release comes first: it is told by a name, while a file's version may lie behind hundreds of
+    Within one package the release comes first: a name shows it, while a file's version may lie behind hundreds of
     megabytes that have to be inflated.
     """
     measures: list[tuple[str, _Measure]] = [
@@ -317,7 +317,7 @@ def _releases(groups: list[list[Ranking]]) -> list[tuple[int, ...]]:
 
 
 def _conflict(need: DllRequest, top: list[Ranking], others: tuple[Considered, ...]) -> Conflict:
-    reason = "their bytes differ, and neither versions nor the order of folders tells which is right"
+    reason = "their bytes differ, and neither versions nor the order of folders shows which is right"
     files = tuple(fit.file for fit in top)
     places = " or ".join(f'--root "{file.root.path if file.root.is_file else _folder(file)}"' for file in files)
     rivals = tuple(Considered(file, "rival", reason) for file in files)

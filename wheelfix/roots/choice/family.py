@@ -16,7 +16,7 @@ def family_files(index: RootIndex, file: RootFile) -> tuple[RootFile, ...]:
     """Return the DLLs beside a chosen one that are vendored with it and must not come from anywhere else, by name.
 
     For ``cudnn64_8.dll`` these are its six parts. Which members of a family are used is for the companions to say: an
-    MKL folder holds BLACS too, which nobody who multiplies matrices needs and which wants an MPI.
+    MKL folder holds BLACS too, which multiplying matrices does not need and which wants an MPI.
     """
     member = family_of(file.name)
     if member is None:

@@ -21,7 +21,7 @@ _LIKE_TOOLKIT = re.compile(
 
 
 def cuda_of_package(package: str, version: str) -> str:
-    """Return the CUDA release that a package is made for: ``11.7``, ``11`` when only that is told, or nothing."""
+    """Return the CUDA release that a package is made for: ``11.7``, ``11`` when only that is known, or nothing."""
     name = fold(package).replace("_", "-").replace(".", "-")
     parts = tree.numbers(version)
     if _LIKE_TOOLKIT.fullmatch(name) and len(parts) >= 2 and parts[0] >= 9:
@@ -39,7 +39,7 @@ def cuda_of(file: RootFile) -> str:
 
 
 def cuda_fit(told: str, wanted: str) -> int:
-    """Return how well a release fits the wanted one: 3 the same, 2 the same major, 1 not told, 0 another major."""
+    """Return how well a release fits the wanted one: 3 the same, 2 the same major, 1 not known, 0 another major."""
     if not wanted or not told:
         return 1
     has, wants = tree.numbers(told), tree.numbers(wanted)

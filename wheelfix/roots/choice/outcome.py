@@ -54,7 +54,7 @@ class Wanted:
     releases: frozenset[str] = frozenset()
     """As ``11.7``; empty when unknown."""
     because: str = ""
-    """What tells them."""
+    """How they are known."""
 
     @property
     def text(self) -> str:
@@ -101,7 +101,7 @@ class DllRequest:
 
 @dataclass(frozen=True, slots=True)
 class Objection:
-    """What somebody has against a candidate, such as that it has no code for the user's card."""
+    """An objection to a candidate, such as that it has no code for the user's card."""
 
     reason: str
     fatal: bool = False

@@ -36,7 +36,7 @@ name is the right one wherever it lies.
 """
 
 _NEIGHBOURS = re.compile(r"nvrtc-builtins64_\d+\.dll|cupti64_[\d.]+\.dll|cudart64_\d+\.dll")
-"""DLLs that tell the release of the folder they lie in."""
+"""DLLs that show the release of the folder they lie in."""
 
 
 def group_of(name: str) -> str:
@@ -67,7 +67,7 @@ def _known() -> frozenset[str]:
 
 
 def _cuda_evidence(file: RootFile, facts: Facts) -> Iterator[frozenset[str]]:
-    """Yield what tells the release, the most certain and the cheapest first."""
+    """Yield what shows the release, the most certain and the cheapest first."""
     if is_versioned_by_patch(file.name):
         return
     packaged = cuda_of_package(file.package, file.version_hint) if file.package else ""

@@ -117,7 +117,7 @@ def _looks_like_toolkit(folder: Path) -> bool:
 
 
 def _version_from_names(folder: Path) -> str:
-    """Return the release told by the folder's own name, or by nvrtc-builtins, which is named for the minor."""
+    """Return the release that the folder's own name shows, or by nvrtc-builtins, which is named for the minor."""
     if re.fullmatch(r"v\d+\.\d+", folder.name.lower()):
         return folder.name[1:]
     for below in FOLDERS:

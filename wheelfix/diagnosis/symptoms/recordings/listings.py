@@ -1,6 +1,6 @@
 """Listings of what files need: Dependencies (text and JSON) and ``dumpbin /dependents``.
 
-Nobody watched a process for them. Dependencies says what it did not find; dumpbin says only what is imported.
+No process was watched for them. Dependencies says what it did not find; dumpbin says only what is imported.
 """
 
 from __future__ import annotations
