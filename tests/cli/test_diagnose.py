@@ -167,5 +167,5 @@ def test_the_whole_text_of_a_diagnosis():
         "    it only silences the check\n"
         "    danger: results may silently be wrong, and the process may hang or crash; never in production\n"
         "\n"
-        "note: This is from the text alone; with --env PREFIX or --wheel W the true cause can be found in the files.\n"
+        "note: This is from the text alone; --env PREFIX or --wheel W finds the true cause in the files.\n"
     )

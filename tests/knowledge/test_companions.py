@@ -142,14 +142,14 @@ def test_no_companion_is_something_that_may_not_be_vendored() -> None:
     ("old", "new", "fault"),
     [
         pytest.param('strength = "beside"', 'strength = "maybe"', "strength 'maybe'", id="strength"),
-        pytest.param('versions = ">=8.3"', 'versions = "eight"', "no set of versions", id="versions"),
+        pytest.param('versions = ">=8.3"', 'versions = "eight"', "not a set of versions", id="versions"),
         pytest.param('each = ["mkl_core.{v}.dll"]', 'each = ["mkl_core.{w}.dll"]', "no group for", id="group"),
         pytest.param('each = ["mkl_core.{v}.dll"]', 'each = ["mkl_rt.{v}.dll"]', "its own companion", id="itself"),
         pytest.param(
             'each = ["zlibwapi.dll"]', 'each = ["cudnn_ops_infer64_8.dll"]', "as required and as", id="two strengths"
         ),
         pytest.param('globs = ["cudnn*64_{v}.dll"]\n', "", "names no companion", id="nothing"),
-        pytest.param('globs = ["cudnn*64_{v}.dll"]', 'each = ["cudnn_ext64_9.dll"]', "told by globs", id="beside"),
+        pytest.param('globs = ["cudnn*64_{v}.dll"]', 'each = ["cudnn_ext64_9.dll"]', "given as globs", id="beside"),
     ],
 )
 def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:

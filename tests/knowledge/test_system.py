@@ -165,7 +165,7 @@ def test_a_system_dll_that_some_editions_lack_says_so() -> None:
         pytest.param('until = "3.10"', 'until = "3.1"', "ends before it begins", id="ends before it begins"),
         pytest.param('folder = "DLLs"', 'folder = "Lib"', "folder 'Lib'", id="unknown folder"),
         pytest.param(r"'nvml\.dll'", r"'nvcuda\.dll'", "twice", id="pattern twice"),
-        pytest.param('vendor = "NVIDIA"\n', "", "lacks vendor", id="missing field"),
+        pytest.param('vendor = "NVIDIA"\n', "", "does not have vendor", id="missing field"),
     ],
 )
 def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:

@@ -57,7 +57,7 @@ def test_every_fault_of_a_table_is_told_at_once() -> None:
         check.finish()
     assert len(caught.value.faults) == 6
     assert any("unknown field colour" in fault for fault in caught.value.faults)
-    assert any("lacks source" in fault for fault in caught.value.faults)
+    assert any("does not have source" in fault for fault in caught.value.faults)
 
 
 def test_tables_are_found_inside_a_zip(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_the_common_display_languages_are_there(code: int) -> None:
         pytest.param("code = 127\nname", "code = 126\nname", "code 126 twice", id="code twice"),
         pytest.param("code = 1455\nlanguage", "code = 1456\nlanguage", "unknown code 1456", id="unknown code"),
         pytest.param("Die angegebene Prozedur", "Das angegebene Modul", "belongs to two codes", id="two codes"),
-        pytest.param("missing_file = true\n", "", "lacks missing_file", id="field"),
+        pytest.param("missing_file = true\n", "", "does not have missing_file", id="field"),
     ],
 )
 def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> None:

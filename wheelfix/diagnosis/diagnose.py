@@ -443,9 +443,7 @@ def _remarks(state: _State, kept: list[tuple[Explained, ScannedPackage | None]])
     if state.environment is not None and not any(case.exam.report.images for case in state.cases):
         remarks.append(f"{state.environment.prefix} has no Windows DLLs to look at.")
     if not state.cases and state.environment is None and kept:
-        remarks.append(
-            "This is from the text alone; with --env PREFIX or --wheel W the true cause can be found in the files."
-        )
+        remarks.append("This is from the text alone; --env PREFIX or --wheel W finds the true cause in the files.")
     return remarks
 
 

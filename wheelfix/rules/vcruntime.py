@@ -1,6 +1,6 @@
 """WF409: the Visual C++ runtime in the wheel against the toolsets of the DLLs that use it.
 
-Microsoft's promise goes one way: a newer runtime serves older programs. Which toolset made a DLL is in its linker
+Microsoft's promise goes one way: a newer runtime serves older programs. Which toolset made a DLL is shown by its linker
 version and by the compilers in its Rich header, of which the newest counts. A runtime under its usual name is one of
 several in a process: whichever is loaded first serves everyone, so the new copy in a wheel may not be the one in use.
 """
