@@ -39,7 +39,7 @@ PYTEST = ["-m", "pytest", "-q"]
 PARALLEL = [*PYTEST, "-n", "auto", "--dist", "loadfile"]
 # Slow tests share little, and the files that have many of them must not be left to one process at the end.
 SPREAD = [*PYTEST, "-n", "auto", "--dist", "worksteal"]
-TIERS = "not wine and not wine_x64 and not real and not browser"
+TIERS = "not wine and not wine_x64 and not real and not browser and not docs"
 TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "demo": ("", [["-m", "wheelfix", "demo"]]),
     "test": ("test", [[*PARALLEL, "-m", f"{TIERS} and not slow and not long"]]),
@@ -53,12 +53,12 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
     ),
     "fuzz": ("test", [["-m", "fuzz"]]),
     "slow": ("test", [[*SPREAD, "-m", f"{TIERS} and slow and not long"]]),
-    "long": ("test", [[*SPREAD, "-m", f"{TIERS} and long"]]),
-    "wine": ("test", [[*PARALLEL, "-m", "wine"]]),
-    "wine-x64": ("test", [[*PARALLEL, "-m", "wine_x64"]]),
-    "browser": ("test", [[*PYTEST, "-m", "browser"]]),
+    "long": ("test", [[*SPREAD, "-m", "long"]]),
+    "wine": ("test", [[*PARALLEL, "-m", "wine and not long"]]),
+    "wine-x64": ("test", [[*PARALLEL, "-m", "wine_x64 and not long"]]),
+    "browser": ("test", [[*PYTEST, "-m", "browser and not docs"]]),
     "fetch": ("test", [["-m", "tests.real.fetch"]]),
-    "real": ("test", [[*PARALLEL, "-m", "real"]]),
+    "real": ("test", [[*PARALLEL, "-m", "real and not long"]]),
     "bench": ("test", [["-m", "benchmarks"]]),
     "docs": ("docs", [["-m", "mkdocs", "build", "--strict", "--quiet"]]),
     "generate": (

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.tiers import IMPOSSIBLE, REQUIRED
 
 # How long an example takes depends on the machine. A pipeline repeats the same examples, so that a change fails for
 # what it does; elsewhere each run has new ones.
@@ -18,3 +21,13 @@ def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.load_profile("ci" if os.environ.get("CI") else "any machine")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run that skipped a test where nothing may be skipped."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", ()) if reporter is not None else ()
+    if os.environ.get(REQUIRED) and any(IMPOSSIBLE not in str(report.longrepr) for report in skipped):
+        reporter.write_line(f"tests were skipped, and {REQUIRED} is set")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from tests.support.tiers import IMPOSSIBLE
 from tests.support.wheels import build_wheel
 from wheelfix.cli.commands import COMMANDS, command_parser, load_command
 from wheelfix.cli.main import main
@@ -78,7 +79,9 @@ def test_a_file_for_another_command_is_not_named(folder: Path, capsys: pytest.Ca
 
 # ------------------------------------------------------------------------------------------------------ whose it is
 
-root_only = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives a file to another user")
+root_only = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason=f"{IMPOSSIBLE}only root gives a file to another user"
+)
 
 
 @root_only

@@ -11,17 +11,16 @@ import sys
 import pytest
 
 from tests.docs.pages import HERE
-from tests.support.tiers import program
+from tests.support.tiers import program, require
 from wheelfix.rules.registry import all_rules
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("material") is None, reason="mkdocs-material is not installed (python dev.py docs)"
-)
+pytestmark = pytest.mark.docs
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The site, built."""
+    require(importlib.util.find_spec("material"), "mkdocs-material is not installed (python dev.py docs)")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "http_proxy": "http://localhost:9", "https_proxy": ""}

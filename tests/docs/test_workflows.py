@@ -35,11 +35,6 @@ def test_the_schemas_of_github_accept_them() -> None:
     check(*command, "vendor.github-actions", HERE / "action.yml")
 
 
-@pytest.mark.skipif(shutil.which("actionlint") is None, reason="no actionlint is installed")
-def test_actionlint_accepts_them() -> None:
-    check("actionlint", *WORKFLOWS)
-
-
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_every_workflow_is_careful(path) -> None:
     """It may only read unless a job says otherwise, ends in bounded time, and gets no text of others into a script."""

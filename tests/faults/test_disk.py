@@ -22,6 +22,7 @@ from tests.faults.workshop import (
     snapshot,
     wheelfix,
 )
+from tests.support.tiers import IMPOSSIBLE, impossible
 from wheelfix.errors import Exit
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def tiny_disk(folder: Path, size: str, mode: str = "rw") -> Iterator[Path]:
     mount = shutil.which("mount")
     done = subprocess.run([mount or "mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=False)
     if done.returncode:
-        pytest.skip("file systems cannot be mounted here")
+        impossible("file systems cannot be mounted")
     try:
         if mode == "ro":
             subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
@@ -157,7 +158,7 @@ def tiny_disk(folder: Path, size: str, mode: str = "rw") -> Iterator[Path]:
 
 
 root_only = pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() != 0 or not shutil.which("mount"), reason="only root mounts"
+    not hasattr(os, "geteuid") or os.geteuid() != 0 or not shutil.which("mount"), reason=f"{IMPOSSIBLE}only root mounts"
 )
 
 

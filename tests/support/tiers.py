@@ -13,7 +13,8 @@ import pytest
 from tests.real.listing import listed
 
 REQUIRED = "WHEELFIX_REQUIRE_TIERS"
-"""With this variable set a tier that cannot run is a failure; CI sets it, so that nothing is skipped unseen."""
+"""With this variable set, a tier that cannot run and a skipped test are failures; CI sets it."""
+IMPOSSIBLE = "not possible on this machine: "
 WHEELS = "WHEELFIX_WHEELS"
 """The folder of real wheels, when it is not the usual one."""
 
@@ -23,6 +24,11 @@ def unavailable(reason: str) -> NoReturn:
     if os.environ.get(REQUIRED):
         pytest.fail(f"{reason}, and {REQUIRED} is set", pytrace=False)
     pytest.skip(reason)
+
+
+def impossible(reason: str) -> NoReturn:
+    """Skip a test that no installation could make run on this machine; it may be skipped anywhere."""
+    pytest.skip(IMPOSSIBLE + reason)
 
 
 def require(condition: object, reason: str) -> None:
