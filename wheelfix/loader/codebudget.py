@@ -28,6 +28,10 @@ FILE_TEXT = 8 << 20
 ALL_TEXT = 32 << 20
 ALL_BYTES = 1 << 30
 """Bytes of source that are searched for words, all searches together; torch has 56 MB of it."""
+MAX_DEPTH = 12
+"""Functions of the package that call one another."""
+MAX_TURNS = 64
+"""Turns of one loop that are followed."""
 MAX_TEXT = 1 << 15
 """Characters of one string; Windows has no longer paths."""
 MAX_ITEMS = 4096

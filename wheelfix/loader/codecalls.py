@@ -1,29 +1,22 @@
-"""What functions, methods and constants of Python's own library give on a Windows machine without other programs."""
+"""What functions of Python's own library give on a Windows machine without other programs."""
 
 from __future__ import annotations
 
-import ast
-import operator
 import posixpath
-import re
-import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import MAX_TEXT
-from wheelfix.loader.codefiles import matching
-from wheelfix.loader.codeloads import add_folder, is_folder_call, is_load_call, load, load_library
+from wheelfix.loader.codeloads import add_folder, is_folder_call, is_load_call, load
+from wheelfix.loader.codemethods import SAME, exists, globbed, listed, names_in
 from wheelfix.loader.codestore import Raised
+from wheelfix.loader.codesyntax import environment
 from wheelfix.loader.codevalue import (
     ANYTHING,
-    BASE,
     ROOT,
     SITE,
     UNKNOWN,
     Extern,
     Items,
     Module,
-    Table,
-    ancestor,
     combined,
     is_absolute,
     join,
@@ -31,400 +24,22 @@ from wheelfix.loader.codevalue import (
     truth,
     united,
 )
-from wheelfix.loader.importcode import catches_kind
 from wheelfix.model import Machine
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Callable
 
-    from wheelfix.loader.codebudget import CodeBudget
-    from wheelfix.loader.codefiles import NoFiles
     from wheelfix.loader.codestore import CodeState
     from wheelfix.loader.codevalue import Atom, Value
 
-MAX_DEPTH = 12
-"""Functions of the package that call one another."""
-MAX_TURNS = 64
-_PATH = "c:/windows/system32;c:/windows"
-_SET_ALWAYS = frozenset({"SYSTEMROOT", "WINDIR", "TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "USERNAME"})
-_SAME = frozenset(
-    "abspath realpath normpath normcase fspath fsdecode fsencode expanduser expandvars str resolve absolute as_posix"
-    " as_file enter_context copy lru_cache cache encode decode c_char_p c_wchar_p iter sorted list tuple set frozenset"
-    " reversed cast".split()
-)
-"""Functions that give back what they are given, as far as paths and lists go."""
 _PATHS = frozenset({"Path", "PurePath", "WindowsPath", "PureWindowsPath"})
-_CONSTANTS: dict[tuple[str, str], str] = {
-    ("os", "name"): "nt",
-    ("os", "sep"): "/",
-    ("os", "pathsep"): ";",
-    ("os", "pardir"): "..",
-    ("os", "curdir"): ".",
-    ("path", "pardir"): "..",
-    ("path", "sep"): "/",
-    ("path", "curdir"): ".",
-    ("path", "pathsep"): ";",
-    ("sys", "platform"): "win32",
-    ("sys", "byteorder"): "little",
-    ("sys", "prefix"): ROOT,
-    ("sys", "exec_prefix"): ROOT,
-    ("sys", "base_prefix"): BASE,
-    ("sys", "base_exec_prefix"): BASE,
-    ("sys", "executable"): f"{ROOT}/python.exe",
-    ("sys", "version"): "3.11",
-}
-_USUAL_PYTHON = (3, 11)
-"""For wheels that do not say which Python they are for."""
-_LATE_PATCH = 9
 _SCHEMES = {"platlib": SITE, "purelib": SITE, "data": ROOT, "scripts": f"{ROOT}/Scripts", "stdlib": f"{ROOT}/Lib"}
 _NAMES = {Machine.AMD64: "AMD64", Machine.X86: "x86", Machine.ARM64: "ARM64"}
 _PLATFORMS = {Machine.AMD64: "win-amd64", Machine.X86: "win32", Machine.ARM64: "win-arm64"}
-_COMPARED = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 _NOT_OF_NONE = frozenset({"join", "dirname", "basename", "abspath", "realpath", "normpath", "listdir", "Path", "isdir"})
 """Functions that raise TypeError when they are given None."""
 _PRESENT = frozenset({"add_dll_directory", "windll", "WinDLL", "oledll", "OleDLL", "getwindowsversion", "winver"})
-
-
-# ------------------------------------------------------------------------------------------------- the syntax
-
-
-def is_standard(name: str) -> bool:
-    """Whether a module is of Python's own library."""
-    return name.partition(".")[0] in sys.stdlib_module_names
-
-
-def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
-    """The last parts of the names of a function's decorators."""
-    bare = [item.func if isinstance(item, ast.Call) else item for item in node.decorator_list]
-    return [item.attr if isinstance(item, ast.Attribute) else getattr(item, "id", "") for item in bare]
-
-
-def catches_imports(node: ast.Try) -> bool:
-    """Whether a ``try`` catches a failed import."""
-    return any(catches_kind(handler.type, "ImportError") for handler in node.handlers)
-
-
-def mentions_environment(node: ast.expr, budget: CodeBudget) -> bool:
-    """Whether a condition asks for environment variables."""
-    for inner in ast.walk(node):
-        budget.step()
-        name = inner.attr if isinstance(inner, ast.Attribute) else inner.id if isinstance(inner, ast.Name) else ""
-        if name in ("environ", "getenv"):
-            return True
-    return False
-
-
-def never_holds(test: ast.expr) -> bool:
-    """Whether a condition never holds when a program runs: ``TYPE_CHECKING``, NumPy's ``__NUMPY_SETUP__``."""
-    name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
-    return name == "TYPE_CHECKING" or re.fullmatch(r"__\w+_SETUP__", name) is not None
-
-
-def compared(op: ast.cmpop, left: Atom, right: Atom, budget: CodeBudget) -> bool | None:
-    """Whether a comparison of two things holds."""
-    if isinstance(op, ast.Is | ast.IsNot) and (left is None or right is None):
-        if left is UNKNOWN or right is UNKNOWN or isinstance(left, Extern):
-            return None
-        return (left is right) is isinstance(op, ast.Is)
-    if isinstance(op, ast.In | ast.NotIn):
-        found = _contains(right, left, budget)
-        return None if found is None else found is isinstance(op, ast.In)
-    one, other = _plain(left), _plain(right)
-    if one is UNKNOWN or other is UNKNOWN:
-        return None
-    if {one, other} == {ROOT, BASE}:
-        return None  # depends on whether this is a virtual environment
-    if isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
-        return (one == other) is isinstance(op, ast.Eq | ast.Is)
-    try:
-        return bool(_COMPARED[type(op)](one, other))  # type: ignore[arg-type]
-    except (TypeError, KeyError):
-        return None
-
-
-def _contains(owner: Atom, wanted: Atom, budget: CodeBudget) -> bool | None:
-    if isinstance(owner, Extern) and owner.last == "environ":
-        return _environment(wanted) is not None if isinstance(wanted, str) else None
-    if isinstance(owner, Table) and (isinstance(wanted, str | int) or wanted is None):
-        return True if wanted in owner.entries else False if owner.complete else None
-    if isinstance(owner, str):
-        return wanted in owner if isinstance(wanted, str) else None
-    if not isinstance(owner, Items):
-        return None
-    budget.step(len(owner.items))
-    found = [_same(wanted, item) for item in owner.items]
-    return True if True in found else None if None in found or not owner.complete else False
-
-
-def _same(wanted: Atom, item: Value) -> bool | None:
-    if wanted is UNKNOWN or not all(isinstance(atom, str | int) or atom is None for atom in item):
-        return None
-    found = {atom == wanted for atom in item}
-    return found.pop() if len(found) == 1 else None
-
-
-def _plain(atom: Atom) -> object:
-    """A thing as Python compares it: strings, numbers and short tuples of them."""
-    if isinstance(atom, str | int) or atom is None:
-        return atom
-    if isinstance(atom, Items) and atom.complete and len(atom.items) <= 8:
-        parts = [item[0] if len(item) == 1 else UNKNOWN for item in atom.items]
-        if all(isinstance(part, str | int) for part in parts):
-            return tuple(parts)
-    return UNKNOWN
-
-
-def _environment(name: str) -> Value | None:
-    """What an environment variable holds on a machine on which nothing was set up; None if it is not set."""
-    if name.upper() == "PATH":
-        return (_PATH,)
-    return ANYTHING if name.upper() in _SET_ALWAYS else None
-
-
-# -------------------------------------------------------------------------------------- attributes and items
-
-
-def constant(owner: str, name: str, files: NoFiles) -> Value:
-    """What an attribute of something of the library is."""
-    last = owner.rpartition(".")[2].lstrip("_")
-    if (last, name) in _CONSTANTS:
-        return (_CONSTANTS[last, name],)
-    if last == "sys" and name == "maxsize":
-        return (2**31 - 1 if files.machine is Machine.X86 else 2**63 - 1,)
-    if last == "sys" and name == "version_info":
-        major, minor = files.python or _USUAL_PYTHON
-        return (Items(((major,), (minor,), (_LATE_PATCH,))),)
-    if last == "sys" and name == "path":
-        return (Items(((f"{ROOT}/DLLs",), (f"{ROOT}/Lib",), (ROOT,), (SITE,))),)
-    if name == "__path__":
-        return (Items(((f"{SITE}/{owner.replace('.', '/')}",),)),)
-    if name == "__file__" and not is_standard(owner) and "?" not in owner:
-        return (f"{SITE}/{owner.replace('.', '/')}/__init__.py", UNKNOWN)
-    if name in ("__name__", "__package__"):
-        return (owner,)
-    return (Extern(f"{owner}.{name}"),)
-
-
-def of_path(path: str, name: str) -> Value:
-    """An attribute of a ``Path``; strings have none of these names."""
-    if name == "parent":
-        return (posixpath.dirname(path),)
-    if name == "name":
-        return (posixpath.basename(path),)
-    if name in ("stem", "suffix"):
-        return (posixpath.splitext(posixpath.basename(path))[name == "suffix"],)
-    if name == "parents":
-        count = min(path.count("/") + 1, MAX_TURNS)
-        return (Items(tuple((folder,) for at in range(count) if (folder := ancestor(path, at)) is not None)),)
-    if name in ("origin", "value", "path"):
-        return (path,)
-    return (Extern(f"?.{name}"),)
-
-
-def item(run: CodeState, owner: Atom, key: Atom, node: ast.Subscript) -> Value:
-    """What ``owner[key]`` gives."""
-    if isinstance(owner, Table):
-        found = owner.entries.get(key) if isinstance(key, str | int) or key is None else None
-        if found is None and not isinstance(key, str | int):
-            return united([*owner.entries.values(), ANYTHING])
-        return found if found is not None else ANYTHING
-    if isinstance(owner, Items) and isinstance(key, int):
-        if -len(owner.items) <= key < len(owner.items):
-            return owner.items[key] if owner.complete or key >= 0 else ANYTHING
-        return ANYTHING
-    if isinstance(owner, str) and isinstance(key, int):
-        return (owner[key],) if -len(owner) <= key < len(owner) else ANYTHING
-    if isinstance(owner, Extern):
-        if owner.last == "environ" and isinstance(key, str):
-            found = None if run.files.sets_variable(key) else _environment(key)
-            return found if found is not None else ANYTHING
-        if owner.last in ("cdll", "windll", "oledll", "pydll") and isinstance(key, str):
-            return load_library(run, node, owner.last, (key,))
-    return ANYTHING
-
-
-def sliced(atom: Atom, limits: list[Atom]) -> Atom:
-    """What ``atom[start:end]`` gives."""
-    known = [limit for limit in limits if limit is None or isinstance(limit, int)]
-    if len(known) < len(limits):
-        return UNKNOWN
-    part = slice(*known)
-    if isinstance(atom, str):
-        return atom[part]
-    return Items(atom.items[part], atom.complete) if isinstance(atom, Items) and atom.complete else UNKNOWN
-
-
-def listed(value: Value) -> tuple[list[Value], bool]:
-    """What a loop over a value goes through, and whether that is all, and for certain."""
-    if len(value) == 1:
-        atom = value[0]
-        if isinstance(atom, Items):
-            return ([*atom.items] if atom.complete else [*atom.items, ANYTHING]), atom.complete
-        if isinstance(atom, Table):
-            return [(key,) for key in atom.entries], atom.complete
-        if isinstance(atom, str) and re.search(r"[*?\[]", atom):  # a pattern that glob was given, of unknown files
-            return [(atom,)], False
-        return [ANYTHING], False
-    found = [item for atom in value if isinstance(atom, Items) for item in atom.items]
-    return ([united([*found[:MAX_TURNS], ANYTHING])] if found else [ANYTHING]), False
-
-
-# ----------------------------------------------------------------------------------------------- the methods
-
-
-def method(run: CodeState, node: ast.Call, owner: str | Items | Table, name: str, args: list[Value]) -> Value:
-    """What a method of a string, path, list or dictionary gives."""
-    if isinstance(owner, Table):
-        return _of_table(owner, name, args)
-    if isinstance(owner, Items):
-        return _of_items(run, node, owner, name, args)
-    if name in ("exists", "is_file", "is_dir"):
-        return _exists(run, owner, {"is_file": False, "is_dir": True}.get(name))
-    if name == "iterdir":
-        return _names(run, owner, whole=True)
-    if name in ("glob", "rglob"):
-        return _glob(run, join(owner, args[0][0] if args else UNKNOWN))
-    if name in ("joinpath", "with_suffix", "with_name"):
-        return combined(lambda *parts: _path_method(name, owner, *parts), *args) if args else (owner,)
-    if name in ("open", "load"):
-        return ANYTHING
-    if name in _SAME:
-        return (owner,)
-    if name == "join":
-        return _text_join(run, owner, args)
-    return _text(owner, name, args)
-
-
-def _path_method(name: str, owner: str, *parts: Atom) -> Atom:
-    if name == "joinpath":
-        return join(owner, *parts)
-    folder, base = posixpath.split(owner)
-    last = parts[0]
-    if not isinstance(last, str):
-        return UNKNOWN
-    return posixpath.join(folder, last if name == "with_name" else posixpath.splitext(base)[0] + last)
-
-
-def _text_join(run: CodeState, owner: str, args: list[Value]) -> Value:
-    items, complete = listed(args[0]) if args else ([], False)
-    parts = [one[0] for one in items if len(one) == 1 and isinstance(one[0], str)]
-    if not complete or len(parts) < len(items) or sum(map(len, parts)) + len(owner) * len(parts) > MAX_TEXT:
-        return ANYTHING
-    return (owner.join(parts),)
-
-
-def _text(owner: str, name: str, args: list[Value]) -> Value:
-    """A method of a string with plain arguments."""
-    plain = [_plain(arg[0]) if len(arg) == 1 else UNKNOWN for arg in args]
-    if any(part is UNKNOWN for part in plain):
-        return ANYTHING
-    if name in ("split", "rsplit", "splitlines", "partition", "rpartition"):
-        try:
-            return (Items(tuple((part,) for part in getattr(owner, name)(*plain))),)
-        except (TypeError, ValueError):
-            return ANYTHING
-    if name == "format":
-        return (_formatted(owner, plain),)
-    if name in (
-        "replace",
-        "startswith",
-        "endswith",
-        "lower",
-        "upper",
-        "strip",
-        "lstrip",
-        "rstrip",
-        "title",
-        "casefold",
-        "removeprefix",
-        "removesuffix",
-        "isdigit",
-        "find",
-        "count",
-    ):
-        if (
-            name == "replace"
-            and len(owner) * max((len(part) for part in plain if isinstance(part, str)), default=0) > MAX_TEXT
-        ):
-            return ANYTHING
-        try:
-            found = getattr(owner, name)(*plain)
-        except (TypeError, ValueError):
-            return ANYTHING
-        return (found,)
-    return ANYTHING
-
-
-def _formatted(text: str, args: list[object]) -> Atom:
-    """``"lib{}-{}.dll".format(…)``, for plain fields."""
-    parts = re.split(r"\{(\d?)\}", text)
-    made = [parts[0]]
-    for at, (index, rest) in enumerate(zip(parts[1::2], parts[2::2], strict=True)):
-        where = int(index) if index else at
-        if where >= len(args) or not isinstance(args[where], str | int):
-            return UNKNOWN
-        made += [str(args[where]), rest]
-    whole = "".join(made) if sum(map(len, made)) <= MAX_TEXT else "{"
-    return UNKNOWN if "{" in whole else whole
-
-
-def percent(text: Atom, args: Atom, budget: CodeBudget) -> Atom:
-    """``"lib%s-%d.dll" % (…)``, for plain fields."""
-    if not isinstance(text, str):
-        return UNKNOWN
-    given = _plain(args)
-    values = given if isinstance(given, tuple) else (given,)
-    if any(not isinstance(value, str | int) for value in values):
-        return UNKNOWN
-    if re.search(r"%[^sdi%]", text) or len(text) + sum(len(str(value)) for value in values) > MAX_TEXT:
-        return UNKNOWN
-    try:
-        return text % values
-    except (TypeError, ValueError):
-        return UNKNOWN
-
-
-def _of_table(owner: Table, name: str, args: list[Value]) -> Value:
-    if name == "get" and args:
-        default = args[1] if len(args) > 1 else (None,)
-        found = []
-        for key in args[0]:
-            known = owner.entries.get(key) if isinstance(key, str | int) or key is None else ANYTHING
-            found.append(known if known is not None else default if owner.complete else (*default, UNKNOWN))
-        return united(found)
-    if name == "values":
-        return (Items(tuple(owner.entries.values()), owner.complete),)
-    if name == "keys":
-        return (Items(tuple((key,) for key in owner.entries), owner.complete),)
-    if name == "items":
-        pairs = tuple((Items(((key,), value)),) for key, value in owner.entries.items())
-        return (Items(pairs, owner.complete),)
-    return ANYTHING
-
-
-def _of_items(run: CodeState, node: ast.Call, owner: Items, name: str, args: list[Value]) -> Value:
-    """A method of a list; those that change it give its name another value."""
-    changed: Items | None = None
-    if name in ("append", "add") and args:
-        changed = Items((*owner.items, args[0]), owner.complete)
-    elif name == "insert" and len(args) > 1:
-        at = args[0][0]
-        where = at if isinstance(at, int) and owner.complete else len(owner.items)
-        changed = Items((*owner.items[:where], args[1], *owner.items[where:]), owner.complete)
-    elif name in ("extend", "update") and args:
-        more, complete = listed(args[0])
-        changed = Items((*owner.items, *more), owner.complete and complete)
-    elif name in ("remove", "pop", "clear", "discard"):
-        changed = Items(owner.items, complete=False)
-    elif name in ("copy", "__iter__"):
-        return (owner,)
-    if changed is not None and isinstance(node.func, ast.Attribute):
-        run.budget.step(len(changed.items))
-        run.assign(node.func.value, (changed,))
-    return ANYTHING if name == "pop" else (None,)
-
-
-# --------------------------------------------------------------------------------------------- the functions
 
 
 def call(run: CodeState, node: ast.Call, name: str, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -452,14 +67,14 @@ def call(run: CodeState, node: ast.Call, name: str, args: list[Value], keywords:
         return united(_split(last, atom) for atom in first)
     if last in ("exists", "isfile", "isdir", "lexists") and args:
         wanted = {"isfile": False, "isdir": True}.get(last)
-        return united(_exists(run, atom, wanted) for atom in first)
+        return united(exists(run, atom, wanted) for atom in first)
     if last in ("listdir", "scandir") and args:
-        return united(_names(run, atom, whole=last == "scandir") for atom in first)
+        return united(names_in(run, atom, whole=last == "scandir") for atom in first)
     if last in ("glob", "iglob") and args:
-        return united(_glob(run, atom) for atom in first)
+        return united(globbed(run, atom) for atom in first)
     if last in ("abspath", "realpath", "resolve") and args:
         return combined(_absolute, first)
-    if last in _SAME and args:
+    if last in SAME and args:
         return first
     return ANYTHING
 
@@ -480,37 +95,6 @@ def _split(name: str, atom: Atom) -> Value:
         return ANYTHING
     parts = posixpath.split(atom) if name == "split" else posixpath.splitext(atom)
     return (Items(tuple((part,) for part in parts)),)
-
-
-def _exists(run: CodeState, atom: Atom, folder: bool | None) -> Value:
-    """Whether a file or folder is there; a DLL of the package that is not is remembered."""
-    if not isinstance(atom, str) or not is_absolute(atom):
-        return (False,) if isinstance(atom, str) and atom and run.files.names("") is not None else ANYTHING
-    path = tidy(atom)
-    found = run.files.exists(path, folder=folder)
-    if path.lower().endswith((".dll", ".pyd")):
-        if found:
-            run.looked_for.clear()
-        elif found is False and run.files.is_own(path):
-            run.looked_for[path] = None
-    return ANYTHING if found is None else (found,)
-
-
-def _names(run: CodeState, atom: Atom, *, whole: bool) -> Value:
-    names = run.files.names(tidy(atom)) if isinstance(atom, str) and is_absolute(atom) else None
-    if names is None:
-        return (Items((), complete=False),)
-    return (Items(tuple((join(atom, name) if whole else name,) for name in names)),)
-
-
-def _glob(run: CodeState, atom: Atom) -> Value:
-    """The files that a pattern stands for; the pattern itself where files are not known."""
-    if not isinstance(atom, str):
-        return ANYTHING
-    found = matching(run.files, tidy(atom)) if is_absolute(atom) else None
-    if found is None:
-        return (Items(((atom,),), complete=False),)
-    return (Items(tuple((f"{ROOT}/{path}",) for path in found)),)
 
 
 def _find_library(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -568,7 +152,7 @@ def _getenv(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Va
     name = args[0][0] if args else UNKNOWN
     if not isinstance(name, str):
         return ANYTHING
-    found = ANYTHING if run.files.sets_variable(name) else _environment(name)
+    found = ANYTHING if run.files.sets_variable(name) else environment(name)
     return found if found is not None else args[1] if len(args) > 1 else (None,)
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 import itertools
 import operator
-import posixpath
 from typing import TYPE_CHECKING
 
-from wheelfix.loader import codecalls
-from wheelfix.loader.codebudget import MAX_TEXT
-from wheelfix.loader.codestore import CERTAIN, LATER, CodeState, FoundEnd, Raised
+from wheelfix.loader import codecalls, codemethods, codesyntax
+from wheelfix.loader.codebudget import MAX_TEXT, MAX_TURNS
+from wheelfix.loader.codescope import Names
+from wheelfix.loader.codestore import LATER, FoundEnd
 from wheelfix.loader.codevalue import (
     ANYTHING,
-    ROOT,
     UNKNOWN,
     Class,
     Extern,
@@ -29,195 +28,18 @@ from wheelfix.loader.codevalue import (
     truth,
     united,
 )
-from wheelfix.loader.importcode import catches_kind, imported_from
+from wheelfix.loader.importcode import catches_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wheelfix.loader.codebudget import CodeBudget
-    from wheelfix.loader.codefiles import NoFiles
-    from wheelfix.loader.codevalue import Atom, FunctionNode, Value
+    from wheelfix.loader.codevalue import Atom, Value
 
-MAX_MODULES = 12
-"""Other files of the package that are followed for the sake of one."""
 MAX_POWER = 64
 
 
-class Expressions(CodeState):
-    """The names of a file that is followed, and what expressions made of them give."""
-
-    def __init__(self, path: str, budget: CodeBudget, files: NoFiles | None = None) -> None:
-        super().__init__(path, budget, files)
-        self._set_module_names(self.scope)
-
-    def _set_module_names(self, scope: Scope) -> None:
-        inside = scope.path.removeprefix("Lib/site-packages/")
-        name = inside.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-        folder = posixpath.dirname(scope.path)
-        is_package = scope.path.endswith("/__init__.py")
-        self.store.set(scope, "__file__", (f"{ROOT}/{scope.path}",))
-        self.store.set(scope, "__name__", (name,))
-        self.store.set(scope, "__package__", (name if is_package else name.rpartition(".")[0],))
-        self.store.set(scope, "__path__", (Items(((f"{ROOT}/{folder}",),)),))
-        self.store.set(scope, "__debug__", (True,))
-
-    # ------------------------------------------------------------------------------------------------ names
-
-    def bind(self, name: str, value: Value) -> None:
-        """Let a name of the current scope stand for something."""
-        scope = self.scope
-        if name in scope.shared:
-            scope = scope.above or scope
-            while scope.above is not None and self.store.get(scope, name) is None:
-                scope = scope.above
-        self.store.set(scope, name, value)
-
-    def look_up(self, name: str) -> Value:
-        """What a name stands for; one that was never assigned is taken for something of Python's own."""
-        scope: Scope | None = self.scope
-        while scope is not None:
-            found = self.store.get(scope, name)
-            if found is not None:
-                return found
-            scope = scope.above
-        return (Extern(name),)
-
-    def assign(self, target: ast.expr, value: Value) -> None:
-        """Give a value to whatever stands on the left of ``=``."""
-        if isinstance(target, ast.Name):
-            self.bind(target.id, value)
-        elif isinstance(target, ast.Tuple | ast.List):
-            self._unpack(target.elts, value)
-        elif isinstance(target, ast.Attribute):
-            for atom in self.value(target.value):
-                if isinstance(atom, Class):
-                    self.store.set(atom.scope, target.attr, value)
-        elif isinstance(target, ast.Subscript):
-            self._set_item(target, value)
-        elif isinstance(target, ast.Starred):
-            self.assign(target.value, ANYTHING)
-
-    def _unpack(self, targets: list[ast.expr], value: Value) -> None:
-        lists = [atom for atom in value if isinstance(atom, Items) and len(atom.items) == len(targets)]
-        whole = len(lists) == len(value) and all(one.complete for one in lists)
-        for at, target in enumerate(targets):
-            parts = [one.items[at] for one in lists]
-            self.assign(target, united(parts if whole else [*parts, ANYTHING]))
-
-    def _set_item(self, target: ast.Subscript, value: Value) -> None:
-        owners, keys = self.value(target.value), self.value(target.slice)
-        tables = [atom for atom in owners if isinstance(atom, Table)]
-        if len(owners) == 1 and tables and len(keys) == 1 and isinstance(keys[0], str | int):
-            self.budget.step(len(tables[0].entries))
-            changed = Table({**tables[0].entries, keys[0]: value}, tables[0].complete)
-            self.assign(target.value, (changed,))
-        elif tables:
-            self.assign(target.value, (Table(tables[0].entries, complete=False),))
-
-    def bind_parameters(
-        self, node: FunctionNode, function: Function, args: list[Value], keywords: dict[str, Value]
-    ) -> None:
-        """Give the parameters of a function what it is called with."""
-        wanted = [*node.args.posonlyargs, *node.args.args]
-        given = [*([function.owner] if function.owner is not None else []), *args]
-        known = self.level != LATER
-        defaults = [None] * (len(wanted) - len(node.args.defaults)) + [*node.args.defaults]
-        for at, parameter in enumerate(wanted):
-            default = defaults[at]
-            if at < len(given):
-                value = given[at]
-            elif parameter.arg in keywords:
-                value = keywords[parameter.arg]
-            elif default is not None:
-                value = self.value(default) if known else (*self.value(default), UNKNOWN)
-            else:
-                value = ANYTHING
-            self.store.set(self.scope, parameter.arg, value)
-        for parameter, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
-            otherwise = self.value(default) if default is not None else ANYTHING
-            self.store.set(self.scope, parameter.arg, keywords.get(parameter.arg, otherwise))
-        if node.args.vararg:
-            self.store.set(self.scope, node.args.vararg.arg, (Items(tuple(given[len(wanted) :]), known),))
-        if node.args.kwarg:
-            self.store.set(self.scope, node.args.kwarg.arg, ANYTHING)
-
-    # ------------------------------------------------------------------------------------------------ modules
-
-    def origin_of(self, node: ast.ImportFrom) -> str:
-        """The dotted name of the module that names are imported from."""
-        package = posixpath.dirname(self.scope.path.removeprefix("Lib/site-packages/")).replace("/", ".")
-        return imported_from(node, package)[0]
-
-    def is_foreign(self, name: str) -> bool:
-        """Whether a module is neither the package's own nor the standard library's."""
-        return not codecalls.is_standard(name) and self.files.module(name) is None
-
-    def imported(self, name: str) -> Value:
-        """What ``import name`` gives."""
-        path = self.files.module(name)
-        if path:
-            return (Module(name, path),)
-        if path == "" and any(codecalls.catches_imports(node) for node in self.tries):
-            raise Raised("ImportError")
-        if path is None and not codecalls.is_standard(name):
-            self.foreign = True
-        return (Extern(name),)
-
-    def imported_name(self, origin: str, name: str) -> Value:
-        """What ``from origin import name`` gives."""
-        inner = self.files.module(f"{origin}.{name}")
-        if inner:
-            return (Module(f"{origin}.{name}", inner),)
-        found = self.imported(origin)
-        return united(
-            self._of_module(atom, name) if isinstance(atom, Module) else (Extern(f"{origin}.{name}"),) for atom in found
-        )
-
-    def bind_all(self, origin: str) -> None:
-        """``from origin import *``, for a module of the package."""
-        for atom in self.imported(origin):
-            scope = self._scope_of(atom) if isinstance(atom, Module) else None
-            for name, value in (self.store.names_of(scope) if scope is not None else {}).items():
-                self.budget.step()
-                if not name.startswith("_"):
-                    self.bind(name, value)
-
-    def _of_module(self, module: Module, name: str) -> Value:
-        if name == "__file__":
-            return (f"{ROOT}/{module.path}",)
-        if name == "__path__":
-            folder = posixpath.dirname(module.path) if "." in posixpath.basename(module.path) else module.path
-            return (Items(((f"{ROOT}/{folder}",),)),)
-        if name in ("__name__", "__package__"):
-            return (module.name,)
-        inner = self.files.module(f"{module.name}.{name}")
-        if inner:
-            return (Module(f"{module.name}.{name}", inner),)
-        scope = self._scope_of(module)
-        found = self.store.get(scope, name) if scope is not None else None
-        return found if found is not None else ANYTHING
-
-    def _scope_of(self, module: Module) -> Scope | None:
-        """The names of another file of the package, which is followed for them once, quietly."""
-        if module.path in self.modules:
-            return self.modules[module.path]
-        source = self.files.source(module.path) if len(self.modules) <= MAX_MODULES else None
-        tree = self.budget.parse_more(source) if source is not None else None
-        if tree is None:
-            return None
-        outer, self.scope = self.scope, Scope(module.path)
-        self.modules[module.path] = self.scope
-        self._set_module_names(self.scope)
-        state = self.level, self.tries, self.active, self.guards
-        self.level, self.tries, self.active, self.guards = CERTAIN, [], [], 0
-        self.muted += 1
-        try:
-            self.run(tree.body)
-        finally:
-            self.muted -= 1
-            self.level, self.tries, self.active, self.guards = state
-            self.scope = outer
-        return self.modules[module.path]
+class Expressions(Names):
+    """What expressions give."""
 
     # ------------------------------------------------------------------------------------------- expressions
 
@@ -233,8 +55,8 @@ class Expressions(CodeState):
         return ANYTHING
 
     def condition(self, node: ast.expr) -> bool | None:
-        """Whether a condition holds; None if that is not known."""
-        if codecalls.never_holds(node):
+        """Whether a condition holds; None if that cannot be told."""
+        if codesyntax.never_holds(node):
             return False
         return truth(self.value(node))
 
@@ -342,7 +164,7 @@ class Expressions(CodeState):
     def binary(self, op: ast.operator, left: Value, right: Value) -> Value:
         """What an operator between two values gives."""
         if isinstance(op, ast.Mod) and any(isinstance(atom, str) for atom in left):
-            return combined(lambda text, args: codecalls.percent(text, args, self.budget), left, right)
+            return combined(lambda text, args: codemethods.percent(text, args, self.budget), left, right)
         return combined(lambda one, other: self._calculated(op, one, other), left, right)
 
     def _calculated(self, op: ast.operator, left: Atom, right: Atom) -> Atom:
@@ -367,7 +189,7 @@ class Expressions(CodeState):
         left = self.value(node.left)
         for op, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.value(comparator)
-            found = {codecalls.compared(op, one, other, self.budget) for one, other in itertools.product(left, right)}
+            found = {codesyntax.compared(op, one, other, self.budget) for one, other in itertools.product(left, right)}
             holds = found.pop() if len(found) == 1 else None
             if holds is not True:
                 return ANYTHING if holds is None else (False,)
@@ -382,13 +204,13 @@ class Expressions(CodeState):
     def attribute(self, atom: Atom, name: str) -> Value:
         """What an attribute of a thing is."""
         if isinstance(atom, Extern):
-            return codecalls.constant(atom.name, name, self.files)
+            return codemethods.constant(atom.name, name, self.files)
         if isinstance(atom, Module):
             return self._of_module(atom, name)
         if isinstance(atom, Class):
             return self._of_object(atom, name)
         if isinstance(atom, str):
-            return codecalls.of_path(atom, name)
+            return codemethods.of_path(atom, name)
         if isinstance(atom, Library):
             return (atom.target,) if name == "_name" else ANYTHING
         if isinstance(atom, Items) and name in ("major", "minor") and len(atom.items) > 1:
@@ -406,7 +228,7 @@ class Expressions(CodeState):
             if not isinstance(atom, Function) or isinstance(atom.node, ast.Lambda):
                 values.append((atom,))
                 continue
-            marks = codecalls.decorators(atom.node)
+            marks = codesyntax.decorators(atom.node)
             if "staticmethod" in marks:
                 values.append((atom,))
                 continue
@@ -421,9 +243,9 @@ class Expressions(CodeState):
             limits = [
                 self.value(part)[0] if part is not None else None for part in (node.slice.lower, node.slice.upper)
             ]
-            return combined(lambda atom: codecalls.sliced(atom, limits), owners)
+            return combined(lambda atom: codemethods.sliced(atom, limits), owners)
         keys = self.value(node.slice)
-        values = [codecalls.item(self, owner, key, node) for owner in owners for key in keys]
+        values = [codemethods.item(self, owner, key, node) for owner in owners for key in keys]
         return united(values)
 
     # ------------------------------------------------------------------------------------- comprehensions
@@ -431,7 +253,7 @@ class Expressions(CodeState):
     def turns(self, node: ast.expr) -> tuple[list[Value], bool]:
         """What a loop goes through, and whether that is all of it."""
         value = self.value(node)
-        return codecalls.listed(value)
+        return codemethods.listed(value)
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
         found: list[Value] = []
@@ -448,7 +270,7 @@ class Expressions(CodeState):
         first, rest = generators[0], generators[1:]
         turns, complete = self.turns(first.iter)
         level = self.level
-        for item in turns[: codecalls.MAX_TURNS]:
+        for item in turns[:MAX_TURNS]:
             self.budget.step()
             self.assign(first.target, item)
             holds = [self.condition(test) for test in first.ifs]
@@ -459,7 +281,7 @@ class Expressions(CodeState):
                 self.level = min(level, 1)
             complete &= self._comprehend(rest, element, found)
             self.level = level
-        return complete and len(turns) <= codecalls.MAX_TURNS
+        return complete and len(turns) <= MAX_TURNS
 
     def visit_DictComp(self, node: ast.DictComp) -> Value:
         return ANYTHING
@@ -471,7 +293,7 @@ class Expressions(CodeState):
         args = [self.value(arg) for arg in node.args if not isinstance(arg, ast.Starred)]
         for arg in node.args:
             if isinstance(arg, ast.Starred):
-                items, _ = codecalls.listed(self.value(arg.value))
+                items, _ = codemethods.listed(self.value(arg.value))
                 args += items[:64] or [ANYTHING]
         if isinstance(node.func, ast.Attribute):
             owners = self.value(node.func.value)
@@ -480,7 +302,7 @@ class Expressions(CodeState):
 
     def _method(self, node: ast.Call, owner: Atom, name: str, args: list[Value], keywords: dict[str, Value]) -> Value:
         if isinstance(owner, str | Items | Table):
-            return codecalls.method(self, node, owner, name, args)
+            return codemethods.method(self, node, owner, name, args)
         return united(self.called_with(node, atom, args, keywords) for atom in self.attribute(owner, name))
 
     def called_with(self, node: ast.Call, atom: Atom, args: list[Value], keywords: dict[str, Value]) -> Value:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from wheelfix.loader import codecalls
+from wheelfix.loader import codesyntax
+from wheelfix.loader.codebudget import MAX_DEPTH, MAX_TURNS
 from wheelfix.loader.codeexpr import Expressions
 from wheelfix.loader.codestore import CERTAIN, LATER, MAYBE, Raised
-from wheelfix.loader.codevalue import ANYTHING, UNKNOWN, Class, Extern, Function, Items, Scope, truth, united
+from wheelfix.loader.codevalue import ANYTHING, UNKNOWN, Class, Function, Items, Scope, truth, united
 from wheelfix.loader.importcode import catches_kind, goes_on, suppresses
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 NEXT, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
 """How a statement may end; several at once where that is not known."""
-MAX_TURNS = 64
-"""Turns of one loop that are followed."""
 MAX_WHILE = 24
 
 
@@ -141,7 +140,7 @@ class CodeRun(Expressions):
     def visit_If(self, node: ast.If) -> int:
         holds = self.condition(node.test)
         if holds is not None:
-            if codecalls.mentions_environment(node.test, self.budget):
+            if codesyntax.mentions_environment(node.test, self.budget):
                 # With the variable set, the other way is taken: what is loaded there may be loaded.
                 self.apart(node.orelse if holds else node.body, LATER)
             return self.run(node.body if holds else node.orelse)
@@ -331,7 +330,7 @@ class CodeRun(Expressions):
     def call_function(self, function: Function, args: list[Value], keywords: dict[str, Value]) -> Value:
         """Follow the body of a function of the package with what it is given; return what it may return."""
         node = function.node
-        if len(self.active) >= codecalls.MAX_DEPTH or node in self.active:
+        if len(self.active) >= MAX_DEPTH or node in self.active:
             return ANYTHING
         scope, outer, returned = Scope(function.scope.path, function.scope), self.scope, self.returned
         yielded, self.yielded = self.yielded, []
@@ -391,8 +390,3 @@ class CodeRun(Expressions):
         if isinstance(node, ast.Import):
             return any(self.is_foreign(alias.name) for alias in node.names)
         return isinstance(node, ast.ImportFrom) and self.is_foreign(self.origin_of(node))
-
-
-def is_extern(value: Value, name: str) -> bool:
-    """Whether a value is one thing of the standard library."""
-    return any(isinstance(atom, Extern) and atom.name == name for atom in value)

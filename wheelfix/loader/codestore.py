@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codefiles import NoFiles
@@ -128,7 +129,7 @@ class Store:
         return found
 
 
-class CodeState:
+class CodeState(abc.ABC):
     """What is known at one point of code that is followed; how it is followed is in the classes made of this one."""
 
     def __init__(self, path: str, budget: CodeBudget, files: NoFiles | None = None) -> None:
@@ -157,26 +158,30 @@ class CodeState:
         self.foreign = False
         """Whether modules of other distributions were imported, which may have loaded DLLs."""
 
+    @abc.abstractmethod
+    def value(self, node: ast.expr) -> Value:
+        """What an expression gives."""
+
+    @abc.abstractmethod
     def look_up(self, name: str) -> Value:
         """What a name stands for."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def assign(self, target: ast.expr, value: Value) -> None:
         """Give a value to whatever stands on the left of ``=``."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def attribute(self, atom: Atom, name: str) -> Value:
         """What an attribute of a thing is."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def imported(self, name: str) -> Value:
         """What ``import name`` gives."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def run(self, statements: Sequence[ast.stmt]) -> int:
         """Follow statements in order; say how they may end."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def call_function(self, function: Function, args: list[Value], keywords: dict[str, Value]) -> Value:
         """Call a function of the package."""
-        raise NotImplementedError

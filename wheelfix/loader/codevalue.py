@@ -135,11 +135,6 @@ def only(value: Value) -> Atom:
     return value[0] if len(value) == 1 else UNKNOWN
 
 
-def is_known(value: Value) -> bool:
-    """Whether every alternative is known."""
-    return not any(atom is UNKNOWN for atom in value)
-
-
 def united(values: Iterable[Value]) -> Value:
     """All alternatives of several values, none twice."""
     found: list[Atom] = []

@@ -1,0 +1,121 @@
+"""Questions about the syntax of Python code that is followed: decorators, conditions, comparisons."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.codevalue import (
+    ANYTHING,
+    BASE,
+    ROOT,
+    UNKNOWN,
+    Extern,
+    Items,
+    Table,
+)
+from wheelfix.loader.importcode import catches_kind
+
+if TYPE_CHECKING:
+    from wheelfix.loader.codebudget import CodeBudget
+    from wheelfix.loader.codevalue import Atom, Value
+
+_PATH = "c:/windows/system32;c:/windows"
+_SET_ALWAYS = frozenset({"SYSTEMROOT", "WINDIR", "TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "USERNAME"})
+_COMPARED = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
+
+
+def is_standard(name: str) -> bool:
+    """Whether a module is of Python's own library."""
+    return name.partition(".")[0] in sys.stdlib_module_names
+
+
+def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """The last parts of the names of a function's decorators."""
+    bare = [item.func if isinstance(item, ast.Call) else item for item in node.decorator_list]
+    return [item.attr if isinstance(item, ast.Attribute) else getattr(item, "id", "") for item in bare]
+
+
+def catches_imports(node: ast.Try) -> bool:
+    """Whether a ``try`` catches a failed import."""
+    return any(catches_kind(handler.type, "ImportError") for handler in node.handlers)
+
+
+def mentions_environment(node: ast.expr, budget: CodeBudget) -> bool:
+    """Whether a condition asks for environment variables."""
+    for inner in ast.walk(node):
+        budget.step()
+        name = inner.attr if isinstance(inner, ast.Attribute) else inner.id if isinstance(inner, ast.Name) else ""
+        if name in ("environ", "getenv"):
+            return True
+    return False
+
+
+def never_holds(test: ast.expr) -> bool:
+    """Whether a condition never holds when a program runs: ``TYPE_CHECKING``, NumPy's ``__NUMPY_SETUP__``."""
+    name = test.attr if isinstance(test, ast.Attribute) else test.id if isinstance(test, ast.Name) else ""
+    return name == "TYPE_CHECKING" or re.fullmatch(r"__\w+_SETUP__", name) is not None
+
+
+def compared(op: ast.cmpop, left: Atom, right: Atom, budget: CodeBudget) -> bool | None:
+    """Whether a comparison of two things holds."""
+    if isinstance(op, ast.Is | ast.IsNot) and (left is None or right is None):
+        if left is UNKNOWN or right is UNKNOWN or isinstance(left, Extern):
+            return None
+        return (left is right) is isinstance(op, ast.Is)
+    if isinstance(op, ast.In | ast.NotIn):
+        found = _contains(right, left, budget)
+        return None if found is None else found is isinstance(op, ast.In)
+    one, other = plain(left), plain(right)
+    if one is UNKNOWN or other is UNKNOWN:
+        return None
+    if {one, other} == {ROOT, BASE}:
+        return None  # depends on whether this is a virtual environment
+    if isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
+        return (one == other) is isinstance(op, ast.Eq | ast.Is)
+    try:
+        return bool(_COMPARED[type(op)](one, other))  # type: ignore[arg-type]
+    except (TypeError, KeyError):
+        return None
+
+
+def _contains(owner: Atom, wanted: Atom, budget: CodeBudget) -> bool | None:
+    if isinstance(owner, Extern) and owner.last == "environ":
+        return environment(wanted) is not None if isinstance(wanted, str) else None
+    if isinstance(owner, Table) and (isinstance(wanted, str | int) or wanted is None):
+        return True if wanted in owner.entries else False if owner.complete else None
+    if isinstance(owner, str):
+        return wanted in owner if isinstance(wanted, str) else None
+    if not isinstance(owner, Items):
+        return None
+    budget.step(len(owner.items))
+    found = [_same(wanted, item) for item in owner.items]
+    return True if True in found else None if None in found or not owner.complete else False
+
+
+def _same(wanted: Atom, item: Value) -> bool | None:
+    if wanted is UNKNOWN or not all(isinstance(atom, str | int) or atom is None for atom in item):
+        return None
+    found = {atom == wanted for atom in item}
+    return found.pop() if len(found) == 1 else None
+
+
+def plain(atom: Atom) -> object:
+    """A thing as Python compares it: strings, numbers and short tuples of them."""
+    if isinstance(atom, str | int) or atom is None:
+        return atom
+    if isinstance(atom, Items) and atom.complete and len(atom.items) <= 8:
+        parts = [item[0] if len(item) == 1 else UNKNOWN for item in atom.items]
+        if all(isinstance(part, str | int) for part in parts):
+            return tuple(parts)
+    return UNKNOWN
+
+
+def environment(name: str) -> Value | None:
+    """What an environment variable holds on a machine on which nothing was set up; None if it is not set."""
+    if name.upper() == "PATH":
+        return (_PATH,)
+    return ANYTHING if name.upper() in _SET_ALWAYS else None
