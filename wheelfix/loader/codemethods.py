@@ -196,16 +196,16 @@ def _text_join(run: CodeState, owner: str, args: list[Value]) -> Value:
 
 def _text(owner: str, name: str, args: list[Value]) -> Value:
     """A method of a string with plain arguments."""
-    plain = [plain(arg[0]) if len(arg) == 1 else UNKNOWN for arg in args]
-    if any(part is UNKNOWN for part in plain):
+    texts = [plain(arg[0]) if len(arg) == 1 else UNKNOWN for arg in args]
+    if any(part is UNKNOWN for part in texts):
         return ANYTHING
     if name in ("split", "rsplit", "splitlines", "partition", "rpartition"):
         try:
-            return (Items(tuple((part,) for part in getattr(owner, name)(*plain))),)
+            return (Items(tuple((part,) for part in getattr(owner, name)(*texts))),)
         except (TypeError, ValueError):
             return ANYTHING
     if name == "format":
-        return (_formatted(owner, plain),)
+        return (_formatted(owner, texts),)
     if name in (
         "replace",
         "startswith",
@@ -225,11 +225,11 @@ def _text(owner: str, name: str, args: list[Value]) -> Value:
     ):
         if (
             name == "replace"
-            and len(owner) * max((len(part) for part in plain if isinstance(part, str)), default=0) > MAX_TEXT
+            and len(owner) * max((len(part) for part in texts if isinstance(part, str)), default=0) > MAX_TEXT
         ):
             return ANYTHING
         try:
-            found = getattr(owner, name)(*plain)
+            found = getattr(owner, name)(*texts)
         except (TypeError, ValueError):
             return ANYTHING
         return (found,)
