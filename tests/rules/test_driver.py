@@ -114,7 +114,10 @@ def test_code_that_was_not_read_is_not_called_absent(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(offload, "zstd_reader", lambda: None)
     section = packed(bundle("gfx1100"), 3, offload.ZSTD, b"(\xb5/\xfd")
-    files = {"pkg/lib_rocm.dll": forge_dll("lib_rocm.dll", exports=["f"], sections={".hip_fat": section})}
+    files = {
+        "pkg/lib_rocm.dll": forge_dll("lib_rocm.dll", exports=["f"], sections={".hip_fat": section}),
+        "pkg/lib_cuda.dll": gpu_dll("lib_cuda.dll", "sm_86"),
+    }
     wheel = build_wheel(tmp_path, "pkg", "1.0", files=files)
     answers = found(wheel, gpu="gfx1100")
     assert list(answers) == ["WF413"]

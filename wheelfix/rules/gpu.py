@@ -46,11 +46,14 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
     card = subject.card
     if card is None:
         return
-    codes = {path: code for path in subject.images if (code := subject.code_of(path)) and code.archs}
+    found = {path: code for path in subject.images if (code := subject.code_of(path))}
+    unread = any(code.unread for code in found.values())
     # Packages have DLLs for several vendors side by side: those for other vendors' cards stay unused.
-    codes = {path: code for path, code in codes.items() if of_vendor(code.archs, card)} or codes
+    codes = {path: code for path, code in found.items() if of_vendor(code.archs, card)}
+    if not codes and not unread:  # what was not read is WF413's, and may be the code for the card
+        codes = {path: code for path, code in found.items() if code.archs}
     fits = {path: fit_of_image(code.archs, subject.images[path].size, card, code.ptx) for path, code in codes.items()}
-    served = any(fits[path].runs for path in fits)
+    served = unread or any(fits[path].runs for path in fits)
     groups: dict[tuple[Fit, str, bool], list[str]] = {}
     for path, fits_so in fits.items():
         if fits_so in (Fit.NONE, Fit.PTX):
