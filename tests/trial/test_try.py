@@ -1,0 +1,146 @@
+"""From a wheel to an exit code, with the host's own Python in the place of a Windows one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.validate import validate
+from tests.support.wheels import build_wheel
+from tests.trial.host import HostPython
+from wheelfix.cli.main import main
+from wheelfix.demo.forge import forge_dll
+from wheelfix.trial import run
+from wheelfix.trial.install import install, requirements_of
+from wheelfix.trial.model import TrialOptions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostPython:
+    """The Python that the command uses."""
+    (tmp_path / "host").mkdir()
+    made = HostPython(tmp_path / "host")
+    monkeypatch.setattr(run, "open_interpreter", lambda *_: contextlib.nullcontext(made))
+    monkeypatch.setattr(run, "refuse_root", lambda _: None)
+    return made
+
+
+def put_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unpack instead of asking pip, which takes a second."""
+    import zipfile
+
+    def unpack(path: Path, target: HostPython, options: TrialOptions, work: Path) -> tuple[str, ...]:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(target.site)
+        return ("p==1.0",)
+
+    monkeypatch.setattr(run, "install", unpack)
+
+
+def wheel_of(folder: Path, code: str, **more: Any) -> Path:
+    return build_wheel(folder / "dist", "p", "1.0", files={"p/__init__.py": code, **more})
+
+
+def test_a_wheel_that_imports(
+    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_in_place(monkeypatch)
+    assert main(["try", str(wheel_of(tmp_path, "x = 1\n")), "--color", "never"]) == 0
+    out, err = capsys.readouterr()
+    assert "IMPORTS" in out
+    assert "import p  imported  as predicted" in out
+    assert "import p" in err
+
+
+def test_an_error_without_dlls_is_a_failure_and_no_difference(
+    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_in_place(monkeypatch)
+    assert main(["try", str(wheel_of(tmp_path, "raise ValueError('no')\n")), "--format", "json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    validate(document)
+    (wheel,) = document["wheels"]
+    assert wheel["outcome"] == "fails"
+    assert wheel["modules"][0]["agreement"] == "not-predicted"
+    assert wheel["modules"][0]["observed"]["errors"][0]["class"] == "ValueError"
+
+
+def test_a_difference_has_a_code_of_its_own(
+    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The host imports what Windows could not: the prediction says 126 for code that is skipped here."""
+    put_in_place(monkeypatch)
+    code = "import sys\nif sys.platform == 'win32':\n    from . import _m\n"
+    needs = forge_dll("_m.pyd", imports={"absent.dll": ["f"]}, exports=["PyInit__m"])
+    path = wheel_of(tmp_path, code, **{"p/_m.cp311-win_amd64.pyd": needs})
+    assert main(["try", str(path), "--module", "p"]) == 6
+    out = capsys.readouterr().out
+    assert "PREDICTION WAS WRONG" in out
+    assert "Please report it" in out
+
+
+def test_junit(host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_place(monkeypatch)
+    target = tmp_path / "try.xml"
+    path = wheel_of(tmp_path, "raise ValueError('no')\n")
+    assert main(["try", str(path), str(tmp_path / "none.whl"), "--format", "junit", "-o", str(target), "-q"]) == 3
+    root = ET.fromstring(target.read_text("utf-8"))
+    assert (root.get("tests"), root.get("failures")) == ("2", "1")
+    assert root.find("testsuite/testcase/failure").get("message") == "ValueError: no"  # type: ignore[union-attr]
+
+
+def test_requirements_are_those_of_windows(host: HostPython, tmp_path: Path) -> None:
+    path = build_wheel(
+        tmp_path, "p", "1.0",
+        requires=["here; sys_platform == 'win32'", "there; sys_platform == 'linux'", "more; extra == 'all'"],
+    )  # fmt: skip
+    assert [text.split(";")[0] for text in requirements_of(path, host.facts)] == ["here"]
+    assert [text.split(";")[0] for text in requirements_of(path, host.facts, ["all"])] == ["here", "more"]
+
+
+@pytest.mark.slow
+def test_pip_installs_a_wheel_with_what_it_requires(host: HostPython, tmp_path: Path) -> None:
+    house = tmp_path / "house"
+    pure = "py3-none-any"
+    build_wheel(house, "second", "1.5", pure, files={"second.py": ""}, requires=["third[big]>=2"])
+    build_wheel(house, "second", "2.5", pure, files={"second.py": ""})
+    build_wheel(house, "third", "2.0", pure, files={"third.py": ""}, requires=["fourth; extra == 'big'"])
+    build_wheel(house, "fourth", "1.0", pure, files={"fourth.py": ""})
+    files = {"p.py": "import second, third, fourth\n", "p-1.0.data/data/Library/bin/x.dll": b"MZ"}
+    path = build_wheel(tmp_path, "p", "1.0", files=files, requires=["second<2", "nothing; os_name == 'posix'"])
+    found = install(path, host, TrialOptions(beside=(house,)), tmp_path)
+    assert sorted(found) == ["fourth==1.0", "p==1.0", "second==1.5", "third==2.0"]
+    assert (host.prefix / "Library" / "bin" / "x.dll").exists()
+    assert not (host.site / "Library" / "bin" / "x.dll").exists()
+
+
+@pytest.mark.slow
+def test_a_requirement_that_is_nowhere(host: HostPython, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = build_wheel(tmp_path, "p", "1.0", files={"p.py": ""}, requires=["no-such-thing"])
+    assert main(["try", str(path)]) == 4
+    err = capsys.readouterr().err
+    assert "--with and --find-links" in err
+    assert "--no-deps" in err
+    assert main(["try", str(path), "--no-deps"]) == 0
+
+
+@pytest.mark.slow
+def test_a_wheel_for_another_python(host: HostPython, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = build_wheel(tmp_path, "p", "1.0", "cp313-cp313-win_amd64", files={"p.py": ""})
+    assert main(["try", str(path)]) == 3
+    assert "--python-home" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--find-links", "none"], ["--with", "none"], ["--module", "a b"]])
+def test_options_that_make_no_sense(
+    words: list[str], host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_in_place(monkeypatch)
+    assert main(["try", str(wheel_of(tmp_path, "")), *words]) == 2
