@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import WheelfixError
 from wheelfix.model import Machine
+from wheelfix.streams.signals import interruptible
 from wheelfix.streams.workfolder import WorkFolder
 from wheelfix.trial.install import empty
 from wheelfix.trial.model import TrialOptions
@@ -134,11 +135,11 @@ def main_module(wheel: Path) -> str:
 
 
 def cases(folders: list[Path], seed: int) -> Iterator[tuple[Path, str]]:
-    """Give every wheel with every way, in an order that the seed draws, the intact ones first."""
+    """Give every wheel with every way, in an order that the seed draws."""
     wheels = sorted(path for folder in folders for path in folder.glob("*.whl") if TAGS.search(path.name))
     wheels = [path for path in wheels if path.stat().st_size <= LARGEST and main_module(path)]
     draw = random.Random(seed)
-    every = [(wheel, way) for wheel in wheels for way in (*WAYS, "wrong folder", "unpatch")]
+    every = [(wheel, way) for wheel in wheels for way in ("intact", *WAYS, "wrong folder", "unpatch")]
     draw.shuffle(every)
     # One of each package comes before the second of any, so that a run that is stopped has seen them all.
     seen: Counter[Path] = Counter()
@@ -147,7 +148,6 @@ def cases(folders: list[Path], seed: int) -> Iterator[tuple[Path, str]]:
         ranked.append((seen[wheel], wheel, way))
         seen[wheel] += 1
     ranked.sort(key=lambda item: item[0])
-    yield from ((wheel, "intact") for wheel in wheels)
     yield from ((wheel, way) for _, wheel, way in ranked)
 
 
@@ -263,7 +263,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--rows", type=Path, default=Path("agreement.jsonl"))
     parser.add_argument("--page", type=Path, help=f"also put the results into this page, usually {PAGE}")
     args = parser.parse_args(argv)
-    rows = run(args)
+    with interruptible():  # a run that is stopped ends Wine and removes its folder
+        rows = run(args)
     text = page(rows, args.seed)
     print(text)
     if args.page is not None:
