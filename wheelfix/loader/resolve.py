@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.knowledge.companions import companions_of, depends_on_version, needs_in_practice
 from wheelfix.loader.codebudget import CodeBudget, budget_of
+from wheelfix.loader.firstimport import in_import_order
 from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.importorder import ImportOrder, packages_above
 from wheelfix.loader.modulefiles import unimportable_modules
@@ -74,7 +75,7 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     unimportable = unimportable_modules(view, profile) if startup is None else ()
     return Resolution(
         edges=tuple(sorted(edges, key=lambda edge: (edge.importer, edge.kind.value, dll_key(edge.name)))),
-        outcomes=(*_failed_code(faults), *map(_outcome, found), *unimportable),
+        outcomes=in_import_order(view, profile, (*_failed_code(faults), *map(_outcome, found), *unimportable)),
         reached=reached,
         search_dirs=tuple(folder for folder in dirs if view.in_folder(folder)),
         code_folders=loads.folders,

@@ -65,6 +65,8 @@ def _compare_failures(expected: Expected, observed: Observed, codes: set[int]) -
 
 
 def _is_class(error: RaisedError, name: str) -> bool:
+    if name == "ModuleNotFoundError" and error.error == "ImportError":
+        return "cannot import name" in error.message  # what "from . import module" says for "import pkg.module"
     return not name or name == error.error or name in error.bases
 
 

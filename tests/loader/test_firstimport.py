@@ -1,0 +1,53 @@
+"""Of several modules that fail, the prediction names the one that the package's own __init__ imports first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.exam.scan import scan
+from wheelfix.options import RootOptions, ScanOptions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TAIL = ".cp311-win_amd64.pyd"
+
+
+def predicted(folder: Path, code: str) -> str:
+    """The line predicted for a package with two modules that fail, and one of a subpackage."""
+    files: dict[str, bytes | str] = {"p/__init__.py": code, "p/sub/__init__.py": "from . import _s\n"}
+    for path in ("p/_a", "p/_z", "p/sub/_s"):
+        name = path.rpartition("/")[2]
+        files[path + TAIL] = forge_dll(f"{name}.pyd", imports={"gone.dll": ["f"]}, exports=[f"PyInit_{name}"])
+    wheel = build_wheel(folder, "p", "1.0", files=files)
+    failure = scan(wheel, ScanOptions(roots=RootOptions(discover=False))).first_failure
+    assert failure is not None
+    return failure.message.partition("importing ")[2].partition(":")[0]
+
+
+@pytest.mark.parametrize(
+    ("code", "module"),
+    [
+        ("from ._z import x\nfrom ._a import y\n", "_z"),
+        ("from . import _a, _z\n", "_a"),
+        ("import p.sub\nfrom . import _a\n", "_s"),
+        ("from p.sub import _s\n", "_s"),
+        ("try:\n    from . import _z\nexcept ImportError:\n    pass\nfrom .sub import x\nfrom . import _a\n", "_s"),
+        ("import time\nif time.time() % 2:\n    from . import _z\nfrom . import sub\n", "_s"),
+        ("", "_a"),
+    ],
+)
+def test_the_first_import_is_named(code: str, module: str, tmp_path: Path) -> None:
+    assert predicted(tmp_path, code) == module
+
+
+def test_an_absent_folder_is_told_in_windows_words(tmp_path: Path) -> None:
+    code = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'lib'))\n"
+    wheel = build_wheel(tmp_path, "p", "1.0", files={"p/__init__.py": code})
+    failure = scan(wheel, ScanOptions(roots=RootOptions(discover=False))).first_failure
+    assert failure is not None
+    assert failure.message == r"FileNotFoundError: [WinError 2] The system cannot find the file specified: '…\p\lib'"

@@ -1,0 +1,50 @@
+"""Of several loads that fail, the one that importing the package meets first: the error names that one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.codebudget import CodeBudget
+from wheelfix.loader.importorder import ImportOrder
+from wheelfix.loader.view import SITE_PACKAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wheelfix.loader.profile import Profile
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import LoadOutcome
+
+
+def in_import_order(view: FileView, profile: Profile, outcomes: Sequence[LoadOutcome]) -> tuple[LoadOutcome, ...]:
+    """Return outcomes with the failed imports of extension modules in the order in which the package imports them.
+
+    Those that nothing imports for certain come after the others, in the order that they had.
+    """
+    places = [at for at, outcome in enumerate(outcomes) if _is_failed_import(outcome)]
+    if len(places) < 2:
+        return tuple(outcomes)
+    failed = [outcomes[at] for at in places]
+    ranks = _ranks(view, profile, {outcome.event.path: None for outcome in failed})
+    failed.sort(key=lambda outcome: ranks.get(outcome.event.path, len(ranks)))
+    found = list(outcomes)
+    for at, outcome in zip(places, failed, strict=True):
+        found[at] = outcome
+    return tuple(found)
+
+
+def _is_failed_import(outcome: LoadOutcome) -> bool:
+    return bool(outcome.code) and not outcome.event.guarded and outcome.event.cause in ("extension", "module")
+
+
+def _ranks(view: FileView, profile: Profile, paths: dict[str, None]) -> dict[str, int]:
+    """When each of some files is imported for certain, and nothing catches its failure."""
+    order = ImportOrder(view, profile.python, CodeBudget())
+    tops = dict.fromkeys(path.removeprefix(SITE_PACKAGES + "/").partition("/")[0] for path in paths)
+    ranks: dict[str, int] = {}
+    for top in tops:
+        init = f"{SITE_PACKAGES}/{top}/__init__.py"
+        for step, _ in order.steps(init) if init in view else ():
+            if step.path in paths and step.certain and not step.guarded:
+                ranks.setdefault(step.path, len(ranks))
+    return ranks
