@@ -136,7 +136,8 @@ def main_module(wheel: Path) -> str:
 
 def cases(folders: list[Path], seed: int) -> Iterator[tuple[Path, str]]:
     """Give every wheel with every way, in an order that the seed draws."""
-    wheels = sorted(path for folder in folders for path in folder.glob("*.whl") if TAGS.search(path.name))
+    files = {path.name: path for folder in folders for path in folder.glob("*.whl") if TAGS.search(path.name)}
+    wheels = [files[name] for name in sorted(files)]
     wheels = [path for path in wheels if path.stat().st_size <= LARGEST and main_module(path)]
     draw = random.Random(seed)
     every = [(wheel, way) for wheel in wheels for way in ("intact", *WAYS, "wrong folder", "unpatch")]
@@ -212,7 +213,7 @@ def read_rows(path: Path) -> list[Row]:
 
 def page(rows: list[Row], seed: int) -> str:
     """Return the results in Markdown."""
-    tried = [row for row in rows if row.agreement != "not-tried"]
+    tried = [row for row in {(row.wheel, row.way): row for row in rows}.values() if row.agreement != "not-tried"]
     words = ("agrees", "differs", "not-predicted", "cannot-tell")
     ways = list(dict.fromkeys(row.way for row in tried))
     wheels = {row.wheel for row in tried}

@@ -74,6 +74,7 @@ UNDER_WINE = {
         AGREES,
     ),
     "and not 126": (MISSING, failed(deviations=("foreign-dependency",)), DIFFERS),
+    "the package catches it": (WORKS, Observed("imported", deviations=("dependency-is-no-image",)), AGREES),
     "a crash": (WORKS, Observed("crashed", exit_code=5), CANNOT_TELL),
     "no end": (WORKS, Observed("timeout"), CANNOT_TELL),
     "Wine has the DLL itself": (
