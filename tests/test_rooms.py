@@ -32,6 +32,7 @@ ORDER: tuple[str, ...] = (
     "exam",
     "plan",
     "repairs",
+    "survey",
     "diagnosis demo trial",
     "report baseline config diff",
     "cli",

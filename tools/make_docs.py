@@ -10,10 +10,30 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tools import api_pages, command_pages, man_page, navigation, rule_pages, schema_pages, table_pages, winerror_pages
+from tools import (
+    api_pages,
+    command_pages,
+    man_page,
+    navigation,
+    rule_pages,
+    schema_pages,
+    survey_pages,
+    table_pages,
+    winerror_pages,
+)
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-MAKERS = (command_pages, rule_pages, table_pages, winerror_pages, schema_pages, api_pages, man_page, navigation)
+MAKERS = (
+    command_pages,
+    rule_pages,
+    table_pages,
+    winerror_pages,
+    schema_pages,
+    survey_pages,
+    api_pages,
+    man_page,
+    navigation,
+)
 
 
 def generated() -> dict[Path, str]:

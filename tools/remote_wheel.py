@@ -7,20 +7,21 @@ import zipfile
 import zlib
 from dataclasses import dataclass, replace
 from email.parser import HeaderParser
+from typing import TYPE_CHECKING
 
 from packaging.markers import Marker, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from tools.package_index import IndexFault, IndexFile, PackageIndex
-from wheelfix.archive.placement import installed_path
 from wheelfix.knowledge.provider_index import HASHED
-from wheelfix.model import fold
+from wheelfix.survey.contents import dll_places, modules_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 PYTHONS = ("3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
-_IMAGE = re.compile(r"(?:\.dll|^[^.]+\.pyd)$")
 _FOR_WINDOWS = re.compile(r"[-.](?:win_amd64|any|win32|win_arm64)(?:\.[\w.]+)?\.whl$")
-_NOT_MODULES = frozenset({"tests", "test", "docs", "examples", "share", "bin", "lib", "scripts", "include"})
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,7 @@ def dlls_of(members: list[str], wheel: str) -> tuple[str, ...]:
     data = next(
         (top for top in (m.partition("/")[0] for m in members) if top.endswith(".data")), f"{name}-{version}.data"
     )
-    found = set()
-    for member in members:
-        folder, _, base = installed_path(member, data).rpartition("/")
-        key = fold(base)
-        if _IMAGE.search(key) and not set(member) & set("\t\n\r|"):
-            found.add(f"{folder}/{key}" if folder else key)
-    return tuple(sorted(found))
+    return tuple(dll_places(members, data))
 
 
 def comparable(contents: Contents, wheel: str) -> Contents:
@@ -87,27 +82,15 @@ def general_name(key: str, python: str) -> str:
     return re.sub(rf"(?<![\d.])3\.{python[1:]}(?!\d)", "{py.}", general)
 
 
-def modules_of(members: list[str]) -> tuple[str, ...]:
-    """Return the names that installing a wheel makes importable."""
-    names = set()
-    for member in members:
-        top, _, rest = member.partition("/")
-        if top.endswith(".data"):
-            scheme, _, rest = rest.partition("/")
-            if scheme not in ("purelib", "platlib"):
-                continue
-            top, _, rest = rest.partition("/")
-        name = top.partition(".")[0]
-        importable = rest.endswith((".py", ".pyd")) if rest else top.endswith((".py", ".pyd"))
-        if importable and name.isidentifier() and name not in _NOT_MODULES:
-            names.add(name)
-    return tuple(sorted(names))
-
-
 def requires_of(metadata: str) -> tuple[str, ...]:
     """Return the requirements that hold on 64-bit Windows with any Python of today, without extras."""
+    return required_on_windows(HeaderParser().parsestr(metadata).get_all("Requires-Dist") or [])
+
+
+def required_on_windows(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the Requires-Dist that hold on 64-bit Windows with any Python of today, without extras."""
     found = set()
-    for line in HeaderParser().parsestr(metadata).get_all("Requires-Dist") or []:
+    for line in lines:
         try:
             wanted = Requirement(line)
         except InvalidRequirement:

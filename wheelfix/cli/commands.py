@@ -45,6 +45,7 @@ COMMANDS = {
     "ci": Command("wheelfix.cli.ci", "the whole last stage of CI: scan, repair, verify, scan again, report"),
     "try": Command("wheelfix.cli.try_", "import a wheel for real, and compare that with the prediction"),
     "sign": Command("wheelfix.cli.sign", "sign the DLLs of a wheel with a command, and rewrite RECORD"),
+    "survey": Command("wheelfix.cli.survey", "read many wheels into tables, and ask them in SQL"),
     "roots": Command("wheelfix.cli.roots", "list the places that DLLs could come from"),
     "diff": Command("wheelfix.cli.diff", "say what changed between two builds of a wheel"),
     "explain": Command("wheelfix.cli.explain", "show the page of a finding, or list all findings"),

@@ -1,0 +1,123 @@
+"""A survey that is killed, and a cluster that loses a worker: the same tables, row for row."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.surveys import forged_wheel, start_survey, tables_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="kills processes by signal")]
+ROOT = Path(__file__).parents[2]
+SMALL_PARTS = """\
+import sys
+from wheelfix.cli.main import main
+from wheelfix.survey import run
+run.PART_WHEELS = 5
+sys.exit(main(["survey", *sys.argv[1:]]))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheels")
+    for number in range(60):
+        forged_wheel(folder, f"pkg{number:03}", padding=400_000)
+    (folder / "bad-1.0-cp311-cp311-win_amd64.whl").write_bytes(b"no zip")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[object, ...]]]:
+    out = tmp_path_factory.mktemp("plain") / "out"
+    process = start_survey(wheels, "-o", out, "-j", 2)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    found = tables_of(out)
+    assert len(found["wheels"]) == 61
+    return found
+
+
+def test_killed_twice_and_resumed(wheels: Path, tmp_path: Path, expected: dict[str, list[tuple[object, ...]]]) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", SMALL_PARTS, str(wheels), "-o", str(out), "-j", "2"]
+    for parts in (2, 6):
+        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+        wait_for(lambda parts=parts: len(list(out.glob("part=*"))) >= parts)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, check=True)
+    skipped = re.search(r"(\d+) done before", done.stderr)
+    assert skipped is not None
+    assert int(skipped[1]) >= 6 * 5
+    assert tables_of(out) == expected
+    assert not list(out.glob(".wheelfix*"))
+
+
+def wait_for(condition: object, seconds: float = 60) -> None:
+    for _ in range(int(seconds / 0.02)):
+        if condition():  # type: ignore[operator]
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not happen")
+
+
+@contextlib.contextmanager
+def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """Give the address of a scheduler with two workers, and the workers."""
+    pytest.importorskip("distributed")
+    address = folder / "scheduler.json"
+    quiet = {"cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+    dask += ["--scheduler-file", str(address), "--no-dashboard"]
+    started = [subprocess.Popen(dask, **quiet)]  # type: ignore[call-overload]
+    try:
+        wait_for(address.exists)
+        worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(address)]
+        worker += ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
+        started += [subprocess.Popen(worker, **quiet) for _ in range(2)]  # type: ignore[call-overload]
+        found = re.search(r'"address": "(tcp://[^"]+)"', address.read_text())
+        assert found is not None
+        yield found[1], started[1:]
+    finally:
+        for process in reversed(started):
+            process.kill()
+            process.wait()
+
+
+def test_a_cluster_that_loses_a_worker(
+    wheels: Path, tmp_path: Path, expected: dict[str, list[tuple[object, ...]]]
+) -> None:
+    out = tmp_path / "out"
+    with cluster(tmp_path) as (address, workers):
+        command = [sys.executable, "-c", SMALL_PARTS, str(wheels), "-o", str(out), "--engine", "dask"]
+        process = subprocess.Popen([*command, "--scheduler", address], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: len(list(out.glob("part=*"))) >= 2)
+        workers[0].kill()
+        _, said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+    assert tables_of(out) == expected
+
+
+def test_a_scheduler_that_does_not_answer(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed")
+    from wheelfix.errors import EnvironmentFailure
+    from wheelfix.survey import engines
+    from wheelfix.survey.sources import wheel_sources
+    from wheelfix.survey.wheelrows import OPTIONS
+
+    monkeypatch.setattr(engines, "PATIENCE", 0.5)
+    engine = engines.dask_engine(OPTIONS, "tcp://127.0.0.1:9")
+    with pytest.raises(EnvironmentFailure, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        list(engine(list(wheel_sources([str(wheels)]))))

@@ -1,0 +1,311 @@
+"""Surveys of small folders: what is in the tables, what is skipped and tried again, and what cannot be read."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.surveys import forged_wheel, tables_of
+from wheelfix.cli.main import main
+from wheelfix.errors import EnvironmentFailure, Exit, UsageError
+from wheelfix.survey import run as running
+from wheelfix.survey.engines import local_engine
+from wheelfix.survey.queries import ask, questions
+from wheelfix.survey.run import run_survey
+from wheelfix.survey.schema import SCHEMA, TABLES
+from wheelfix.survey.sources import WheelSource, is_for_windows, wheel_sources
+from wheelfix.survey.tables import SurveyFolder
+from wheelfix.survey.wheelrows import OPTIONS, failed_rows, survey_wheel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from wheelfix.survey.wheelrows import WheelRows
+
+pytestmark = pytest.mark.slow
+NOTHING_SAID: dict[str, list[str]] = {"assume": [], "no_assume": []}
+
+
+@pytest.fixture
+def wheels(tmp_path: Path) -> Path:
+    folder = tmp_path / "wheels"
+    for number in range(3):
+        forged_wheel(folder / "deep", f"pkg{number}")
+    forged_wheel(folder, "old", needs="msvcr120.dll")
+    (folder / "bad-1.0-cp311-cp311-win_amd64.whl").write_bytes(b"no zip")
+    (folder / "linux-1.0-cp311-cp311-manylinux_2_17_x86_64.whl").write_bytes(b"not looked at")
+    return folder
+
+
+def survey(folder: Path, out: Path, engine: object = None) -> running.Summary:
+    made = SurveyFolder(out)
+    made.open(NOTHING_SAID)
+    return run_survey(wheel_sources([str(folder)]), made, engine or local_engine(OPTIONS, 1), lambda text: None)
+
+
+def test_every_column_has_its_documented_kind(wheels: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet
+
+    survey(wheels, tmp_path / "out")
+    (part,) = (tmp_path / "out").glob("part=*")
+    for table in TABLES:
+        schema = pyarrow.parquet.read_schema(part / f"{table.name}.parquet")
+        assert schema.names == [column.name for column in table.columns]
+        assert schema.metadata[b"wheelfix.schema"] == SCHEMA.encode()
+        assert all(row is not None for row in tables_of(tmp_path / "out")[table.name])
+
+
+def test_the_tables_have_what_a_scan_finds(wheels: Path, tmp_path: Path) -> None:
+    summary = survey(wheels, tmp_path / "out")
+    assert (summary.scanned, summary.failed, summary.skipped, summary.passing) == (4, 1, 0, 0)
+    asked = {
+        "SELECT file, status FROM wheels WHERE name = 'bad'": [("bad-1.0-cp311-cp311-win_amd64.whl", "failed")],
+        "SELECT provider, detail FROM edges JOIN wheels USING (sha256) WHERE name = 'pkg0' AND dll = 'helper.dll'": [
+            ("wheel", "Lib/site-packages/pkg0/helper.dll")
+        ],
+        "SELECT DISTINCT requires_dist FROM wheels WHERE status = 'scanned'": [(["numpy>=1.20"],)],
+        "SELECT count(DISTINCT member_sha256) FROM providers WHERE dll = 'helper.dll'": [(4,)],
+        "SELECT symbols, delayed FROM imports WHERE dll = 'msvcr120.dll'": [(1, False)],
+    }
+    for sql, expected in asked.items():
+        assert list(ask(tmp_path / "out", sql).rows) == expected, sql
+
+
+@pytest.mark.parametrize(
+    ("question", "values", "expected"),
+    [
+        ("who-ships", ["HELPER.dll"], 4),
+        ("needs-vc2013", [], 1),
+        ("needs-vcredist", [], 4),
+        ("collisions", [], 1),
+        ("failures", [], 1),
+        ("old-msvcp140", [], 0),
+    ],
+)
+def test_named_questions(wheels: Path, tmp_path: Path, question: str, values: list[str], expected: int) -> None:
+    survey(wheels, tmp_path / "out")
+    assert len(ask(tmp_path / "out", question, values).rows) == expected
+
+
+def test_every_named_question_runs_on_an_empty_survey(tmp_path: Path) -> None:
+    folder = SurveyFolder(tmp_path / "out")
+    folder.open(NOTHING_SAID)
+    run_survey([], folder, local_engine(OPTIONS, 1), lambda text: None)
+    for question in questions().values():
+        assert ask(folder.path, question.name, ["x"] * len(question.parameters)).rows == ()
+        assert question.title
+
+
+def test_what_is_done_is_skipped_and_what_changed_is_read_again(wheels: Path, tmp_path: Path) -> None:
+    survey(wheels, tmp_path / "out")
+    before = tables_of(tmp_path / "out")
+    again = survey(wheels, tmp_path / "out")
+    assert (again.scanned, again.failed, again.skipped) == (0, 0, 5)
+    assert tables_of(tmp_path / "out") == before
+    forged_wheel(wheels, "new")
+    assert survey(wheels, tmp_path / "out").scanned == 1
+
+
+def test_copies_share_their_rows(wheels: Path, tmp_path: Path) -> None:
+    shutil.copy(wheels / "deep" / "pkg0-1.0-cp311-cp311-win_amd64.whl", wheels)
+    survey(wheels, tmp_path / "out")
+    copies = "SELECT sha256 FROM wheels WHERE name = 'pkg0'"
+    sql = f"SELECT count(*), count(DISTINCT sha256) FROM {{}} WHERE sha256 IN ({copies})"
+    assert ask(tmp_path / "out", sql.format("wheels")).rows == ((2, 1),)
+    assert ask(tmp_path / "out", sql.format("images")).rows == ((2, 1),)
+
+
+def failing_once(lost: set[str]):  # type: ignore[no-untyped-def]
+    """An engine whose first try of some wheels fails for a reason that passes."""
+
+    def engine(sources: Sequence[WheelSource]) -> Iterator[WheelRows]:
+        for source in sources:
+            if source.file in lost:
+                lost.remove(source.file)
+                yield failed_rows(source, EnvironmentFailure(source.file, because="the worker died"))
+            else:
+                yield survey_wheel(source)
+
+    return engine
+
+
+def test_a_failure_that_passes_is_tried_again_in_the_same_run(wheels: Path, tmp_path: Path) -> None:
+    survey(wheels, tmp_path / "plain")
+    summary = survey(wheels, tmp_path / "out", failing_once({"old-1.0-cp311-cp311-win_amd64.whl"}))
+    assert (summary.scanned, summary.passing) == (4, 0)
+    assert tables_of(tmp_path / "out") == tables_of(tmp_path / "plain")
+
+
+def test_a_failure_that_does_not_pass_is_a_row_until_the_next_run(wheels: Path, tmp_path: Path) -> None:
+    def never(sources: Sequence[WheelSource]) -> Iterator[WheelRows]:
+        for source in sources:
+            yield failed_rows(source, EnvironmentFailure(source.file, because="no network"))
+
+    summary = survey(wheels, tmp_path / "out", never)
+    assert (summary.scanned, summary.failed, summary.passing) == (0, 5, 5)
+    assert {row[1] for row in ask(tmp_path / "out", "failures").rows} == {
+        f"{source.file}: no network" for source in wheel_sources([str(wheels)])
+    }
+    survey(wheels, tmp_path / "out")
+    survey(wheels, tmp_path / "plain")
+    assert tables_of(tmp_path / "out") == tables_of(tmp_path / "plain")
+
+
+def test_parts_are_written_as_it_goes(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "PART_WHEELS", 2)
+    survey(wheels, tmp_path / "out")
+    assert sorted(part.name for part in (tmp_path / "out").glob("part=*")) == ["part=00001", "part=00002", "part=00003"]
+
+
+def test_the_map_function_can_be_pickled_with_its_arguments_and_its_rows(wheels: Path) -> None:
+    source = next(wheel_sources([str(wheels)]))
+    function, given, options = pickle.loads(pickle.dumps((survey_wheel, source, OPTIONS)))
+    rows = function(given, options)
+    assert pickle.loads(pickle.dumps(rows)) == rows == survey_wheel(source)
+
+
+def test_wheels_are_read_from_urls(wheels: Path, tmp_path: Path) -> None:
+    import fsspec
+
+    system = fsspec.filesystem("memory")
+    system.put(str(wheels), "/bucket", recursive=True)
+    try:
+        made = SurveyFolder(tmp_path / "out")
+        made.open(NOTHING_SAID)
+        summary = run_survey(wheel_sources(["memory://bucket"]), made, local_engine(OPTIONS, 1), lambda text: None)
+        assert (summary.scanned, summary.failed) == (4, 1)
+        survey(wheels, tmp_path / "plain")
+        for table in ("images", "imports", "edges", "findings", "providers"):
+            assert tables_of(tmp_path / "out")[table] == tables_of(tmp_path / "plain")[table]
+        ((place,),) = ask(tmp_path / "out", "SELECT source FROM wheels WHERE name = 'old'").rows
+        assert place.replace("///", "//") == "memory://bucket/old-1.0-cp311-cp311-win_amd64.whl"
+    finally:
+        system.rm("/bucket", recursive=True)
+
+
+# ----------------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (["nowhere"], Exit.BAD_INPUT, "nowhere does not exist"),
+        (["memory://nothing-there"], Exit.BAD_INPUT, "holds no wheel"),
+        (["nosuch://bucket/x"], Exit.USAGE, "nosuch"),
+        (["http://127.0.0.1:9/wheels/"], None, "127.0.0.1:9"),
+        ([".", "--engine", "dask"], Exit.USAGE, "--scheduler"),
+        ([".", "--assume", "vcredst"], Exit.USAGE, "vcredst"),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_a_clear_error(
+    words: list[str], code: int | None, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = main(["survey", *words, "-o", str(tmp_path / "out")])
+    said = capsys.readouterr().err
+    assert found == code if code is not None else found in (Exit.USAGE, Exit.ENVIRONMENT)
+    assert text in said
+    assert "Traceback" not in said
+
+
+def test_a_list_on_stdin(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{wheels / 'deep'}\n\n{next(wheels.glob('old*'))}\n"))
+    assert main(["survey", "-", "-o", str(tmp_path / "out"), "-q", "-j", "1"]) == Exit.OK
+    assert len(ask(tmp_path / "out", "SELECT * FROM wheels").rows) == 4
+
+
+def test_tables_of_another_version_are_refused(
+    wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    survey(wheels, tmp_path / "out")
+    manifest = tmp_path / "out" / "survey.json"
+    manifest.write_text(manifest.read_text().replace(SCHEMA, "wheelfix.survey/99"))
+    for words in ([str(wheels)], ["query", "verdicts"]):
+        assert main(["survey", *words, "-o", str(tmp_path / "out")]) == Exit.BAD_INPUT
+        assert "wheelfix.survey/99" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "null"])
+def test_a_damaged_manifest_is_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "survey.json").write_text(text)
+    assert main(["survey", "query", "verdicts", "-o", str(tmp_path)]) == Exit.BAD_INPUT
+    assert "survey.json" in capsys.readouterr().err
+
+
+def test_a_damaged_part_is_named(wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    survey(wheels, tmp_path / "out")
+    (tmp_path / "out" / "part=00001" / "wheels.parquet").write_bytes(b"PAR1")
+    assert main(["survey", str(wheels), "-o", str(tmp_path / "out")]) == Exit.BAD_INPUT
+    assert "part=00001" in capsys.readouterr().err
+
+
+def test_other_options_and_other_folders_are_refused(wheels: Path, tmp_path: Path) -> None:
+    survey(wheels, tmp_path / "out")
+    with pytest.raises(UsageError, match="other options"):
+        SurveyFolder(tmp_path / "out").open({"assume": ["conda"], "no_assume": []})
+    with pytest.raises(UsageError, match="not empty"):
+        SurveyFolder(wheels).open(NOTHING_SAID)
+
+
+def test_queries_that_cannot_be_answered(wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    survey(wheels, tmp_path / "out")
+    for words, text in (
+        (["SELECT nothing FROM wheels"], "nothing"),
+        (["who-ships"], "needs: DLL"),
+        (["verdict"], "verdicts"),
+        (["verdicts", "more"], "takes nothing more"),
+        ([""], "query"),
+    ):
+        assert main(["survey", "query", *words, "-o", str(tmp_path / "out")]) == Exit.USAGE, words
+        assert text in capsys.readouterr().err
+
+
+def test_answers_as_table_csv_and_json(wheels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    survey(wheels, tmp_path / "out")
+    sql = "SELECT name, count(*) AS n FROM wheels WHERE name = 'old' GROUP BY 1"
+    shown = {}
+    for kind in ("table", "csv", "json"):
+        assert main(["survey", "query", sql, "-o", str(tmp_path / "out"), "--format", kind]) == Exit.OK
+        shown[kind] = capsys.readouterr().out
+    assert shown["table"] == "name  n\n----  -\nold   1\n1 rows\n"
+    assert shown["csv"] == "name,n\nold,1\n"
+    assert json.loads(shown["json"]) == [{"name": "old", "n": 1}]
+
+
+@pytest.mark.parametrize(
+    ("file", "wanted"),
+    [
+        ("a-1-cp311-cp311-win_amd64.whl", True),
+        ("a-1-py3-none-any.whl", True),
+        ("a-1-cp311-cp311-macosx_11_0_arm64.whl", False),
+        ("a-1-py3-none-win32.linux_x86_64.whl", True),
+        ("odd.whl", True),
+        ("a-1.tar.gz", False),
+    ],
+)
+def test_which_files_are_looked_at(file: str, wanted: bool) -> None:
+    assert is_for_windows(file) is wanted
+
+
+@pytest.mark.parametrize("library", ["pyarrow", "duckdb", "fsspec", "distributed"])
+def test_a_library_that_is_not_installed_is_named_with_the_extra(
+    library: str, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    survey(wheels, tmp_path / "out")
+    monkeypatch.setitem(__import__("sys").modules, library, None)
+    words = {
+        "pyarrow": [str(wheels)],
+        "duckdb": ["query", "verdicts"],
+        "fsspec": ["s3://bucket"],
+        "distributed": [str(wheels), "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1"],
+    }[library]
+    assert main(["survey", *words, "-o", str(tmp_path / "out")]) == Exit.USAGE
+    said = capsys.readouterr().err
+    assert library in said
+    assert "pip install wheelfix[" in said

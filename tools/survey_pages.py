@@ -1,0 +1,40 @@
+"""The tables of a survey, a table of columns for each, and the questions that have a name with their SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tools.markdown import NOTE, code, table
+from wheelfix.survey.queries import questions
+from wheelfix.survey.schema import SCHEMA, TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INTRODUCTION = f"""\
+# Tables of a survey
+
+`wheelfix survey` writes folders `part=00001`, `part=00002`, … with one Parquet file for each table, compressed with
+Zstandard. A part appears whole, with all rows of its wheels. `survey.json` has the schema, `{SCHEMA}`, and the options;
+every file has the schema in its metadata, under `wheelfix.schema`. Within a version columns are added, never renamed or
+removed. Wheels that could not be read for a reason that may pass are in `part=retry`, which every run replaces.
+
+Tables are joined by `sha256`, the hash of the wheel. Any reader of Parquet can use them:
+`duckdb -c "SELECT * FROM 'survey/part=*/wheels.parquet'"`, `pyarrow.dataset`, Spark, polars.
+
+"""
+KINDS = {"text": "VARCHAR", "int": "BIGINT", "bool": "BOOLEAN", "texts": "VARCHAR[]"}
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Yield path and text of the page."""
+    text = NOTE + INTRODUCTION
+    for one in TABLES:
+        rows = [(code(column.name), code(KINDS[column.kind]), column.about) for column in one.columns]
+        text += f"## {one.name}\n\nA row is {one.row}.\n\n" + table(("column", "type", "what it is"), rows) + "\n"
+    text += "## Questions that have a name\n\n"
+    for question in questions().values():
+        words = " ".join([question.name, *(word.upper() for word in question.parameters)])
+        text += f"### {question.name}\n\n{question.title}: `wheelfix survey query {words} -o survey`\n\n"
+        text += f"```sql\n{question.sql.strip()}\n```\n\n"
+    yield "reference/survey.md", text.rstrip() + "\n"

@@ -1,0 +1,182 @@
+"""``wheelfix survey``: many wheels as tables, and questions to these tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.cli.common import CommaList, add_command, add_jobs_option, refuse_contradiction, write_result
+from wheelfix.cli.parser import only_typed
+from wheelfix.cli.say import say
+from wheelfix.errors import Exit, UsageError
+from wheelfix.report.safe import legible
+from wheelfix.values import replace
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from wheelfix.cli.commands import Subparsers
+    from wheelfix.options import ScanOptions
+    from wheelfix.survey.engines import Engine
+    from wheelfix.survey.queries import Answer
+    from wheelfix.survey.run import Summary
+    from wheelfix.survey.sources import WheelSource
+
+EXAMPLES = """\
+  wheelfix survey D:\\mirror -o survey                 every Windows wheel of a folder, as tables
+  wheelfix survey s3://bucket/wheels -o survey        of a bucket; the same command goes on after a stop
+  wheelfix survey - -o survey < list.txt              of a list of paths and URLs
+  wheelfix survey query -o survey                     the questions that have a name
+  wheelfix survey query who-ships libiomp5md.dll -o survey
+  wheelfix survey query "SELECT verdict, count(*) FROM wheels GROUP BY 1" -o survey
+"""
+FORMATS = ("table", "csv", "json")
+ENGINES = ("local", "dask")
+WIDEST = 60
+"""Columns of a cell; the other formats have all of it."""
+
+
+def configure_parser(subparsers: Subparsers) -> None:
+    """Add the command's parser."""
+    parser = add_command(
+        subparsers,
+        "survey",
+        "read many wheels into tables, and ask them in SQL",
+        "Read every Windows wheel of a folder, a bucket or a list into Parquet tables: wheels, images,\n"
+        "imports, edges, findings and providers. A survey that was stopped goes on where it was. 'survey\n"
+        "query' answers questions about the tables. Needs: pip install wheelfix[survey]",
+        EXAMPLES,
+    )
+    parser.add_argument(
+        "words",
+        metavar="SOURCE",
+        nargs="+",
+        help="a folder, a wheel, a URL (s3://, gs://, https://, ...), or - for a list on stdin; "
+        "or query, followed by a question or SQL",
+    )
+    only_typed(
+        parser.add_argument(
+            "-o", "--output", metavar="FOLDER", type=Path, required=True, help="the folder with the tables"
+        )
+    )
+    add_jobs_option(parser)
+    group = parser.add_argument_group("the target machine")
+    group.add_argument(
+        "--assume", metavar="WHAT", action=CommaList, default=[],
+        help="it has this: vcredist, nvidia-driver (both assumed anyway), conda, cuda=11.7",
+    )  # fmt: skip
+    group.add_argument(
+        "--no-assume", metavar="WHAT", action=CommaList, default=[], help="without: vcredist, nvidia-driver"
+    )
+    group = parser.add_argument_group("several machines")
+    group.add_argument(
+        "--engine", metavar="NAME", choices=ENGINES, default="local",
+        help="local (default): processes of this machine; dask: the workers of a Dask scheduler",
+    )  # fmt: skip
+    only_typed(group.add_argument("--scheduler", metavar="URL", help="with dask: its address, such as tcp://host:8786"))
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--format", metavar="KIND", choices=FORMATS, default="table", help="of an answer: table (default), csv, json"
+    )
+    group.add_argument("-q", "--quiet", action="store_true", help="say nothing about progress")
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Make a survey or answer a question."""
+    if args.words[0] == "query":
+        return _query(args)
+    from wheelfix.survey.run import run_survey
+    from wheelfix.survey.tables import SurveyFolder
+
+    if (args.engine == "dask") != bool(args.scheduler):
+        raise UsageError("--engine dask and --scheduler belong together", hint="--scheduler tcp://host:8786")
+    refuse_contradiction(args.assume, args.no_assume)
+    options = _options(args)
+    folder = SurveyFolder(args.output)
+    folder.open({"assume": sorted(args.assume), "no_assume": sorted(args.no_assume)})
+    engine = _engine(args, options)
+    summary = run_survey(_sources(args), folder, engine, (lambda text: None) if args.quiet else _say)
+    _say(_told(summary))
+    return Exit.OK
+
+
+def _say(text: str) -> None:
+    say(f"wheelfix: {text}")
+
+
+def _options(args: argparse.Namespace) -> ScanOptions:
+    from wheelfix.loader.profile import assumptions
+    from wheelfix.survey.wheelrows import OPTIONS
+
+    assumptions(tuple(args.assume), tuple(args.no_assume))  # a misspelling is reported once, not for every wheel
+    return replace(OPTIONS, assume=tuple(args.assume), no_assume=tuple(args.no_assume))
+
+
+def _engine(args: argparse.Namespace, options: ScanOptions) -> Engine:
+    from wheelfix.options import all_cores
+    from wheelfix.survey.engines import dask_engine, local_engine
+
+    if args.engine == "dask":
+        return dask_engine(options, args.scheduler)
+    return local_engine(options, args.jobs or all_cores())
+
+
+def _sources(args: argparse.Namespace) -> Iterable[WheelSource]:
+    from wheelfix.survey.sources import wheel_sources
+
+    words: list[str] = []
+    for word in args.words:
+        words += [line.strip() for line in sys.stdin if line.strip()] if word == "-" else [word]
+    found = list(wheel_sources(words))
+    if not found:
+        raise UsageError(
+            "no Windows wheel in the sources", hint="wheels for Windows have a platform tag such as win_amd64"
+        )
+    return found
+
+
+def _told(summary: Summary) -> str:
+    text = f"survey: {summary.scanned} wheels read, {summary.skipped} done before, {summary.failed} failed"
+    if summary.passing:
+        text += f" ({summary.passing} of them are tried again by the next run)"
+    return f"{text}; {summary.seconds:.1f} s, {summary.rate:.1f} per second"
+
+
+def _query(args: argparse.Namespace) -> int:
+    from wheelfix.survey.queries import ask, questions
+
+    if len(args.words) == 1:
+        for question in questions().values():
+            words = " ".join([question.name, *(word.upper() for word in question.parameters)])
+            write_result(f"{words:<24} {question.title}\n", None)
+        return Exit.OK
+    answer = ask(args.output, args.words[1], args.words[2:])
+    write_result(_rendered(answer, args.format), None)
+    return Exit.OK
+
+
+def _rendered(answer: Answer, kind: str) -> str:
+    if kind == "json":
+        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+        return json.dumps(rows, ensure_ascii=False, indent=1, default=str) + "\n"
+    if kind == "csv":
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(answer.columns)
+        writer.writerows(answer.rows)
+        return stream.getvalue()
+    cells = [[_cell(value) for value in row] for row in (answer.columns, *answer.rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines) + f"\n{len(answer.rows)} rows\n"
+
+
+def _cell(value: object) -> str:
+    text = legible("" if value is None else str(value))
+    return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."

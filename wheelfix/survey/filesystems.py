@@ -1,0 +1,82 @@
+"""The only module that knows fsspec: wheels in buckets and on servers, by URL."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from wheelfix.errors import EnvironmentFailure, InputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_VERSIONS = ("ETag", "etag", "mtime", "LastModified", "updated", "created", "md5Hash", "crc32c")
+"""What file systems call that which changes with the content; the first that one has counts."""
+
+
+def is_url(text: str) -> bool:
+    """Whether a text is the URL of something, and not a path; ``C:/wheels`` is a path."""
+    return _URL.match(text) is not None
+
+
+def list_wheels(url: str) -> Iterator[tuple[str, str, int, str]]:
+    """Give URL, file name, size and version of each wheel at or below a URL."""
+    system, path = _open(url)
+    try:
+        found = {path: system.info(path)} if path.lower().endswith(".whl") else system.find(path, detail=True)
+    except Exception as exc:  # every file system has errors of its own
+        raise _unreachable(url, exc) from exc
+    wheels = sorted(name for name in found if name.lower().endswith(".whl"))
+    if not wheels:
+        raise InputError(f"{shown(url)} holds no wheel", hint="name the folder in the bucket that holds them")
+    for name in wheels:
+        info = found[name]
+        version = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")
+        yield system.unstrip_protocol(name), PurePosixPath(name).name, int(info.get("size") or 0), version
+
+
+def copy_file(url: str, target: Path) -> None:
+    """Copy a file from a URL to the disk."""
+    system, path = _open(url)
+    try:
+        system.get_file(path, str(target))
+    except FileNotFoundError as exc:
+        raise InputError(f"{shown(url)} does not exist") from exc
+    except Exception as exc:
+        raise _unreachable(url, exc) from exc
+
+
+def _open(url: str) -> tuple[Any, str]:
+    try:
+        import fsspec
+    except ImportError as exc:
+        raise UsageError(
+            f"{shown(url)} cannot be read", because="fsspec is not installed", hint="pip install wheelfix[survey]"
+        ) from exc
+    try:
+        system, path = fsspec.core.url_to_fs(url)
+    except ImportError as exc:  # s3fs, gcsfs, adlfs, aiohttp: one for each kind of URL
+        raise UsageError(f"{shown(url)} cannot be read", because=str(exc)) from exc
+    except ValueError as exc:
+        raise UsageError(f"{shown(url)} cannot be read", because=str(exc)) from exc
+    return system, path
+
+
+def _unreachable(url: str, exc: Exception) -> EnvironmentFailure:
+    because = " ".join(str(exc).split())[:300] or type(exc).__name__
+    return EnvironmentFailure(
+        f"{shown(url)} cannot be reached",
+        because=because.replace(url, shown(url)),
+        hint="check the name and the access",
+    )
+
+
+def shown(url: str) -> str:
+    """Return a URL without user name, password and query, any of which may grant access."""
+    if not is_url(url):
+        return url
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

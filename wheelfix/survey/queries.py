@@ -1,0 +1,94 @@
+"""The only module that knows DuckDB: SQL over the tables of a survey, and questions that have a name."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from wheelfix.errors import InputError, UsageError
+from wheelfix.survey.schema import TABLES
+from wheelfix.survey.tables import SurveyFolder
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query that has a name."""
+
+    name: str
+    title: str
+    parameters: tuple[str, ...]
+    """What follows the name on the command line."""
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The rows of a query."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+def questions() -> dict[str, Question]:
+    """Return the questions by name: files of SQL whose first line is the title, the second the parameters, if any."""
+    found = {}
+    for file in sorted(resources.files("wheelfix.survey").joinpath("questions").iterdir(), key=lambda one: one.name):
+        if not file.name.endswith(".sql"):
+            continue
+        text = file.read_text(encoding="utf-8")
+        lines = text.splitlines()
+        title = lines[0].removeprefix("-- ")
+        given = tuple(lines[1].removeprefix("-- with: ").split(", ")) if lines[1].startswith("-- with: ") else ()
+        name = file.name.removesuffix(".sql")
+        sql = "\n".join(line for line in lines if not line.startswith("--"))
+        found[name] = Question(name, title, given, sql)
+    return found
+
+
+def ask(folder: Path, text: str, values: Sequence[str] = ()) -> Answer:
+    """Answer a question by its name, or any SQL, over the tables of a survey."""
+    question = questions().get(text)
+    wanted = question.parameters if question else ()
+    if len(values) != len(wanted):
+        what = f"needs: {' '.join(wanted).upper()}" if wanted else "takes nothing more"
+        raise UsageError(f"{text.split(maxsplit=1)[0] if text.strip() else 'the query'!r} {what}")
+    connection = _connect(folder)
+    try:
+        result = connection.execute(question.sql if question else text, [value.lower() for value in values])
+        columns = tuple(one[0] for one in result.description or ())
+        return Answer(columns, tuple(result.fetchall()))
+    except Exception as exc:  # DuckDB's own, all with a message for the author of the query
+        raise UsageError("the query cannot be answered", because=str(exc).splitlines(), hint=_hint(text)) from exc
+    finally:
+        connection.close()
+
+
+def _hint(text: str) -> str:
+    if " " in text.strip():
+        return f"tables: {', '.join(table.name for table in TABLES)}"
+    return f"named questions: {', '.join(questions())}"
+
+
+def _connect(folder: Path) -> Any:
+    try:
+        import duckdb
+    except ImportError as exc:
+        raise UsageError(
+            "queries cannot be answered", because="duckdb is not installed", hint="pip install wheelfix[survey]"
+        ) from exc
+    SurveyFolder(folder).check()
+    if not any(folder.glob("part=*/wheels.parquet")):
+        raise InputError(f"{folder} has no tables yet", hint="run the survey to its end")
+    connection = duckdb.connect(":memory:")
+    for table in TABLES:
+        files = str(folder / "part=*" / f"{table.name}.parquet").replace("'", "''")
+        connection.execute(
+            f"CREATE VIEW {table.name} AS SELECT * EXCLUDE (part) FROM "
+            f"read_parquet('{files}', hive_partitioning = true, union_by_name = true)"
+        )
+    return connection

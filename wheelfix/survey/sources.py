@@ -1,0 +1,101 @@
+"""Where the wheels of a survey come from: a folder, a URL, a list, a package index."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.wheelinfo import name_parts
+from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.streams.workfolder import WorkFolder
+from wheelfix.survey.filesystems import copy_file, is_url, list_wheels
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class WheelSource:
+    """A wheel before it is read; can be pickled, and opened on another machine that reaches it."""
+
+    place: str
+    """A path or a URL."""
+    file: str
+    """The file name of the wheel."""
+    size: int = 0
+    """0 if that is not known before it is opened."""
+    modified: str = ""
+    """What tells one content of the place from a later one."""
+    sha256: str = ""
+    """If somebody who is trusted says it, such as a package index; empty if it has to be computed."""
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """By which a survey recognises what it has read."""
+        return self.place, self.size, self.modified
+
+
+def wheel_sources(words: Iterable[str]) -> Iterator[WheelSource]:
+    """Give the Windows wheels of folders, files and URLs, each once; InputError for what stands for nothing."""
+    seen: set[str] = set()
+    for word in words:
+        for source in _sources_of(word):
+            if source.place not in seen and is_for_windows(source.file):
+                seen.add(source.place)
+                yield source
+
+
+def _sources_of(word: str) -> Iterator[WheelSource]:
+    if is_url(word):
+        for place, file, size, modified in list_wheels(word):
+            yield WheelSource(place, file, size, modified)
+        return
+    path = Path(word)
+    if path.is_file():
+        yield _local(path)
+    elif path.is_dir():
+        yield from (_local(found) for found in sorted(path.rglob("*.whl")) if found.is_file())
+    else:
+        raise InputError(f"{word} does not exist", hint="name a folder, a wheel or a URL such as s3://bucket/wheels")
+
+
+def _local(path: Path) -> WheelSource:
+    status = path.stat()
+    return WheelSource(str(path), path.name, status.st_size, str(status.st_mtime_ns))
+
+
+def is_for_windows(file: str) -> bool:
+    """Whether a file name may be that of a wheel for Windows; odd names are looked at as well."""
+    if not file.lower().endswith(".whl"):
+        return False
+    platform = name_parts(file).get("platform", "").lower()
+    return not platform or any(tag == "any" or tag.startswith("win") for tag in platform.split("."))
+
+
+@contextlib.contextmanager
+def on_disk(source: WheelSource) -> Iterator[Path]:
+    """Give the wheel as a file: its own, or a copy that is gone afterwards."""
+    if not is_url(source.place):
+        yield Path(source.place)
+        return
+    with WorkFolder() as folder:
+        target = folder / source.file
+        copy_file(source.place, target)
+        yield target
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(_CHUNK):
+                digest.update(piece)
+    except OSError as exc:
+        raise EnvironmentFailure(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
+    return digest.hexdigest()

@@ -1,0 +1,188 @@
+"""The only module that knows pyarrow: the tables of a survey as Parquet files, in parts that appear whole.
+
+A part is a folder ``part=00001`` with one file for each table. It is written under another name and renamed, so that a
+survey that was killed has all rows of a wheel or none. Failures that may pass are in ``part=retry``, which every run
+replaces at its end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+from wheelfix.errors import EnvironmentFailure, InputError, UsageError
+from wheelfix.streams.interrupts import defer_interrupts
+from wheelfix.survey.schema import SCHEMA, TABLES, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from wheelfix.survey.wheelrows import Row, WheelRows
+
+MANIFEST = "survey.json"
+DRAFT = ".wheelfix-draft-"
+RETRY = "part=retry"
+_MARK = b"wheelfix.schema"
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow.parquet
+    except ImportError as exc:
+        raise UsageError(
+            "a survey cannot be written or read",
+            because="pyarrow is not installed",
+            hint="pip install wheelfix[survey]",
+        ) from exc
+    return pyarrow
+
+
+class SurveyFolder:
+    """The folder of a survey."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._arrow = _arrow()
+
+    def open(self, options: Mapping[str, object]) -> None:
+        """Make the folder, or continue in one that a survey with the same options made."""
+        manifest = self.path / MANIFEST
+        if manifest.exists():
+            self.check()
+            if (made := read_manifest(self.path).get("options")) != json.loads(json.dumps(options)):
+                raise UsageError(
+                    f"{self.path} has a survey with other options: {made}",
+                    because="rows of both would be mixed",
+                    hint="name another folder, or use the same options",
+                )
+        else:
+            if self.path.is_dir() and any(self.path.iterdir()):
+                raise UsageError(f"{self.path} is not empty and not a survey", hint="name a new or empty folder")
+            with _writing(self.path):
+                self.path.mkdir(parents=True, exist_ok=True)
+                draft = self.path / f"{DRAFT}{MANIFEST}"
+                draft.write_text(json.dumps({"schema": SCHEMA, "options": options}, indent=1) + "\n", encoding="utf-8")
+                draft.replace(manifest)
+        for leftover in self.path.glob(f"{DRAFT}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+    def check(self) -> None:
+        """InputError unless this is a survey that this version can read."""
+        made = read_manifest(self.path).get("schema")
+        if made != SCHEMA:
+            raise InputError(
+                f"{self.path} has tables of another version: {made}",
+                because=f"this version of wheelfix reads and writes {SCHEMA}",
+                hint="name a new folder, or use the wheelfix that made it",
+            )
+
+    def done(self) -> list[Row]:
+        """Return what is known about every wheel that needs no further try."""
+        found: list[Row] = []
+        for part in self._parts():
+            if part.name != RETRY:
+                found += self._read(part / "wheels.parquet", ["source", "size", "modified", "sha256", "status"])
+        return found
+
+    def _read(self, file: Path, columns: list[str]) -> list[Row]:
+        try:
+            table = self._arrow.parquet.read_table(file, columns=columns, partitioning=None)
+        except (OSError, ValueError, KeyError) as exc:  # pyarrow's errors are among them
+            raise InputError(
+                f"{file} cannot be read", because=" ".join(str(exc).split())[:300], hint=f"remove {file.parent}"
+            ) from exc
+        rows: list[Row] = table.to_pylist()
+        return rows
+
+    def _parts(self) -> list[Path]:
+        return sorted(path for path in self.path.glob("part=*") if path.is_dir())
+
+    @defer_interrupts
+    def add_part(self, wheels: Sequence[WheelRows]) -> None:
+        """Write the rows of some wheels as the next part."""
+        numbers = [int(part.name[5:]) for part in self._parts() if part.name[5:].isdecimal()]
+        self._write(f"part={max(numbers, default=0) + 1:05}", wheels)
+
+    @defer_interrupts
+    def replace_retries(self, wheels: Sequence[WheelRows]) -> None:
+        """Write the failures that may pass, in place of those of earlier runs; and a part, so that there are tables."""
+        shutil.rmtree(self.path / RETRY, ignore_errors=True)
+        if wheels or not self._parts():
+            self._write(RETRY, wheels)
+
+    def _write(self, name: str, wheels: Sequence[WheelRows]) -> None:
+        draft = self.path / f"{DRAFT}{os.getpid()}"
+        try:
+            with _writing(self.path):
+                draft.mkdir()
+                for table in TABLES:
+                    self._write_table(draft / f"{table.name}.parquet", table, _rows_of(table, wheels))
+                draft.replace(self.path / name)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+    def _write_table(self, file: Path, table: Table, rows: Iterable[Row]) -> None:
+        schema = self._schema(table)
+        made = self._arrow.Table.from_pylist([_clean(row) for row in rows], schema=schema)
+        with file.open("wb") as stream:
+            self._arrow.parquet.write_table(made, stream, compression="zstd")
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def _schema(self, table: Table) -> Any:
+        arrow = self._arrow
+        kinds = {
+            "text": arrow.string(),
+            "int": arrow.int64(),
+            "bool": arrow.bool_(),
+            "texts": arrow.list_(arrow.string()),
+        }
+        fields = [arrow.field(one.name, kinds[one.kind], metadata={"about": one.about}) for one in table.columns]
+        return arrow.schema(fields, metadata={_MARK: SCHEMA.encode()})
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return what a survey says about itself; InputError if the folder is not one."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError as exc:
+        raise InputError(
+            f"{folder} is not a survey", because=f"it has no {MANIFEST}", hint="make one: wheelfix survey"
+        ) from exc
+    except (OSError, ValueError) as exc:
+        raise InputError(f"{folder / MANIFEST} cannot be read", because=str(exc)) from exc
+    if not isinstance(manifest, dict):
+        raise InputError(f"{folder / MANIFEST} cannot be read", because="it is not a JSON object")
+    return manifest
+
+
+def _rows_of(table: Table, wheels: Sequence[WheelRows]) -> Iterable[Row]:
+    if table.name == "wheels":
+        return [one.wheel for one in wheels]
+    return [row for one in wheels for row in one.tables.get(table.name, ())]
+
+
+def _clean(row: Row) -> Row:
+    """Return a row whose texts are valid UTF-8: names in wheels may have lone surrogates."""
+    return {key: _clean_text(value) if isinstance(value, str) else value for key, value in row.items()}
+
+
+def _clean_text(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Any:
+    """Say which folder cannot be written."""
+    try:
+        yield
+    except OSError as exc:
+        raise EnvironmentFailure(
+            f"cannot write {folder}",
+            because=exc.strerror or str(exc),
+            hint="what is there is whole; free some space or fix the access, and run the same command again",
+        ) from exc

@@ -1,0 +1,239 @@
+"""The map function of a survey: one wheel in, its rows out.
+
+:func:`survey_wheel` is public, can be pickled and has no state, so that Spark, Airflow or any other engine can call it
+on machines that have wheelfix installed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import wheelfix
+from wheelfix.archive.record import decode_digest, read_record
+from wheelfix.archive.wheelinfo import name_parts
+from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.exam.wheel import looking_at
+from wheelfix.failures import failure_of
+from wheelfix.model import (
+    Assumed,
+    Driver,
+    Image,
+    InView,
+    MayComeFrom,
+    Missing,
+    OwnedBy,
+    PythonRuntime,
+    System,
+    VcRedist,
+    canonical,
+    dll_key,
+    fold,
+)
+from wheelfix.options import RootOptions, ScanOptions
+from wheelfix.survey.contents import dll_places, modules_of
+from wheelfix.survey.filesystems import shown
+from wheelfix.survey.sources import file_sha256, on_disk
+from wheelfix.values import dataclass, field, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from wheelfix.archive.reader import Archive
+    from wheelfix.errors import WheelfixError
+    from wheelfix.exam.examination import Examination
+    from wheelfix.model import Edge, Provider, ScannedImage, ScanReport
+    from wheelfix.survey.sources import WheelSource
+
+Row: TypeAlias = "dict[str, str | int | bool | list[str]]"
+OPTIONS = ScanOptions(versions=True, jobs=1, roots=RootOptions(discover=False))
+"""How a survey looks at a wheel unless it is asked for something else: no root of this machine plays a part."""
+KINDS: dict[type[object], str] = {
+    InView: "wheel",
+    System: "system",
+    PythonRuntime: "python",
+    Driver: "driver",
+    VcRedist: "vcredist",
+    Assumed: "assumed",
+    OwnedBy: "distribution",
+    MayComeFrom: "perhaps",
+    Missing: "missing",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WheelRows:
+    """What a survey keeps of one wheel: its row, and its rows in the other tables."""
+
+    wheel: Row
+    tables: Mapping[str, list[Row]] = field(default_factory=dict)
+
+    @property
+    def failed_in_passing(self) -> bool:
+        """Whether another try may do better."""
+        return bool(self.wheel["passing"])
+
+
+def survey_wheel(source: WheelSource, options: ScanOptions = OPTIONS) -> WheelRows:
+    """Read one wheel and return its rows; one that cannot be read is a row with the reason."""
+    sha256 = source.sha256
+    try:
+        with on_disk(source) as path:
+            sha256 = sha256 or file_sha256(path)
+            source = source if source.size else replace(source, size=path.stat().st_size)
+            with looking_at(path, options) as (archive, look):
+                return _rows(source, sha256, archive, look.examine())
+    except Exception as error:  # whatever it is, it costs this wheel only
+        return failed_rows(source, failure_of(error, shown(source.place)), sha256)
+
+
+def failed_rows(source: WheelSource, error: WheelfixError, sha256: str = "") -> WheelRows:
+    """Return the row of a wheel that could not be read."""
+    wheel = _wheel_row(source, sha256)
+    passing = isinstance(error, EnvironmentFailure) and not isinstance(error, InputError)
+    place = f"{Path(source.place).parent}"
+    text = str(error).replace(place + "/", "").replace(place + "\\", "")
+    return WheelRows({**wheel, "status": "failed", "error": text, "passing": passing})
+
+
+def _wheel_row(source: WheelSource, sha256: str) -> Row:
+    parts = name_parts(source.file)
+    return {
+        "sha256": sha256,
+        "source": shown(source.place),
+        "file": source.file,
+        "size": source.size,
+        "modified": source.modified,
+        "status": "scanned",
+        "error": "",
+        "passing": False,
+        "name": canonical(parts.get("name", "")),
+        "version": parts.get("version", ""),
+        "build": parts.get("build", ""),
+        "tags": [],
+        "platform": parts.get("platform", ""),
+        "machine": "",
+        "requires_dist": [],
+        "requires_python": "",
+        "modules": [],
+        "members": 0,
+        "verdict": "",
+        "error_code": 0,
+        "predicted": "",
+        "tool": wheelfix.__version__,
+    }
+
+
+def _rows(source: WheelSource, sha256: str, archive: Archive, examination: Examination) -> WheelRows:
+    report, info = examination.report, examination.facts.info
+    assert info is not None
+    names = [member.name for member in archive.members]
+    failure = report.first_failure
+    wheel = _wheel_row(source, sha256) | {
+        "name": canonical(info.name),
+        "version": info.version,
+        "build": info.build,
+        "tags": list(info.tags),
+        "machine": str(report.machine),
+        "requires_dist": list(info.metadata.requires_dist),
+        "requires_python": info.metadata.requires_python,
+        "modules": list(modules_of(names)),
+        "members": len(names),
+        "verdict": str(report.verdict),
+        "error_code": failure.code if failure else 0,
+        "predicted": failure.message if failure else "",
+    }
+    loaded = report.resolution.reached
+    key: Row = {"sha256": sha256}
+    tables: dict[str, list[Row]] = {
+        "images": [key | _image(image, image.path in loaded) for image in report.images],
+        "imports": [key | row for image in report.images for row in _imports(image)],
+        "edges": [key | _edge(edge, edge.importer in loaded) for edge in report.resolution.edges],
+        "findings": [key | row for row in _findings(report)],
+        "providers": [key | row for row in _providers(archive, info.data, canonical(info.name), info.version)],
+    }
+    return WheelRows(wheel, tables)
+
+
+def _image(image: ScannedImage, loaded: bool) -> Row:
+    facts, version = image.facts, image.version
+    valid = facts if isinstance(facts, Image) else None
+    return {
+        "path": image.path,
+        "dll": fold(image.path.rpartition("/")[2]),
+        "size": facts.size,
+        "machine": str(valid.machine) if valid else "",
+        "malformed": "" if isinstance(facts, Image) else f"{facts.kind}: {facts.reason}",
+        "loaded": loaded,
+        "linker_major": valid.linker[0] if valid else 0,
+        "linker_minor": valid.linker[1] if valid else 0,
+        "version": str(version) if version else "",
+        "version_major": version.file[0] if version else 0,
+        "version_minor": version.file[1] if version else 0,
+        "company": version.strings.get("CompanyName", "") if version else "",
+        "signed": valid.signed if valid else False,
+        "exports": len(valid.exports.names) if valid else 0,
+    }
+
+
+def _imports(image: ScannedImage) -> Iterator[Row]:
+    if not isinstance(image.facts, Image):
+        return
+    for delayed, imports in ((False, image.facts.imports), (True, image.facts.delay_imports)):
+        for one in imports:
+            symbols = len(one.symbols)
+            yield {"path": image.path, "dll": dll_key(one.dll), "delayed": delayed, "symbols": symbols}
+
+
+def _edge(edge: Edge, loaded: bool) -> Row:
+    return {
+        "path": edge.importer,
+        "dll": dll_key(edge.name),
+        "kind": str(edge.kind),
+        "required": edge.required,
+        "provider": KINDS[type(edge.provider)],
+        "detail": _detail(edge.provider),
+        "missing_symbols": len(edge.lacks),
+        "loaded": loaded,
+    }
+
+
+def _detail(provider: Provider) -> str:
+    if isinstance(provider, InView):
+        return provider.path
+    if isinstance(provider, OwnedBy):
+        return provider.requirement
+    if isinstance(provider, MayComeFrom):
+        return ", ".join(provider.distributions)
+    return provider.by if isinstance(provider, Assumed) else ""
+
+
+def _findings(report: ScanReport) -> Iterator[Row]:
+    for one in report.findings:
+        yield {
+            "code": one.code,
+            "rule": one.name,
+            "severity": str(one.severity),
+            "subject": one.subject,
+            "message": one.message,
+            "hint": one.hint,
+            "repairable": str(one.repairable),
+            "evidence": json.dumps(one.evidence, ensure_ascii=False, sort_keys=True, default=str),
+        }
+
+
+def _providers(archive: Archive, data: str, name: str, version: str) -> Iterator[Row]:
+    record = read_record(archive)
+    digests = {row.path: row for row in record.rows if row.algorithm == "sha256"} if record else {}
+    for path, member in dll_places((member.name for member in archive.members), data).items():
+        row, found = digests.get(member), archive.find(member)
+        yield {
+            "name": name,
+            "version": version,
+            "path": path,
+            "dll": path.rpartition("/")[2],
+            "member": member,
+            "size": found.usize if found else 0,
+            "member_sha256": decode_digest(row.digest).hex() if row else "",
+        }
