@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.remote.indexes import index_of
 from tests.support.surveys import forged_wheel, tables_of
 from wheelfix.cli.main import main
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
@@ -309,3 +310,34 @@ def test_a_library_that_is_not_installed_is_named_with_the_extra(
     said = capsys.readouterr().err
     assert library in said
     assert "pip install wheelfix[" in said
+
+
+# ----------------------------------------------------------------------------------------------------- package indexes
+
+
+@pytest.mark.parametrize("as_html", [False, True])
+def test_wheels_of_an_index_are_read_in_parts_and_names_without_wheels_are_rows(
+    wheels: Path, tmp_path: Path, as_html: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = tmp_path / "names.txt"
+    names.write_text("pkg0 # the first\nold==1.0\n\nabsent\nold==7\n")
+    words = ["--names", str(names), "-o", str(tmp_path / "out"), "-j", "1"]
+    with index_of([*wheels.glob("deep/*.whl"), *wheels.glob("old*.whl")], as_html=as_html) as server:
+        for done in (0, 2):
+            assert main(["survey", *words, "--index-url", f"{server.url}/simple"]) == Exit.OK
+            assert f"{2 - done} wheels to read, {done} done before" in capsys.readouterr().err
+    survey(wheels, tmp_path / "plain")
+    sql = "SELECT images.* FROM images JOIN wheels USING (sha256) WHERE name IN ('pkg0', 'old') ORDER BY ALL"
+    assert ask(tmp_path / "out", sql) == ask(tmp_path / "plain", sql)
+    failed = {row[0]: row[1] for row in ask(tmp_path / "out", "failures").rows}
+    assert sorted(failed) == ["absent", "old==7"]
+    assert "there is no distribution absent" in failed["absent"]
+
+
+def test_a_file_of_names_that_cannot_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty").write_text("# nothing\n")
+    for file, code in (("empty", Exit.USAGE), ("absent", Exit.BAD_INPUT)):
+        assert main(["survey", "--names", str(tmp_path / file), "-o", str(tmp_path / "out")]) == code
+        assert file in capsys.readouterr().err
+    assert main(["survey", "-o", str(tmp_path / "out")]) == Exit.USAGE
+    assert "needs a SOURCE" in capsys.readouterr().err

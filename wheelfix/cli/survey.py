@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.cli.common import CommaList, add_command, add_jobs_option, refuse_contradiction, write_result
 from wheelfix.cli.parser import only_typed
+from wheelfix.cli.remote import add_remote_options, remote_options
 from wheelfix.cli.say import say
 from wheelfix.errors import Exit, UsageError
 from wheelfix.report.safe import legible
@@ -18,7 +19,7 @@ from wheelfix.values import replace
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from wheelfix.cli.commands import Subparsers
     from wheelfix.options import ScanOptions
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
     from wheelfix.survey.queries import Answer
     from wheelfix.survey.run import Summary
     from wheelfix.survey.sources import WheelSource
+    from wheelfix.survey.wheelrows import WheelRows
 
 EXAMPLES = """\
-  wheelfix survey D:\\mirror -o survey                 every Windows wheel of a folder, as tables
-  wheelfix survey s3://bucket/wheels -o survey        of a bucket; the same command goes on after a stop
-  wheelfix survey - -o survey < list.txt              of a list of paths and URLs
-  wheelfix survey query -o survey                     the questions that have a name
+  wheelfix survey D:\\mirror -o survey              every Windows wheel of a folder, as tables
+  wheelfix survey s3://bucket/wheels -o survey     of a bucket; the same command resumes
+  wheelfix survey - -o survey                      of a list of paths and URLs on stdin
+  wheelfix survey --names names.txt -o survey      of a package index, in parts by range requests
+  wheelfix survey query -o survey                  the questions that have a name
   wheelfix survey query who-ships libiomp5md.dll -o survey
   wheelfix survey query "SELECT verdict, count(*) FROM wheels GROUP BY 1" -o survey
 """
@@ -55,7 +58,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "words",
         metavar="SOURCE",
-        nargs="+",
+        nargs="*",
         help="a folder, a wheel, a URL (s3://, gs://, https://, ...), or - for a list on stdin; "
         "or query, followed by a question or SQL",
     )
@@ -64,7 +67,12 @@ def configure_parser(subparsers: Subparsers) -> None:
             "-o", "--output", metavar="FOLDER", type=Path, required=True, help="the folder with the tables"
         )
     )
+    only_typed(parser.add_argument(
+        "--names", metavar="FILE", type=Path,
+        help="also the wheels of these projects on the package index: one in a line, numpy or torch==2.4.1",
+    ))  # fmt: skip
     add_jobs_option(parser)
+    add_remote_options(parser)
     group = parser.add_argument_group("the target machine")
     group.add_argument(
         "--assume", metavar="WHAT", action=CommaList, default=[],
@@ -88,8 +96,10 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Make a survey or answer a question."""
-    if args.words[0] == "query":
+    if args.words[:1] == ["query"]:
         return _query(args)
+    if not args.words and args.names is None:
+        raise UsageError("wheelfix survey needs a SOURCE", hint="name a folder, a URL, -, or --names FILE")
     from wheelfix.survey.run import run_survey
     from wheelfix.survey.tables import SurveyFolder
 
@@ -100,7 +110,8 @@ def execute(args: argparse.Namespace) -> int:
     folder = SurveyFolder(args.output)
     folder.open({"assume": sorted(args.assume), "no_assume": sorted(args.no_assume)})
     engine = _engine(args, options)
-    summary = run_survey(_sources(args), folder, engine, (lambda text: None) if args.quiet else _say)
+    sources, unlisted = _sources(args)
+    summary = run_survey(sources, folder, engine, (lambda text: None) if args.quiet else _say, unlisted)
     _say(_told(summary))
     return Exit.OK
 
@@ -114,7 +125,8 @@ def _options(args: argparse.Namespace) -> ScanOptions:
     from wheelfix.survey.wheelrows import OPTIONS
 
     assumptions(tuple(args.assume), tuple(args.no_assume))  # a misspelling is reported once, not for every wheel
-    return replace(OPTIONS, assume=tuple(args.assume), no_assume=tuple(args.no_assume))
+    remote = replace(remote_options(args), cache=False)  # every wheel is read once
+    return replace(OPTIONS, assume=tuple(args.assume), no_assume=tuple(args.no_assume), remote=remote)
 
 
 def _engine(args: argparse.Namespace, options: ScanOptions) -> Engine:
@@ -126,18 +138,25 @@ def _engine(args: argparse.Namespace, options: ScanOptions) -> Engine:
     return local_engine(options, args.jobs or all_cores())
 
 
-def _sources(args: argparse.Namespace) -> Iterable[WheelSource]:
+def _sources(args: argparse.Namespace) -> tuple[list[WheelSource], Sequence[WheelRows]]:
+    """Return the wheels to read, and rows of names that have none."""
     from wheelfix.survey.sources import wheel_sources
 
     words: list[str] = []
     for word in args.words:
         words += [line.strip() for line in sys.stdin if line.strip()] if word == "-" else [word]
     found = list(wheel_sources(words))
-    if not found:
+    unlisted: Sequence[WheelRows] = ()
+    if args.names is not None:
+        from wheelfix.survey.indexes import list_index, read_names
+
+        listed = list_index(read_names(args.names), remote_options(args))
+        found, unlisted = [*found, *listed.sources], listed.failed
+    if not found and not unlisted:
         raise UsageError(
             "no Windows wheel in the sources", hint="wheels for Windows have a platform tag such as win_amd64"
         )
-    return found
+    return found, unlisted
 
 
 def _told(summary: Summary) -> str:

@@ -23,6 +23,8 @@ Engine: TypeAlias = Callable[[Sequence[WheelSource]], Iterator[WheelRows]]
 """Gives the rows of every wheel once, in any order; one whose process died is a failure that may pass."""
 PATIENCE = 60.0
 """Seconds to wait for a scheduler, and for a worker where none is left."""
+WAITING = 4
+"""Processes for each processor where most of the time is spent waiting for a server."""
 AHEAD = 3
 """Wheels for each thread of the cluster that are submitted at a time."""
 
@@ -32,9 +34,10 @@ def local_engine(options: ScanOptions, jobs: int) -> Engine:
 
     def run(sources: Sequence[WheelSource]) -> Iterator[WheelRows]:
         sizes = [source.size or 1 << 20 for source in sources]
-        if worth_processes(sizes, jobs):
+        waiting = WAITING if any(source.in_parts for source in sources) else 1
+        if worth_processes(sizes, jobs * waiting):
             start = functools.partial(_surveying, replace(options, jobs=1))
-            yield from in_processes(start, sources, sizes, jobs=jobs, lost=_lost)
+            yield from in_processes(start, sources, sizes, jobs=jobs * waiting, lost=_lost)
             return
         for source in sources:
             yield survey_wheel(source, replace(options, jobs=jobs))

@@ -35,7 +35,12 @@ def list_wheels(url: str) -> Iterator[tuple[str, str, int, str]]:
     for name in wheels:
         info = found[name]
         version = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")
-        yield system.unstrip_protocol(name), PurePosixPath(name).name, int(info.get("size") or 0), version
+        yield system.unstrip_protocol(name), PurePosixPath(name).name, _size(info), version
+
+
+def _size(info: dict[str, Any]) -> int:
+    size = info.get("size")
+    return size if isinstance(size, int) else 0
 
 
 def copy_file(url: str, target: Path) -> None:

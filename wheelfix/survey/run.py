@@ -42,16 +42,22 @@ class Summary:
 
 
 def run_survey(
-    sources: Iterable[WheelSource], folder: SurveyFolder, engine: Engine, say: Callable[[str], None]
+    sources: Iterable[WheelSource],
+    folder: SurveyFolder,
+    engine: Engine,
+    say: Callable[[str], None],
+    unlisted: Iterable[WheelRows] = (),
 ) -> Summary:
-    """Bring a survey to its end, from wherever it is."""
+    """Bring a survey to its end, from wherever it is; ``unlisted`` are rows of names that have no wheel."""
     listed = list(sources)
     done = folder.done()
     known = {(row["source"], row["size"], row["modified"]) for row in done}
+    known |= {(row["source"], 0, row["modified"]) for row in done}  # an index may not say how large its files are
     todo = [source for source in listed if (shown(source.place), source.size, source.modified) not in known]
     run = _Run(folder, len(todo), {str(row["sha256"]) for row in done if row["status"] == "scanned"}, say)
     say(f"survey: {len(todo)} wheels to read, {len(listed) - len(todo)} done before")
     try:
+        run.add_unlisted(rows for rows in unlisted if (rows.wheel["source"], 0, "") not in known)
         again = run.take(todo, engine, last=False)
         lost = run.take(again, engine, last=True) if again else []
         run.flush()
@@ -101,6 +107,15 @@ class _Run:
             self._report(len(again))
         return again
 
+    def add_unlisted(self, unlisted: Iterable[WheelRows]) -> None:
+        """Take rows of names for which there is nothing to read."""
+        for rows in unlisted:
+            if rows.failed_in_passing:
+                self.failed += 1
+                self.retries.append(rows)
+            else:
+                self._add(rows)
+
     def _add(self, rows: WheelRows) -> None:
         if rows.wheel["status"] == "failed":
             self.failed += 1
@@ -130,7 +145,7 @@ class _Run:
         self._said = now
         done = self.scanned + self.failed
         rate = done / max(self.seconds, 0.001)
-        left = f", about {int((self.total - done) / rate / 60) + 1} min left" if done else ""
+        left = f", about {(self.total - done) / rate / 60:.0f} min left" if done else ""
         failed = f", {self.failed} failed" if self.failed else ""
         failed += f", {again} to try again" if again else ""
         self.say(f"survey: {done} of {self.total} wheels, {rate:.1f} per second{failed}{left}")

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.wheelinfo import name_parts
 from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.remote.client import Client
 from wheelfix.streams.workfolder import WorkFolder
 from wheelfix.survey.filesystems import copy_file, is_url, list_wheels
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from wheelfix.remote.settings import RemoteOptions
+    from wheelfix.remote.wheel import WheelPath
 
 _CHUNK = 1 << 20
 
@@ -33,6 +37,8 @@ class WheelSource:
     """What tells one content of the place from a later one."""
     sha256: str = ""
     """If somebody who is trusted says it, such as a package index; empty if it has to be computed."""
+    in_parts: bool = False
+    """Whether it is on a server that gives parts of files: of a wheel whose hash is known only those are read."""
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -57,14 +63,15 @@ def _sources_of(word: str) -> Iterator[WheelSource]:
         return
     path = Path(word)
     if path.is_file():
-        yield _local(path)
+        yield local_source(path)
     elif path.is_dir():
-        yield from (_local(found) for found in sorted(path.rglob("*.whl")) if found.is_file())
+        yield from (local_source(found) for found in sorted(path.rglob("*.whl")) if found.is_file())
     else:
         raise InputError(f"{word} does not exist", hint="name a folder, a wheel or a URL such as s3://bucket/wheels")
 
 
-def _local(path: Path) -> WheelSource:
+def local_source(path: Path) -> WheelSource:
+    """Return a file on this disk as a source."""
     status = path.stat()
     return WheelSource(str(path), path.name, status.st_size, str(status.st_mtime_ns))
 
@@ -78,15 +85,24 @@ def is_for_windows(file: str) -> bool:
 
 
 @contextlib.contextmanager
-def on_disk(source: WheelSource) -> Iterator[Path]:
-    """Give the wheel as a file: its own, or a copy that is gone afterwards."""
-    if not is_url(source.place):
-        yield Path(source.place)
-        return
-    with WorkFolder() as folder:
-        target = folder / source.file
-        copy_file(source.place, target)
-        yield target
+def opened(source: WheelSource, options: RemoteOptions) -> Iterator[tuple[WheelPath, str]]:
+    """Give the wheel, and its hash: the file itself, a copy that is gone afterwards, or its parts on a server."""
+    if source.in_parts:
+        with Client(options) as client:
+            wheel = client.wheel_at(source.place, name=source.file, sha256=source.sha256)
+            if source.sha256:
+                yield wheel, source.sha256
+            else:
+                path = wheel.whole()
+                yield path, file_sha256(path)
+    elif is_url(source.place):
+        with WorkFolder() as folder:
+            target = folder / source.file
+            copy_file(source.place, target)
+            yield target, file_sha256(target)
+    else:
+        path = Path(source.place)
+        yield path, source.sha256 or file_sha256(path)
 
 
 def file_sha256(path: Path) -> str:

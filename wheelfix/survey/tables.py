@@ -14,6 +14,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
+from wheelfix.parsing import parse_json, whole_number
 from wheelfix.streams.interrupts import defer_interrupts
 from wheelfix.survey.schema import SCHEMA, TABLES, Table
 
@@ -53,7 +54,7 @@ class SurveyFolder:
         manifest = self.path / MANIFEST
         if manifest.exists():
             self.check()
-            if (made := read_manifest(self.path).get("options")) != json.loads(json.dumps(options)):
+            if (made := read_manifest(self.path).get("options")) != options:
                 raise UsageError(
                     f"{self.path} has a survey with other options: {made}",
                     because="rows of both would be mixed",
@@ -104,7 +105,7 @@ class SurveyFolder:
     @defer_interrupts
     def add_part(self, wheels: Sequence[WheelRows]) -> None:
         """Write the rows of some wheels as the next part."""
-        numbers = [int(part.name[5:]) for part in self._parts() if part.name[5:].isdecimal()]
+        numbers = [whole_number(part.name[5:]) or 0 for part in self._parts()]
         self._write(f"part={max(numbers, default=0) + 1:05}", wheels)
 
     @defer_interrupts
@@ -148,7 +149,7 @@ class SurveyFolder:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Return what a survey says about itself; InputError if the folder is not one."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = parse_json((folder / MANIFEST).read_bytes())
     except FileNotFoundError as exc:
         raise InputError(
             f"{folder} is not a survey", because=f"it has no {MANIFEST}", hint="make one: wheelfix survey"

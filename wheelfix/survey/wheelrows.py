@@ -34,7 +34,7 @@ from wheelfix.model import (
 from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.survey.contents import dll_places, modules_of
 from wheelfix.survey.filesystems import shown
-from wheelfix.survey.sources import file_sha256, on_disk
+from wheelfix.survey.sources import opened
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -79,11 +79,9 @@ def survey_wheel(source: WheelSource, options: ScanOptions = OPTIONS) -> WheelRo
     """Read one wheel and return its rows; one that cannot be read is a row with the reason."""
     sha256 = source.sha256
     try:
-        with on_disk(source) as path:
-            sha256 = sha256 or file_sha256(path)
-            source = source if source.size else replace(source, size=path.stat().st_size)
-            with looking_at(path, options) as (archive, look):
-                return _rows(source, sha256, archive, look.examine())
+        with opened(source, options.remote) as (path, sha256), looking_at(path, options) as (archive, look):
+            source = source if source.size else replace(source, size=archive.size)
+            return _rows(source, sha256, archive, look.examine())
     except Exception as error:  # whatever it is, it costs this wheel only
         return failed_rows(source, failure_of(error, shown(source.place)), sha256)
 

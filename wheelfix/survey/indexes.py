@@ -1,0 +1,66 @@
+"""The wheels of a package index as sources of a survey: by names, read in parts by range requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import InputError, UsageError, WheelfixError
+from wheelfix.remote.client import Client, parsed
+from wheelfix.remote.wheel import RemoteWheel
+from wheelfix.streams.pool import WorkerPool
+from wheelfix.survey.sources import WheelSource, local_source
+from wheelfix.survey.wheelrows import failed_rows
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from wheelfix.remote.settings import RemoteOptions
+    from wheelfix.survey.wheelrows import WheelRows
+
+CONNECTIONS = 8
+"""Names that are asked for at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What an index has of some names."""
+
+    sources: tuple[WheelSource, ...]
+    failed: tuple[WheelRows, ...]
+    """A row for each name that has no wheel, or could not be asked for."""
+
+
+def read_names(file: Path) -> list[str]:
+    """Return the requirements in a file, one in a line; what follows ``#`` is left out."""
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InputError(f"{file} cannot be read", because=str(exc)) from exc
+    names = [text for line in lines if (text := line.partition("#")[0].strip())]
+    if not names:
+        raise UsageError(f"{file} has no names", hint="write one project in a line: numpy, or torch==2.4.1")
+    return list(dict.fromkeys(names))
+
+
+def list_index(names: Iterable[str], options: RemoteOptions) -> Listed:
+    """Return the wheel of each name that an installer on the target takes."""
+    with Client(options) as client:
+        client.refuse_offline("the package index")
+        client.index  # noqa: B018  # made once, before several threads ask for it
+        with WorkerPool(CONNECTIONS) as pool:
+            found = pool.map(lambda name: _source(client, name), names)
+    sources = {one.place: one for one in found if isinstance(one, WheelSource)}
+    return Listed(tuple(sources.values()), tuple(one for one in found if not isinstance(one, WheelSource)))
+
+
+def _source(client: Client, name: str) -> WheelSource | WheelRows:
+    try:
+        file = client.index.choose(parsed(name), client.target)
+        wheel = client.wheel_of(file)
+    except WheelfixError as error:
+        return failed_rows(WheelSource(name, name), error)
+    if not isinstance(wheel, RemoteWheel):
+        return local_source(wheel)
+    return WheelSource(wheel.url, file.name, file.size, file.sha256, file.sha256, in_parts=True)
