@@ -125,7 +125,9 @@ def _options(args: argparse.Namespace) -> ScanOptions:
     from wheelfix.survey.wheelrows import OPTIONS
 
     assumptions(tuple(args.assume), tuple(args.no_assume))  # a misspelling is reported once, not for every wheel
-    remote = replace(remote_options(args), cache=False)  # every wheel is read once
+    remote = remote_options(args)
+    if args.cache_dir is None:  # every wheel is read once
+        remote = replace(remote, cache=False)
     return replace(OPTIONS, assume=tuple(args.assume), no_assume=tuple(args.no_assume), remote=remote)
 
 
