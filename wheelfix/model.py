@@ -415,7 +415,9 @@ class AbsentModule:
     requirement: str
     """With its specifier."""
     file: str
-    """The Python file that imports it, as a path of the view."""
+    """The file that imports it, as a path of the view."""
+    sure: bool = True
+    """False for an extension module that has its name somewhere in its data."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,21 @@ class TestWith:
         env = install(build_wheel(tmp_path, "user", "1.0", files=files, requires=["flux"]), tmp_path / "env")
         assert scanned([env])["user"].verdict is verdict
 
+    def test_an_extension_module_that_has_the_name_of_one_that_is_not_installed(self, tmp_path):
+        """netCDF4 imports cftime in Cython code, which no Python file shows."""
+        pyd = forge_dll("_ext.pyd", exports=["PyInit__ext"]) + b"\0cftime\0"
+        files = {"user/__init__.py": "from . import _ext\n", "user/_ext.pyd": pyd}
+        wheel = build_wheel(tmp_path, "user", "1.0", files=files, requires=["cftime", "certifi"])
+        report = scanned([install(wheel, tmp_path / "env")])["user"]
+        assert (report.verdict, report.first_failure) == (Verdict.UNSURE, None)
+        assert [item.subject for item in report.findings if item.code == "WF320"] == ["cftime"]
+
+    def test_a_requirement_that_is_not_installed_is_named(self, tmp_path):
+        """What nobody knows about its files does not matter: the set is complete without it."""
+        env = install(user(tmp_path, "", needed="nobody-knows.dll", requires=("nobody-knows==3",)), tmp_path / "env")
+        (item,) = (item for item in scanned([env])["user"].findings if item.code == "WF301")
+        assert "nobody-knows (==3) is required and not installed" in item.message
+
     def test_an_environment(self, tmp_path):
         env = install(flux(tmp_path), tmp_path / "env")
         assert scanned([user(tmp_path)], beside=(env,))["user"].verdict is Verdict.OK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import shutil
@@ -89,7 +90,7 @@ class InstalledTogether:
 
         added: set[str] = set()
         for name in self.order:
-            for load in [*code_of(name), Load(by_name[name].module)]:
+            for load in itertools.chain(code_of(name), [Load(by_name[name].module)]):
                 new = tuple(folder for folder in pending if folder not in added)
                 loads.append(Load(load.target, adds=new))
                 added.update(new)

@@ -41,6 +41,11 @@ def _no_modules(modules: tuple[str, ...]) -> Iterable[str]:
     return ()
 
 
+def _nowhere(module: str) -> str:
+    """No extension module has that name."""
+    return ""
+
+
 def answers_complete(beside: Beside | None) -> bool:
     """Whether everything that is installed is there to be read."""
     return beside is not None and beside.complete
@@ -58,6 +63,8 @@ class PackageHabits:
     """The top-level modules of others that running it imports for certain."""
     mentions: Callable[[tuple[str, ...]], Iterable[str]] = field(default=_no_modules)
     """Those of some top-level modules that some statement imports, wherever it stands."""
+    names_module: Callable[[str], str] = field(default=_nowhere)
+    """An extension module that has the name of a module in its data; empty if there is none."""
     kin: Callable[[], Iterable[str]] = field(default=tuple)
     """The modules of others that some statement imports, and whose names begin like one of the package's own."""
     absent: Callable[[Callable[[str], bool]], Iterable[tuple[str, str]]] = field(default=_none)
@@ -162,7 +169,23 @@ class Provisions:
                     found[-1] += f", {dependency} is asked for"
             elif beside.complete and dependency.name not in beside.absent:
                 found.append(f"{dependency} should have it and is not installed")
-        return found
+        return found or [f"{one} is required and not installed" for one in self._not_installed(name)]
+
+    def _not_installed(self, name: str = "") -> Iterator[Dependency]:
+        """What the subject itself requires and a complete set does not have, unless it is known not to have a DLL."""
+        beside = self.beside
+        for one in self.dependencies.required.direct() if beside is not None and beside.complete else ():
+            if beside is None or one.extra or one.name in beside or one.name in beside.absent:
+                continue
+            if not name or (runtime_file(name) is None and not self._is_without(one, name)):
+                yield one
+
+    def _is_without(self, dependency: Dependency, name: str) -> bool:
+        try:
+            answer = provider_index().ships(dependency.name, dependency.specifier, name, self.profile.machine)
+        except ValueError:  # a specifier that is not valid
+            return False
+        return answer.ships is Ships.NO
 
     def absent_modules(self) -> Iterator[AbsentModule]:
         """The modules of required distributions that are imported for certain, and are not installed."""
@@ -174,6 +197,16 @@ class Provisions:
             owners = [name for name in (*module_owners().get(module, ()), canonical(module)) if name in required]
             if owners and owners[0] not in beside.absent:
                 yield AbsentModule(module, owners[0], str(required[owners[0]]), file)
+        yield from self._named_by_extensions()
+
+    def _named_by_extensions(self) -> Iterator[AbsentModule]:
+        """The modules of required distributions that are not installed, and whose names are in extension modules."""
+        for one in self._not_installed():
+            modules = [module for module, owners in module_owners().items() if one.name in owners]
+            for module in modules or [one.name.replace("-", "_")]:
+                file = self.habits.names_module(module)
+                if file:
+                    yield AbsentModule(module, one.name, str(one), file, sure=False)
 
     def _ask(self, name: str) -> list[tuple[Dependency, Answer]]:
         """What the index says about each dependency, asked once for each name."""

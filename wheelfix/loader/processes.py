@@ -298,6 +298,8 @@ class FreshProcesses:
         if path.endswith(".pyd"):
             process.load(path, AS_PYTHON_DOES)
         elif path in self._code:
+            for other in self._others_of(path):  # import statements come before the code that needs them
+                self.others.run(process, other)
             self._run(process, path)
         elif self.beside is not None and self._is_foreign(path):
             self.others.import_file(process, path)

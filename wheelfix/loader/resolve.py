@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
-    from wheelfix.model import CodeFault, Provider, UnreadCall
+    from wheelfix.model import AbsentModule, CodeFault, Provider, UnreadCall
 
 FILE_NOT_FOUND = 2
 
@@ -81,8 +81,17 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
         code_folders=loads.folders,
         unread_calls=start.calls,
         code_faults=faults,
-        absent_modules=tuple({one.module: one for one in start.provisions.absent_modules()}.values()),
+        absent_modules=_absent_modules(start.provisions),
     )
+
+
+def _absent_modules(provisions: Provisions) -> tuple[AbsentModule, ...]:
+    """The modules that are not installed, none twice, what is sure first."""
+    found: dict[str, AbsentModule] = {}
+    for one in provisions.absent_modules():
+        if one.sure or one.module not in found:
+            found[one.module] = one
+    return tuple(found.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +132,8 @@ class Start:
         return _import_package(process, self.loads, self.profile, self.requires)
 
 
+LARGEST_MODULE = 32 << 20
+"""Bytes of an extension module in which the names of modules are looked for."""
 MANY_MODULES = 40
 """Extension modules of one package for which the files that import them are looked for."""
 
@@ -165,6 +176,12 @@ def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) 
             yield from sorted(tops & left)
             left -= tops
 
+    def names_module(module: str) -> str:
+        """Cython's modules have the names of what they import in their data, each between zeros."""
+        word, own = b"\0" + module.encode() + b"\0", (event.path for event in loads.extensions)
+        small = (path for path in own if view.file(path).size <= LARGEST_MODULE)
+        return next((path for path in small if word in view.source(path).read_at(0, view.file(path).size)), "")
+
     def kin() -> Iterator[str]:
         tops = {init.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0] for init in above} - {"__init__.py"}
         stems = tuple({f"{part}_" for top in tops for part in (top, top.rpartition("_")[0]) if part})
@@ -174,7 +191,7 @@ def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) 
         yield from sorted(name for name in found - tops if name.startswith(stems))
 
     folders = frozenset(item.folder for item in loads.folders)
-    return PackageHabits(folders, any(call.reached for call in calls), imports, mentions, kin, absent)
+    return PackageHabits(folders, any(call.reached for call in calls), imports, mentions, names_module, kin, absent)
 
 
 def all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) -> Loader:

@@ -212,6 +212,7 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
                 repairable=Repairable.ALWAYS,
             )
         else:
+            consequence = "; ".join([consequence, *need.objections[:3]])
             if severity is Severity.ERROR and subject.unread_code:
                 severity = Severity.UNSURE
                 consequence += "; unless a folder that the package's code adds has it, which could not be read"

@@ -132,18 +132,25 @@ def _relies_on_files(subject: Subject) -> Iterator[Finding]:
 def module_not_installed(subject: Subject) -> Iterator[Finding]:
     """Find imports that raise ModuleNotFoundError in an environment or a set that is complete."""
     for absent in subject.resolution.absent_modules:
+        file = absent.file.removeprefix(f"{SITE_PACKAGES}/")
+        if absent.sure:
+            text = f"{file} imports {absent.module}, which is not installed: the import raises ModuleNotFoundError"
+        else:
+            text = f"could not tell: {file} has the name of {absent.module}, which is not installed, in its data, and "
+            text += "may import it"
         yield finding(
             "WF320",
             absent.module,
-            f"{subject.origin(absent.file)} imports {absent.module}, which is not installed: the import raises "
-            f"ModuleNotFoundError; {absent.requirement} is required",
+            f"{text}; {absent.requirement} is required",
             hint=f"install {absent.requirement} in the same environment, or add its wheel with --with",
             evidence={
                 "module": absent.module,
                 "distribution": absent.distribution,
                 "requirement": absent.requirement,
                 "importer": subject.origin(absent.file),
+                "sure": absent.sure,
             },
+            severity=Severity.ERROR if absent.sure else Severity.UNSURE,
         )
 
 
