@@ -11,7 +11,7 @@ import pytest
 
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
-from wheelfix.model import Edge, EdgeKind, Finding, Resolution, Severity, System
+from wheelfix.model import Edge, EdgeKind, Finding, ProvidedDll, Resolution, Severity, System
 from wheelfix.report.document import Context, FailedInput
 from wheelfix.report.html import render_scan
 from wheelfix.report.html.element import VOID, Html, el, from_markdown, join
@@ -197,3 +197,15 @@ def test_many_findings_of_a_rule_are_folded():
     findings = tuple(Finding("WF301", "a", Severity.ERROR, f"x{number}.dll", "is wrong") for number in range(300))
     page = render_scan([dataclasses.replace(broken_torch(), findings=findings)])
     assert "<summary>290 more</summary>" in page
+
+
+def test_what_other_distributions_provide_has_a_section_of_its_own() -> None:
+    provided = (
+        ProvidedDll("c10.dll", "file", ("torch",), ("pkg/_ext.pyd",), path="Lib/site-packages/torch/lib/c10.dll"),
+        ProvidedDll("mkl_rt.2.dll", "requirement", ("mkl",), ("pkg/_ext.pyd",), "<2027", because="<b>"),
+    )
+    page = render_scan([dataclasses.replace(clean_wheel(), provided=provided)])
+    assert "Provided by other distributions (2): torch, mkl" in page
+    assert "mkl (&lt;2027)" in page
+    assert "Lib/site-packages/torch/lib/c10.dll" in page
+    assert "Provided by other distributions" not in render_scan([clean_wheel()])

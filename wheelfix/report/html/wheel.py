@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.model import EdgeKind, Finding, MissingDll, Prediction, ScanReport, Severity
+from wheelfix.model import EdgeKind, Finding, MissingDll, Prediction, ProvidedDll, ScanReport, Severity
 from wheelfix.report.graph import build_graph
 from wheelfix.report.html.dependencies import draw_files, draw_needs
 from wheelfix.report.html.element import Html, el, join
@@ -23,6 +23,13 @@ KINDS = {
     EdgeKind.COMPANION: "loaded by name at run time",
     EdgeKind.FORWARDER: "target of a forwarder",
 }
+WAYS = {
+    "file": "its file is installed",
+    "requirement": "by the requirement",
+    "out-of-reach": "out of reach",
+    "unsure": "could not tell",
+}
+"""How another distribution provides a DLL."""
 SHOWN = 10
 """So many missing DLLs, and findings of one rule, are shown at once; the others are folded."""
 
@@ -46,6 +53,7 @@ def draw_wheel(name: str, report: ScanReport, failure: FailedInput | None, conte
             _not_repaired(failure) if failure else None,
             _prediction(report, report.first_failure) if report.first_failure else None,
             _missing(report.missing) if report.missing else None,
+            _provided(report.provided) if report.provided else None,
             _findings(report, context),
             draw_needs(name, graph, context.sources, chain) if graph.nodes else None,
             draw_files(name, graph, context.sources) if report.images else None,
@@ -94,6 +102,34 @@ def _prediction(report: ScanReport, failure: Prediction) -> Html:
             el("p", failure.explanation, class_="dim") if failure.explanation else None,
         ]
     )
+
+
+def _provided(provided: Sequence[ProvidedDll]) -> Html:
+    """Return which DLLs other distributions provide, to which files, folded."""
+    rows = [
+        el(
+            "tr",
+            el("th", el("code", item.name), scope="row"),
+            el("td", some([_with_specifier(name, item) for name in item.distributions]), data_label="provided by"),
+            el("td", WAYS.get(item.how, item.how), data_label="how"),
+            el("td", item.path or item.because, data_label="where"),
+            el("td", some([short_path(path) for path in item.needed_by]), data_label="needed by"),
+        )
+        for item in provided
+    ]
+    names = dict.fromkeys(name for item in provided for name in item.distributions)
+    heads = ("DLL", "provided by", "how", "where", "needed by")
+    head = el("tr", *(el("th", text, scope="col") for text in heads))
+    return el(
+        "details",
+        el("summary", f"Provided by other distributions ({len(provided)}): {', '.join([*names][:6])}"),
+        el("table", el("thead", head), el("tbody", *rows), class_="cards"),
+        class_="fold provided",
+    )
+
+
+def _with_specifier(name: str, item: ProvidedDll) -> str:
+    return f"{name} ({item.specifier})" if item.specifier else name
 
 
 def _missing(missing: Sequence[MissingDll]) -> Html:
