@@ -91,6 +91,7 @@ class Provisions:
         self.habits = habits or PackageHabits()
         self.dependencies = DependencyTree(requires, profile, provider_index, lambda: self.imported)
         self._answers: dict[str, list[tuple[Dependency, Answer]]] = {}
+        self._unclear_names: dict[str, Provider | None] = {}
 
     @functools.cached_property
     def imported(self) -> tuple[str, ...]:
@@ -113,7 +114,9 @@ class Provisions:
             usual = not dependency.extra and not self._is_absent(dependency)
             if owner is not None and usual and (owner.only or answer.ships is Ships.UNKNOWN):
                 return self._tabled(name, dependency, owner, answer, steps)
-        return self._assumed(name) or self._unclear(name, answers)
+        if name not in self._unclear_names:  # it does not depend on where was searched, and reads the package's code
+            self._unclear_names[name] = self._unclear(name, answers)
+        return self._assumed(name) or self._unclear_names[name]
 
     def _unclear(self, name: str, answers: list[tuple[Dependency, Answer]]) -> Provider | None:
         """Who may provide a DLL without a known provider, else why those that should have it do not."""

@@ -169,12 +169,14 @@ def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) 
         own = [init for init in above if init in view and view.layer(init) is not Layer.ENVIRONMENT]
         return order().absent_modules(own, present)
 
-    def mentions(modules: tuple[str, ...]) -> Iterator[str]:
-        left = set(modules)
+    @functools.cache
+    def mentions(modules: tuple[str, ...]) -> tuple[str, ...]:
+        left, found = set(modules), list[str]()
         for path, source in python_code(view, tuple(module.encode() for module in modules)):
             tops = {name.partition(".")[0] for name in read_imports(source, path, budget_of(view))}
-            yield from sorted(tops & left)
+            found += sorted(tops & left)
             left -= tops
+        return tuple(found)
 
     def names_module(module: str) -> str:
         """Cython's modules have the names of what they import in their data, each between zeros."""
@@ -182,13 +184,14 @@ def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) 
         small = (path for path in own if view.file(path).size <= LARGEST_MODULE)
         return next((path for path in small if word in view.source(path).read_at(0, view.file(path).size)), "")
 
-    def kin() -> Iterator[str]:
+    @functools.cache
+    def kin() -> tuple[str, ...]:
         tops = {init.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0] for init in above} - {"__init__.py"}
         stems = tuple({f"{part}_" for top in tops for part in (top, top.rpartition("_")[0]) if part})
         found: set[str] = set()
         for path, source in python_code(view, tuple(f"import {stem}".encode() for stem in stems)) if stems else ():
             found |= {name.partition(".")[0] for name in read_imports(source, path, budget_of(view))}
-        yield from sorted(name for name in found - tops if name.startswith(stems))
+        return tuple(sorted(name for name in found - tops if name.startswith(stems)))
 
     folders = frozenset(item.folder for item in loads.folders)
     return PackageHabits(folders, any(call.reached for call in calls), imports, mentions, names_module, kin, absent)
