@@ -143,8 +143,8 @@ def vendors_by_kind() -> dict[str, Vendor]:
 def recognise(folder: Path, vendors: Iterable[Vendor] = ()) -> Root | None:
     """Return the root of whatever kind a folder is, or None when no vendor knows it."""
     # An environment before a toolkit: conda puts CUDA's files into folders that look like one.
-    order = tuple(vendors) or (conda, cuda, cudnn, nvtoolsext, msvc, oneapi, pyenv)
-    for vendor in order:
+    first: tuple[Vendor, ...] = (conda, cuda, cudnn, nvtoolsext, msvc, oneapi, pyenv)
+    for vendor in tuple(vendors) or (*first, *(vendor for vendor in VENDORS if vendor not in first)):
         root = vendor.recognise(folder)
         if root is not None:
             return root

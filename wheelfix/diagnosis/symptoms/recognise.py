@@ -9,8 +9,8 @@ from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.symptoms.clean import join_wrapped
-from wheelfix.diagnosis.symptoms.forms import FORMS, STATUS_NAMES, Form
 from wheelfix.diagnosis.symptoms.messages import message_triggers, read_messages
+from wheelfix.diagnosis.symptoms.patterns import FORMS, STATUS_NAMES, Form
 from wheelfix.diagnosis.symptoms.phrases import dialog_forms
 from wheelfix.diagnosis.symptoms.sentences import language_of, nearest_sentence, read_sentence, sentence_triggers
 from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
