@@ -54,7 +54,7 @@ def recognise(view: FileView) -> PackageLoading | None:
             retries_on_path=True,
             searches_nvtx=True,
             toolkit_unless="cudart64*.dll",
-            test_programs=r"(?:test_\w+|\w+_test|\w+_benchmark)\.exe",
+            test_programs=r"\A(?:test_\w+|\w+_test|\w+_benchmark)\.exe",
         ),
         version_variable="PYTORCH_BUILD_VERSION",
         without_gpu_code=(
