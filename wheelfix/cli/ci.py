@@ -20,6 +20,7 @@ from wheelfix.cli.common import (
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.remote import add_fetch_option, add_remote_options
 from wheelfix.cli.repair import add_policy_options, add_writing_options, repair_options
 from wheelfix.cli.say import say, say_error
 from wheelfix.cli.settings import group_inputs
@@ -79,6 +80,7 @@ def configure_parser(subparsers: Subparsers) -> None:
         help="last, import each wheel that came out, as 'wheelfix try' does: THIS RUNS THE CODE OF THE WHEEL",
     ))  # fmt: skip
     add_trial_options(parser, "try-")
+    add_fetch_option(add_remote_options(parser), "take DLLs that no root has from wheels on the package index")
     add_baseline_options(add_filter_options(parser))
     add_report_option(add_output_options(parser, SCAN_KINDS))
 
@@ -151,7 +153,7 @@ def _take_all(
     from wheelfix.roots.lazy import lazy_index
     from wheelfix.workers import in_processes, worth_processes
 
-    with lazy_index(options.scan.roots) as index:
+    with lazy_index(options.scan.roots, options.scan.remote) as index:
         sizes, jobs = [file_size(path) for path in paths], options.scan.jobs
         if targets_differ(paths, options) and worth_processes(sizes, jobs):
             start, report = functools.partial(_taking, options, filters), Shares(progress).report
@@ -167,7 +169,7 @@ def _taking(options: RepairOptions, filters: _Filters) -> Iterator[Work[Path, _T
     from wheelfix.repairs.several import with_jobs
     from wheelfix.roots.lazy import lazy_index
 
-    with lazy_index(options.scan.roots) as index:
+    with lazy_index(options.scan.roots, options.scan.remote) as index:
         yield lambda path, threads, progress: _take(path, with_jobs(options, threads), filters, index, progress)
 
 

@@ -48,6 +48,7 @@ COMMANDS = {
     "survey": Command("wheelfix.cli.survey", "read many wheels into tables, and ask them in SQL"),
     "roots": Command("wheelfix.cli.roots", "list the places that DLLs could come from"),
     "diff": Command("wheelfix.cli.diff", "say what changed between two builds of a wheel"),
+    "cache": Command("wheelfix.cli.cache", "show or remove what was fetched from servers"),
     "explain": Command("wheelfix.cli.explain", "show the page of a finding, or list all findings"),
     "demo": Command("wheelfix.cli.demo", "make a small broken wheel and repair it, step by step"),
     "completion": Command("wheelfix.cli.completion", "print a completion script for your shell"),

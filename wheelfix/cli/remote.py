@@ -48,6 +48,11 @@ def add_remote_options(parser: Parser) -> argparse._ArgumentGroup:
     return group
 
 
+def add_fetch_option(group: argparse._ArgumentGroup, what: str) -> None:
+    """Add ``--fetch``."""
+    only_typed(group.add_argument("--fetch", action="store_true", help=what))
+
+
 def remote_options(args: argparse.Namespace) -> RemoteOptions:
     """Return how to reach wheels on servers, as the command line says."""
     options = RemoteOptions(

@@ -27,6 +27,7 @@ from wheelfix.cli.common import (
 from wheelfix.cli.output import add_typed_report_option, check_reports, made_by, write_reports
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.remote import add_fetch_option, add_remote_options, remote_options
 from wheelfix.cli.say import say, say_error
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import Exit, InputError, UsageError, WheelfixError
@@ -78,6 +79,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_target_options(parser)
     add_root_options(parser)
     add_limit_options(parser)
+    add_fetch_option(add_remote_options(parser), "take DLLs that no root has from wheels on the package index")
     add_typed_report_option(add_output_options(parser, KINDS), KINDS)
 
 
@@ -212,6 +214,7 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
         gpu=args.gpu,
         roots=root_options(args),
         limits=limits(args),
+        remote=remote_options(args),
     )
     return RepairOptions(
         wheel_dir=None if args.in_place else args.wheel_dir or Path("wheelhouse"),

@@ -25,7 +25,7 @@ from wheelfix.cli.common import (
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
-from wheelfix.cli.remote import add_remote_options, open_client, remote_options, say_bytes
+from wheelfix.cli.remote import add_fetch_option, add_remote_options, open_client, remote_options, say_bytes
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import UsageError
 from wheelfix.exam.examination import ScanFailure
@@ -90,7 +90,8 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_target_options(parser)
     add_root_options(parser)
     add_limit_options(parser)
-    add_remote_options(parser)
+    group = add_remote_options(parser)
+    add_fetch_option(group, "also say which wheels on the package index have the DLLs that no root has")
     findings = add_filter_options(parser)
     add_allow_missing(findings)
     add_baseline_options(findings)

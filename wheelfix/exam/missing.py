@@ -29,7 +29,7 @@ def _described(subject: Subject, need: Need, index: Candidates | None) -> Missin
         required=is_required(subject, need.edges),
         needed_by=tuple(map(subject.origin, need.importers)),
         chain=_chain(subject, need.first),
-        candidates=_candidates(need.name, index),
+        candidates=_candidates(need.name, index, subject),
         providers=providers_of(need.name, subject),
     )
 
@@ -39,11 +39,13 @@ def _chain(subject: Subject, edge: Edge) -> tuple[str, ...]:
     return subject.failed_chains.get(dll_key(edge.name)) or (base_name(edge.importer), edge.name)
 
 
-def _candidates(name: str, index: Candidates | None) -> tuple[Candidate, ...]:
-    """The files of that name in the roots, as a report shows them."""
+def _candidates(name: str, index: Candidates | None, subject: Subject) -> tuple[Candidate, ...]:
+    """The files of that name in the roots, and with ``--fetch`` on the package index, as a report shows them."""
     if index is None:
         return ()
+    if not index.candidates(name):
+        index.look_on_index(name, subject.cuda.text, subject.machine)
     return tuple(
-        Candidate(file.location, str(file.root.path), index.shown_version(file), f"{file.origin}, {file.root.learned}")
+        Candidate(file.location, file.root.where, index.shown_version(file), f"{file.origin}, {file.root.learned}")
         for file in index.candidates(name)
     )

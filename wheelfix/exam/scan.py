@@ -81,7 +81,7 @@ def scan_all(
     scanned in processes; ``finish``, a function that can be pickled, is applied to every report where it was made.
     """
     waiting = list(paths)
-    with lazy_index(options.roots) as index:
+    with lazy_index(options.roots, options.remote) as index:
         if options.together or options.beside or options.lockfile is not None:
             from wheelfix.exam.sets import scan_set
 
@@ -123,7 +123,7 @@ def _scanning(
     options: ScanOptions, finish: Callable[[ScanReport], ScanReport] | None
 ) -> Iterator[Work[Path, list[ScanReport | ScanFailure]]]:
     """What a worker process does with each input."""
-    with lazy_index(options.roots) as index:
+    with lazy_index(options.roots, options.remote) as index:
 
         def work(path: Path, threads: int, progress: Progress) -> list[ScanReport | ScanFailure]:
             own = replace(options, jobs=threads)

@@ -14,9 +14,10 @@ from wheelfix.archive.changes import NewMember
 from wheelfix.archive.names import normalise, why_unsafe
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo, name_parts
-from wheelfix.errors import InputError, WheelfixError
+from wheelfix.errors import InputError, UsageError, WheelfixError
 from wheelfix.parsing import read_json
 from wheelfix.plan.model import Plan, plan_from_json
+from wheelfix.remote.addresses import is_url
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import chunks
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
+    from wheelfix.remote.settings import RemoteOptions
+
 LOCK_SCHEMA = "wheelfix.lock/1"
-SOURCES = ("file", "wheel", "conda-package", "own")
+SOURCES = ("file", "wheel", "conda-package", "own", "index")
 LIMIT = 64 << 20
 """No lock file is larger than this."""
 
@@ -78,6 +81,8 @@ def _sound(plan: Plan, where: str) -> Plan:
             faults.append(f"{addition.target} comes from {addition.source.kind!r}, and there is no such thing")
         if not re.fullmatch("[0-9a-f]{64}", addition.sha256):
             faults.append(f"{addition.target} has no hash, so that anything could be put there")
+        if addition.source.kind == "index" and not is_url(addition.source.path):
+            faults.append(f"{addition.target} comes from {addition.source.path!r}, which is not a URL")
         if addition.mangle and (plan.layout != "libs" or why_unsafe(addition.name) or "/" in normalise(addition.name)):
             faults.append(f"{addition.name!r} cannot be renamed")
     if faults:
@@ -147,10 +152,10 @@ def _another_wheel(archive: Archive, where: str, because: str) -> InputError:
 
 
 @contextlib.contextmanager
-def open_sources(plan: Plan, own: Archive) -> Iterator[tuple[NewMember, ...]]:
+def open_sources(plan: Plan, own: Archive, remote: RemoteOptions | None = None) -> Iterator[tuple[NewMember, ...]]:
     """The additions of a plan as the writer wants them; their bytes are checked against the lock as they are copied."""
     with contextlib.ExitStack() as stack:
-        archives: dict[str, Archive] = {}
+        archives: dict[str, Archive] = _open_remote(plan, remote, stack)
         made = []
         for addition in plan.additions:
             source = addition.source
@@ -169,7 +174,7 @@ def open_sources(plan: Plan, own: Archive) -> Iterator[tuple[NewMember, ...]]:
                 made.append(NewMember(addition.target, path=packed.disk, sha256=addition.sha256))
             else:
                 archive = own
-                if source.kind == "wheel":
+                if source.kind in ("wheel", "index"):
                     if source.path not in archives:
                         archives[source.path] = stack.enter_context(Archive.open(Path(source.path)))
                     archive = archives[source.path]
@@ -178,6 +183,30 @@ def open_sources(plan: Plan, own: Archive) -> Iterator[tuple[NewMember, ...]]:
                     raise _no_member(archive.path, source.member)
                 made.append(NewMember(addition.target, packed=(archive, member), sha256=addition.sha256))
         yield tuple(made)
+
+
+def _open_remote(plan: Plan, remote: RemoteOptions | None, stack: contextlib.ExitStack) -> dict[str, Archive]:
+    """Open the wheels on servers that a plan takes members from, and have those members fetched."""
+    wanted: dict[str, tuple[str, list[str]]] = {}
+    for addition in plan.additions:
+        if addition.source.kind == "index":
+            _, members = wanted.setdefault(addition.source.path, (addition.source.wheel_sha256, []))
+            members.append(addition.source.member)
+    if wanted and (remote is None or not remote.fetch):
+        raise UsageError(
+            "the lock takes DLLs from the package index",
+            because=f"such as {next(iter(wanted))}",
+            hint="add --fetch to have them fetched again; their hashes are in the lock",
+        )
+    found: dict[str, Archive] = {}
+    if wanted and remote is not None:
+        from wheelfix.remote.client import Client
+
+        client = stack.enter_context(Client(remote))
+        for url, (sha256, names) in wanted.items():
+            archive = found[url] = stack.enter_context(Archive.open(client.wheel_at(url, sha256=sha256)))
+            archive.expect(member for name in names if (member := archive.find(name)) is not None)
+    return found
 
 
 def _no_member(path: Path, member: str) -> InputError:

@@ -13,6 +13,7 @@ from wheelfix.exam.examine import examine_again
 from wheelfix.loader.view import base_name
 from wheelfix.model import EdgeKind, Repairable, Severity, dll_key
 from wheelfix.options import Renaming
+from wheelfix.plan.fetched import fetched_notes, trust_fetched
 from wheelfix.plan.layout import choose_layout, left_to_others, one_of_each
 from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.objections import in_words
@@ -26,7 +27,7 @@ from wheelfix.streams.source import sha256_of
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from wheelfix.archive.reader import Archive
     from wheelfix.exam.examination import Examination
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from wheelfix.options import RepairOptions
     from wheelfix.plan.chosen import Chosen
     from wheelfix.roots.index import RootFile, RootIndex
+    from wheelfix.roots.root import Root
     from wheelfix.streams.pool import Task
 
 STORED = "WF130"
@@ -63,8 +65,9 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
         facts = replace(before.facts, info=mended, faults=(), record_faults=())
         after = examine_again(before, planner.view, facts, options)
         reading.finish()
+        trust = trust_fetched(chosen, index, before.identity.path)
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    additions = tuple(_addition(entry, planner, entry.path in layout.renamed) for entry in chosen)
+    additions = tuple(_addition(entry, planner, entry.path in layout.renamed, trust) for entry in chosen)
     plan = Plan(
         wheel=reference(archive, before, seal=options.seal),
         output=output_name(archive.path.name, options.build_tag) if archive else "",
@@ -83,7 +86,11 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
         recompress=options.recompress and any(f.code == STORED for f in before.report.findings),
         left_alone=left_to_others(after) if layout.renamed else (),
         renaming=options.renaming if layout.renamed else Renaming(),
-        notes=tuple(dict.fromkeys([*(told for addition in additions for told in addition.warnings), *layout.notes])),
+        notes=tuple(
+            dict.fromkeys(
+                [*(told for addition in additions for told in addition.warnings), *layout.notes, *fetched_notes(chosen)]
+            )
+        ),
     )
     return Planned(plan, chosen, after)
 
@@ -143,7 +150,7 @@ class _Reading:
             task.result()
 
 
-def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:
+def _addition(entry: Chosen, planner: Planner, mangle: bool, trust: Mapping[Root, str]) -> Addition:
     target = planner.view.origin(entry.path)
     if mangle:
         target = f"{planner.before.identity.name}{planner.options.renaming.lib_sdir}/{base_name(entry.path)}"
@@ -159,6 +166,9 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool) -> Addition:
         path = str(file.root.path) if file.root.is_file else file.location
         member = file.path if file.root.is_file else ""
         source = Source(kind, path, member, str(file.root.path), file.origin)
+        if file.root.remote is not None:
+            url, whole = str(file.root.remote), file.root.remote.sha256
+            source = Source("index", url, member, url, file.origin, whole, trust[file.root])
         size, digest, version = file.size, index.sha256(file), shown_version(file, index)
         signature = index.signature(file)
         signer, answer = signature.trusted_signer, str(signature)

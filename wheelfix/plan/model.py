@@ -21,14 +21,20 @@ class Source:
     """Where the bytes of an addition are."""
 
     kind: str
-    """``file``, ``wheel`` (a member of another wheel), ``conda-package`` or ``own`` (a member of this wheel)."""
+    """``file``, ``wheel`` (a member of another wheel), ``conda-package``, ``own`` (a member of this wheel) or ``index``
+    (a member of a wheel on a server)."""
     path: str
-    """The file, or the package that holds the member."""
+    """The file, or the package that holds the member; of a wheel on a server its URL, without user and password."""
     member: str = ""
     root: str = ""
     """The root it was found in."""
     origin: str = ""
     """Whose it is, without any path of this machine: ``CUDA 11.7``."""
+    wheel_sha256: str = ""
+    """Of a wheel on a server: the hash that the index gives for all of it."""
+    trust: str = ""
+    """Of a wheel on a server, why its bytes count: ``table`` (the DLL's hash is known to wheelfix), ``signature`` (its
+    vendor's is valid) or ``wheel`` (the whole wheel was downloaded and has the hash of the index)."""
 
 
 @dataclass(frozen=True, slots=True)

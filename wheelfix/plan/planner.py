@@ -23,11 +23,11 @@ from wheelfix.plan.model import Drop, Refusal, Rejected
 from wheelfix.plan.needs import destinations, unmet_needs
 from wheelfix.plan.objections import objections
 from wheelfix.plan.parts import family_companions, loaded_by
-from wheelfix.roots.choice.choose import choose
+from wheelfix.roots.choice.choose import choose, never_vendored
 from wheelfix.roots.choice.family import family_files
 from wheelfix.roots.choice.onerelease import choose_release
 from wheelfix.roots.choice.outcome import Choice, Conflict, OneRelease, Terms
-from wheelfix.roots.choice.release import group_of
+from wheelfix.roots.choice.release import GROUPS, group_of
 from wheelfix.rules.allowed import matches_any
 from wheelfix.rules.dependencies import says_out_of_reach
 from wheelfix.values import dataclass, field, replace
@@ -264,6 +264,9 @@ class Planner:
         )
         candidates = self.index.candidates(name)
         outcome = choose(request, candidates, self.index, self._terms(candidates))
+        while not isinstance(outcome, Choice) and self._look_on_index(name):
+            candidates = self.index.candidates(name)
+            outcome = choose(request, candidates, self.index, self._terms(candidates))
         if not isinstance(outcome, Choice):
             reason = f"{outcome.reason}; {outcome.hint}" if isinstance(outcome, Conflict) else outcome.reason
             self.unanswered.setdefault(dll_key(need.name), reason)
@@ -282,10 +285,23 @@ class Planner:
     def _settle_releases(self, found: list[Need]) -> None:
         """Choose the release of each toolkit once, when the first of its DLLs is needed."""
         asked = [x for x in found if not matches_any(x.name, self.options.exclude) and not self._may_be_found(x)]
+        for need in asked:
+            for name in need.names:
+                if not self.index.candidates(name):
+                    self._look_on_index(name)
         for group, requests in requests_by_group(asked, self.view, self.before.subject).items():
             if group not in self.releases:
                 wanted = wanted_release(group, self.before.subject)
                 self.releases[group] = choose_release(group, requests, self.index, wanted, self._terms(()))
+
+    def _look_on_index(self, name: str) -> bool:
+        """Have the next release on the package index looked at, if ``--fetch`` was given."""
+        subject = self.before.subject
+        if never_vendored(name, subject.machine, runtime=self.options.with_vcredist):
+            return False
+        group = group_of(name)
+        wanted = wanted_release(group, subject).releases if group in GROUPS else frozenset[str]()
+        return self.index.look_on_index(name, self.cuda or subject.cuda.text, subject.machine, wanted)
 
     def _add_family(self, file: RootFile, folder: str) -> None:
         """The parts of its family that a DLL loads at run time are vendored too, from its own folder."""

@@ -44,6 +44,10 @@ class Client:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of connections, and make the cache as small as it has to be."""
         if "transport" in self.__dict__:
             self.transport.close()
         if self._cache is not None:

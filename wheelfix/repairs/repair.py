@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def repair_wheel(path: str | Path, options: RepairOptions | None = None, *, dry_run: bool = False) -> Repaired:
     """Repair one wheel with the roots that the options name; what the Python API calls ``wheelfix.repair``."""
     chosen = options or RepairOptions(wheel_dir=Path("wheelhouse"))
-    with lazy_index(chosen.scan.roots) as index:
+    with lazy_index(chosen.scan.roots, chosen.scan.remote) as index:
         return repair(Path(path), chosen, index, dry_run=dry_run)
 
 

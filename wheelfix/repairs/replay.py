@@ -26,7 +26,10 @@ def replay(plan: Plan, options: RepairOptions, where: str) -> Repaired:
     """Carry out a locked plan: the same wheel, the same sources, nothing else."""
     path = Path(plan.wheel.path)
     options = replace(options, compression=plan.compression, compressor=plan.compressor.partition(" ")[0])
-    with Archive.open(path, options.scan.limits) as archive, open_sources(plan, archive) as members:
+    with (
+        Archive.open(path, options.scan.limits) as archive,
+        open_sources(plan, archive, options.scan.remote) as members,
+    ):
         info = check_lock(plan, archive, where)
         if options.require_signed:
             _refuse_unsigned(plan, members, options.scan.roots.trusted_roots)

@@ -30,7 +30,7 @@ def repair_all(
     paths: Sequence[Path], options: RepairOptions, *, dry_run: bool = False, progress: Progress | None = None
 ) -> Generator[Repaired | FailedRepair, None, None]:
     """Repair wheels and give the results in their order; the reports before and after are left out."""
-    with lazy_index(options.scan.roots) as index:
+    with lazy_index(options.scan.roots, options.scan.remote) as index:
         sizes = [file_size(path) for path in paths]
         if targets_differ(paths, options) and worth_processes(sizes, options.scan.jobs):
             start, report = functools.partial(_repairing, options, dry_run), Shares(progress).report
@@ -54,7 +54,7 @@ def lost_repair(path: Path, reason: str) -> FailedRepair:
 @contextlib.contextmanager
 def _repairing(options: RepairOptions, dry_run: bool) -> Iterator[Work[Path, Repaired | FailedRepair]]:
     """What a worker process does with each wheel."""
-    with lazy_index(options.scan.roots) as index:
+    with lazy_index(options.scan.roots, options.scan.remote) as index:
 
         def work(path: Path, threads: int, progress: Progress) -> Repaired | FailedRepair:
             return _result(path, with_jobs(options, threads), index, dry_run, progress)

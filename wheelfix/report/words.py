@@ -117,3 +117,11 @@ def provider_phrase(provider: Provider) -> str:
 
 def _first(paths: Sequence[str]) -> str:
     return short_path(paths[0]) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+
+
+TRUST = {
+    "table": "its sha256 is in the table of wheelfix",
+    "signature": "its vendor's signature is valid",
+    "wheel": "the whole wheel was downloaded and has the sha256 of the index",
+}
+"""Why the bytes of a DLL that came from a server count, by :attr:`wheelfix.plan.model.Source.trust`."""

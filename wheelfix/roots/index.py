@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.archive.reader import Limits
-    from wheelfix.model import ByteSource, FileVersion, ImageFacts
+    from wheelfix.model import ByteSource, FileVersion, ImageFacts, Machine
+    from wheelfix.roots.fetched import Fetcher
     from wheelfix.roots.root import Root, RootFolder
 
 
@@ -63,7 +64,7 @@ class RootFile:
     @property
     def location(self) -> str:
         """Where it is, for people: a path, or a package and the path inside it."""
-        return f"{self.root.path}!{self.path}" if self.root.is_file else str(self.root.path / self.path)
+        return f"{self.root.where}!{self.path}" if self.root.is_file else str(self.root.path / self.path)
 
     @property
     def origin(self) -> str:
@@ -89,6 +90,7 @@ class Candidates(Protocol):
     """Whatever knows the files of a name."""
 
     def prepare(self) -> None: ...
+    def look_on_index(self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = ()) -> bool: ...
     def candidates(self, name: str) -> tuple[RootFile, ...]: ...
     def shown_version(self, file: RootFile) -> str: ...
 
@@ -111,6 +113,8 @@ class RootIndex:
         self._archs: dict[tuple[Path, str], tuple[str, ...]] = {}
         self._digests: dict[tuple[Path, str], str] = {}
         self._signatures: dict[tuple[Path, str], Signature] = {}
+        self.fetcher: Fetcher | None = None
+        """What finds wheels on the package index, if that is asked for."""
 
     def __enter__(self) -> RootIndex:
         return self
@@ -136,6 +140,29 @@ class RootIndex:
     def candidates(self, name: str) -> tuple[RootFile, ...]:
         """Return every file of that name, whatever its case."""
         return tuple(map(self._owned, self._listing().get(dll_key(name), ())))
+
+    def look_on_index(self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = ()) -> bool:
+        """Add the next wheel of the package index that ships a name; whether there was one. Only with ``--fetch``."""
+        root = self.fetcher.offer(name, cuda, machine, releases) if self.fetcher is not None else None
+        if root is None:
+            return False
+        if root.path not in self._archives:
+            self.roots = (*self.roots, root)
+            for file in self._list_root(root, set()):
+                self._listing().setdefault(file.key, []).append(file)
+                self._by_folder.setdefault(_place(file), {}).setdefault(file.key, file)
+        return True
+
+    def use_whole(self, root: Root) -> None:
+        """Have a wheel on a server downloaded whole, and read from there from now on; its hash has to be right."""
+        if root.remote is not None:
+            self._archives.pop(root.path).close()
+            self._archives[root.path] = Archive.open(root.remote.whole(), self._limits)
+
+    def digest_again(self, file: RootFile) -> str:
+        """Return the digest of a file's bytes as they are now."""
+        self._digests.pop(_ident(file), None)
+        return self.sha256(file)
 
     def siblings(self, file: RootFile) -> tuple[RootFile, ...]:
         """Return the DLLs of the folder in which a file lies, itself among them."""
@@ -230,6 +257,8 @@ class RootIndex:
         Safe from several threads for different files, once :meth:`packed` was asked about each.
         """
         key, packed = _ident(file), self.packed(file)
+        if packed is not None:
+            packed[0].expect([packed[1]])
         if packed is not None and packed[1].method == codec.DEFLATED and key not in self._digests:
             try:
                 reading = HashedReading(*packed)
@@ -303,7 +332,7 @@ class RootIndex:
 
     def _archive(self, root: Root) -> Archive:
         if root.path not in self._archives:
-            self._archives[root.path] = Archive.open(root.path, self._limits)
+            self._archives[root.path] = Archive.open(root.remote or root.path, self._limits)
         return self._archives[root.path]
 
     # -------------------------------------------------------------------------------------------------- listing

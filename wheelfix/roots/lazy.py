@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING
 from wheelfix.options import as_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from wheelfix.model import Machine
     from wheelfix.options import RootOptions
+    from wheelfix.remote.client import Client
+    from wheelfix.remote.settings import RemoteOptions
     from wheelfix.roots.index import RootFile, RootIndex
 
 
 class LazyIndex:
     """Discovers and lists the roots on the first question; safe from several threads after :meth:`prepare`."""
 
-    def __init__(self, options: RootOptions) -> None:
-        self._options = options
+    def __init__(self, options: RootOptions, client: Client | None = None) -> None:
+        self._options, self._client = options, client
         self._lock = threading.Lock()
         self._index: RootIndex | None = None
 
@@ -30,6 +33,10 @@ class LazyIndex:
                 from wheelfix.roots.gather import open_index
 
                 self._index = open_index(self._options)
+                if self._client is not None:
+                    from wheelfix.roots.fetched import Fetcher
+
+                    self._index.fetcher = Fetcher(self._client, self._options.limits)
             return self._index
 
     def prepare(self) -> None:
@@ -44,6 +51,10 @@ class LazyIndex:
         """Return the version of the library that a file is, as far as it is known without unpacking much."""
         return self.open().shown_version(file)
 
+    def look_on_index(self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = ()) -> bool:
+        """Add the next wheel of the package index that ships a name; whether there was one. Only with ``--fetch``."""
+        return self._client is not None and self.open().look_on_index(name, cuda, machine, releases)
+
     def close(self) -> None:
         """Let go of every open file."""
         if self._index is not None:
@@ -51,9 +62,18 @@ class LazyIndex:
 
 
 @contextlib.contextmanager
-def lazy_index(options: RootOptions) -> Iterator[LazyIndex]:
-    """The index of what may be vendored: late, unless a root that was named is not there, which is said at once."""
-    index = LazyIndex(options)
+def lazy_index(options: RootOptions, remote: RemoteOptions | None = None) -> Iterator[LazyIndex]:
+    """The index of what may be vendored: late, unless a root that was named is not there, which is said at once.
+
+    Where ``remote`` asks for it, what no root has is looked for on the package index.
+    """
+    client = None
+    if remote is not None and remote.fetch:
+        from wheelfix.remote.client import Client
+
+        client = Client(remote)
+        client.refuse_offline("the package index")
+    index = LazyIndex(options, client)
     named = (options.roots, options.cuda, options.cudnn, options.oneapi, options.conda)
     if not all(path.exists() for given in named for path in as_paths(given)):
         index.open()
@@ -61,3 +81,5 @@ def lazy_index(options: RootOptions) -> Iterator[LazyIndex]:
         yield index
     finally:
         index.close()
+        if client is not None:
+            client.close()

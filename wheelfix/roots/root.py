@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from wheelfix.values import dataclass, replace
+from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from wheelfix.remote.wheel import RemoteWheel
     from wheelfix.roots.host import Host
 
 Kind = Literal["cuda", "cudnn", "oneapi", "conda", "pip", "msvc", "nvtoolsext", "folder", "wheel", "conda-package"]
@@ -52,6 +53,13 @@ class Root:
     """What makes the root doubtful, such as that others can write to it."""
     notes: tuple[str, ...] = ()
     """What else is worth knowing."""
+    remote: RemoteWheel | None = field(default=None, compare=False)
+    """The wheel on a server that the root is; then the path is its name only."""
+
+    @property
+    def where(self) -> str:
+        """The root as it is shown: a path, or a URL without secrets."""
+        return str(self.remote) if self.remote is not None else str(self.path)
 
     @property
     def is_file(self) -> bool:

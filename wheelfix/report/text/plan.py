@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.report.text.canvas import Canvas
-from wheelfix.report.words import count
+from wheelfix.report.words import TRUST, count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,6 +104,8 @@ def _addition(canvas: Canvas, addition: Addition, *, verbose: bool) -> None:
     canvas.paragraph(addition.because, indent=4)
     where = addition.source.path + (f"!{addition.source.member}" if addition.source.member else "")
     canvas.paragraph(f"{where} ({addition.chosen})", indent=4, lead=("from ", "dim"))
+    if addition.source.trust:
+        canvas.paragraph(TRUST[addition.source.trust], indent=4, lead=("trusted ", "dim"))
     for warning in addition.warnings:
         canvas.paragraph(warning, indent=4, lead=("warning ", "warn"))
     if addition.signer:  # a lock of an earlier version has no answer, because that checked less

@@ -1,0 +1,225 @@
+"""DLLs out of wheels on a package index: what is chosen, why it is trusted, and that nothing else ever is."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.remote.indexes import index_of
+from tests.remote.server import Reply, Request, Server
+from tests.support.wheels import build_wheel
+from wheelfix.cli.main import main
+from wheelfix.demo.forge import forge_dll
+from wheelfix.model import Signature
+from wheelfix.roots import trust
+from wheelfix.roots.fetched import ranked_releases
+from wheelfix.roots.trust import trusted_by, vendor_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CUPTI = "cupti64_2022.2.1.dll"
+FOLDER = "nvidia/cuda_cupti/extras/CUPTI/lib64"
+DLL = forge_dll(CUPTI, exports=["cuptiActivityEnable"])
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """A wheel for CUDA 11.7 that imports a DLL which no root has."""
+    module = forge_dll("_x.pyd", imports={CUPTI: ["cuptiActivityEnable"]}, exports=["PyInit__x"])
+    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
+    return build_wheel(tmp_path / "dist", "demo", "1.0+cu117", files=files)
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """An index with the wheel of NVIDIA that has the DLL, as far as the provider index knows, and some ballast."""
+    files = {f"{FOLDER}/{CUPTI}": DLL, f"{FOLDER}/checkpoint.dll": forge_dll("checkpoint.dll")}
+    own = build_wheel(
+        tmp_path / "files", "nvidia_cuda_cupti_cu11", "11.7.101", "py3-none-win_amd64", files,
+        extra_metadata=["License: NVIDIA Proprietary Software"],
+    )  # fmt: skip
+    other = build_wheel(tmp_path / "files", "nvidia_cuda_cupti_cu11", "11.8.87", "py3-none-win_amd64", {})
+    for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path / "cache"))
+    with index_of([own, other]) as found:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{found.url.replace('//', '//me:hunter2@')}/simple")
+        yield found
+
+
+def repaired(broken: Path, tmp_path: Path, *words: str) -> tuple[int, Path]:
+    code = main(["repair", str(broken), "--no-discover", "-w", str(tmp_path / "out"), *words])
+    return code, tmp_path / "out" / broken.name
+
+
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every hash be in the table."""
+    monkeypatch.setattr(trust, "is_known_member", lambda sha256: True)
+
+
+def test_nothing_is_fetched_unless_asked_for(server: Server, broken: Path, tmp_path: Path) -> None:
+    assert repaired(broken, tmp_path)[0] == 1
+    assert not server.asked
+
+
+def test_offline_refuses(server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert repaired(broken, tmp_path, "--fetch", "--offline")[0] == 4
+    assert "--offline was given" in capsys.readouterr().err
+    assert not server.asked
+
+
+def test_an_unknown_dll_costs_the_whole_wheel(
+    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, path = repaired(broken, tmp_path, "--fetch")
+    told = " ".join(capsys.readouterr().out.split())
+    assert code == 0
+    assert "trusted the whole wheel was downloaded and has the sha256 of the index" in told
+    assert "licence of nvidia-cuda-cupti-cu11 11.7.101: NVIDIA Proprietary Software" in told
+    assert zipfile.ZipFile(path).read(f"demo/{CUPTI}") == DLL
+    assert main(["verify", str(path)]) == 0
+    assert any(not request.span and "/files/" in request.path for request in server.asked)
+
+
+def test_a_known_dll_comes_in_parts(
+    server: Server, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known(monkeypatch)
+    assert repaired(broken, tmp_path, "--fetch")[0] == 0
+    assert "its sha256 is in the table of wheelfix" in " ".join(capsys.readouterr().out.split())
+    assert all(request.span for request in server.asked if "/files/" in request.path)
+
+
+def test_altered_parts_are_refused(
+    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever changes the bytes on their way, with the archive still in order, meets the hash of the whole wheel."""
+    (name,) = (path for path in server.files if "11.7.101" in path)
+    honest = server.files[name]
+    with zipfile.ZipFile(tmp_path / "evil.zip", "w") as evil, zipfile.ZipFile(_saved(tmp_path, honest)) as old:
+        for info in old.infolist():
+            data = old.read(info)
+            evil.writestr(
+                info,
+                data.replace(b"cuptiActivityEnable", b"cuptiActivityEnable"[::1]) + b"evil"
+                if CUPTI in info.filename
+                else data,
+            )
+    server.files[name] = (tmp_path / "evil.zip").read_bytes()
+    code, path = repaired(broken, tmp_path, "--fetch")
+    assert code == 4
+    assert "its sha256 is" in capsys.readouterr().err
+    assert not path.exists()
+
+    def two_faced(request: Request, reply: Reply) -> Reply | None:
+        return Reply(200, {}, honest) if request.path == name and not request.span else None
+
+    server.fault = two_faced
+    code, path = repaired(broken, tmp_path, "--fetch", "--no-cache")
+    assert code == 4
+    assert "gave other bytes in parts than in the whole wheel" in capsys.readouterr().err
+    assert not path.exists()
+
+
+def _saved(folder: Path, data: bytes) -> Path:
+    (folder / "honest.zip").write_bytes(data)
+    return folder / "honest.zip"
+
+
+def test_without_a_hash_on_the_index_nothing_unknown_is_taken(
+    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = "/simple/nvidia-cuda-cupti-cu11/"
+    document = json.loads(server.files[page])
+    for file in document["files"]:
+        file["hashes"] = {}
+    server.files[page] = json.dumps(document).encode()
+    code, path = repaired(broken, tmp_path, "--fetch")
+    assert code == 1
+    assert "has no sha256 on its index" in " ".join(capsys.readouterr().err.split())
+    assert not path.exists()
+
+
+def test_a_lock_is_replayed_with_the_same_bytes_or_not_at_all(
+    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock = tmp_path / "plan.lock"
+    assert repaired(broken, tmp_path, "--fetch", "--lock", str(lock))[0] == 0
+    first = (tmp_path / "out" / broken.name).read_bytes()
+    text = lock.read_text("utf-8")
+    assert "hunter2" not in text
+    (addition,) = json.loads(text)["plans"][0]["additions"]
+    assert addition["source"]["kind"] == "index"
+    assert addition["source"]["path"].startswith(f"{server.url}/files/")
+    assert len(addition["source"]["wheel_sha256"]) == 64
+    assert addition["source"]["member"] == f"{FOLDER}/{CUPTI}"
+    again = ["repair", "--locked", str(lock), "-w", str(tmp_path / "again"), "--no-cache"]
+    assert main(again) == 2
+    assert "add --fetch" in capsys.readouterr().err
+    assert main([*again, "--fetch"]) == 0
+    assert (tmp_path / "again" / broken.name).read_bytes() == first
+    (name,) = (path for path in server.files if "11.7.101" in path)
+    other = forge_dll(CUPTI, exports=["cuptiActivityEnable", "more"])
+    server.files[name] = build_wheel(
+        tmp_path / "other", "nvidia_cuda_cupti_cu11", "11.7.101", "py3-none-win_amd64", {f"{FOLDER}/{CUPTI}": other}
+    ).read_bytes()  # fmt: skip
+    (tmp_path / "again" / broken.name).unlink()
+    assert main([*again, "--fetch"]) != 0
+    assert not (tmp_path / "again" / broken.name).exists()
+
+
+def test_scan_shows_what_would_come(server: Server, broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["scan", str(broken), "--no-discover", "--fetch", "--format", "json"])
+    missing = json.loads(capsys.readouterr().out)["wheels"][0]["missing"]
+    (candidate,) = next(one["candidates"] for one in missing if one["name"] == CUPTI)
+    assert candidate["path"].endswith(f"11.7.101-py3-none-win_amd64.whl!{FOLDER}/{CUPTI}")
+    assert candidate["reason"] == "wheel nvidia-cuda-cupti-cu11 11.7.101, --fetch"
+
+
+@pytest.mark.parametrize(
+    ("name", "cuda", "expected"),
+    [
+        (CUPTI, "11.7", ("nvidia-cuda-cupti-cu11", "11.7.")),
+        ("cudart64_110.dll", "11.7", ("nvidia-cuda-runtime-cu11", "11.7.")),
+        ("cudart64_110.dll", "11.8", ("nvidia-cuda-runtime-cu11", "11.8.")),
+        ("cudnn64_8.dll", "11.7", ("nvidia-cudnn-cu11", "8.")),
+        ("cudnn64_8.dll", "12.1", ("nvidia-cudnn-cu12", "8.")),
+        ("mkl_intel_thread.1.dll", "11.7", ("mkl", "2021.")),
+        ("libiomp5md.dll", "", ("intel-openmp", "20")),
+    ],
+)
+def test_the_release_that_fits_comes_first(name: str, cuda: str, expected: tuple[str, str]) -> None:
+    distribution, version = ranked_releases(name, cuda)[0]
+    assert distribution == expected[0]
+    assert version.startswith(expected[1])
+
+
+def test_a_release_for_another_cuda_major_never_comes() -> None:
+    assert not [one for one in ranked_releases("cudnn64_8.dll", "11.7") if one[0].endswith("cu12")]
+    assert ranked_releases("c10.dll", "") == []  # torch's own, which is no redistributable of a vendor
+
+
+@pytest.mark.parametrize(
+    ("distribution", "signature", "expected"),
+    [
+        ("nvidia-cudnn-cu12", Signature("trusted", "NVIDIA Corporation"), "signature"),
+        ("mkl", Signature("trusted", "Intel Corporation"), "signature"),
+        ("nvidia-cudnn-cu12", Signature("trusted", "Somebody Else, Inc."), ""),
+        ("mkl", Signature("trusted", "NVIDIA Corporation"), ""),
+        ("nvidia-cudnn-cu12", Signature("untrusted-root", "NVIDIA Corporation"), ""),
+        ("nvidia-cudnn-cu12", Signature("unsigned"), ""),
+        ("evil-nvidia", Signature("trusted", "NVIDIA Corporation"), ""),
+    ],
+)
+def test_only_the_vendors_own_signature_counts(distribution: str, signature: Signature, expected: str) -> None:
+    assert trusted_by(distribution, "0" * 64, signature) == expected
+
+
+def test_distributions_of_strangers_are_not_fetched_from() -> None:
+    assert vendor_of("torch") == vendor_of("opencv-python") == ""

@@ -1,0 +1,61 @@
+"""DLLs that came in parts from a server: each is trusted for itself, or its wheel is downloaded whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import CannotRepair, NetworkFailure
+from wheelfix.roots.trust import trusted_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wheelfix.plan.chosen import Chosen
+    from wheelfix.roots.index import RootFile, RootIndex
+    from wheelfix.roots.root import Root
+
+
+def trust_fetched(chosen: Iterable[Chosen], index: RootIndex, path: str) -> dict[Root, str]:
+    """Return why the bytes of each fetched wheel count; NetworkFailure or CannotRepair if they do not.
+
+    The weakest reason of a wheel's DLLs is that of all: ``table``, then ``signature``, then ``wheel``.
+    """
+    fetched: dict[Root, dict[str, RootFile]] = {}
+    for entry in chosen:
+        if entry.file is not None and entry.file.root.remote is not None:
+            fetched.setdefault(entry.file.root, {})[entry.file.path] = entry.file
+    found = {}
+    for root, files in fetched.items():
+        reasons = {trusted_by(one.package, index.sha256(one), index.signature(one)) for one in files.values()}
+        if "" in reasons:
+            _check_whole(root, files.values(), index, path)
+            found[root] = "wheel"
+        else:
+            found[root] = "signature" if "signature" in reasons else "table"
+    return found
+
+
+def _check_whole(root: Root, files: Iterable[RootFile], index: RootIndex, path: str) -> None:
+    """Download the wheel, check its hash, and compare what came in parts with it."""
+    assert root.remote is not None
+    if not root.remote.sha256:
+        raise CannotRepair(
+            f"{path} cannot be repaired",
+            because=f"{root.remote} has no sha256 on its index, and its DLLs are not known or signed by the vendor",
+            hint="download the wheel, check it yourself, and name it with --root",
+        )
+    before = {one: index.sha256(one) for one in files}
+    index.use_whole(root)
+    for one, digest in before.items():
+        if index.digest_again(one) != digest:
+            raise NetworkFailure(
+                f"{one.location} is not what was expected",
+                because="the server gave other bytes in parts than in the whole wheel, which has the right hash",
+                hint="nothing was written; use another index",
+            )
+
+
+def fetched_notes(chosen: Iterable[Chosen]) -> list[str]:
+    """Return what the user should know about the wheels that DLLs were fetched from."""
+    roots = dict.fromkeys(entry.file.root for entry in chosen if entry.file is not None)
+    return [note for root in roots if root.remote is not None for note in root.notes]

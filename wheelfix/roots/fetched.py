@@ -1,0 +1,134 @@
+"""Wheels on the package index as roots: which distribution and release could give a DLL that no root has.
+
+The provider index says who ships a name and in which versions; the package index, whether there is such a wheel. One
+release is offered at a time, the best first, so that no bytes are fetched of wheels that are not needed. The choice
+among files is the same as for all roots.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.archive.reader import Archive
+from wheelfix.archive.wheelinfo import parse_headers
+from wheelfix.errors import InputError
+from wheelfix.knowledge.provider_index import provider_index
+from wheelfix.model import Machine, dll_key, fold
+from wheelfix.remote.packageindex import Target, choose_file
+from wheelfix.roots.choice.fit import cuda_fit, cuda_of_package
+from wheelfix.roots.root import Root, RootFolder
+from wheelfix.roots.trust import vendor_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wheelfix.archive.reader import Limits
+    from wheelfix.remote.client import Client
+
+_PLATFORMS = {Machine.AMD64: "win_amd64", Machine.X86: "win32", Machine.ARM64: "win_arm64"}
+MOST_RELEASES = 4
+"""Releases that are looked at for one DLL before it counts as not to be had."""
+
+
+class Fetcher:
+    """Finds roots on the package index; a release is offered once."""
+
+    def __init__(self, client: Client, limits: Limits | None = None) -> None:
+        self._client, self._limits = client, limits
+        self._lock = threading.Lock()
+        self._offered: dict[tuple[str, str], int] = {}
+        self._roots: dict[tuple[str, str, str], Root | None] = {}
+
+    def offer(self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = ()) -> Root | None:
+        """Return the next best wheel that ships a DLL of a name, or None when there are no more.
+
+        ``cuda`` is the CUDA release of the wheel that needs it, ``releases`` are those of the toolkit that fit it.
+        """
+        platform = _PLATFORMS.get(machine)
+        if platform is None:
+            return None
+        with self._lock:
+            ranked = ranked_releases(name, cuda, tuple(releases))
+            done = self._offered.get((dll_key(name), platform), 0)
+            for number in range(done, min(len(ranked), MOST_RELEASES)):
+                self._offered[dll_key(name), platform] = number + 1
+                root = self._root(*ranked[number], platform)
+                if root is not None:
+                    return root
+        return None
+
+    def _root(self, distribution: str, version: str, platform: str) -> Root | None:
+        """Return the root that a release is; None where the index has no such wheel."""
+        key = (distribution, version, platform)
+        if key not in self._roots:
+            self._roots[key] = self._found(distribution, version, platform)
+        return self._roots[key]
+
+    def _found(self, distribution: str, version: str, platform: str) -> Root | None:
+        from packaging.requirements import Requirement
+
+        client = self._client
+        wanted = Requirement(f"{distribution}=={version}")
+        try:
+            file = choose_file(client.index.files(distribution), wanted, Target(platform), "")
+        except InputError:
+            return None
+        wheel = client.wheel_of(file)
+        with Archive.open(wheel, self._limits) as archive:
+            members = [member.name for member in archive.members if not member.is_dir]
+            licence = licence_of(archive)
+        folders = dict.fromkeys(posixpath.dirname(name) or "." for name in members if fold(name).endswith(".dll"))
+        cuda = cuda_of_package(distribution, version)
+        return Root(
+            "wheel",
+            wheel if isinstance(wheel, Path) else Path(wheel.name),
+            version,
+            learned="--fetch",
+            folders=tuple(RootFolder(name, version=version, cuda=cuda, package=distribution) for name in folders),
+            last_resort=True,
+            notes=(f"licence of {distribution} {version}: {licence}",),
+            remote=None if isinstance(wheel, Path) else wheel,
+        )
+
+
+def ranked_releases(name: str, cuda: str, releases: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+    """Return the distributions and versions that ship a DLL for others, those that fit best first.
+
+    Only distributions of vendors that sign what they publish count; a release for another CUDA major never does.
+    """
+    from packaging.version import InvalidVersion, Version
+
+    found = []
+    for shipped in provider_index().shipped(name):
+        if not vendor_of(shipped.distribution):
+            continue
+        for version in shipped.versions:
+            fit = cuda_fit(cuda_of_package(shipped.distribution, version), cuda)
+            wanted = any(f"{version}.".startswith(f"{release}.") for release in releases)
+            try:
+                parsed = Version(version)
+            except InvalidVersion:
+                continue
+            if fit:
+                found.append((not wanted, -fit, parsed.is_prerelease, parsed, shipped.distribution, version))
+    found.sort(key=lambda one: one[3], reverse=True)
+    found.sort(key=lambda one: one[:3])
+    return list(dict.fromkeys((one[4], one[5]) for one in found))
+
+
+def licence_of(archive: Archive) -> str:
+    """Return what METADATA says about the licence, in few words."""
+    name = next((one.name for one in archive.members if one.name.endswith(".dist-info/METADATA")), "")
+    member = archive.find(name)
+    if member is None:
+        return "not stated"
+    try:
+        headers = parse_headers(archive.read(member, 4 << 20).decode("utf-8", "replace"))
+    except InputError:
+        return "not stated"
+    said = [*headers.get("license-expression", ()), *headers.get("license", ())]
+    said += [one.rpartition("::")[2].strip() for one in headers.get("classifier", ()) if one.startswith("License ::")]
+    return (said or ["not stated"])[0].partition("\n")[0][:100] or "not stated"
