@@ -38,7 +38,7 @@ class Contents:
 def read_contents(index: PackageIndex, file: IndexFile) -> Contents:
     """Read the directory and the METADATA of a wheel on the index."""
     try:
-        with zipfile.ZipFile(index.open(file.url)) as archive:
+        with index.open(file.url) as opened, zipfile.ZipFile(opened) as archive:
             members = archive.namelist()
             metadata = _metadata(index, file, archive, members)
     except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, KeyError, RuntimeError, ValueError) as exc:

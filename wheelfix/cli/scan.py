@@ -109,6 +109,9 @@ def add_set_options(parser: Parser) -> None:
         help="a wheel, a folder of wheels or an environment beside the wheels, not reported on; repeatable",
     ))  # fmt: skip
     only_typed(group.add_argument(
+        "--deps", action="store_true", help="also what the wheels require, from the package index"
+    ))  # fmt: skip
+    only_typed(group.add_argument(
         "--lockfile", metavar="FILE", type=Path,
         help="pylock.toml, uv.lock or requirements.txt: all that is installed, its wheels are in the --with folders",
     ))  # fmt: skip

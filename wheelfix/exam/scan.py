@@ -82,10 +82,11 @@ def scan_all(
     """
     waiting = list(paths)
     with lazy_index(options.roots, options.remote) as index:
-        if options.together or options.beside or options.lockfile is not None:
+        if options.together or options.beside or options.lockfile is not None or options.remote.deps:
             from wheelfix.exam.sets import scan_set
 
-            yield from _finished(scan_set(waiting, options, index, progress), finish)
+            with _for_deps(options, client) as asked:
+                yield from _finished(scan_set(waiting, options, index, progress, asked), finish)
             return
         if len(waiting) == 1 or options.jobs == 1:
             for path in waiting:
@@ -109,6 +110,18 @@ def scan_all(
                     yield from _finished(running.popleft().result(), finish)
             while running:
                 yield from _finished(running.popleft().result(), finish)
+
+
+@contextlib.contextmanager
+def _for_deps(options: ScanOptions, client: Client | None) -> Iterator[Client | None]:
+    """What asks the package index for required distributions, where that is wanted."""
+    if not options.remote.deps or client is not None:
+        yield client if options.remote.deps else None
+        return
+    from wheelfix.remote.client import Client as MadeClient
+
+    with MadeClient(options.remote) as made:
+        yield made
 
 
 def _finished(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import FileName, WheelInfo
 from wheelfix.errors import InputError
+from wheelfix.exam.deps import required_wheels
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.examine import machine_of_tags, python_of_tags
 from wheelfix.exam.lockfile import read_lockfile
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import ViewFile
     from wheelfix.model import ImageFacts, ScanReport
     from wheelfix.options import ScanOptions
+    from wheelfix.remote.client import Client
     from wheelfix.remote.wheel import WheelPath
     from wheelfix.roots.index import Candidates
 
@@ -112,8 +114,13 @@ def wheel_part(archive: Archive) -> Part:
 
 
 @contextlib.contextmanager
-def open_set(options: ScanOptions, subjects: Sequence[WheelPath] = ()) -> Iterator[InstalledSet]:
-    """Open what is installed beside the subjects, as ``--with`` and ``--lockfile`` name it."""
+def open_set(
+    options: ScanOptions, subjects: Sequence[WheelPath] = (), client: Client | None = None
+) -> Iterator[InstalledSet]:
+    """Open what is installed beside the subjects, as ``--with`` and ``--lockfile`` name it.
+
+    With a ``client`` also what the subjects require and nothing of that has, from the package index.
+    """
     profile = _profile_of(subjects)
     wheels: list[Path] = []
     found = InstalledSet()
@@ -125,7 +132,15 @@ def open_set(options: ScanOptions, subjects: Sequence[WheelPath] = ()) -> Iterat
     named = {canonical(_file_name(path).name) for path in subjects}
     locked = read_lockfile(options.lockfile, profile) if options.lockfile is not None else None
     chosen = choose_wheels(wheels, profile, locked, lambda: _asked_for(subjects, options, profile))
-    with open_parts(chosen, options) as parts:
+    present = {*(part.name for part in found.parts), *(canonical(_file_name(path).name) for path in chosen), *named}
+    added: list[WheelPath] = [*chosen]
+    for subject in subjects if client is not None else ():
+        assert client is not None
+        required = required_wheels(subject, profile, client, options.limits, present)
+        added += [wheel for name, wheel in required.wheels.items() if name not in present]
+        present |= set(required.wheels)
+        found.complete, found.absent = True, (*found.absent, *required.absent)
+    with open_parts(added, options) as parts:
         found.parts = (*found.parts, *parts)
         if locked is not None:
             present = {part.name for part in found.parts} | named
@@ -238,11 +253,19 @@ def refuse_folders(paths: Iterable[WheelPath]) -> None:
 
 
 def scan_set(
-    paths: list[WheelPath], options: ScanOptions, index: Candidates | None, progress: Progress | None
+    paths: list[WheelPath],
+    options: ScanOptions,
+    index: Candidates | None,
+    progress: Progress | None,
+    client: Client | None = None,
 ) -> Iterator[ScanReport | ScanFailure]:
     """Scan wheels within one installation: all of them together, or each by itself with what is beside it."""
     refuse_folders(paths)
-    with open_set(options, paths) as beside:
+    if client is not None and not options.together and len(paths) > 1:  # each has its own requirements
+        for path in paths:
+            yield from scan_set([path], options, index, progress, client)
+        return
+    with open_set(options, paths, client) as beside:
         if not paths:
             paths, beside.parts = [part.path for part in beside.parts if part.archive is not None], ()
         groups = [paths] if options.together or options.lockfile is not None else [[path] for path in paths]

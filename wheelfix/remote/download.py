@@ -109,5 +109,5 @@ def _expected(answer: Answer, before: int, known: int, limit: int, name: str) ->
             raise NetworkFailure(f"{name} cannot be downloaded", because="the server resumes at another place")
         size = known
     if size > limit:
-        raise InputError(f"{name} is not downloaded", because=f"it has {size} bytes, more than {limit >> 30} GiB")
+        raise InputError(f"{name} is not downloaded", because=f"it has {size} bytes, more than {limit}")
     return size

@@ -73,10 +73,14 @@ class RangeSource:
         whole: Path,
         *,
         sha256: str = "",
+        largest: int = LARGEST,
     ) -> None:
-        """``segments`` keep what is fetched of a version, ``whole`` is where a whole file goes if there must be one."""
+        """``segments`` keep what is fetched of a version, ``whole`` is where a whole file goes if there must be one.
+
+        ``largest`` is how many bytes a file may have that is fetched whole.
+        """
         self._transport, self.url = transport, url
-        self._whole_path, self._sha256 = whole, sha256
+        self._whole_path, self._sha256, self._largest = whole, sha256, largest
         self._whole: FileSource | None = None
         self._condition = threading.Condition()
         self._in_flight: list[tuple[int, int]] = []
@@ -289,7 +293,7 @@ class RangeSource:
         """Fetch the whole file from a server that gives no parts."""
         host = self.name.split("/")[2]
         self._transport.say_once(f"{host} does not give parts of files: {file_name(self.url)} is downloaded whole")
-        size = download(self._transport, self.url, self._whole_path, sha256=self._sha256)
+        size = download(self._transport, self.url, self._whole_path, sha256=self._sha256, limit=self._largest)
         self.fetched += size
         self._whole = FileSource(self._whole_path)
         return Version(size, "", "")

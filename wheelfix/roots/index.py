@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.reader import Limits
     from wheelfix.model import ByteSource, FileVersion, ImageFacts, Machine
-    from wheelfix.roots.fetched import Fetcher
     from wheelfix.roots.root import Root, RootFolder
 
 
@@ -95,6 +94,12 @@ class Candidates(Protocol):
     def shown_version(self, file: RootFile) -> str: ...
 
 
+class Offering(Protocol):
+    """Whatever finds further roots for a DLL, one at a time."""
+
+    def offer(self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = ()) -> Root | None: ...
+
+
 class RootIndex:
     """All DLLs of the given roots, in the order of the roots and of their folders."""
 
@@ -113,7 +118,7 @@ class RootIndex:
         self._archs: dict[tuple[Path, str], tuple[str, ...]] = {}
         self._digests: dict[tuple[Path, str], str] = {}
         self._signatures: dict[tuple[Path, str], Signature] = {}
-        self.fetcher: Fetcher | None = None
+        self.fetcher: Offering | None = None
         """What finds wheels on the package index, if that is asked for."""
 
     def __enter__(self) -> RootIndex:
