@@ -1,0 +1,70 @@
+"""Wheels and DLLs from the real package index, in parts."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.tiers import wheel
+from wheelfix.cli.main import main
+from wheelfix.demo import example
+from wheelfix.demo.example import kepler_cu117, write_wheel
+from wheelfix.model import Image
+from wheelfix.remote.client import Client
+from wheelfix.remote.settings import RemoteOptions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.real
+CUPTI = "cupti64_2022.2.1.dll"
+
+
+def test_a_scan_of_the_index_is_that_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = wheel("nvidia_cuda_runtime_cu11-11.7.99-py3-none-win_amd64.whl")
+    found = []
+    for word in ("nvidia-cuda-runtime-cu11==11.7.99", str(file)):
+        main(["scan", word, "--format", "json", "--no-discover", "--cache-dir", str(tmp_path)])
+        (report,) = json.loads(capsys.readouterr().out)["wheels"]
+        found.append({**report, "path": ""})
+    assert found[0] == found[1]
+
+
+def test_the_directory_of_a_large_wheel_takes_few_bytes(tmp_path: Path) -> None:
+    from wheelfix.archive.reader import Archive
+    from wheelfix.pe.image import read_image
+
+    with Client(RemoteOptions(cache_dir=tmp_path)) as client:
+        with Archive.open(client.find("nvidia-cudnn-cu12==9.1.0.70")) as archive:
+            member = archive.find("nvidia/cudnn/bin/cudnn64_9.dll")
+            assert member is not None
+            assert isinstance(read_image(archive.source(member)), Image)
+        assert client.transport.received < 1_500_000
+        assert archive.size > 600_000_000
+
+
+def test_a_torch_like_wheel_is_repaired_from_the_index_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """CUPTI by the table of hashes, OpenMP by table or signature; what is fetched is little more than the members."""
+    story = kepler_cu117()
+    own = example._common(
+        {"libiomp5md.dll": ["omp_get_max_threads"]},
+        {"cudart64_110.dll": ["cudaMalloc"], CUPTI: ["cuptiActivityEnable"]},
+    )
+    broken = write_wheel(replace(story, lib={**story.lib, **own}), tmp_path / "dist")
+    words = ["--no-discover", "--fetch", "-w", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache")]
+    assert main(["repair", str(broken), *words, "--format", "json"]) == 0
+    (report,) = json.loads(capsys.readouterr().out)["wheels"]
+    additions = report["plan"]["additions"]
+    assert {one["name"] for one in additions} >= {CUPTI, "libiomp5md.dll", "nvperf_host.dll"}
+    assert {one["source"]["trust"] for one in additions} <= {"table", "signature"}
+    repaired = tmp_path / "out" / broken.name
+    packed = {info.filename: info.compress_size for info in zipfile.ZipFile(repaired).infolist()}
+    fetched = sum(path.stat().st_size for path in (tmp_path / "cache").rglob("*") if path.is_file())
+    assert fetched <= 1.3 * sum(packed[one["target"]] for one in additions)
+    assert main(["scan", str(repaired), "--no-discover"]) == 0

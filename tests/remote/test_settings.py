@@ -1,0 +1,187 @@
+"""Which indexes are asked: options, then pip, then uv, then PyPI; and whose accounts are used."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from wheelfix.errors import UsageError
+from wheelfix.remote.addresses import is_remote, redacted, without_secrets
+from wheelfix.remote.credentials import Credentials
+from wheelfix.remote.settings import PYPI, RemoteOptions, index_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the folders of configuration are others there")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """An environment in which nothing is configured, with a home of its own."""
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "prefix"))
+    config = tmp_path / ".config"
+    for folder in ("pip", "uv"):
+        (config / folder).mkdir(parents=True)
+    return {"HOME": str(tmp_path), "XDG_CONFIG_DIRS": str(tmp_path / "etc")}
+
+
+def configured(environ: dict[str, str], **options: object) -> tuple[str, tuple[str, ...]]:
+    settings = index_settings(RemoteOptions(**options), environ)  # type: ignore[arg-type]
+    return settings.index_url, settings.extra_index_urls
+
+
+@pytest.fixture(autouse=True)
+def _no_global_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The machine that runs the tests may have a file of its own for all users."""
+    from wheelfix.remote import settings
+
+    original = settings._text
+    monkeypatch.setattr(settings, "_text", lambda path: original(path) if tmp_path in path.parents else None)
+
+
+def test_pypi_unless_something_is_configured(home: dict[str, str]) -> None:
+    assert configured(home) == (PYPI, ())
+
+
+def test_pips_file(home: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / ".config/pip/pip.conf"
+    extra = "extra-index-url =\n  https://b.example/x\n  https://c.example/y\n"
+    file.write_text(f"[global]\nindex-url = https://a.example/simple/\n{extra}cert = /ca.pem\n")
+    assert configured(home) == ("https://a.example/simple", ("https://b.example/x", "https://c.example/y"))
+    settings = index_settings(RemoteOptions(), home)
+    assert settings.certificates == "/ca.pem"
+    assert settings.learned == str(file)
+
+
+def test_variables_come_before_files_and_options_before_variables(home: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / ".config/pip/pip.conf").write_text("[global]\nindex-url = https://file.example\n")
+    environ = {**home, "PIP_INDEX_URL": "https://variable.example/"}
+    assert configured(environ)[0] == "https://variable.example"
+    assert configured(environ, index_url="https://option.example")[0] == "https://option.example"
+    assert configured(environ, extra_index_urls=("https://x.example/",))[1] == ("https://x.example",)
+
+
+def test_no_index_leaves_only_links(home: dict[str, str]) -> None:
+    settings = index_settings(
+        RemoteOptions(), {**home, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "/wheels 'C:\\my wheels'"}
+    )
+    assert settings.urls == ()
+    assert settings.find_links == ("/wheels", "C:\\my wheels")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            'index-url = "https://a.example"\nextra-index-url = ["https://b.example"]\n',
+            ("https://a.example", ("https://b.example",)),
+        ),
+        (
+            '[[index]]\nname = "a"\nurl = "https://a.example"\ndefault = true\n[[index]]\nurl = "https://b.example"\n',
+            ("https://a.example", ("https://b.example",)),
+        ),
+        ('[[index]]\nurl = "https://a.example"\nexplicit = true\n', (PYPI, ())),
+        ("index-url = 3\n[[index]]\nurl = []\n", (PYPI, ())),
+    ],
+)
+def test_uvs_file(home: dict[str, str], tmp_path: Path, text: str, expected: tuple[str, tuple[str, ...]]) -> None:
+    (tmp_path / ".config/uv/uv.toml").write_text(text)
+    assert configured(home) == expected
+    assert configured({**home, "PIP_INDEX_URL": "https://pip.example"})[0] == "https://pip.example"
+
+
+def test_uvs_variables(home: dict[str, str]) -> None:
+    environ = {
+        **home,
+        "UV_DEFAULT_INDEX": "main=https://a.example/",
+        "UV_INDEX": "https://b.example x=https://c.example",
+    }
+    assert configured(environ) == ("https://a.example", ("https://b.example", "https://c.example"))
+    assert configured({**home, "UV_INDEX_URL": "https://d.example"})[0] == "https://d.example"
+
+
+def test_files_of_the_project_do_not_count(
+    home: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "checkout"
+    project.mkdir()
+    (project / "uv.toml").write_text('index-url = "https://evil.example"\n')
+    (project / "pip.conf").write_text("[global]\nindex-url = https://evil.example\n")
+    monkeypatch.chdir(project)
+    assert configured(home) == (PYPI, ())
+
+
+@pytest.mark.parametrize("name", ["pip/pip.conf", "uv/uv.toml"])
+def test_a_file_that_cannot_be_read_is_named(home: dict[str, str], tmp_path: Path, name: str) -> None:
+    (tmp_path / ".config" / name).write_text("[[[")
+    with pytest.raises(UsageError, match=name.rpartition("/")[2]):
+        configured(home)
+
+
+# ------------------------------------------------------------------------------------------------------- accounts
+
+INDEX = "https://me:s3cret@private.example/simple"
+
+
+def test_the_account_of_an_index_is_used_for_its_server_alone() -> None:
+    known = Credentials([INDEX])
+    assert known.of("https://private.example/files/x.whl") == ("me", "s3cret")
+    assert known.of("https://other:word@else.example/x.whl") == ("other", "word")
+    for other in ("http://private.example/x", "https://private.example:8443/x", "https://private.example.evil/x"):
+        assert known.of(other) is None
+
+
+def test_the_keyring_is_asked_for_the_index_then_for_the_host() -> None:
+    asked: list[tuple[str, str | None]] = []
+
+    def get_credential(service: str, user: str | None) -> object:
+        asked.append((service, user))
+        return SimpleNamespace(username="me", password="from keyring") if service == "private.example" else None
+
+    known = Credentials(
+        ["https://me@private.example/simple"], module=lambda: SimpleNamespace(get_credential=get_credential)
+    )
+    assert known.after_refusal("https://private.example/x.whl") == ("me", "from keyring")
+    assert asked == [("https://private.example/simple", "me"), ("private.example", "me")]
+
+
+def test_the_keyring_program_is_asked_where_there_is_no_module() -> None:
+    def missing() -> object:
+        raise ImportError("keyring")
+
+    known = Credentials(
+        ["https://me@private.example/simple"], module=missing, program=lambda service, user: f"{user}@{service}"
+    )
+    assert known.after_refusal("https://private.example/x") == ("me", "me@https://private.example/simple")
+    assert Credentials([INDEX], "disabled", module=missing, program=lambda *_: "x").after_refusal(INDEX) is None
+
+
+# -------------------------------------------------------------------------------------------------------- addresses
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("torch==2.7.1", True),
+        ("torch >= 2, < 3", True),
+        ("torch[opt]~=2.0", True),
+        ("https://x.example/a.whl", True),
+        ("torch", False),
+        ("dist/*.whl", False),
+        ("dist\\x==1", False),
+        ("a-1.0-py3-none-any.whl", False),
+        ("ftp://x/a.whl", False),
+    ],
+)
+def test_what_names_a_wheel_on_a_server(word: str, expected: bool) -> None:
+    assert is_remote(word) == expected
+
+
+def test_nothing_secret_is_shown() -> None:
+    assert without_secrets("https://u:p@h.example:8/a/b.whl?sig=1#x") == "https://h.example:8/a/b.whl"
+    text = "HTTPSConnectionPool(url=https://u:p@h.example/a?token=abc): see 'http://q@r/s#frag'"
+    assert redacted(text) == "HTTPSConnectionPool(url=https://h.example/a): see 'http://r/s'"
