@@ -10,6 +10,7 @@ from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.options import RootOptions, ScanOptions
+from wheelfix.report.words import import_statement
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +44,18 @@ def predicted(folder: Path, code: str) -> str:
 )
 def test_the_first_import_is_named(code: str, module: str, tmp_path: Path) -> None:
     assert predicted(tmp_path, code) == module
+
+
+def test_the_statement_names_no_class_of_an_exception(tmp_path: Path) -> None:
+    """It said "import ImportError will raise" for code that looks for its DLL and gives up."""
+    code = (
+        "import ctypes, os\npath = os.path.join(os.path.dirname(__file__), 'x.dll')\n"
+        "if not os.path.isfile(path):\n    raise ImportError('no x')\nctypes.CDLL(path)\n"
+    )
+    wheel = build_wheel(tmp_path, "p", "1.0", files={"p/__init__.py": code})
+    report = scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
+    assert report.first_failure is not None
+    assert import_statement(report) == "loading x.dll"
 
 
 def test_an_absent_folder_is_told_in_windows_words(tmp_path: Path) -> None:

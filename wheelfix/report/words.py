@@ -87,7 +87,7 @@ def import_statement(report: ScanReport) -> str:
     package = outcome.event.package if outcome is not None else ""
     if outcome is None or package:
         return f"import {report.name.replace('-', '_') or package}"
-    if outcome.event.module:
+    if outcome.event.module and outcome.event.cause != "raise":  # there it is the class of the exception
         return f"import {outcome.event.module}"
     return f"loading {posixpath.basename(outcome.event.path)}"
 
