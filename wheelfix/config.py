@@ -53,8 +53,8 @@ class Option:
     commands: frozenset[str] = frozenset()
     per_wheel: bool = False
     """Whether it may differ from wheel to wheel."""
-    only_typed: frozenset[str] = frozenset()
-    """The commands that take it from the command line only."""
+    only_typed: Mapping[str, str] = field(default_factory=dict)
+    """The commands that take it from the command line only, and how it is typed there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +193,8 @@ class _Reader:
             if option is None or (command and command not in option.commands):
                 self.faults.append((f"{where}: there is no option {key!r}{_of(command)}", self._meant(key, command)))
             elif command in option.only_typed or (not command and option.only_typed):
-                self.faults.append(
-                    (f"{where}: {option.key!r} is taken from the command line only", f"type --{option.key}")
-                )
+                typed = option.only_typed.get(command) or next(iter(option.only_typed.values()))
+                self.faults.append((f"{where}: {option.key!r} is taken from the command line only", f"type {typed}"))
             elif wheel and not option.per_wheel:
                 self.faults.append((f"{where}: {key!r} cannot differ from wheel to wheel", "put it above the wheels"))
             else:

@@ -32,6 +32,24 @@ DANGEROUS = {
     "lockfile": '"pylock.toml"',
     "import-order": '["a", "b"]',
     "env": '"env"',
+    "index-url": '"https://example.org/simple"',
+    "extra-index-url": '["https://example.org/simple"]',
+    "fetch": "true",
+    "deps": "true",
+    "survey-folder": '"tables"',
+    "names": '"names.txt"',
+    "scheduler": '"tcp://example.org:8786"',
+    "trial": "true",
+    "trial-with": '["more"]',
+    "trial-find-links": '["more"]',
+    "trial-index-url": '"https://example.org/simple"',
+    "trial-no-deps": "true",
+    "trial-module": '["demo"]',
+    "trial-python-home": '"python"',
+    "trial-wine": '"wine"',
+    "trial-python": '"python"',
+    "trial-timeout": "5",
+    "trial-allow-root": "true",
     "undo": "true",
     "write-baseline": "true",
     "trusted-roots": '"roots.pem"',
@@ -173,20 +191,19 @@ def test_owners_on_windows(sddl: str, trusted: bool) -> None:
 def test_some_options_are_taken_from_the_command_line_only(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    commands = {"with": "sign", **dict.fromkeys(("write-baseline", "beside", "lockfile", "import-order"), "scan")}
-    command = commands.get(name, "repair")
-    words = ["--with", "x {file}"] if name == "with" else ["--no-discover"]
+    command, typed = next(iter(vocabulary()[0][name].only_typed.items()))
+    words = {"sign": ["--with", "x {file}"], "survey": ["-o", "tables"]}.get(command, ["--no-discover"])
     for table in ("", f"[{command}]\n", '[wheels."demo"]\n'):
         (folder / "wheelfix.toml").write_text(f"{table}{name} = {DANGEROUS[name]}\n")
         code, _, err = run(capsys, command, "dist", *words)
         assert code == Exit.USAGE
         assert f"'{name}' is taken from the command line only" in err
-        assert f"type --{name}" in err
+        assert f"type {typed}" in err
     (folder / "wheelfix.toml").unlink()
     monkeypatch.setenv(f"WHEELFIX_{name.upper().replace('-', '_')}", DANGEROUS[name].strip('"'))
     code, _, err = run(capsys, command, "dist", *words)
     assert code == Exit.USAGE
-    assert f"--{name} is taken from the command line only" in err
+    assert f"{typed} is taken from the command line only" in err
 
 
 def test_that_list_is_complete() -> None:

@@ -90,7 +90,12 @@ def test_wrong_variables(environ, message):
     assert caught.value.what.startswith(message)
 
 
-KEYS = {("diagnose", "issue"): "issue-block", **{(command, "with"): "beside" for command in ("scan", "ci", "repair")}}
+KEYS = {
+    ("diagnose", "issue"): "issue-block",
+    ("survey", "output"): "survey-folder",
+    ("ci", "try"): "trial",
+    **{(command, "with"): "beside" for command in ("scan", "ci", "repair")},
+}
 """Options that have another name in a file, because the same word means something else for another command."""
 
 
@@ -105,6 +110,10 @@ def test_every_option_of_every_command_can_be_configured():
                 continue  # in a file these are about repairs
             if (command, name) in KEYS:
                 name = KEYS[command, name]
+            elif command == "ci" and name.startswith("try-"):
+                name = f"trial-{name[4:]}"
+            elif command == "try" and f"trial-{name}" in known:
+                name = f"trial-{name}"
             if name == "report" and command in ("repair", "diff", "diagnose"):
                 continue  # what a file says for `report` is about scans, which have other kinds
             if option.startswith("--") and name not in (

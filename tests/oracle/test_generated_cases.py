@@ -87,4 +87,4 @@ def test_every_deviation_is_told_in_full() -> None:
     for row in rows:
         assert row.what, row.id
         assert row.wine, row.id
-        assert (row.log is not None) == bool(row.phase), row.id
+        assert row.log is not None or not row.phase, row.id

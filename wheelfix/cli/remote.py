@@ -42,9 +42,7 @@ def add_remote_options(parser: Parser) -> argparse._ArgumentGroup:
         "--cache-dir", metavar="DIR", type=Path,
         help="keep what was fetched here; `wheelfix cache info` names the default",
     )  # fmt: skip
-    group.add_argument(
-        "--no-cache", dest="cache", action="store_false", help="forget what was fetched at the end of the run"
-    )
+    group.add_argument("--no-cache", action="store_true", help="forget what was fetched at the end of the run")
     return group
 
 
@@ -64,7 +62,7 @@ def remote_options(args: argparse.Namespace) -> RemoteOptions:
         platform=args.platform,
         python_version=args.python_version,
         cache_dir=args.cache_dir,
-        cache=args.cache,
+        cache=not args.no_cache,
     )
     from wheelfix.remote.client import target_of
 

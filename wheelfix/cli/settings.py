@@ -156,7 +156,7 @@ def read_environ(parser: Parser, environ: Mapping[str, str]) -> dict[str, Given]
         if name in environ:
             where = f"environment variable {name}"
             if is_only_typed(action):
-                option = f"--{action.dest.replace('_', '-')}"
+                option = long_option(action)
                 raise UsageError(f"{where}: {option} is taken from the command line only", hint=f"type {option}")
             found[action.dest] = Given(convert(action, environ[name], where), where)
     return found
@@ -208,6 +208,11 @@ def kind_of(action: argparse.Action) -> str:
     return "number" if getattr(action.type, "__name__", "") == "positive" else "text"
 
 
+def long_option(action: argparse.Action) -> str:
+    """Return how an option is typed: its long name."""
+    return next(name for name in action.option_strings if name.startswith("--"))
+
+
 def vocabulary() -> tuple[dict[str, Option], tuple[str, ...]]:
     """Return every key that a file may have, from the parsers of all commands."""
     from wheelfix.cli.commands import COMMANDS, command_parser, load_command
@@ -224,7 +229,10 @@ def vocabulary() -> tuple[dict[str, Option], tuple[str, ...]]:
                 action.type is Path or key == "report",
                 (option.commands if option else frozenset()) | {command},
                 action.dest not in SAME_FOR_ALL,
-                (option.only_typed if option else frozenset()) | ({command} if is_only_typed(action) else set()),
+                {
+                    **(option.only_typed if option else {}),
+                    **({command: long_option(action)} if is_only_typed(action) else {}),
+                },
             )
     return known, tuple(COMMANDS)
 

@@ -64,7 +64,13 @@ def configure_parser(subparsers: Subparsers) -> None:
     )
     only_typed(
         parser.add_argument(
-            "-o", "--output", metavar="FOLDER", type=Path, required=True, help="the folder with the tables"
+            "-o",
+            "--output",
+            dest="survey_folder",
+            metavar="FOLDER",
+            type=Path,
+            required=True,
+            help="the folder with the tables",
         )
     )
     only_typed(parser.add_argument(
@@ -107,7 +113,7 @@ def execute(args: argparse.Namespace) -> int:
         raise UsageError("--engine dask and --scheduler belong together", hint="--scheduler tcp://host:8786")
     refuse_contradiction(args.assume, args.no_assume)
     options = _options(args)
-    folder = SurveyFolder(args.output)
+    folder = SurveyFolder(args.survey_folder)
     folder.open({"assume": sorted(args.assume), "no_assume": sorted(args.no_assume)})
     engine = _engine(args, options)
     sources, unlisted = _sources(args)
@@ -176,7 +182,7 @@ def _query(args: argparse.Namespace) -> int:
             words = " ".join([question.name, *(word.upper() for word in question.parameters)])
             write_result(f"{words:<24} {question.title}\n", None)
         return Exit.OK
-    answer = ask(args.output, args.words[1], args.words[2:])
+    answer = ask(args.survey_folder, args.words[1], args.words[2:])
     write_result(_rendered(answer, args.format), None)
     return Exit.OK
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 TABLE = "wine_deviations.toml"
 PHASES = ("map", "bind")
-NOT_FOUND = re.compile(r'import_dll Library (?P<dll>.+?) \(which is needed by L"(?P<by>.*?)"\) not found')
+NOT_FOUND = re.compile(
+    r'import_dll Library (?P<dll>.{1,300}?) \(which is needed by L"(?P<by>[^"\n]{0,400})"\) not found'
+)
 """A fault in which Wine and Windows agree (126), unless the library was found and failed for its own reasons."""
 
 

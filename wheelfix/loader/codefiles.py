@@ -109,8 +109,8 @@ class ViewFiles(NoFiles):
     def sets_variable(self, name: str) -> bool:
         """Whether the package's own code gives a value to an environment variable: usd-core does, with its folder."""
         if name not in self._variables:
-            quoted = rf"\(?\[?\s*['\"]{re.escape(name)}['\"]\s*"
-            spelled = re.compile(rf"environ\s*{quoted}\]\s*=[^=]|(?:setdefault|putenv)\s*{quoted},")
+            quoted = rf"\s*['\"]{re.escape(name)}['\"]\s*"
+            spelled = re.compile(rf"environ\s*\[{quoted}\]\s*=[^=]|(?:setdefault|putenv)\s*\({quoted},")
             self._variables[name] = any(spelled.search(text) for text in self._with_variables)
         return self._variables[name]
 

@@ -9,7 +9,7 @@ _USERINFO = re.compile(r"(?<=://)[^/?#\s@]*@")
 _REQUIREMENT = re.compile(
     r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*(?:\[[^\]]*\]\s*)?(?:===?|~=|!=|[<>]=?)\s*[^/\\]+"
 )
-_QUERY = re.compile(r"(https?://[^\s?#'\")]+)[?#][^\s'\")]*")
+_URL = re.compile(r"https?://[^\s'\")]+")
 
 
 def without_secrets(url: str) -> str:
@@ -20,7 +20,7 @@ def without_secrets(url: str) -> str:
 
 def redacted(text: str) -> str:
     """Return a message of a library in which URLs have no secrets."""
-    return _QUERY.sub(r"\1", _USERINFO.sub("", text))
+    return _URL.sub(lambda url: re.split("[?#]", url[0], maxsplit=1)[0], _USERINFO.sub("", text))
 
 
 def userinfo(url: str) -> tuple[str, str] | None:

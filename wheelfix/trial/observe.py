@@ -25,8 +25,8 @@ MOST = 4 << 20
 TAIL = 2000
 """Characters of a process's output that are kept if it gave no answer."""
 _LOG = re.compile(r"^[0-9a-f]{4}:(?:err|warn|fixme|trace):")
-_LOADED = re.compile(r':loaddll:\S+ (?P<word>Loaded|Unloaded) (?:module )?L"(?P<path>.*?)"')
-_NO_SYMBOL = re.compile(r'import_dll No implementation for (.+)\.[^.]+ imported from L?"')
+_LOADED = re.compile(r':loaddll:\S{1,60} (?P<word>Loaded|Unloaded) (?:module )?L"(?P<path>[^"\n]{0,1000})"')
+_NO_SYMBOL = re.compile(r'import_dll No implementation for (.{1,300})\.[^.\s]{1,300} imported from L?"')
 
 
 def observe(module: str, target: Interpreter, timeout: float) -> Observed:

@@ -67,9 +67,7 @@ def _clean(text: str) -> str:
     return clean_line(text if text.isascii() else repair_encoding(text))
 
 
-_ASKED_FOR = re.compile(
-    r"""(?:\w*DLL|LoadLibrary(?:Ex)?)\(\s*[rR]?["']([^"'\n]{1,400}\.(?:dll|pyd))["']""", re.IGNORECASE
-)
+_ASKED_FOR = re.compile(r"""(?:DLL|LoadLibrary(?:Ex)?)\(\s*[rR]?["']([^"'\n]{1,400}\.(?:dll|pyd))["']""", re.IGNORECASE)
 
 
 class _Notes:
