@@ -181,7 +181,7 @@ def _lost(path: Path, reason: str) -> _Taken:
 
 def _take(path: Path, options: RepairOptions, filters: _Filters, index: LazyIndex, progress: Progress) -> _Taken:
     """Repair one wheel and scan what came out; a wheel that cannot be repaired is scanned as it is."""
-    from wheelfix.exam.scan import scan_all
+    from wheelfix.exam.scan import scan_inputs
     from wheelfix.plan.make import allowed_names
     from wheelfix.repairs.repair import repair
 
@@ -198,7 +198,7 @@ def _take(path: Path, options: RepairOptions, filters: _Filters, index: LazyInde
         if failure.exit_code > 1:  # it could not be read, or the machine failed: a scan would say no more
             return taken
     scan = replace(options.scan, select=filters[0], ignore=filters[1], allow_missing=allowed, verify=True)
-    return replace(taken, found=tuple(scan_all([looked_at], scan, progress, slim)))
+    return replace(taken, found=tuple(scan_inputs([looked_at], scan, progress, slim)))
 
 
 def _report(taken: _Taken, output: Output, fail_on: str, progress: ProgressBar) -> None:

@@ -180,14 +180,14 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def _scan_inputs(args: argparse.Namespace, output: Output, client: Client) -> int:
-    from wheelfix.exam.scan import scan_all
+    from wheelfix.exam.scan import scan_inputs
 
     inputs = expand_inputs(args.paths, windows_only=True, client=client)
     groups = [(scan_options(own), own.fail_on, paths) for own, paths in group_inputs(args, inputs.paths)]
     output.fail_inputs(inputs)
     with output.progress(inputs.paths, "scanning") as progress:
         for options, fail_on, paths in groups:
-            with contextlib.closing(scan_all(paths, options, progress.part, slim, client)) as results:
+            with contextlib.closing(scan_inputs(paths, options, progress.part, slim, client)) as results:
                 for result in results:
                     if isinstance(result, ScanFailure):
                         output.fail(FailedInput(result.path, result.error))

@@ -54,7 +54,7 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
         from wheelfix.remote.client import Client
 
         with Client(chosen.remote) as client:
-            results = list(scan_all([client.find(path)], chosen, client=client))
+            results = list(scan_inputs([client.find(path)], chosen, client=client))
     else:
         results = list(scan_all([Path(path)], chosen))
     if len(results) > 1:
@@ -69,16 +69,29 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
 
 
 def scan_all(
+    paths: Iterable[WheelPath], options: ScanOptions, progress: Progress | None = None
+) -> Generator[ScanReport | ScanFailure, None, None]:
+    """Scan several inputs, some of them side by side, and give the results in the order of the inputs.
+
+    One that cannot be read does not stop the rest, and never are more than a few in memory. Several large ones are
+    scanned in processes.
+    """
+    yield from scan_inputs(paths, options, progress)
+
+
+# ----------------------------------------------------------------------------------------------------- for commands
+
+
+def scan_inputs(
     paths: Iterable[WheelPath],
     options: ScanOptions,
     progress: Progress | None = None,
     finish: Callable[[ScanReport], ScanReport] | None = None,
     client: Client | None = None,
 ) -> Generator[ScanReport | ScanFailure, None, None]:
-    """Scan several inputs, some of them side by side, and give the results in the order of the inputs.
+    """Do what :func:`scan_all` does; ``finish`` is applied to each report in the process that made it.
 
-    One that cannot be read does not stop the rest, and never are more than a few in memory. Several large ones are
-    scanned in processes; ``finish``, a function that can be pickled, is applied to every report where it was made.
+    It must be a function that can be pickled. ``client`` reads wheels on servers that have been asked before.
     """
     waiting = list(paths)
     with lazy_index(options.roots, options.remote) as index:

