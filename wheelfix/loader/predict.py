@@ -71,8 +71,7 @@ def error_line(outcome: LoadOutcome, shown: str) -> str:
             return f"ImportError: dynamic module does not define module export function (PyInit_{name})"
         return f"ModuleNotFoundError: No module named '{outcome.event.module}'"
     if outcome.event.cause == "folder":
-        # Python leaves out the full stop of Windows' sentences.
-        return f"FileNotFoundError: [WinError 2] {text.rstrip('.')}: '{shown}'"
+        return f"FileNotFoundError: [WinError 2] The system cannot find the file specified: '{shown}'"
     if outcome.event.cause == "raise":
         return f"{outcome.event.module}: raised by the package because {outcome.chain[-1]} is not there"
     if outcome.event.cause == "cffi":

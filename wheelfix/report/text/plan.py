@@ -105,7 +105,7 @@ def _addition(canvas: Canvas, addition: Addition, *, verbose: bool) -> None:
     where = addition.source.path + (f"!{addition.source.member}" if addition.source.member else "")
     canvas.paragraph(f"{where} ({addition.chosen})", indent=4, lead=("from ", "dim"))
     if addition.source.trust:
-        canvas.paragraph(TRUST[addition.source.trust], indent=4, lead=("trusted ", "dim"))
+        canvas.paragraph(TRUST.get(addition.source.trust, addition.source.trust), indent=4, lead=("trusted ", "dim"))
     for warning in addition.warnings:
         canvas.paragraph(warning, indent=4, lead=("warning ", "warn"))
     if addition.signer:  # a lock of an earlier version has no answer, because that checked less
