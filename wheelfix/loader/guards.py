@@ -16,7 +16,7 @@ from wheelfix.loader.importcode import (
 from wheelfix.loader.packagecode import imported_modules, module_name, python_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from wheelfix.loader.view import FileView
 
@@ -29,9 +29,24 @@ def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:
     imported = imported_modules(view, modules)
     caught = frozenset(module for module, guarded in imported.items() if guarded)
     left = frozenset(module for module, guarded in imported.items() if not guarded)
-    caught |= _caught_where_called(view, left) if left else frozenset()
-    caught |= frozenset(module for module in left - caught if _caught_where_imported(view, module))
+    read = _Imports(view)
+    caught |= _caught_where_called(view, left, read) if left else frozenset()
+    caught |= frozenset(module for module in left - caught if _caught_where_imported(view, module, read))
     return caught
+
+
+class _Imports:
+    """What the files of a package import, each file read once."""
+
+    def __init__(self, view: FileView) -> None:
+        self._budget = budget_of(view)
+        self._known: dict[str, Mapping[str, bool]] = {}
+
+    def of(self, path: str, source: str) -> Mapping[str, bool]:
+        """The modules that a file imports, and whether it catches the failure wherever it does."""
+        if path not in self._known:
+            self._known[path] = read_imports(source, path, self._budget)
+        return self._known[path]
 
 
 def _sources(view: FileView, *words: str) -> Iterator[tuple[str, str]]:
@@ -40,15 +55,16 @@ def _sources(view: FileView, *words: str) -> Iterator[tuple[str, str]]:
     return ((path, source) for path, source in found if "/tests/" not in path)
 
 
-def _caught_where_called(view: FileView, modules: frozenset[str]) -> frozenset[str]:
+def _caught_where_called(view: FileView, modules: frozenset[str], read: _Imports) -> frozenset[str]:
     """Those of some modules that only functions import, which importing the package calls only where it goes on.
 
     torchaudio 2.0 tries its module for FFmpeg so: ``try: _init_ffmpeg()``.
     """
     functions: dict[str, frozenset[str]] = {}
     for path, source in _sources(view, *{module.rpartition(".")[2] for module in modules}):
-        inside = imports_in_functions(source, path, budget_of(view))
-        for module in read_imports(source, path, budget_of(view)).keys() & modules:
+        here = read.of(path, source).keys() & modules
+        inside = imports_in_functions(source, path, budget_of(view)) if here else {}
+        for module in here:
             functions[module] = functions.get(module, frozenset()) | inside.get(module, frozenset({""}))
     names = frozenset(name for own in functions.values() if "" not in own for name in own)
     calls: dict[str, bool] = {}
@@ -58,19 +74,22 @@ def _caught_where_called(view: FileView, modules: frozenset[str]) -> frozenset[s
     return frozenset(module for module, own in functions.items() if all(calls.get(name) for name in own))
 
 
-def _caught_where_imported(view: FileView, module: str) -> bool:
+def _caught_where_imported(view: FileView, module: str, read: _Imports) -> bool:
     """Whether the files that import a module raise an error of their own, and are imported only where that is caught.
 
     cassandra-driver imports its reactor for libev so, and takes another one.
     """
     budget, found = budget_of(view), False
     for path, source in _sources(view, module.rpartition(".")[2]):
-        if read_imports(source, path, budget).get(module, True):
+        if read.of(path, source).get(module, True):
             continue
-        raised, own = raised_instead(source, path, module, budget), module_name(path).removesuffix(".__init__")
+        raised = raised_instead(source, path, module, budget)
+        if not raised:
+            return False
+        own = module_name(path).removesuffix(".__init__")
         importers = [read_imports(text, file, budget, raised) for file, text in _sources(view, own.rpartition(".")[2])]
         caught = [imports[own] for imports in importers if own in imports]
-        if not raised or not caught or not all(caught):
+        if not caught or not all(caught):
             return False
         found = True
     return found
