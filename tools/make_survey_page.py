@@ -65,7 +65,7 @@ FROM wheels GROUP BY 1 ORDER BY wheels DESC, 1""",
     CHARTED,
     Part(
         "DLL names that several distributions ship with different contents",
-        "The first one that is loaded under its usual name serves the whole process, whoever else has one.",
+        "The first one that is loaded under its usual name serves the whole process, even if others ship one too.",
         """\
 SELECT dll, count(DISTINCT name) AS distributions, count(DISTINCT member_sha256) AS contents
 FROM providers WHERE dll LIKE '%.dll' AND member_sha256 <> ''

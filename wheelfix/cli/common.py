@@ -41,8 +41,8 @@ def positive(text: str) -> int:
     return number
 
 
-def add_target_options(parser: Parser) -> None:
-    """Add the options that say what the machine has on which the wheel will be imported."""
+def add_assumptions(parser: Parser) -> argparse._ArgumentGroup:
+    """Add the options that say what is assumed of the machine on which a wheel will be imported."""
     group = parser.add_argument_group("the target machine")
     group.add_argument(
         "--assume", metavar="WHAT", action=CommaList, default=[],
@@ -51,7 +51,12 @@ def add_target_options(parser: Parser) -> None:
     group.add_argument(
         "--no-assume", metavar="WHAT", action=CommaList, default=[], help="without: vcredist, nvidia-driver"
     )
-    group.add_argument(
+    return group
+
+
+def add_target_options(parser: Parser) -> None:
+    """Add the options that say what the machine has on which the wheel will be imported."""
+    add_assumptions(parser).add_argument(
         "--python", metavar="PREFIX", type=Path, help="resolve against this real environment (a folder with python.exe)"
     )
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.common import CommaList, add_command, add_jobs_option, refuse_contradiction, write_result
+from wheelfix.cli.common import add_assumptions, add_command, add_jobs_option, refuse_contradiction, write_result
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.remote import add_remote_options, remote_options
 from wheelfix.cli.say import say
@@ -79,14 +79,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     ))  # fmt: skip
     add_jobs_option(parser)
     add_remote_options(parser)
-    group = parser.add_argument_group("the target machine")
-    group.add_argument(
-        "--assume", metavar="WHAT", action=CommaList, default=[],
-        help="it has this: vcredist, nvidia-driver (both assumed anyway), conda, cuda=11.7",
-    )  # fmt: skip
-    group.add_argument(
-        "--no-assume", metavar="WHAT", action=CommaList, default=[], help="without: vcredist, nvidia-driver"
-    )
+    add_assumptions(parser)
     group = parser.add_argument_group("several machines")
     group.add_argument(
         "--engine", metavar="NAME", choices=ENGINES, default="local",
