@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.real.listing import Listed, listed
-from tests.support.tiers import wheel, wheel_at_hand, wheels_folder
+from tests.support.tiers import EVERY_WHEEL, wheel, wheel_at_hand, wheels_folder
 from wheelfix.exam.scan import scan
 from wheelfix.model import EdgeKind, Image, Severity
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
@@ -48,7 +48,8 @@ def test_the_rest_of_the_list_is_at_hand() -> None:
     """One line for all that CI does not download."""
     if len(AT_HAND) < len(listed()):
         lacking = len(listed()) - len(AT_HAND)
-        pytest.skip(f"{lacking} wheels of the list are not in {wheels_folder()} (python -m tests.real.fetch --all)")
+        folder = wheels_folder()
+        pytest.skip(f"{EVERY_WHEEL}{lacking} of the list are not in {folder} (python -m tests.real.fetch --all)")
 
 
 @pytest.mark.parametrize("entry", AT_HAND, ids=title)

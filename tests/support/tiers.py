@@ -15,6 +15,9 @@ from tests.real.listing import listed
 REQUIRED = "WHEELFIX_REQUIRE_TIERS"
 """With this variable set, a tier that cannot run and a skipped test are failures; CI sets it."""
 IMPOSSIBLE = "not possible on this machine: "
+EVERY_WHEEL = "only with every wheel: "
+TOLERATED = (IMPOSSIBLE, EVERY_WHEEL)
+"""How reasons begin for which a test may be skipped anywhere: CI downloads a part of the wheels."""
 WHEELS = "WHEELFIX_WHEELS"
 """The folder of real wheels, when it is not the usual one."""
 
@@ -76,7 +79,7 @@ def wheel(name: str, *, optional: bool = False) -> Path:
             reason = f"there are no wheels in {wheels_folder()} (python -m tests.real.fetch)"
         if not optional and name in {entry.file for entry in listed() if entry.in_ci}:
             unavailable(reason)
-        pytest.skip(reason)
+        pytest.skip(EVERY_WHEEL + reason)
     return path
 
 
