@@ -16,6 +16,7 @@ import pytest
 
 from tests.archive.byhand import Entry, deflate, write_wheel_by_hand
 from tests.archive.hostile import CASES, TESTED_WITH, TEXT, refused_by
+from tests.support.parts import every
 from tests.support.tiers import impossible
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.faults import KINDS, RECORD_KINDS
@@ -108,7 +109,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", CASES)
+@pytest.mark.parametrize("key", every(3, CASES))
 def test_uv_refuses_just_these(served: tuple[Path, str], key: str) -> None:
     _needs("uv")
     folder, address = served
@@ -128,7 +129,7 @@ def test_uv_refuses_just_these(served: tuple[Path, str], key: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", CASES)
+@pytest.mark.parametrize("key", every(3, CASES))
 def test_pip_refuses_just_these(tmp_path: Path, key: str) -> None:
     _needs("pip")
     case = CASES[key]

@@ -1,6 +1,7 @@
 """No command takes more than 20 s of processor time or 1 GB for any input of a corpus of hostile ones.
 
-``python -m pytest tests/faults/test_budget.py`` runs them all; with ``-s`` the slowest and the largest are printed.
+Each change runs a third of them; ``python -m pytest tests/faults/test_budget.py`` runs them all, and with ``-s`` the
+slowest and the largest are printed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ if sys.platform == "win32":
 
 from tests.faults.confined import Helper, Watched
 from tests.faults.corpus import corpus
+from tests.support.parts import every
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +44,7 @@ def test_the_corpus_is_large_enough() -> None:
     assert len(CORPUS) >= 300
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@pytest.mark.parametrize("name", every(3, CORPUS))
 def test_an_input_within_the_budget(name: str, helper: Helper, tmp_path: Path) -> None:
     words = CORPUS[name](tmp_path)
     run = SEEN[name] = helper.run(*words, cwd=tmp_path)

@@ -42,6 +42,8 @@ def test_seeds(name: str) -> None:
         TARGETS[name](data)
 
 
+@pytest.mark.slow
+@pytest.mark.long  # `python dev.py fuzz` does the same in CI
 @pytest.mark.parametrize("name", TARGETS)
 def test_damaged_seeds(name: str) -> None:
     @few(25 if name in SLOW else 120)

@@ -23,3 +23,9 @@ def some(values: Iterable[object]) -> list[ParameterSet]:
     """Return the parameters of a test; all but the first are marked long."""
     marks = {True: (), False: (pytest.mark.long,)}
     return [pytest.param(value, marks=marks[place < EVERY_CHANGE]) for place, value in enumerate(values)]
+
+
+def every(step: int, values: Iterable[object]) -> list[ParameterSet]:
+    """Return the parameters of a test; every change runs each ``step``-th of them, the others are marked long."""
+    marks = {True: (), False: (pytest.mark.long,)}
+    return [pytest.param(value, marks=marks[place % step == 0]) for place, value in enumerate(values)]
