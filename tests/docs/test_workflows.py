@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.docs.pages import HERE
-from tests.support.tiers import program
+from tests.support.tiers import IMPOSSIBLE, program
 from tools import windows_check
 from wheelfix.cli.commands import COMMANDS, command_parser, load_command
 
@@ -33,6 +33,11 @@ def test_the_schemas_of_github_accept_them() -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
     check(*command, "vendor.github-workflows", *WORKFLOWS)
     check(*command, "vendor.github-actions", HERE / "action.yml")
+
+
+@pytest.mark.skipif(shutil.which("actionlint") is None, reason=f"{IMPOSSIBLE}Debian has no package of actionlint")
+def test_actionlint_accepts_them() -> None:
+    check("actionlint", *WORKFLOWS)
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

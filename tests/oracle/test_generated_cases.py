@@ -87,4 +87,6 @@ def test_every_deviation_is_told_in_full() -> None:
     for row in rows:
         assert row.what, row.id
         assert row.wine, row.id
-        assert row.log is not None or not row.phase, row.id
+        # A call of a function that Wine does not have happens after the load: it has a line, and no phase of a load.
+        in_a_load = row.log is not None and row.id != "unimplemented-function"
+        assert in_a_load == bool(row.phase), row.id

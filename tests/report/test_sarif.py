@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import jsonschema
@@ -10,12 +11,14 @@ import pytest
 import sarif_pydantic
 
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
+from tests.support.tiers import IMPOSSIBLE
 from wheelfix.errors import InputError
 from wheelfix.report.document import Context, FailedInput
 from wheelfix.report.sarif import file_uri, fingerprint, render_scan
 from wheelfix.rules.registry import all_rules
 
 SUBSET = json.loads(Path(__file__).with_name("sarif-subset.json").read_text(encoding="utf-8"))
+STANDARD = Path(os.environ.get("WHEELFIX_SARIF_SCHEMA", "~/.cache/wheelfix/sarif-schema-2.1.0.json")).expanduser()
 FAILURE = FailedInput("x.whl", InputError("x.whl is no wheel", because="[it](1) is no ZIP archive"))
 
 LOGS = {
@@ -34,6 +37,11 @@ def log(request):
 
 def test_is_the_part_of_sarif_that_we_use(log):
     jsonschema.validate(log, SUBSET, cls=jsonschema.Draft202012Validator)
+
+
+@pytest.mark.skipif(not STANDARD.exists(), reason=f"{IMPOSSIBLE}the standard's schema is in no package: {STANDARD}")
+def test_is_sarif_by_the_standards_own_schema(log):
+    jsonschema.validate(log, json.loads(STANDARD.read_text(encoding="utf-8")))
 
 
 def test_an_independent_model_of_the_standard_reads_it(log):
