@@ -1,0 +1,77 @@
+"""The measurement of several wheels on several cores: it ends with a table, and notices commands that fail."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks import scaling
+from benchmarks.forgedwheels import Order, make_wheel
+from benchmarks.scaling import Measured, main, report, tree_memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_commands_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--cores", "1", "--wheels", "2", "--megabytes", "0.2", "--commands", "scan,repair"]
+    words += ["--folder", str(tmp_path)]
+    assert main([*words, "--svg", str(tmp_path / "plot.svg")]) == 0, capsys.readouterr().err
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    assert [row[0].strip("| ") for row in rows[2:]] == ["scan", "repair"]
+    assert all(row[1:3] == ["2", "1"] and row[5:7] == ["1.00 ×", "100%"] for row in rows[2:])
+    if sys.platform == "linux":
+        assert all(float(row[9].split()[0]) > 10 for row in rows[2:])
+    assert ET.parse(tmp_path / "plot.svg").getroot().get("role") == "img"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plot.svg"]
+
+
+def test_a_command_that_fails_ends_the_measurement(tmp_path: Path, capsys, monkeypatch) -> None:
+    def damaged(folder: Path, count: int, megabytes: float) -> list[Path]:
+        folder.mkdir()
+        wheel = folder / "bad-1.0-cp311-cp311-win_amd64.whl"
+        wheel.write_bytes(b"not a wheel")
+        return [wheel]
+
+    monkeypatch.setattr(scaling, "make_wheels", damaged)
+    assert main(["--wheels", "1", "--cores", "1", "--commands", "scan", "--folder", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert "ended with 3" in said
+    assert "bad-1.0" in said
+
+
+def test_wheels_are_distinct_and_the_same_every_time(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in "ab"]
+    for folder in folders:
+        folder.mkdir()
+    first, again, other = (make_wheel(Order(folders[i], number, 0.5)) for i, number in ((0, 0), (1, 0), (0, 1)))
+    assert first.read_bytes() == again.read_bytes() != other.read_bytes()
+    assert 0.4e6 < first.stat().st_size < 0.9e6
+
+
+def test_gains_are_against_one_core_with_as_many_wheels() -> None:
+    found = [
+        Measured("scan", 10, 1, 8.0, 8.0, 0),
+        Measured("scan", 10, 4, 2.5, 9.0, 0),
+        Measured("scan", 20, 4, 5, 18, 0),
+    ]
+    lines = report(found).splitlines()
+    assert "3.20 × | 80%" in lines[3]
+    assert lines[4].split(" | ")[5:7] == ["", ""]
+    assert [line.split(" | ")[8] for line in lines[3:5]] == ["900 ms", "900 ms"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_is_that_of_all_processes() -> None:
+    child = "x = bytes([1]) * (80 << 20); print(1); input()"
+    script = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        assert tree_memory(process.pid) > 80 << 20
+        process.communicate(b"\n")
+    assert tree_memory(process.pid) == 0
