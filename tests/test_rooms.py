@@ -42,7 +42,6 @@ ORDER: tuple[str, ...] = (
 CIRCLES_OF_TYPES = (
     {"rules.context", "rules.wantedcuda"},
     {"plan.clean", "plan.layout", "plan.planner"},
-    {"roots.choice.fit", "roots.choice.outcome", "roots.choice.release", "roots.index"},
 )
 
 LATE_IMPORTS = {

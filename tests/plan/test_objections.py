@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.roots.choice.test_gpu import with_code
+from tests.roots.choice.test_family import with_code
 from tests.support.signing import Recipe, identity, signed, trust
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from wheelfix.model import Exports, FileVersion, Image, Machine
 from wheelfix.roots.choice.choose import choose
-from wheelfix.roots.choice.outcome import Choice, Conflict, DllRequest, Needer, NoCandidate
-from wheelfix.roots.index import RootFile
+from wheelfix.roots.choice.model import Choice, Conflict, DllRequest, Needer, NoCandidate
 from wheelfix.roots.root import Root, RootFolder
+from wheelfix.roots.rootfile import RootFile
 
 if TYPE_CHECKING:
     from wheelfix.model import ImageFacts

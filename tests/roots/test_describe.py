@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.roots.trees import grow, windows
 from wheelfix.roots import describe
-from wheelfix.roots.discover import explore
+from wheelfix.roots.gather import explore
 from wheelfix.roots.index import RootIndex
 
 if TYPE_CHECKING:

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from tests.support.nvidia import TOOLKITS
 from wheelfix.model import Exports, FileVersion, Image, Machine, dll_key
 from wheelfix.roots.choice.choose import choose
+from wheelfix.roots.choice.model import Choice, DllRequest, Needer, OneRelease, Wanted
 from wheelfix.roots.choice.onerelease import choose_release
-from wheelfix.roots.choice.outcome import Choice, DllRequest, Needer, OneRelease, Wanted
 from wheelfix.roots.choice.release import possible_releases
-from wheelfix.roots.index import RootFile
 from wheelfix.roots.root import Root, RootFolder
+from wheelfix.roots.rootfile import RootFile
 
 if TYPE_CHECKING:
     from wheelfix.model import ImageFacts
-    from wheelfix.roots.choice.outcome import Outcome
+    from wheelfix.roots.choice.model import Outcome
 
 NAMES = ("cudart64_110.dll", "cublas64_11.dll", "cufft64_10.dll", "curand64_10.dll", "nvrtc-builtins64_117.dll")
 RELEASES = ("11.4", "11.7", "11.8", "12.1")

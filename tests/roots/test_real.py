@@ -9,11 +9,11 @@ import pytest
 
 from wheelfix.roots.choice.choose import choose
 from wheelfix.roots.choice.family import family_files
-from wheelfix.roots.choice.fit import cuda_of
-from wheelfix.roots.choice.outcome import Choice, DllRequest, Needer, NoCandidate
+from wheelfix.roots.choice.model import Choice, DllRequest, Needer, NoCandidate
+from wheelfix.roots.choice.release import cuda_of
+from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
-from wheelfix.roots.named import named_root
 
 pytestmark = pytest.mark.real
 

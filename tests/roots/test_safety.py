@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.roots.trees import grow, windows
-from wheelfix.roots.discover import discover
+from wheelfix.roots.gather import discover, named_root
 from wheelfix.roots.host import Host
-from wheelfix.roots.named import named_root
 from wheelfix.roots.safety import writers_by_descriptor
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from wheelfix.cli.commands import Subparsers
     from wheelfix.model import Json
-    from wheelfix.roots.index import RootFile, RootIndex
+    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.rootfile import RootFile
 
 EXAMPLES = """\
   wheelfix roots                          what is seen, with versions, and how it was learned
@@ -43,8 +44,7 @@ def configure_parser(subparsers: Subparsers) -> None:
 def execute(args: argparse.Namespace) -> int:
     """List the roots."""
     from wheelfix.roots import describe
-    from wheelfix.roots.discover import explore
-    from wheelfix.roots.gather import open_index
+    from wheelfix.roots.gather import explore, open_index
     from wheelfix.roots.host import this_machine
 
     host = this_machine()

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from wheelfix.exam.examination import Examination
     from wheelfix.loader.places import Distribution, Environment
     from wheelfix.model import Finding
-    from wheelfix.roots.index import Candidates
+    from wheelfix.roots.rootfile import Candidates
 
 _SHOWN = 6
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import FileVersion, Finding, Prediction, Resolution
     from wheelfix.options import RepairOptions, ScanOptions
-    from wheelfix.roots.index import Candidates
+    from wheelfix.roots.rootfile import Candidates
 
 _PLATFORMS = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
 
@@ -136,7 +136,7 @@ def _with_folders(profile: Profile, built: str | None) -> Profile:
     ``built`` is the CUDA of an installed package that searches for its toolkit; an assumed toolkit may lie anywhere.
     """
     from wheelfix.roots.host import this_machine
-    from wheelfix.roots.searched import known_toolkit, searched_nvtx, searched_toolkit
+    from wheelfix.roots.torchfolders import known_toolkit, searched_nvtx, searched_toolkit
 
     host = this_machine()
     assumed = known_toolkit(profile.cuda, host) if profile.cuda else None

@@ -11,7 +11,7 @@ from wheelfix.rules.dependencies import is_required
 from wheelfix.rules.hints import providers_of
 
 if TYPE_CHECKING:
-    from wheelfix.roots.index import Candidates
+    from wheelfix.roots.rootfile import Candidates
     from wheelfix.rules.context import Subject
 
 

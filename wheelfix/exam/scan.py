@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.places import Distribution, Environment
     from wheelfix.remote.client import Client
     from wheelfix.remote.wheel import WheelPath
-    from wheelfix.roots.index import Candidates
+    from wheelfix.roots.rootfile import Candidates
     from wheelfix.streams.pool import Task
     from wheelfix.workers import Work
 

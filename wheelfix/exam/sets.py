@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from wheelfix.options import ScanOptions
     from wheelfix.remote.client import Client
     from wheelfix.remote.wheel import WheelPath
-    from wheelfix.roots.index import Candidates
+    from wheelfix.roots.rootfile import Candidates
 
 
 @dataclass(frozen=True, slots=True)

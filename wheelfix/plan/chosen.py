@@ -10,7 +10,7 @@ from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from wheelfix.plan.model import Rejected
-    from wheelfix.roots.index import RootFile
+    from wheelfix.roots.rootfile import RootFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from wheelfix.plan.chosen import Chosen
-    from wheelfix.roots.index import RootFile, RootIndex
+    from wheelfix.roots.index import RootIndex
     from wheelfix.roots.root import Root
+    from wheelfix.roots.rootfile import RootFile
 
 
 def trust_fetched(chosen: Iterable[Chosen], index: RootIndex, path: str) -> dict[Root, str]:

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from wheelfix.model import Finding, MissingDll
     from wheelfix.options import RepairOptions
     from wheelfix.plan.chosen import Chosen
-    from wheelfix.roots.index import RootFile, RootIndex
+    from wheelfix.roots.index import RootIndex
     from wheelfix.roots.root import Root
+    from wheelfix.roots.rootfile import RootFile
     from wheelfix.streams.pool import Task
 
 STORED = "WF130"

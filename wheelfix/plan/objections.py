@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.model import TRUSTED
 from wheelfix.roots.card import card_arch
-from wheelfix.roots.choice.family import family_files
-from wheelfix.roots.choice.gpu import gpu_objection
-from wheelfix.roots.choice.outcome import Objection
+from wheelfix.roots.choice.family import family_files, gpu_objection
+from wheelfix.roots.choice.model import Objection
 from wheelfix.rules.gpufit import Fit, fit
 
 if TYPE_CHECKING:
@@ -16,7 +15,8 @@ if TYPE_CHECKING:
 
     from wheelfix.model import Signature
     from wheelfix.options import RepairOptions
-    from wheelfix.roots.index import RootFile, RootIndex
+    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.rootfile import RootFile
 WORDS = {
     "untrusted-root": "has a signature that no trusted root vouches for",
     "invalid": "has an invalid signature",

@@ -25,8 +25,8 @@ from wheelfix.plan.objections import objections
 from wheelfix.plan.parts import family_companions, loaded_by
 from wheelfix.roots.choice.choose import choose, never_vendored
 from wheelfix.roots.choice.family import family_files
+from wheelfix.roots.choice.model import Choice, Conflict, OneRelease, Terms
 from wheelfix.roots.choice.onerelease import choose_release
-from wheelfix.roots.choice.outcome import Choice, Conflict, OneRelease, Terms
 from wheelfix.roots.choice.release import GROUPS, group_of
 from wheelfix.rules.allowed import matches_any
 from wheelfix.rules.dependencies import says_out_of_reach
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import Edge, ImageFacts, Resolution
     from wheelfix.options import RepairOptions
-    from wheelfix.roots.index import RootFile, RootIndex
+    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.rootfile import RootFile
 
 ROUNDS = 64
 """More rounds than the longest chain of dependencies; a bound, not a policy."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from wheelfix.model import Json
-    from wheelfix.roots.discover import Remark
+    from wheelfix.roots.gather import Remark
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.root import Root
 

@@ -7,7 +7,6 @@ among files is the same as for all roots.
 
 from __future__ import annotations
 
-import posixpath
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +15,11 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import parse_headers
 from wheelfix.errors import InputError
 from wheelfix.knowledge.provider_index import provider_index
-from wheelfix.model import Machine, dll_key, fold
+from wheelfix.model import Machine, dll_key
 from wheelfix.remote.packageindex import Target, choose_file
-from wheelfix.roots.choice.fit import cuda_fit, cuda_of_package
-from wheelfix.roots.root import Root, RootFolder
+from wheelfix.roots.choice.release import cuda_fit, cuda_of_package
+from wheelfix.roots.recognise import member_folders
+from wheelfix.roots.root import Root
 from wheelfix.roots.trust import vendor_of
 
 if TYPE_CHECKING:
@@ -80,14 +80,12 @@ class Fetcher:
         with Archive.open(wheel, self._limits) as archive:
             members = [member.name for member in archive.members if not member.is_dir]
             licence = licence_of(archive)
-        folders = dict.fromkeys(posixpath.dirname(name) or "." for name in members if fold(name).endswith(".dll"))
-        cuda = cuda_of_package(distribution, version)
         return Root(
             "wheel",
             wheel if isinstance(wheel, Path) else Path(wheel.name),
             version,
             learned="--fetch",
-            folders=tuple(RootFolder(name, version=version, cuda=cuda, package=distribution) for name in folders),
+            folders=member_folders(members, distribution, version),
             last_resort=True,
             notes=(f"licence of {distribution} {version}: {licence}",),
             remote=None if isinstance(wheel, Path) else wheel,

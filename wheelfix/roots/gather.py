@@ -1,19 +1,40 @@
-"""The roots that the options ask for, gathered into one index of candidates."""
+"""Which roots are searched, and in which order: those that the user named, those of this machine, then PATH.
+
+A name may be a folder of any kind, a plain folder of DLLs, a wheel, a conda package file or a pattern. Discovery also
+remarks on every variable or registry entry that names a folder which is not what it should be.
+"""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.errors import EnvironmentFailure, UsageError
+from wheelfix.model import fold
 from wheelfix.options import as_paths
-from wheelfix.roots.discover import discover, search_path_roots
+from wheelfix.roots import tree
 from wheelfix.roots.host import this_machine
 from wheelfix.roots.index import RootIndex
-from wheelfix.roots.named import named_root, named_roots
+from wheelfix.roots.recognise import (
+    VENDORS,
+    conda_package_root,
+    is_package,
+    plain_root,
+    recognise,
+    vendors_by_kind,
+    wheel_root,
+)
+from wheelfix.roots.root import LABELS, Root, RootFolder, Vendor
+from wheelfix.roots.safety import with_warnings
+from wheelfix.roots.vendors import condafile, msvc
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
+    from wheelfix.archive.reader import Limits
     from wheelfix.options import RootOptions
     from wheelfix.roots.host import Host
-    from wheelfix.roots.root import Root
+    from wheelfix.roots.root import Kind, Place
 
 
 def open_index(options: RootOptions, host: Host | None = None) -> RootIndex:
@@ -31,3 +52,259 @@ def gather_roots(options: RootOptions, host: Host) -> tuple[Root, ...]:
     discovered = discover(host) if options.discover else ()
     path = search_path_roots(host) if options.search_path else ()
     return (*named, *discovered, *path)
+
+
+# ---------------------------------------------------------------------------------------- named by the user
+
+
+def named_root(
+    path: str | Path,
+    host: Host,
+    *,
+    kind: Kind | None = None,
+    option: str = "--root",
+    limits: Limits | None = None,
+) -> Root:
+    """Return the root at a path that the user gave; UsageError when it is not there or not of the wanted kind."""
+    text = os.fspath(path).strip().strip('"')
+    where = _absolute(text)
+    try:
+        found = where is not None and where.exists()
+    except OSError as exc:
+        raise EnvironmentFailure(f"{option} {text}: cannot be looked at", because=exc.strerror or str(exc)) from exc
+    if where is None or not text or not found:
+        raise UsageError(f"{option} {text}: the file or folder does not exist", hint="check the path for a misspelling")
+    root = _folder_root(where, option, kind) if where.is_dir() else _file_root(where, option, kind, limits)
+    return with_warnings(replace(root, learned=option, explicit=True), host)
+
+
+def named_roots(
+    path: str | Path, host: Host, *, option: str = "--root", limits: Limits | None = None
+) -> tuple[Root, ...]:
+    """Return the roots that a path means: one, each wheel or package of a folder, or all that a pattern matches."""
+    text = os.fspath(path).strip().strip('"')
+    where = _absolute(text)
+    if where is not None and any(sign in text for sign in "*?[") and not os.path.lexists(where):
+        return tuple(named_root(found, host, option=option, limits=limits) for found in _matches(where, text, option))
+    if where is None or not tree.is_folder(where):
+        return (named_root(path, host, option=option, limits=limits),)
+    packages = [where / name for name in tree.names(where) if is_package(name)]
+    if packages and not _has_dlls(where):
+        return tuple(named_root(package, host, option=option, limits=limits) for package in packages)
+    return (named_root(path, host, option=option, limits=limits),)
+
+
+def _matches(pattern: Path, text: str, option: str) -> list[Path]:
+    """Return the files and folders that a pattern matches; UsageError when there are none."""
+    anchor = Path(pattern.anchor)
+    found = sorted(anchor.glob(str(pattern.relative_to(anchor))), key=lambda path: fold(str(path)))
+    if not found:
+        raise UsageError(f"{option} {text}: nothing matches this pattern", hint="check the path for a misspelling")
+    return found
+
+
+def _has_dlls(folder: Path) -> bool:
+    """Whether a folder is a root by itself, and not only a place where packages lie."""
+    root = recognise(folder)
+    return (root is not None and bool(root.folders)) or plain_root(folder) is not None
+
+
+def _absolute(text: str) -> Path | None:
+    """Return the path that a text means, or None when it means none (a home that does not exist, a NUL in it)."""
+    try:
+        where = Path(text).expanduser()
+        # Names of folders tell versions, and ".." tells none; links elsewhere stay as they were named.
+        return where.resolve() if ".." in where.parts else where.absolute()
+    except (RuntimeError, ValueError):
+        return None
+
+
+def _folder_root(folder: Path, option: str, kind: Kind | None) -> Root:
+    try:
+        next(folder.iterdir(), None)
+    except OSError as exc:
+        raise EnvironmentFailure(f"{option} {folder}: cannot be read", because=exc.strerror or str(exc)) from exc
+    if kind is not None:
+        return _of_kind(folder, option, kind)
+    root = recognise(folder)
+    if root is not None and root.folders:
+        return root
+    if (plain := plain_root(folder)) is not None:
+        return plain
+    raise UsageError(
+        f"{option} {folder}: there are no DLLs in it",
+        because="it is not a CUDA, cuDNN, oneAPI, conda, Python or Visual C++ folder, and holds no DLLs itself",
+        hint=_where_dlls_are(folder),
+    )
+
+
+def _of_kind(folder: Path, option: str, kind: Kind) -> Root:
+    vendor = vendors_by_kind()[kind]
+    # People name the folder that holds the DLLs, or the one that holds the versions; both are easily understood.
+    tries = [folder, *([folder.parent] if fold(folder.name) in ("bin", "x64") else [])]
+    if fold(folder.name) == "x64":
+        tries.append(folder.parent.parent)
+    for candidate in tries:
+        root = vendor.recognise(candidate)
+        if root is not None and root.folders:
+            return root if candidate == folder else root.with_notes(f"{folder} is part of it")
+    below = [child for child in tree.subfolders(folder) if vendor.recognise(child) is not None]
+    if len(below) == 1 and (root := vendor.recognise(below[0])) is not None:
+        return root.with_notes(f"the only one in {folder}")
+    if below:
+        hint = "name one of them: " + ", ".join(str(child) for child in below)
+    else:
+        other = recognise(folder)
+        hint = f"it looks like {LABELS[other.kind]}; --root takes any kind" if other else "--root takes any folder"
+    raise UsageError(f"{option} {folder}: not what was expected", because=f"expected {vendor.EXPECTED}", hint=hint)
+
+
+def _where_dlls_are(folder: Path, limit: int = 2000) -> str:
+    """Return a hint with folders further down that do hold DLLs, found in a short walk."""
+    found: list[Path] = []
+    for count, (here, _, files) in enumerate(os.walk(folder)):
+        if any(fold(name).endswith(".dll") for name in files):
+            found.append(Path(here))
+        if len(found) == 3 or count > limit:
+            break
+    if found:
+        return "DLLs lie in " + ", ".join(map(str, found)) + "; name such a folder"
+    return "name the folder in which the DLLs lie"
+
+
+def _file_root(path: Path, option: str, kind: Kind | None, limits: Limits | None) -> Root:
+    name = fold(path.name)
+    if kind == "conda" and name.endswith(condafile.SUFFIXES):
+        kind = None
+    if kind is not None:
+        expected = vendors_by_kind()[kind].EXPECTED
+        raise UsageError(
+            f"{option} {path}: not what was expected",
+            because=f"it is a file; expected {expected}",
+            hint="--root takes wheels and conda packages",
+        )
+    if name.endswith(".whl"):
+        return wheel_root(path, limits)
+    if name.endswith(condafile.SUFFIXES):
+        return conda_package_root(path, limits)
+    if name.endswith(".dll"):
+        hint = f"name its folder: --root {path.parent}"
+    else:
+        hint = "name a folder, a wheel (.whl) or a conda package (.conda, .tar.bz2)"
+    raise UsageError(f"{option} {path}: not a root", because="it is neither a folder nor a package", hint=hint)
+
+
+# -------------------------------------------------------------------------------------- found on this machine
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A path that a variable or the registry names, and that turns out not to be a root."""
+
+    kind: str
+    path: Path
+    learned: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """Everything that discovery found out."""
+
+    roots: tuple[Root, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+
+
+def discover(host: Host) -> tuple[Root, ...]:
+    """Return the roots that this machine has."""
+    return explore(host).roots
+
+
+def explore(host: Host) -> Discovery:
+    """Return the roots that this machine has, and a remark on every promise that was not kept."""
+    roots: dict[tuple[str, Path], Root] = {}
+    remarks: list[Remark] = []
+    for vendor in VENDORS:
+        for place in vendor.places(host):
+            key = (vendor.KIND, tree.real(place.path))
+            if key in roots:
+                roots[key] = _also(roots[key], place)
+                continue
+            root, reason = _look(vendor, place)
+            if root is not None:
+                roots[key] = with_warnings(root, host)
+            elif place.promised:
+                remark = Remark(vendor.KIND, place.path, place.learned, reason)
+                remarks += [remark] if remark not in remarks else []
+    return Discovery(tuple(_without_nested(list(roots.values()))), tuple(remarks))
+
+
+def _look(vendor: Vendor, place: Place) -> tuple[Root | None, str]:
+    # A variable may hold a relative path; what the current folder happens to be must not decide what is vendored.
+    if not place.path.is_absolute():
+        return None, "not an absolute path"
+    if not tree.is_folder(place.path):
+        return None, "no such folder"
+    root = vendor.recognise(place.path)
+    if root is None or not root.folders:
+        return None, f"not {vendor.EXPECTED}"
+    return replace(root, learned=place.learned, last_resort=place.last_resort), ""
+
+
+def _also(root: Root, place: Place) -> Root:
+    """Return the root with a note that something else names it too."""
+    if place.learned == root.learned:
+        return root
+    note = f"also {place.learned}"
+    last_resort = root.last_resort and place.last_resort
+    return replace(root.with_notes(*(() if note in root.notes else (note,))), last_resort=last_resort)
+
+
+def _without_nested(roots: list[Root]) -> list[Root]:
+    """Return the roots without those whose folders another root of the kind has: MKLROOT inside ONEAPI_ROOT."""
+    kept: list[Root] = []
+    for root in roots:
+        outer = next((other for other in roots if other is not root and _covers(other, root)), None)
+        if outer is None:
+            kept.append(root)
+    return [_with_inner_notes(root, roots) for root in kept]
+
+
+def _covers(outer: Root, inner: Root) -> bool:
+    if outer.kind != inner.kind or tree.real(outer.path) == tree.real(inner.path):
+        return False
+    if not tree.inside(inner.path, outer.path):
+        return False
+    outer_folders = {tree.real(outer.path / entry.path) for entry in outer.folders}
+    return all(tree.real(inner.path / entry.path) in outer_folders for entry in inner.folders)
+
+
+def _with_inner_notes(root: Root, roots: list[Root]) -> Root:
+    inner = [other for other in roots if other is not root and _covers(root, other)]
+    return root.with_notes(*(f"{other.learned} names {other.path} in it" for other in inner))
+
+
+def search_path_roots(host: Host) -> tuple[Root, ...]:
+    """Return the folders of PATH that hold DLLs, Windows' own left out; only ever for who asks with --search-path."""
+    separator = ";" if host.os_name == "nt" else ":"
+    windows = host.variable("SystemRoot") or host.variable("windir")
+    seen: set[Path] = set()
+    roots: list[Root] = []
+    for text in host.variable("PATH").split(separator):
+        path = Path(text.strip().strip('"')) if text.strip() else None
+        # A relative entry means the current folder, which is not an installation.
+        if path is None or not path.is_absolute() or tree.real(path) in seen:
+            continue
+        seen.add(tree.real(path))
+        if windows and _is_windows_folder(path, Path(windows)):
+            continue
+        if tree.is_folder(path) and tree.dll_names(path):
+            here = RootFolder(".", redistributable=msvc.is_redistributable(path))
+            root = Root("folder", path, learned="PATH", folders=(here,), last_resort=True)
+            roots.append(with_warnings(root, host))
+    return tuple(roots)
+
+
+def _is_windows_folder(path: Path, windows: Path) -> bool:
+    mine, theirs = ([fold(part) for part in tree.real(where).parts] for where in (path, windows))
+    return mine[: len(theirs)] == theirs

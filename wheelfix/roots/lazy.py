@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from wheelfix.options import RootOptions
     from wheelfix.remote.client import Client
     from wheelfix.remote.settings import RemoteOptions
-    from wheelfix.roots.index import RootFile, RootIndex
+    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.rootfile import RootFile
 
 
 class LazyIndex:
@@ -63,7 +64,7 @@ class LazyIndex:
 
 @contextlib.contextmanager
 def lazy_index(options: RootOptions, remote: RemoteOptions | None = None) -> Iterator[LazyIndex]:
-    """The index of what may be vendored: late, unless a root that was named is not there, which is said at once.
+    """Give the index of what may be vendored; a root that was named and does not exist is an error at once.
 
     Where ``remote`` asks for it, what no root has is looked for on the package index.
     """

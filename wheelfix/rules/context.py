@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
-    from wheelfix.roots.choice.outcome import Wanted
+    from wheelfix.roots.choice.model import Wanted
 
 
 def _unknown(path: str) -> None:

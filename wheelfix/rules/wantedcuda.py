@@ -14,7 +14,7 @@ from wheelfix.knowledge.cuda import (
 )
 from wheelfix.knowledge.cudalibraries import toolkits_of_file
 from wheelfix.model import EdgeKind, dll_key
-from wheelfix.roots.choice.outcome import Wanted
+from wheelfix.roots.choice.model import Wanted
 from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:

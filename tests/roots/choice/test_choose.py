@@ -12,19 +12,19 @@ from tests.support.wheels import build_wheel
 from wheelfix.model import Machine
 from wheelfix.pe.image import read_image
 from wheelfix.roots.choice.choose import choose, never_vendored
-from wheelfix.roots.choice.outcome import Choice, Conflict, DllRequest, Needer, NoCandidate, Objection, Terms
+from wheelfix.roots.choice.model import Choice, Conflict, DllRequest, Needer, NoCandidate, Objection, Terms
+from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
-from wheelfix.roots.named import named_root
 from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.model import ImageFacts
-    from wheelfix.roots.choice.outcome import Outcome
-    from wheelfix.roots.index import RootFile
+    from wheelfix.roots.choice.model import Outcome
     from wheelfix.roots.root import Root
+    from wheelfix.roots.rootfile import RootFile
 
 HOST = Host()
 

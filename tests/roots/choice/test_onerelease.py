@@ -12,13 +12,12 @@ from tests.roots.trees import dll, grow
 from tests.support.nvidia import CUPTI, TOOLKITS, nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
 from wheelfix.roots.choice.choose import choose
+from wheelfix.roots.choice.model import Choice, DllRequest, OneRelease, Terms, Wanted
 from wheelfix.roots.choice.onerelease import choose_release
-from wheelfix.roots.choice.outcome import Choice, DllRequest, OneRelease, Terms, Wanted
 from wheelfix.roots.choice.release import possible_releases
-from wheelfix.roots.discover import search_path_roots
+from wheelfix.roots.gather import named_root, search_path_roots
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
-from wheelfix.roots.named import named_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from tests.roots.trees import folders, grow, windows
-from wheelfix.roots.discover import discover
+from wheelfix.roots.gather import discover
 from wheelfix.roots.index import RootIndex
 from wheelfix.roots.vendors import conda
 

@@ -18,9 +18,9 @@ from tests.support.wheels import build_wheel
 from wheelfix.archive.reader import Limits
 from wheelfix.cli.main import main
 from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
-from wheelfix.roots.named import named_root
 from wheelfix.roots.vendors import condafile
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.roots.trees import folders, grow, windows
-from wheelfix.roots.discover import discover, explore
+from wheelfix.roots.gather import discover, explore
 from wheelfix.roots.host import RegistryKey
 from wheelfix.roots.vendors import cuda
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.roots.trees import grow, windows
-from wheelfix.roots.discover import discover
+from wheelfix.roots.gather import discover
 from wheelfix.roots.vendors import cudnn
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.roots.trees import folders, grow, windows
-from wheelfix.roots.discover import discover, explore
+from wheelfix.roots.gather import discover, explore
 
 if TYPE_CHECKING:
     from pathlib import Path

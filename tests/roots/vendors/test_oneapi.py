@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.roots.trees import folders, grow, link, windows
-from wheelfix.roots.discover import discover
+from wheelfix.roots.gather import discover
 from wheelfix.roots.vendors import oneapi
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from wheelfix.report.textstyle import TextStyle
     from wheelfix.roots.describe import RootRow
-    from wheelfix.roots.discover import Remark
-    from wheelfix.roots.index import Skipped
+    from wheelfix.roots.gather import Remark
+    from wheelfix.roots.rootfile import Skipped
 
 
 @dataclass(frozen=True, slots=True)

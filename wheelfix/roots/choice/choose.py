@@ -14,18 +14,25 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.model import dll_key
 from wheelfix.roots import tree
-from wheelfix.roots.choice.fit import cuda_fit, release_fit
-from wheelfix.roots.choice.outcome import Choice, Conflict, Considered, DllRequest, NoCandidate, Objection, Terms
-from wheelfix.roots.choice.release import GROUPS, SEPARATE, cuda_told, possible_releases, stated_version
-from wheelfix.roots.choice.symbols import Serves, serves
+from wheelfix.roots.choice.model import Choice, Conflict, Considered, DllRequest, NoCandidate, Objection, Terms
+from wheelfix.roots.choice.release import (
+    GROUPS,
+    SEPARATE,
+    cuda_fit,
+    cuda_told,
+    possible_releases,
+    release_fit,
+    stated_version,
+)
+from wheelfix.roots.choice.serving import Serves, serves
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from wheelfix.model import Machine
-    from wheelfix.roots.choice.outcome import Facts, OneRelease, Outcome
-    from wheelfix.roots.index import RootFile
+    from wheelfix.roots.choice.model import OneRelease, Outcome
+    from wheelfix.roots.rootfile import Facts, RootFile
 
 
 def never_vendored(name: str, machine: Machine, *, runtime: bool = False) -> str:

@@ -1,15 +1,23 @@
-"""The files that belong to a chosen one: a family comes from one folder and is never mixed."""
+"""The files that belong to a chosen one, and whether all of them have GPU code for the user's card.
+
+A family comes from one folder and is never mixed.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.cards import capability_of, library_release
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import fold
+from wheelfix.roots.choice.model import Objection
 
 if TYPE_CHECKING:
-    from wheelfix.roots.index import RootFile, RootIndex
+    from collections.abc import Callable
+
+    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.rootfile import RootFile
 
 
 def family_files(index: RootIndex, file: RootFile) -> tuple[RootFile, ...]:
@@ -31,3 +39,31 @@ def family_files(index: RootIndex, file: RootFile) -> tuple[RootFile, ...]:
                 found[other.key] = other
                 pending.append(other)
     return tuple(sorted(found.values(), key=lambda other: fold(other.name)))
+
+
+def gpu_objection(
+    index: RootIndex, card: str, runs: Callable[[tuple[str, ...]], bool], *, fatal: bool = False
+) -> Callable[[RootFile], Objection | None]:
+    """Return the objection for :class:`~wheelfix.roots.choice.model.Terms` that asks for code for a card.
+
+    ``runs`` tells whether something among architectures such as ``sm_86`` and ``ptx_86`` runs on it. A DLL without any
+    GPU code, such as ``cudnn64_8.dll``, is as good as the family beside it, which does its work.
+    """
+
+    def objection(file: RootFile) -> Objection | None:
+        for part in (file, *family_files(index, file)):
+            archs = index.archs(part)
+            if archs and not runs(archs):
+                subject = "it" if part is file else part.name
+                reason = f"{subject} has no code for {card}, only for {', '.join(archs)}"
+                better = _better(part.name, card)
+                return Objection(f"{reason}; take {better}" if better else reason, fatal)
+        return None
+
+    return objection
+
+
+def _better(name: str, card: str) -> str:
+    """Return the release of a library that has code for a card, as far as the tables know."""
+    member, capability = family_of(name), capability_of(card)
+    return library_release(member.family.group, member.family.title, capability) if member and capability else ""

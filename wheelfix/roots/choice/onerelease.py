@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from wheelfix.model import dll_key
 from wheelfix.roots import tree
 from wheelfix.roots.choice.choose import examine, standing
-from wheelfix.roots.choice.outcome import DllRequest, OneRelease, Terms, Wanted
+from wheelfix.roots.choice.model import DllRequest, OneRelease, Terms, Wanted
 from wheelfix.roots.choice.release import GROUPS, possible_releases
 from wheelfix.values import dataclass, field, replace
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from wheelfix.roots.index import RootFile, RootIndex
+    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.rootfile import RootFile
 
 
 @dataclass(slots=True)

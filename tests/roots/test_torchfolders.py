@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.roots.trees import grow, windows
-from wheelfix.roots.searched import known_toolkit, searched_nvtx, searched_toolkit
+from wheelfix.roots.torchfolders import known_toolkit, searched_nvtx, searched_toolkit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from wheelfix.model import ImageFacts, Machine, Symbol
-    from wheelfix.roots.choice.outcome import Facts, Needer
-    from wheelfix.roots.index import RootFile
+    from wheelfix.roots.choice.model import Needer
+    from wheelfix.roots.rootfile import Facts, RootFile
 
 MAX_HOPS = 16
 """Forwarders that may follow upon each other; Windows' own have two or three."""

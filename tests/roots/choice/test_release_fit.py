@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.roots.choice.fit import cuda_fit, cuda_of_package
+from wheelfix.roots.choice.release import cuda_fit, cuda_of_package
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from tests.roots.trees import dll, grow
 from wheelfix.demo.forge import forge_dll
 from wheelfix.roots.choice.choose import choose
-from wheelfix.roots.choice.gpu import gpu_objection
-from wheelfix.roots.choice.outcome import Choice, DllRequest, NoCandidate, Terms
+from wheelfix.roots.choice.family import gpu_objection
+from wheelfix.roots.choice.model import Choice, DllRequest, NoCandidate, Terms
+from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
-from wheelfix.roots.named import named_root
 
 if TYPE_CHECKING:
     from pathlib import Path

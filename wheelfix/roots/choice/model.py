@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from wheelfix.model import Machine
 from wheelfix.values import dataclass
@@ -11,32 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from wheelfix.model import FileVersion, ImageFacts, Symbol
-    from wheelfix.roots.index import RootFile
-
-
-class Facts(Protocol):
-    """What the choice asks about files; :class:`wheelfix.roots.index.RootIndex` knows it."""
-
-    def image(self, file: RootFile) -> ImageFacts:
-        """Return the PE facts of a file."""
-        ...
-
-    def version(self, file: RootFile) -> FileVersion | None:
-        """Return what the version resource of a file says."""
-        ...
-
-    def sha256(self, file: RootFile) -> str:
-        """Return the digest of a file's bytes."""
-        ...
-
-    def beside(self, file: RootFile, name: str) -> RootFile | None:
-        """Return the DLL of that name in the folder of a file."""
-        ...
-
-    def siblings(self, file: RootFile) -> tuple[RootFile, ...]:
-        """Return the DLLs of the folder in which a file lies."""
-        ...
+    from wheelfix.model import ImageFacts, Symbol
+    from wheelfix.roots.rootfile import RootFile
 
 
 @dataclass(frozen=True, slots=True)
