@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pefile
 import pytest
 
 import wheelfix
@@ -203,6 +205,26 @@ def test_python_is_isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     done = run_program(python_command("delvewheel", ["--help"]), timeout=60)
     assert done.code == 0, done.err
     assert not trace.exists()
+
+
+def test_a_child_finds_what_this_process_imports_from(tmp_path: Path) -> None:
+    """Workers failed with "No module named 'pefile'" where the packages come from ``PYTHONPATH`` alone."""
+    bare, packages, here = tmp_path / "bare", tmp_path / "packages ü", tmp_path / "here"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    python = bare / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    for folder, text in ((packages, "print('packages')"), (here, "print('here')")):
+        folder.mkdir()
+        (folder / "probe.py").write_text(text)
+    (here / "other.py").write_text("print('must not run')")
+    roots = [str(Path(wheelfix.__file__).parent.parent), str(packages), str(Path(pefile.__file__).parent)]
+    code = "from wheelfix.programs import *; done = run_program(python_command({!r}, ()), timeout=60)"
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(roots), "PYTHONIOENCODING": "utf-8"}
+    command = [str(python), "-c", f"{code.format('probe')}; print(done.out)"]
+    found = subprocess.run(command, cwd=here, env=environ, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["packages"]
+    command = [str(python), "-c", f"{code.format('other')}; print(done.code)"]
+    found = subprocess.run(command, cwd=here, env=environ, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["1"]
 
 
 # ---------------------------------------------------------------------------------------------------------- delvewheel

@@ -192,16 +192,16 @@ class _Kept:
 # -------------------------------------------------------------------------------------------------------------- Python
 
 _START = """\
-import runpy, site, sys
-beside, users, module = sys.argv[1:4]
+import os, runpy, site, sys
+folders, users, module = sys.argv[1:4]
 del sys.argv[1:4]
 if users and users not in sys.path:
     site.addsitedir(users)
-if beside not in sys.path:
-    sys.path.append(beside)
+sys.path += [folder for folder in folders.split(os.pathsep) if folder not in sys.path]
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
-"""``-I`` also hides the user's own site-packages and a zipapp, where our dependencies may lie: they go last."""
+"""``-I`` also hides the user's own site-packages, a zipapp and ``PYTHONPATH``, where our dependencies may lie: what
+this process imports from is searched last, and the current folder never."""
 
 
 def python_command(module: str, arguments: Sequence[str]) -> list[str]:
@@ -211,9 +211,11 @@ def python_command(module: str, arguments: Sequence[str]) -> list[str]:
     import site
 
     beside = str(Path(__file__).absolute().parent.parent)
+    here = os.path.normcase(Path.cwd())
+    folders = [path for path in sys.path if Path(path).is_absolute() and os.path.normcase(Path(path)) != here]
     users = site.getusersitepackages() if site.ENABLE_USER_SITE else ""
     python = str(Path(sys.executable).absolute())  # not resolved: that would leave a virtual environment
-    return [python, "-I", "-X", "utf8", "-c", _START, beside, users, module, *arguments]
+    return [python, "-I", "-X", "utf8", "-c", _START, os.pathsep.join([beside, *folders]), users, module, *arguments]
 
 
 def start_worker(module: str) -> subprocess.Popen[bytes]:
