@@ -14,6 +14,7 @@ from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.model import Signature
+from wheelfix.remote.addresses import is_safe
 from wheelfix.roots import trust
 from wheelfix.roots.fetched import ranked_releases
 from wheelfix.roots.trust import trusted_by, vendor_of
@@ -144,6 +145,24 @@ def test_without_a_hash_on_the_index_nothing_unknown_is_taken(
     assert code == 1
     assert "has no sha256 on its index" in " ".join(capsys.readouterr().err.split())
     assert not path.exists()
+
+
+def test_a_hash_that_came_over_plain_http_proves_nothing(
+    server: Server, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The name of this machine stands for another host; requests resolves it as any other."""
+    from wheelfix.remote import client
+
+    def without_this_machine(url: str, trusted: tuple[str, ...]) -> bool:
+        return is_safe(url.replace("127.0.0.1", "files.example"), trusted)
+
+    monkeypatch.setattr(client, "is_safe", without_this_machine)
+    code, path = repaired(broken, tmp_path, "--fetch")
+    assert code == 1
+    assert "over plain http" in " ".join(capsys.readouterr().err.split())
+    assert not path.exists()
+    monkeypatch.setenv("PIP_TRUSTED_HOST", "files.example")
+    assert repaired(broken, tmp_path, "--fetch")[0] == 0
 
 
 def test_a_lock_is_replayed_with_the_same_bytes_or_not_at_all(

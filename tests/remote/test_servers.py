@@ -2,75 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import shutil
-import socket
-import subprocess
 import sys
-import time
 import urllib.request
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.remote.programs import free_port, nginx, started
 from tests.remote.server import Reply, Request, running
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
-@contextlib.contextmanager
-def started(command: list[str], port: int) -> Iterator[str]:
-    """Run a server until it is no longer needed; its address once it answers."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(200):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                break
-            time.sleep(0.1)
-        else:
-            pytest.fail(f"{command[0]} does not answer")
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-@contextlib.contextmanager
-def nginx(folder: Path, more: str = "") -> Iterator[str]:
-    """Serve a folder with nginx."""
-    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if program is None:
-        pytest.skip("nginx is not installed")
-    port, work = free_port(), folder.parent / "nginx"
-    work.mkdir(exist_ok=True)
-    paths = " ".join(
-        f"{kind}_temp_path {work}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    (work / "nginx.conf").write_text(
-        f"daemon off; master_process off; pid {work}/pid; error_log {work}/error.log; events {{}}\n"
-        f"http {{ {paths} access_log {work}/access.log; {more}\n"
-        f"server {{ listen 127.0.0.1:{port}; root {folder}; autoindex on; }} }}\n"
-    )
-    with started(
-        [program, "-p", str(work), "-c", str(work / "nginx.conf"), "-e", str(work / "error.log")], port
-    ) as url:
-        yield url
 
 
 @pytest.fixture
@@ -115,7 +64,8 @@ def test_pypiserver(wheel: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pypiserver")
     port = free_port()
     command = [sys.executable, "-m", "pypiserver", "run", "-i", "127.0.0.1", "-p", str(port), str(wheel.parent)]
-    with started([*command, "--disable-fallback"], port) as url:
+    url = f"http://127.0.0.1:{port}"
+    with started([*command, "--disable-fallback"], port):
         words = ["demo==1.0", "--python-version", "3.11", "--index-url", f"{url}/simple"]
         code, remote, _ = scan(capsys, *words)
         assert main(["scan", "nothing==1", "--index-url", f"{url}/simple"]) == 3

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from wheelfix.errors import UsageError
-from wheelfix.remote.addresses import is_remote, redacted, without_secrets
+from wheelfix.remote.addresses import is_remote, is_safe, redacted, without_secrets
+from wheelfix.remote.connections import trusted_prefixes
 from wheelfix.remote.credentials import Credentials
-from wheelfix.remote.settings import PYPI, RemoteOptions, index_settings
+from wheelfix.remote.settings import PYPI, RemoteOptions, Setting, index_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,10 +38,10 @@ def configured(environ: dict[str, str], **options: object) -> tuple[str, tuple[s
 @pytest.fixture(autouse=True)
 def _no_global_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The machine that runs the tests may have a file of its own for all users."""
-    from wheelfix.remote import settings
+    from wheelfix.remote import configfiles
 
-    original = settings._text
-    monkeypatch.setattr(settings, "_text", lambda path: original(path) if tmp_path in path.parents else None)
+    original = configfiles._text
+    monkeypatch.setattr(configfiles, "_text", lambda path: original(path) if tmp_path in path.parents else None)
 
 
 def test_pypi_unless_something_is_configured(home: dict[str, str]) -> None:
@@ -53,7 +54,7 @@ def test_pips_file(home: dict[str, str], tmp_path: Path) -> None:
     file.write_text(f"[global]\nindex-url = https://a.example/simple/\n{extra}cert = /ca.pem\n")
     assert configured(home) == ("https://a.example/simple", ("https://b.example/x", "https://c.example/y"))
     settings = index_settings(RemoteOptions(), home)
-    assert settings.certificates == "/ca.pem"
+    assert settings.connection.certificates == Setting("/ca.pem", str(file))
     assert settings.learned == str(file)
 
 
@@ -154,10 +155,10 @@ def test_the_keyring_program_is_asked_where_there_is_no_module() -> None:
         raise ImportError("keyring")
 
     known = Credentials(
-        ["https://me@private.example/simple"], module=missing, program=lambda service, user: f"{user}@{service}"
+        ["https://me@private.example/simple"], module=missing, program=lambda service, user: (user, f"{user}@{service}")
     )
     assert known.after_refusal("https://private.example/x") == ("me", "me@https://private.example/simple")
-    assert Credentials([INDEX], "disabled", module=missing, program=lambda *_: "x").after_refusal(INDEX) is None
+    assert Credentials([INDEX], "disabled", module=missing, program=lambda *_: ("x", "y")).after_refusal(INDEX) is None
 
 
 # -------------------------------------------------------------------------------------------------------- addresses
@@ -185,3 +186,81 @@ def test_nothing_secret_is_shown() -> None:
     assert without_secrets("https://u:p@h.example:8/a/b.whl?sig=1#x") == "https://h.example:8/a/b.whl"
     text = "HTTPSConnectionPool(url=https://u:p@h.example/a?token=abc): see 'http://q@r/s#frag'"
     assert redacted(text) == "HTTPSConnectionPool(url=https://h.example/a): see 'http://r/s'"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://pypi.org/simple/x/", True),
+        ("http://127.0.0.1:8080/simple/x/", True),
+        ("http://[::1]/simple/x/", True),
+        ("http://localhost/simple/x/", True),
+        ("", True),
+        ("http://trusted.example/x/", True),
+        ("http://ported.example:81/x/", True),
+        ("http://ported.example:82/x/", False),
+        ("http://localhost.evil.example/x/", False),
+        ("http://10.0.0.1/x/", False),
+    ],
+)
+def test_what_nobody_on_the_way_can_change(url: str, expected: bool) -> None:
+    assert is_safe(url, ("Trusted.example", "ported.example:81")) == expected
+
+
+@pytest.mark.parametrize(
+    ("hosts", "url", "expected"),
+    [
+        (("a.example",), "https://a.example/x", True),
+        (("a.example",), "https://a.example:8443/x", True),
+        (("a.example:8443",), "https://a.example:8443/x", True),
+        (("a.example:8443",), "https://a.example/x", False),
+        (("a.example",), "https://a.example.evil/x", False),
+        (("::1",), "https://[::1]:8443/x", True),
+        (("[::1]:8443",), "https://[::1]:8443/x", True),
+        (("https://a.example/",), "https://a.example/x", True),
+    ],
+)
+def test_trusted_hosts(hosts: tuple[str, ...], url: str, expected: bool) -> None:
+    assert any(url.startswith(prefix) for prefix in trusted_prefixes(hosts)) == expected
+
+
+def test_where_connections_are_configured(home: dict[str, str], tmp_path: Path) -> None:
+    """pip before uv before the variables of the environment; a stale SSL_CERT_FILE is ignored, as uv and OpenSSL do."""
+    bundle = tmp_path / "ca.pem"
+    bundle.write_text("")
+    environ = {**home, "SSL_CERT_FILE": str(tmp_path / "gone"), "SSL_CERT_DIR": str(tmp_path), "UV_INSECURE_HOST": "u"}
+    found = index_settings(RemoteOptions(), environ).connection
+    assert found.certificates == Setting(str(tmp_path), "SSL_CERT_DIR")
+    assert (found.trusted_hosts, found.trusted_from) == (("u",), "UV_INSECURE_HOST")
+    file = tmp_path / ".config/uv/uv.toml"
+    file.write_text('https-proxy = "http://p:1"\nkeyring-provider = "subprocess"\n[pip]\nindex-url = "https://i"\n')
+    environ |= {"PIP_CERT": "c", "PIP_TRUSTED_HOST": "a b:1", "PIP_CLIENT_CERT": "k", "REQUESTS_CA_BUNDLE": "r"}
+    settings = index_settings(RemoteOptions(), environ)
+    found = settings.connection
+    assert settings.index_url == "https://i"
+    assert found.certificates == Setting("c", "PIP_CERT")
+    assert found.client_certificate == Setting("k", "PIP_CLIENT_CERT")
+    assert found.https_proxy == Setting("http://p:1", str(file))
+    assert not found.http_proxy
+    assert found.trusted_hosts == ("a", "b:1", "u")
+    assert found.keyring == "subprocess"
+    found = index_settings(RemoteOptions(), {**environ, "PIP_PROXY": "http://q:2", "PIP_NO_PROXY_ENV": "1"}).connection
+    assert found.http_proxy == found.https_proxy == Setting("http://q:2", "PIP_PROXY")
+    assert not found.environment_proxies
+
+
+def test_indexes_of_uv_are_asked_in_its_order(home: dict[str, str]) -> None:
+    environ = {**home, "UV_DEFAULT_INDEX": "https://a.example", "UV_INDEX": "https://b.example"}
+    settings = index_settings(RemoteOptions(), environ)
+    assert settings.urls == ("https://b.example", "https://a.example")
+    assert settings.first_index
+    assert not index_settings(RemoteOptions(), {**environ, "UV_INDEX_STRATEGY": "unsafe-best-match"}).first_index
+    pip = {**home, "PIP_INDEX_URL": "https://a.example", "PIP_EXTRA_INDEX_URL": "https://b.example"}
+    assert index_settings(RemoteOptions(), pip).urls == ("https://a.example", "https://b.example")
+
+
+def test_the_account_of_the_index_with_the_most_common_path_is_used() -> None:
+    known = Credentials(["https://me:one@h.example/a/simple", "https://me:two@h.example/b/simple"])
+    assert known.of("https://h.example/b/files/x.whl") == ("me", "two")
+    assert known.of("https://h.example/a/files/x.whl") == ("me", "one")
+    assert Credentials(["https://token@h.example/simple"]).of("https://h.example/x.whl") == ("token", "")

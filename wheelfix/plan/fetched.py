@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import CannotRepair, NetworkFailure
+from wheelfix.remote.addresses import without_secrets
 from wheelfix.roots.trust import trusted_by
 
 if TYPE_CHECKING:
@@ -44,6 +45,13 @@ def _check_whole(root: Root, files: Iterable[RootFile], index: RootIndex, path: 
             f"{path} cannot be repaired",
             because=f"{root.remote} has no sha256 on its index, and its DLLs are not known or signed by the vendor",
             hint="download the wheel, check it yourself, and name it with --root",
+        )
+    if root.remote.page:
+        raise CannotRepair(
+            f"{path} cannot be repaired",
+            because=f"the sha256 of {root.remote} was read from {without_secrets(root.remote.page)} over plain http, "
+            "where anybody on the way can change it, and its DLLs are not known or signed by the vendor",
+            hint="use https, or name the host in pip's trusted-host",
         )
     before = {one: index.sha256(one) for one in files}
     index.use_whole(root)

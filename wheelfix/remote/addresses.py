@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _USERINFO = re.compile(r"(?<=://)[^/?#\s@]*@")
 _REQUIREMENT = re.compile(
@@ -16,6 +22,12 @@ def without_secrets(url: str) -> str:
     """Return a URL without user name, password, query and fragment: each of them may grant access."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def without_userinfo(url: str) -> str:
+    """Return a URL without user name and password."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def redacted(text: str) -> str:
@@ -41,6 +53,17 @@ def server_of(url: str) -> tuple[str, str, int]:
     except ValueError:
         port = -1
     return parts.scheme, (parts.hostname or "").lower(), port
+
+
+def is_safe(url: str, trusted_hosts: Iterable[str] = ()) -> bool:
+    """Whether nobody on the way can change what comes from a URL, or the user trusts its host; as pip decides it."""
+    scheme, host, port = server_of(url)
+    if scheme != "http" or host == "localhost":
+        return True
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(host).is_loopback:
+            return True
+    return any(trusted.lower() in (host, f"{host}:{port}") for trusted in trusted_hosts)
 
 
 def file_name(url: str) -> str:

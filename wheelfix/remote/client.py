@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
-from wheelfix.remote.addresses import file_name, is_url, without_secrets
+from wheelfix.remote.addresses import file_name, is_safe, is_url, without_secrets
 from wheelfix.remote.cache import Cache
 from wheelfix.remote.credentials import Credentials
 from wheelfix.remote.packageindex import PackageIndex, Target, local_path
@@ -63,11 +63,10 @@ class Client:
         """The connections; EnvironmentFailure where none may be made."""
         self.refuse_offline("a server")
         settings = self.settings
-        known = Credentials(settings.urls, settings.keyring)
+        known = Credentials(settings.urls, settings.connection.keyring)
         return Transport(
             patience=self._patience,
-            certificates=settings.certificates or None,
-            proxy=settings.proxy,
+            connection=settings.connection,
             credentials=known.of,
             after_refusal=known.after_refusal,
             say=self._say,
@@ -118,11 +117,12 @@ class Client:
         """Return a file of an index: a path where the index is on this disk."""
         if file.url.lower().startswith("file:"):
             return Path(local_path(file.url))
-        return self.wheel_at(file.url, name=file.name, sha256=file.sha256)
+        page = "" if is_safe(file.page, self.settings.connection.trusted_hosts) else file.page
+        return self.wheel_at(file.url, name=file.name, sha256=file.sha256, page=page)
 
-    def wheel_at(self, url: str, *, name: str = "", sha256: str = "") -> RemoteWheel:
-        """Return the wheel at an address."""
-        return RemoteWheel(url, self.transport, self.cache, name=name, sha256=sha256)
+    def wheel_at(self, url: str, *, name: str = "", sha256: str = "", page: str = "") -> RemoteWheel:
+        """Return the wheel at an address; ``page`` is where its hash was read, if that was not safe."""
+        return RemoteWheel(url, self.transport, self.cache, name=name, sha256=sha256, page=page)
 
 
 def parsed(word: str) -> Requirement:

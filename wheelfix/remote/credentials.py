@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from wheelfix.errors import EnvironmentFailure
+from wheelfix.parsing import parse_json
 from wheelfix.programs import find_program, run_program
 from wheelfix.remote.addresses import server_of, userinfo, without_secrets
 
@@ -25,7 +27,7 @@ class Credentials:
         keyring: str = "auto",
         *,
         module: Callable[[], Any] | None = None,
-        program: Callable[[str, str], str] | None = None,
+        program: Callable[[str, str], tuple[str, str] | None] | None = None,
     ) -> None:
         """``keyring`` as pip's ``keyring-provider``; ``module`` and ``program`` are the two ways to ask it."""
         self._indexes = tuple(indexes)
@@ -34,15 +36,12 @@ class Credentials:
         self._program = program or _ask_program
 
     def of(self, url: str) -> tuple[str, str] | None:
-        """Return the account for a URL: that in the URL itself, or of an index on the same server."""
-        found = userinfo(url)
-        if found is not None and found[1]:
-            return found
-        for index in self._indexes:
-            account = userinfo(index)
-            if account is not None and account[1] and server_of(index) == server_of(url):
-                return account
-        return None
+        """Return the account for a URL: that in the URL itself, or of an index on the same server.
+
+        One with a password comes first; the password is empty where only a user name or a token is known.
+        """
+        found = [account for one in (url, *self._same_server(url)) if (account := userinfo(one)) and any(account)]
+        return next((account for account in found if account[1]), found[0] if found else None)
 
     def after_refusal(self, url: str) -> tuple[str, str] | None:
         """Return the account that the keyring has for a URL, its index or its server; None where it has none."""
@@ -53,14 +52,20 @@ class Credentials:
         services = [*(without_secrets(one) for one in self._same_server(url)), _host(url)]
         if self._keyring in ("auto", "import") and (found := self._ask_module(services, user)):
             return found
-        if self._keyring in ("auto", "subprocess") and user:
-            for service in services:
-                if password := self._program(service, user):
-                    return user, password
+        if self._keyring in ("auto", "subprocess"):
+            return next((account for service in services if (account := self._program(service, user))), None)
         return None
 
     def _same_server(self, url: str) -> list[str]:
-        return [index for index in self._indexes if server_of(index) == server_of(url)]
+        """Return the indexes on the server of a URL, the one whose path is most like that of the URL first."""
+        own = urlsplit(url).path.split("/")
+
+        def common(index: str) -> int:
+            pairs = zip(own, urlsplit(index).path.split("/"), strict=False)
+            return next((number for number, (a, b) in enumerate(pairs) if a != b), len(own))
+
+        found = [index for index in self._indexes if server_of(index) == server_of(url)]
+        return sorted(found, key=common, reverse=True)
 
     def _ask_module(self, services: Iterable[str], user: str) -> tuple[str, str] | None:
         try:
@@ -78,15 +83,23 @@ def _keyring_module() -> Any:
     return importlib.import_module("keyring")
 
 
-def _ask_program(service: str, user: str) -> str:
+def _ask_program(service: str, user: str) -> tuple[str, str] | None:
+    """Return what the program keyring knows about a service; a user whose name is not known needs a newer one."""
     program = find_program("keyring")
     if program is None:
-        return ""
+        return None
+    words = ["get", service, user] if user else ["--mode=creds", "--output=json", "get", service]
     try:
-        done = run_program([program, "get", service, user], timeout=30)
-    except EnvironmentFailure:
-        return ""
-    return done.out.strip("\r\n") if done.code == 0 else ""
+        done = run_program([program, *words], timeout=30)
+        if done.code != 0:
+            return None
+        if user:
+            password = done.out.strip("\r\n")
+            return (user, password) if password else None
+        found = parse_json(done.out)
+        return (str(found["username"]), str(found["password"])) if isinstance(found, dict) else None
+    except (EnvironmentFailure, ValueError, KeyError):
+        return None
 
 
 def _host(url: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wheelfix.errors import InputError, NetworkFailure
 from wheelfix.parsing import whole_number
 from wheelfix.remote.addresses import without_secrets
-from wheelfix.remote.transport import CutShort
+from wheelfix.remote.failures import PROXY_ACCOUNT, CutShort
 from wheelfix.streams.output import AtomicFile
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ def refuse_status(answer: Answer, name: str) -> None:
     if status in (404, 410):
         raise InputError(f"{name} does not exist", because=f"the server answers {status}", hint="check the address")
     hint = "try again later"
-    if status in (401, 407):
+    if status == 407:
+        because = "the proxy asks for another user name and password"
+        raise NetworkFailure(f"{name} cannot be reached through the proxy", because=because, hint=PROXY_ACCOUNT)
+    if status == 401:
         hint = "put user name and password into the URL of the index, into .netrc or into the keyring, as for pip"
     elif status == 403:
         hint = "check that this account may read it"

@@ -11,8 +11,8 @@ from urllib.request import url2pathname
 from wheelfix.errors import InputError, NetworkFailure
 from wheelfix.remote.addresses import without_secrets
 from wheelfix.remote.download import refuse_status
+from wheelfix.remote.failures import CutShort
 from wheelfix.remote.pages import ACCEPTED, IndexFile, project_names, read_page
-from wheelfix.remote.transport import CutShort
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -69,8 +69,11 @@ class PackageIndex:
                     if canonicalize_name(file.name.split("-")[0]) == name:
                         found.setdefault(file.name, file)
             for url in self._settings.urls:
-                for file in self._project(f"{url}/{name}/"):
+                files = self._project(f"{url}/{name}/")
+                for file in files:
                     found.setdefault(file.name, file)
+                if files and self._settings.first_index:
+                    break
             self._pages[name] = list(found.values())
         return self._pages[name]
 

@@ -30,6 +30,8 @@ class IndexFile:
     size: int = 0
     """Bytes; 0 where the index does not say."""
     requires_python: str = ""
+    page: str = ""
+    """The address of the page that names it and its hash; empty for a file of a folder."""
 
 
 def read_page(data: bytes, kind: str, url: str) -> list[IndexFile]:
@@ -70,6 +72,7 @@ def _json_files(tree: object, url: str) -> Iterator[IndexFile]:
             sha256.lower() if isinstance(sha256, str) and re.fullmatch("[0-9A-Fa-f]{64}", sha256) else _hash(fragment),
             size if isinstance(size, int) and size > 0 else 0,
             file["requires-python"] if isinstance(file.get("requires-python"), str) else "",
+            url,
         )
 
 
@@ -85,7 +88,7 @@ def _html_files(data: bytes, url: str) -> Iterator[IndexFile]:
         metadata = link.get("data-core-metadata", link.get("data-dist-info-metadata", "false"))
         yield IndexFile(
             name, target, metadata != "false", "data-yanked" in link, _hash(fragment), 0,
-            link.get("data-requires-python", ""),
+            link.get("data-requires-python", ""), url,
         )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from wheelfix.errors import InputError, NetworkFailure
 from wheelfix.remote.addresses import file_name, without_secrets
 from wheelfix.remote.download import LARGEST, download, refuse_status
-from wheelfix.remote.transport import CutShort
+from wheelfix.remote.failures import CutShort
 from wheelfix.streams.source import FileSource
 from wheelfix.values import dataclass
 

@@ -2,7 +2,8 @@
 
 requests brings what pip has too: proxies from the environment, netrc, redirects that take no password to another
 server. Added here: every answer is read in a thread of its own and waited for until a deadline, since a server that
-sends a byte now and then is never idle for long enough to time out; servers that are busy are asked again.
+sends a byte now and then is never idle for long enough to time out; servers that are busy are asked again. How the
+connections are made is in ``connections.py``.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ import queue
 import threading
 import time
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-import wheelfix
-from wheelfix.errors import EnvironmentFailure, InputError, NetworkFailure
-from wheelfix.remote.addresses import redacted, without_secrets
+from wheelfix.errors import EnvironmentFailure, NetworkFailure
+from wheelfix.remote.addresses import redacted, userinfo, without_secrets, without_userinfo
+from wheelfix.remote.connections import make_session, seconds_of
+from wheelfix.remote.failures import CutShort, explain
+from wheelfix.remote.settings import Connection
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
     import requests
+
+    from wheelfix.errors import InputError
 
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Answers after which it makes sense to ask again."""
@@ -52,10 +55,6 @@ class Patience:
         return time.monotonic() + self.answer + length / self.least_rate
 
 
-class CutShort(NetworkFailure):
-    """An answer ended before its end; what came until then is sound."""
-
-
 def load_requests() -> Any:
     """Import requests, or say how it is installed."""
     try:
@@ -76,21 +75,20 @@ class Transport:
         self,
         *,
         patience: Patience | None = None,
-        certificates: Path | str | None = None,
-        proxy: str = "",
-        credentials: Callable[[str], tuple[str, str] | None] = lambda _: None,
+        connection: Connection | None = None,
+        credentials: Callable[[str], tuple[str, str] | None] = userinfo,
         after_refusal: Callable[[str], tuple[str, str] | None] = lambda _: None,
         say: Callable[[str], object] = lambda _: None,
     ) -> None:
         """``credentials`` knows user and password of a URL, ``after_refusal`` where a server asks for them."""
         self.patience = patience or Patience()
         self.requests = self.received = 0
+        self.connection = connection or Connection()
         self._requests = load_requests()
         self._credentials, self._after_refusal = credentials, after_refusal
         self._say, self._said = say, set[str]()
         self._lock = threading.Lock()
-        self._certificates = str(certificates) if certificates is not None else None
-        self._session = _session(self._requests, certificates, proxy)
+        self._session = make_session(self._requests, self.connection, self.say_once)
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -120,7 +118,7 @@ class Transport:
             answer.close()
 
     def _answered(self, url: str, headers: dict[str, str], length: int, decoded: bool) -> Answer:
-        patience, auth, asked_keyring = self.patience, self._credentials(url), False
+        patience, auth, asked_keyring = self.patience, self._account(url), False
         headers.setdefault("Accept-Encoding", "gzip" if decoded else "identity")
         for number in range(1, patience.tries + 1):
             last = number == patience.tries
@@ -144,22 +142,23 @@ class Transport:
             time.sleep(max(wait, self._retry_after(answer, url)))
         raise AssertionError("every way through the loop ends it")
 
-    def _retry_after(self, answer: Answer, url: str) -> float:
-        from urllib3.exceptions import InvalidHeader
-        from urllib3.util import Retry
+    def _account(self, url: str) -> tuple[str, str] | None:
+        """Return user and password for a URL; netrc counts before a user name without a password, as for pip."""
+        found = self._credentials(url)
+        if found is None or found[1]:
+            return found
+        netrc: tuple[str, str] | None = self._requests.utils.get_netrc_auth(without_userinfo(url))
+        return netrc or found
 
-        said = answer.headers.get("Retry-After", "")
-        try:
-            wait = Retry().parse_retry_after(said) if said else 0.0
-        except (InvalidHeader, ValueError, OverflowError):
-            return 0.0
+    def _retry_after(self, answer: Answer, url: str) -> float:
+        wait = seconds_of(answer.headers.get("Retry-After", ""))
         if wait > self.patience.longest_wait:
             raise NetworkFailure(
                 f"{without_secrets(url)} cannot be read now",
                 because=f"the server answers {answer.status} and asks to wait {wait:.0f} seconds",
                 hint="try again later",
             )
-        return max(0.0, wait)
+        return wait
 
     def count(self, requests: int, received: int) -> None:
         """Add to what was asked for and came."""
@@ -170,54 +169,18 @@ class Transport:
     def start(self, url: str, headers: Mapping[str, str], auth: tuple[str, str] | None) -> requests.Response:
         """Send a request and return the answer, of which only the headers have been read."""
         return self._session.get(  # type: ignore[no-any-return]
-            url,
+            without_userinfo(url),
             headers=headers,
             auth=auth,
             stream=True,
             timeout=(self.patience.connect, self.patience.idle),
-            verify=self._certificates,  # None: as REQUESTS_CA_BUNDLE says, else those of the system
+            verify=self.connection.certificates.value or True,
+            cert=self.connection.client_certificate.value or None,
         )
 
     def explained(self, error: Exception, url: str) -> NetworkFailure | InputError:
         """Return an error of the library as one of ours; CutShort where asking again may help."""
-        library, shown = self._requests.exceptions, without_secrets(url)
-        text = redacted(str(error))
-        if isinstance(error, Downgrade):
-            return NetworkFailure(f"{shown} is not fetched", because=text)
-        if isinstance(error, library.SSLError):
-            hint = "if your network replaces certificates, name its CA bundle in REQUESTS_CA_BUNDLE or PIP_CERT"
-            return NetworkFailure(f"{shown} cannot be trusted", because=_innermost(error), hint=hint)
-        if isinstance(error, library.ProxyError):
-            hint = "check HTTPS_PROXY and HTTP_PROXY"
-            return NetworkFailure(f"{shown} cannot be reached through the proxy", because=_innermost(error), hint=hint)
-        if isinstance(error, library.TooManyRedirects):
-            return NetworkFailure(f"{shown} cannot be read", because="the server redirects in a circle")
-        if isinstance(error, library.InvalidURL | library.InvalidSchema | library.MissingSchema | UnicodeError):
-            return InputError(f"{shown} cannot be read", because="it is not a valid URL of http or https")
-        if "IncompleteRead" in text:
-            return CutShort(f"{shown} cannot be read", because="the connection was cut")
-        if isinstance(error, library.Timeout):
-            return CutShort(f"{shown} cannot be read", because="the server does not answer in time")
-        return CutShort(f"{shown} cannot be read", because=_innermost(error), hint="check the network and try again")
-
-
-class Downgrade(Exception):
-    """A redirect from https to something that anybody on the way can change."""
-
-
-def _innermost(error: BaseException) -> str:
-    """Return the message of the cause that says most: the libraries wrap each other's errors."""
-    seen: list[BaseException] = []
-    while error not in seen:
-        seen.append(error)
-        inner = error.__cause__ or error.__context__ or getattr(error, "reason", None)
-        if not isinstance(inner, BaseException):
-            inner = next((one for one in error.args if isinstance(one, BaseException)), None)
-        if inner is None:
-            break
-        error = inner
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return redacted(" ".join(str(text).split()))[:300]
+        return explain(self._requests.exceptions, error, url, self.connection)
 
 
 class Answer:
@@ -304,52 +267,3 @@ class Answer:
     def close(self) -> None:
         """Take no more of it."""
         self._abandoned.set()
-
-
-def _session(library: Any, certificates: Path | str | None, proxy: str) -> Any:
-    from http.cookiejar import DefaultCookiePolicy
-
-    class Session(library.Session):  # type: ignore[misc]
-        """Follows redirects, but not from https to http."""
-
-        def get_redirect_target(self, resp: Any) -> str | None:
-            target: str | None = super().get_redirect_target(resp)
-            scheme = urlsplit(target).scheme if target else ""
-            if urlsplit(resp.url).scheme == "https" and scheme not in ("", "https"):
-                raise Downgrade(f"the server redirects from https to {scheme}")
-            return target
-
-    session = Session()
-    session.max_redirects = 10
-    session.headers["User-Agent"] = f"wheelfix/{wheelfix.__version__}"
-    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-    session.mount("http://", library.adapters.HTTPAdapter(pool_maxsize=16))
-    session.mount("https://", _https_adapter(library, certificates))
-    if proxy:
-        session.proxies = {"http": proxy, "https": proxy}
-    return session
-
-
-def _https_adapter(library: Any, certificates: Path | str | None) -> Any:
-    """Return what talks https: with the certificates of the system, as pip does, unless a bundle was named."""
-    import ssl
-
-    context: Any = None
-    if certificates is None:
-        with contextlib.suppress(ImportError):
-            import truststore
-
-            context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-
-    class Adapter(library.adapters.HTTPAdapter):  # type: ignore[misc]
-        def init_poolmanager(self, *args: Any, **said: Any) -> None:
-            if context is not None:
-                said["ssl_context"] = context
-            super().init_poolmanager(*args, **said)
-
-        def proxy_manager_for(self, proxy: str, **said: Any) -> Any:
-            if context is not None:
-                said["ssl_context"] = context
-            return super().proxy_manager_for(proxy, **said)
-
-    return Adapter(pool_maxsize=16)

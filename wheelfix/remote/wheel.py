@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 class RemoteWheel:
     """A wheel on a server: its address, and its bytes on request."""
 
-    def __init__(self, url: str, transport: Transport, cache: Cache, *, name: str = "", sha256: str = "") -> None:
+    def __init__(
+        self, url: str, transport: Transport, cache: Cache, *, name: str = "", sha256: str = "", page: str = ""
+    ) -> None:
         self.url, self.sha256 = url, sha256
+        self.page = page
+        """Where the hash was read over a connection that anybody on the way can change; empty: over a safe one."""
         self.name = name or file_name(url)
         self._transport, self._cache = transport, cache
         self.fetched = self.size = 0
