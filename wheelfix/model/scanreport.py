@@ -1,0 +1,183 @@
+"""What a scan reports: findings, missing and provided DLLs, the predicted error, and the verdict."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+from wheelfix.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from wheelfix.model.folding import Json
+    from wheelfix.model.images import FileVersion, GpuFit, ImageFacts, Machine, NumpyApi, Signature
+    from wheelfix.model.resolution import EdgeKind, Resolution
+
+
+class Severity(str, enum.Enum):
+    """How much a finding matters; the order is the order of harm."""
+
+    ERROR = "error"
+    UNSURE = "unsure"
+    """Would be an error, but the evidence does not decide whether it is one."""
+    WARNING = "warning"
+    INFO = "info"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Repairable(str, enum.Enum):
+    """Whether ``wheelfix repair`` can fix what a finding names."""
+
+    ALWAYS = "always"
+    SOMETIMES = "sometimes"
+    NEVER = "never"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A fact about a wheel."""
+
+    code: str
+    name: str
+    severity: Severity
+    subject: str
+    """The member, DLL or row it is about."""
+    message: str
+    hint: str = ""
+    evidence: Mapping[str, Json] = field(default_factory=dict)
+    repairable: Repairable = Repairable.NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file that could be vendored."""
+
+    path: str
+    root: str
+    version: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MissingDll:
+    """A DLL without a provider, with everyone who asks for it."""
+
+    name: str
+    kind: EdgeKind
+    required: bool
+    needed_by: tuple[str, ...]
+    chain: tuple[str, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    providers: tuple[str, ...] = ()
+    """Who ships it, from the tables, when no candidate is at hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProvidedDll:
+    """A DLL that another distribution provides, or may provide."""
+
+    name: str
+    how: str
+    """``file`` (it is in the set), ``requirement`` (by the index), ``out-of-reach`` or ``unsure``."""
+    distributions: tuple[str, ...]
+    """One, or those that may have it."""
+    needed_by: tuple[str, ...]
+    specifier: str = ""
+    path: str = ""
+    """Where the file is installed; empty where it is not there to be read."""
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The error that importing the package will raise."""
+
+    path: str
+    code: int
+    message: str
+    """The very line, as Python prints it."""
+    chain: tuple[str, ...]
+    """From the file that the error names to the true cause."""
+    explanation: str = ""
+    """Why the named file is not the culprit."""
+
+
+class Verdict(str, enum.Enum):
+    """The answer in one word."""
+
+    OK = "ok"
+    RISKY = "risky"
+    UNSURE = "unsure"
+    """Whether it works depends on something that could not be read."""
+    BROKEN = "broken"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedImage:
+    """A PE image of the scanned thing, by its path there."""
+
+    path: str
+    facts: ImageFacts
+    version: FileVersion | None = None
+    """Read only when a rule or an option asked for it."""
+    archs: tuple[str, ...] | None = None
+    """GPU code inside, such as ``sm_86`` and ``ptx_86``; None when it was not asked for."""
+    gpu: GpuFit | None = None
+    """Whether that runs on the card asked about; None when it was not asked for, or there is no GPU code."""
+    numpy: NumpyApi | None = None
+    """Which NumPy it was built for; None when it was not asked for, or it does not use NumPy's C API."""
+    signature: Signature | None = None
+    """What its signature is worth; None when it was not asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class CudaStory:
+    """What there is to know about the CUDA of a wheel."""
+
+    release: str
+    """``11.7``, or the majors that the names of its DLLs show."""
+    driver: str
+    """The oldest driver for Windows that runs it; empty when the tables do not know."""
+    text: str
+    """All of it in one paragraph."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReport:
+    """What ``wheelfix scan`` says about one wheel, package folder or installed distribution."""
+
+    path: str
+    name: str
+    version: str
+    tags: tuple[str, ...]
+    machine: Machine
+    images: tuple[ScannedImage, ...]
+    resolution: Resolution
+    missing: tuple[MissingDll, ...]
+    first_failure: Prediction | None
+    findings: tuple[Finding, ...]
+    archs: tuple[str, ...] | None = None
+    """GPU code of all images together; None when it was not asked for."""
+    cuda: CudaStory | None = None
+    """None for what has nothing to do with CUDA."""
+    provided: tuple[ProvidedDll, ...] = ()
+    """What other distributions provide."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Broken with an error, unsure where that could not be decided, risky with a warning, else ok."""
+        severities = {finding.severity for finding in self.findings}
+        if Severity.ERROR in severities:
+            return Verdict.BROKEN
+        if Severity.UNSURE in severities:
+            return Verdict.UNSURE
+        return Verdict.RISKY if Severity.WARNING in severities else Verdict.OK
