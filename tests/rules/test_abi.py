@@ -183,3 +183,26 @@ def test_a_symbol_that_the_interpreter_does_not_have_is_error_127(tmp_path: Path
         127,
         ("_core.cp311-win_amd64.pyd", "python311.dll"),
     )
+
+
+@pytest.mark.parametrize(
+    ("tags", "exports", "message"),
+    [
+        ("cp27-cp27m-win_amd64", ["init_core"], ""),
+        (
+            "cp27-cp27m-win_amd64",
+            ["PyInit__core"],
+            "ImportError: dynamic module does not define init function (init_core)",
+        ),
+        ("py3-none-win_amd64", ["init_core"], "PyInit__core)"),
+    ],
+)
+def test_the_entry_is_the_one_of_the_python_of_the_tags(
+    tags: str, exports: list[str], message: str, tmp_path: Path
+) -> None:
+    """A module of a wheel for Python 2 was called broken because it has no PyInit function."""
+    module = forge_dll("_core.pyd", imports={"python27.dll": ["Py_IncRef"]}, exports=exports)
+    files = {"pkg/__init__.py": "from . import _core\n", "pkg/_core.pyd": module}
+    made = scan(build_wheel(tmp_path, "pkg", "1.0", tags, files), ScanOptions(roots=RootOptions(discover=False)))
+    assert (made.first_failure.message if made.first_failure else "").endswith(message)
+    assert [item.code for item in made.findings if item.code == "WF316"] == (["WF316"] if message else [])

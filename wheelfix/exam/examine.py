@@ -109,7 +109,9 @@ def _first_failure(subject: Subject, findings: tuple[Finding, ...]) -> Predictio
     failure = visible_failure(subject, findings)
     if failure is None:
         failure = failure_of_order(subject, findings)
-    return predict(subject.view, subject.resolution, failure) if failure is not None else None
+    if failure is None:
+        return None
+    return predict(subject.view, subject.resolution, failure, subject.profile.python)
 
 
 def load(

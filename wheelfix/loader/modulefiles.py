@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _ENTRIES = ("PyInit_", "PyModExport_", "HPyInit_")
 """What the name of the function begins with that Python asks a module for."""
+_ENTRIES_OF_PYTHON_2 = ("init",)
 
 
 def unimportable_modules(view: FileView, profile: Profile) -> list[LoadOutcome]:
@@ -57,14 +58,16 @@ def _for_others(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
 
 def _without_entry(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
     """Modules that do not export the function with which Python begins."""
+    old = profile.python is not None and profile.python[0] == 2
+    entries = _ENTRIES_OF_PYTHON_2 if old else _ENTRIES
     for path in extension_modules(view, profile):
         image, name = view.image(path), _stem(path)
         if not isinstance(image, Image) or not name.isascii() or not name.isidentifier():
             continue
         if name == "__init__":
             name = base_name(path.rpartition("/")[0])
-        if _is_module(image) and not any(entry + name in image.exports.names for entry in _ENTRIES):
-            detail = f"it does not export PyInit_{name}"
+        if _is_module(image, entries) and not any(entry + name in image.exports.names for entry in entries):
+            detail = f"it does not export {entries[0]}{name}"
             yield LoadOutcome(LoadEvent(path, "module", module_name(path)), PROC_NOT_FOUND, (base_name(path),), detail)
 
 
@@ -72,8 +75,8 @@ def _stem(path: str) -> str:
     return base_name(path).split(".")[0]
 
 
-def _is_module(image: Image) -> bool:
+def _is_module(image: Image, entries: tuple[str, ...]) -> bool:
     """Whether a file has to do with Python at all: it has an entry of another name, or calls the interpreter."""
-    if any(name.startswith(_ENTRIES) for name in image.exports.names):
+    if any(name.startswith(entries) for name in image.exports.names):
         return True
     return any(python_of(item.dll) or dll_key(item.dll) in ("python3.dll", "python3t.dll") for item in image.imports)

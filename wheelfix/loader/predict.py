@@ -18,7 +18,12 @@ UNKNOWN_FOLDER = "…"
 """Stands for the site-packages folder that only the user's machine knows."""
 
 
-def predict(view: FileView, resolution: Resolution, outcome: LoadOutcome | None = None) -> Prediction | None:
+def predict(
+    view: FileView,
+    resolution: Resolution,
+    outcome: LoadOutcome | None = None,
+    python: tuple[int, int] | None = None,
+) -> Prediction | None:
     """The error that a failing load raises, by default the first that no code catches; None if there is none."""
     outcome = outcome or resolution.first_failure
     if outcome is None:
@@ -26,7 +31,7 @@ def predict(view: FileView, resolution: Resolution, outcome: LoadOutcome | None 
     return Prediction(
         path=view.origin(outcome.event.path),
         code=outcome.code,
-        message=_own_error(view, outcome) or error_line(outcome, shown_path(view, outcome.event.path)),
+        message=_own_error(view, outcome) or error_line(outcome, shown_path(view, outcome.event.path), python),
         chain=outcome.chain,
         explanation=explain(outcome, resolution),
     )
@@ -60,16 +65,22 @@ def _own_error(view: FileView, outcome: LoadOutcome) -> str:
     return loading.startup.error.format(code=outcome.code, text=text, path=shown)
 
 
-def error_line(outcome: LoadOutcome, shown: str) -> str:
+def error_line(outcome: LoadOutcome, shown: str, python: tuple[int, int] | None = None) -> str:
     """The last line of the traceback, as Python prints it on an English Windows."""
     text = message_text(outcome.code)
+    version = python or (3, 8)
+    if outcome.event.cause == "extension" and version < (3, 8):
+        return f"ImportError: DLL load failed: {text}"
     if outcome.event.cause == "extension":
         return f"ImportError: DLL load failed while importing {outcome.event.module.rpartition('.')[2]}: {text}"
     if outcome.event.cause == "module":
         name = outcome.event.module.rpartition(".")[2]
+        if outcome.code == PROC_NOT_FOUND and version < (3, 0):
+            return f"ImportError: dynamic module does not define init function (init{name})"
         if outcome.code == PROC_NOT_FOUND:
             return f"ImportError: dynamic module does not define module export function (PyInit_{name})"
-        return f"ModuleNotFoundError: No module named '{outcome.event.module}'"
+        kind = "ImportError" if version < (3, 6) else "ModuleNotFoundError"
+        return f"{kind}: No module named '{outcome.event.module}'"
     if outcome.event.cause == "folder":
         return f"FileNotFoundError: [WinError 2] The system cannot find the file specified: '{shown}'"
     if outcome.event.cause == "raise":
