@@ -9,7 +9,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import Required
 from wheelfix.loader.resolve import resolve
-from wheelfix.model import Machine, Missing, OwnedBy
+from wheelfix.model import Machine, MayComeFrom, Missing, OwnedBy
 
 SITE = "Lib/site-packages/"
 TORCH = {f"{SITE}torch/__init__.py": "", f"{SITE}torch/version.py": "__version__ = '2.7.1+cu126'\ncuda = '12.6'\n"}
@@ -49,3 +49,24 @@ def test_what_torch_requires_on_linux_is_missing_on_windows():
     assert isinstance(edge.provider, Missing)
     (edge,) = (one for one in resolve(make_view(files), Profile(), everywhere).edges if one.name == "cudnn64_9.dll")
     assert isinstance(edge.provider, OwnedBy)
+
+
+@pytest.mark.parametrize(
+    ("requires", "name", "expected"),
+    [
+        ("uvicorn", "frobnicate.dll", Missing),
+        ("uvicorn[standard]", "frobnicate.dll", MayComeFrom),
+        ('uvicorn[standard]; sys_platform == "linux"', "frobnicate.dll", Missing),
+        ("uvicorn[standard]", "msvcp140d.dll", Missing),
+    ],
+    ids=["without extras", "with an extra", "not on Windows", "part of a compiler"],
+)
+def test_what_the_extras_of_a_requirement_bring_is_not_known(requires, name, expected):
+    """A wheel that requires ``onnxruntime-gpu[cuda]`` was called broken for cublas64_12.dll."""
+    module = forge_dll("_core.pyd", imports={"python311.dll": ["Py_IncRef"], name: ["f"]}, exports=["PyInit__core"])
+    files = {f"{SITE}pkg/__init__.py": "from . import _core\n", f"{SITE}pkg/_core.pyd": module}
+    resolution = resolve(make_view(files), Profile(python=(3, 11)), (requires,))
+    (edge,) = (one for one in resolution.edges if one.name == name)
+    assert isinstance(edge.provider, expected)
+    if expected is MayComeFrom:
+        assert edge.provider.distributions == ("uvicorn[standard]",)

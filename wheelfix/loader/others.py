@@ -46,6 +46,12 @@ def _nowhere(module: str) -> str:
     return ""
 
 
+def _is_shippable(name: str) -> bool:
+    """Whether a wheel may contain a DLL: it is not a part of the compiler, and its licence allows it."""
+    member = family_of(name)
+    return runtime_file(name) is None and (member is None or member.family.redistribute)
+
+
 def answers_complete(beside: Beside | None) -> bool:
     """Whether everything that is installed is there to be read."""
     return beside is not None and beside.complete
@@ -129,6 +135,9 @@ class Provisions:
                 unsure.append((str(dependency), _some(dependency, answer)))
             elif answer.ships is Ships.UNKNOWN and not dependency.extra and self._may_have(name, dependency):
                 unsure.append((str(dependency), f"what {dependency} contains is not known"))
+            elif dependency.with_extras and not answers_complete(self.beside) and _is_shippable(name):
+                asked = f"{dependency.name}[{','.join(dependency.with_extras)}]"
+                unsure.append((asked, f"what {asked} installs besides {dependency.name} is not known"))
             elif answer.ships is Ships.NO and _otherwise(name, dependency.name):
                 without.append(_not_in(name, dependency))
         if not unsure and not answers_complete(self.beside):
@@ -244,9 +253,8 @@ class Provisions:
 
         A name with delvewheel's hash is used by the wheel that ships it, and by code that adds that wheel's folder.
         """
-        member = family_of(name)
-        if runtime_file(name) is not None or (member is not None and not member.family.redistribute):
-            return False  # part of the compiler, or nothing that a wheel may contain
+        if not _is_shippable(name):
+            return False
         if demangle(dll_key(name)) == dll_key(name):
             return not self._is_pure(dependency)
         folders = (folder.rpartition("/")[2].removesuffix(".libs") for folder in self.habits.folders)

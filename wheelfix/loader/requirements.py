@@ -44,6 +44,8 @@ class Dependency:
     """The extra that has to be asked for."""
     imported: bool = False
     """It is not required: only an import statement names it."""
+    with_extras: tuple[str, ...] = ()
+    """The extras of this distribution that are asked for, as in ``uvicorn[standard]``."""
 
     def __str__(self) -> str:
         text = f"{self.name} ({self.specifier})" if self.specifier else self.name
@@ -114,7 +116,8 @@ class Required:
                 if requirement is None or holds_on_target(requirement, self._profile):
                     known = found.get((name, ""))
                     joined = ",".join(sorted({*filter(None, (known.specifier if known else "", specifier))}))
-                    found[name, ""] = Dependency(name, joined)
+                    asked = {*(known.with_extras if known else ()), *(requirement.extras if requirement else ())}
+                    found[name, ""] = Dependency(name, joined, with_extras=tuple(sorted(asked)))
                     continue
                 for extra in dict.fromkeys(_EXTRA.findall(text)):
                     if holds_on_target(requirement, self._profile, extra):
