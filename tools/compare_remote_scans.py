@@ -2,12 +2,14 @@
 
 ``python -m tools.compare_remote_scans WHEEL…`` looks each file up on the index by its name, scans both, and prints the
 share of bytes that was read, and whether the two reports are the same but for the path. If one is not, it exits with 1.
+For ``NAME==VERSION`` and with ``--nvidia`` only the share is measured, and nothing is downloaded whole.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import statistics
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import WheelfixError
 from wheelfix.exam.scan import scan_all
+from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.model import ScanReport
 from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.remote.client import Client
@@ -23,6 +26,12 @@ from wheelfix.report.json_ import scan_value
 
 if TYPE_CHECKING:
     from wheelfix.remote.wheel import WheelPath
+
+CUDA = re.compile(
+    r"nvidia-(?:cublas|cuda-(?:cupti|nvrtc|runtime|opencl)|cudnn|cudss|cufft|curand|cusolver|cusparse|cusparselt|npp"
+    r"|nvcomp|nvfatbin|nvjitlink|nvjpeg|nvjpeg2k|nvtiff|nvvm|nvimgcodec)(?:-cu1[1-3])?"
+)
+"""The distributions of libraries; tools such as nvcc and headers are left out."""
 
 
 def scanned(path: WheelPath) -> str:
@@ -48,12 +57,58 @@ def compare(path: Path) -> tuple[bool, float, int]:
         return same, wheel.fetched / path.stat().st_size, client.transport.requests - before
 
 
+def share_of(word: str) -> tuple[str, float, int, int]:
+    """Scan a wheel on the index; return its name, the share of bytes that was read, its size and the requests."""
+    with Client(RemoteOptions(cache=False)) as client:
+        wheel = client.find(word)
+        if isinstance(wheel, Path):
+            raise LookupError(word)
+        before = client.transport.requests
+        scanned(wheel)
+        return wheel.name, wheel.fetched / wheel.size, wheel.size, client.transport.requests - before
+
+
+def nvidia_releases() -> list[str]:
+    """Return the newest release of each distribution of NVIDIA's CUDA libraries that ships DLLs for Windows."""
+    index = provider_index()
+    found = []
+    for name in index.names:
+        versions = [one.version for one in index.looked_at(name)] if name.startswith("nvidia-") else []
+        if versions and index.shipped_by(name, versions[-1]) and CUDA.fullmatch(name):
+            found.append(f"{name}=={versions[-1]}")
+    return found
+
+
+def print_shares(words: list[str]) -> int:
+    """Print the share of each wheel, as rows of Markdown, and the median."""
+    shares = []
+    for word in words:
+        try:
+            name, share, size, requests = share_of(word)
+        except (LookupError, WheelfixError) as error:
+            print(f"failed: {word}: {error}", file=sys.stderr, flush=True)
+            continue
+        shares.append(share)
+        print(f"| {name.rpartition('-py')[0]} | {size / 1e6:.1f} | {share:.1%} | {requests} |", flush=True)
+    print(f"{len(shares)} wheels: median share {statistics.median(shares):.1%}")
+    return 0 if len(shares) == len(words) else 1
+
+
 def main(argv: list[str]) -> int:
     """Compare wheels, and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("wheels", nargs="+", type=Path)
+    parser.add_argument("wheels", nargs="*", help="files to compare, or NAME==VERSION")
+    parser.add_argument("--nvidia", action="store_true", help="the newest release of each of NVIDIA's CUDA libraries")
+    args = parser.parse_args(argv)
+    words = [word for word in args.wheels if not word.endswith(".whl")] + (nvidia_releases() if args.nvidia else [])
+    files = [Path(word) for word in args.wheels if word.endswith(".whl")]
+    return (compare_files(files) if files else 0) | (print_shares(words) if words else 0)
+
+
+def compare_files(paths: list[Path]) -> int:
+    """Compare files with the same wheels on the index."""
     shares, cuda, different = [], [], 0
-    for path in parser.parse_args(argv).wheels:
+    for path in paths:
         try:
             same, share, requests = compare(path)
         except LookupError:

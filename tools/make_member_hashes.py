@@ -1,8 +1,8 @@
 """Writes ``wheelfix/knowledge/member_hashes.txt``: the sha256 of every DLL of wheels that were downloaded whole.
 
 ``python -m tools.make_member_hashes NAME==VERSION…`` downloads wheels from the package index that pip is configured
-for, checks them against the hash that the index gives, and adds their DLLs to the table. A wheel without a hash on the
-index is refused.
+for, checks them against the hash that the index gives, and adds their DLLs to the table. A file that was downloaded
+before is named by its path, and checked likewise. A wheel without a hash on the index is refused.
 """
 
 from __future__ import annotations
@@ -46,26 +46,41 @@ def write_table(rows: list[str], table: Path = TABLE) -> None:
     table.write_text(HEADING + "".join(f"{found[key]}\n" for key in sorted(found)), encoding="utf-8", newline="\n")
 
 
+def checked(word: str, client: Client) -> tuple[Path, str]:
+    """Return a whole wheel and its name; ValueError if its hash is not on the index, or another."""
+    if not word.endswith(".whl"):
+        wheel = client.find(word)
+        if isinstance(wheel, Path) or not wheel.sha256:
+            raise ValueError("the index gives no hash for it")
+        return wheel.whole(), wheel.name
+    path = Path(word)
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    hashes = [one.sha256 for one in client.index.files(path.name.split("-")[0]) if one.name == path.name]
+    if digest.hexdigest() not in hashes:
+        raise ValueError("it does not have the hash that the index gives")
+    return path, path.name
+
+
 def main(argv: list[str]) -> int:
     """Download the wheels and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("requirements", nargs="+", metavar="NAME==VERSION")
+    parser.add_argument("wheels", nargs="+", metavar="NAME==VERSION or FILE")
     parser.add_argument("--table", type=Path, default=TABLE)
     args = parser.parse_args(argv)
     rows: list[str] = []
-    try:
-        for requirement in args.requirements:
+    for word in args.wheels:
+        try:
             with Client(RemoteOptions(cache=False), say=print) as client:
-                wheel = client.find(requirement)
-                if isinstance(wheel, Path) or not wheel.sha256:
-                    print(f"{requirement}: the index gives no hash for it", file=sys.stderr)
-                    return 1
-                new = rows_of(wheel.whole(), wheel.name)
-                print(f"{wheel.name}: {len(new)} DLLs", flush=True)
-                rows += new
-    except WheelfixError as exc:
-        print(exc, file=sys.stderr)
-        return 1
+                path, name = checked(word, client)
+                new = rows_of(path, name)
+        except (WheelfixError, OSError, ValueError) as exc:
+            print(f"{word}: {exc}", file=sys.stderr)
+            return 1
+        print(f"{name}: {len(new)} DLLs", flush=True)
+        rows += new
     write_table(rows, args.table)
     return 0
 

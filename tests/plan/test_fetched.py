@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import random
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,8 @@ from tests.remote.server import Reply, Request, Server
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
-from wheelfix.model import Signature
+from wheelfix.model import Machine, Signature
+from wheelfix.plan import fetched
 from wheelfix.remote.addresses import is_safe
 from wheelfix.roots import trust
 from wheelfix.roots.fetched import ranked_releases
@@ -199,6 +202,88 @@ def test_scan_shows_what_would_come(server: Server, broken: Path, capsys: pytest
     (candidate,) = next(one["candidates"] for one in missing if one["name"] == CUPTI)
     assert candidate["path"].endswith(f"11.7.101-py3-none-win_amd64.whl!{FOLDER}/{CUPTI}")
     assert candidate["reason"] == "wheel nvidia-cuda-cupti-cu11 11.7.101, --fetch"
+
+
+def test_a_dry_run_downloads_no_dll(
+    broken: Path, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The tables at the beginning of a DLL are read, since the choice needs them; the ballast behind them is not."""
+    ballast = random.Random(1).randbytes(600_000)
+    files = {f"{FOLDER}/{CUPTI}": DLL + ballast}
+    own = build_wheel(tmp_path / "large", "nvidia_cuda_cupti_cu11", "11.7.101", "py3-none-win_amd64", files)
+    (name,) = (path for path in server.files if "11.7.101" in path)
+    server.files[name] = own.read_bytes()
+    monkeypatch.setattr(fetched, "known_sha256", lambda wheel, member: "")
+    code, path = repaired(broken, tmp_path, "--fetch", "--dry-run", "--format", "json")
+    plan = json.loads(capsys.readouterr().out)
+    (addition,) = plan["additions"]
+    assert code == 0
+    assert not path.exists()
+    assert (addition["sha256"], addition["source"]["trust"]) == ("", "not-fetched")
+    assert any("the repair fetches 0.6 MB for 1 DLLs" in note for note in plan["notes"])
+    sent = [request.span for request in server.asked if "/files/" in request.path]
+    assert all(sent)
+    spans = [tuple(map(int, span.removeprefix("bytes=").split("-"))) for span in sent if span[6] != "-"]
+    assert sum(last - first for first, last in spans) < 100_000
+    monkeypatch.setattr(fetched, "known_sha256", lambda wheel, member: "0" * 63 + "1" if wheel == own.name else "")
+    repaired(broken, tmp_path, "--fetch", "--dry-run", "--format", "json")
+    (addition,) = json.loads(capsys.readouterr().out)["additions"]
+    assert (addition["sha256"], addition["source"]["trust"]) == ("0" * 63 + "1", "table")
+
+
+def test_a_dry_run_with_a_lock_has_every_hash(
+    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock = tmp_path / "plan.lock"
+    assert repaired(broken, tmp_path, "--fetch", "--dry-run", "--lock", str(lock))[0] == 0
+    (addition,) = json.loads(lock.read_text("utf-8"))["plans"][0]["additions"]
+    assert addition["sha256"] == hashlib.sha256(DLL).hexdigest()
+    assert addition["source"]["trust"] == "wheel"
+    assert not (tmp_path / "out").exists()
+
+
+def openmp_for(machine: Machine, platform: str, version: str, folder: Path) -> Path:
+    dll = forge_dll("libiomp5md.dll", machine=machine, exports=["omp_get_max_threads"])
+    member = f"intel_openmp-{version}.data/data/Library/bin/libiomp5md.dll"
+    return build_wheel(folder, "intel_openmp", version, f"py2.py3-none-{platform}", {member: dll})
+
+
+@pytest.mark.parametrize(
+    ("machine", "platform", "offered", "expected"),
+    [
+        (Machine.X86, "win32", {"win32": Machine.X86, "win_amd64": Machine.AMD64}, "win32"),
+        (Machine.AMD64, "win_amd64", {"win32": Machine.X86, "win_amd64": Machine.AMD64}, "win_amd64"),
+        (Machine.ARM64, "win_arm64", {"win_amd64": Machine.AMD64, "win_arm64": Machine.ARM64}, "win_arm64"),
+        (Machine.ARM64, "win_arm64", {"win32": Machine.X86, "win_amd64": Machine.AMD64}, ""),
+        (Machine.X86, "win32", {"win_amd64": Machine.AMD64}, ""),
+        (Machine.X86, "win32", {"any": Machine.AMD64}, ""),
+        (Machine.ARM64, "win_arm64", {"win_arm64": Machine.AMD64}, ""),
+    ],
+)
+def test_only_dlls_for_the_machine_of_the_wheel_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    machine: Machine, platform: str, offered: dict[str, Machine], expected: str,
+) -> None:  # fmt: skip
+    """The provider index was made from wheels for x64; what there is for another machine is asked at run time."""
+    module = forge_dll(
+        "_x.pyd", machine=machine, imports={"libiomp5md.dll": ["omp_get_max_threads"]}, exports=["PyInit__x"]
+    )
+    files = {"demo/__init__.py": b"from demo import _x\n", f"demo/_x.cp311-{platform}.pyd": module}
+    broken = build_wheel(tmp_path / "dist", "demo", "1.0", f"cp311-cp311-{platform}", files)
+    wheels = [openmp_for(own, tag, "2023.2.0", tmp_path / "files") for tag, own in offered.items()]
+    wheels += [openmp_for(Machine.AMD64, "win_amd64", f"202{year}.0.0", tmp_path / "files") for year in (4, 5, 6)]
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path / "cache"))
+    with index_of(wheels) as server:
+        words = ["--fetch", "--index-url", f"{server.url}/simple", "--format", "json"]
+        code, path = repaired(broken, tmp_path, *words)
+    captured = capsys.readouterr()
+    assert code == (0 if expected else 1), captured
+    assert path.exists() == bool(expected)
+    if expected:
+        (report,) = json.loads(captured.out)["wheels"]
+        (addition,) = report["plan"]["additions"]
+        assert addition["source"]["path"].endswith(f"-{expected}.whl")
 
 
 @pytest.mark.parametrize(

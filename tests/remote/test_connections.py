@@ -169,6 +169,18 @@ def test_trust_does_not_follow_a_redirect_to_another_host(
     assert "cannot be trusted" in said
 
 
+def test_a_redirect_from_https_to_http_is_not_followed(
+    root: Path, certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
+    moved = "location /files/ { return 302 http://127.0.0.1:1/moved$request_uri; }"
+    with nginx(root, certificates=certificates, server=moved) as url:
+        code, said = scanned(url, tmp_path, capfd)
+    assert code == 4
+    assert "is not fetched because: the server redirects from https to http" in said
+
+
 @pytest.mark.parametrize("variable", ["PIP_CLIENT_CERT", "SSL_CLIENT_CERT"])
 def test_a_client_certificate(
     root: Path, certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,

@@ -236,3 +236,22 @@ def test_what_is_only_passed_is_not_remembered_and_still_there() -> None:
     assert sum(len(chunk) for _, chunk in source._recent) <= 5000 + 2048
     for offset in (89_000, 50_000, 10, 0, 86_000):
         assert source.read_at(offset, 300) == data[offset : offset + 300]
+
+
+@pytest.mark.parametrize("place", [10, 100_000, 400_000, 700_000])
+def test_a_sparing_source_reads_little_more_than_it_takes(place: int) -> None:
+    """What is read of a server should be what leads to the place, whatever is packed well or badly before it."""
+    data = random.Random(3).randbytes(300_000) + bytes(200_000) + random.Random(4).randbytes(300_000)
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = packer.compress(data) + packer.flush()
+    read: list[tuple[int, int]] = []
+
+    def read_packed(offset: int, length: int) -> bytes:
+        read.append((offset, length))
+        return packed[offset : offset + length]
+
+    source = InflatedSource(read_packed, len(packed), len(data), sparing=True)
+    assert source.read_at(place, 100) == data[place : place + 100]
+    needed = place - max(0, min(place, 500_000) - 300_000)
+    assert sum(length for _, length in read) <= needed + (40 << 10)
+    assert len(read) < 25

@@ -201,12 +201,18 @@ class Archive:
             raise self.unreadable(member, "its data run into the directory")
         return offset, member.csize
 
-    def reader(self, member: Member) -> Callable[[int, int], bytes]:
-        """Return a function that reads the member's packed bytes by offset and length."""
+    def reader(self, member: Member, *, ahead: bool = True) -> Callable[[int, int], bytes]:
+        """Return a function that reads the member's packed bytes by offset and length.
+
+        Without ``ahead`` nothing more than that is fetched from a server.
+        """
         start, length = self.data_span(member)
 
         def read(offset: int, wanted: int) -> bytes:
-            return self.read_at(start + offset, max(0, min(wanted, length - offset)))
+            wanted = max(0, min(wanted, length - offset))
+            if self._source is not None and not ahead:
+                self._source.expect([(start + offset, start + offset + wanted)])
+            return self.read_at(start + offset, wanted)
 
         return read
 
@@ -215,10 +221,11 @@ class Archive:
 
         ``on_bytes`` gets the bytes of a packed member once and in order, as they are unpacked.
         """
-        read = self.reader(member)
         if member.method == codec.STORED:
-            return StoredSource(read, member.usize)
-        return InflatedSource(read, member.csize, member.usize, on_bytes=on_bytes)
+            return StoredSource(self.reader(member), member.usize)
+        remote = self._source is not None
+        read = self.reader(member, ahead=not remote)
+        return InflatedSource(read, member.csize, member.usize, on_bytes=on_bytes, sparing=remote)
 
     def chunks(self, member: Member) -> Iterator[bytes]:
         """Give the member's unpacked bytes piece by piece; InputError at the end if size or CRC were lies."""

@@ -93,7 +93,11 @@ def _add_target(parser: Parser) -> None:
             "--in-place", action="store_true", help="replace the wheel itself, in one step at the very end"
         )
     )
-    group.add_argument("--dry-run", action="store_true", help="print the plan and write nothing")
+    group.add_argument(
+        "--dry-run", action="store_true",
+        help="print the plan and write nothing; with --fetch, DLLs are read as far as the choice needs it, but not"
+        " downloaded (with --lock they are: a lock has their hashes)",
+    )  # fmt: skip
     group.add_argument("--lock", metavar="FILE", type=Path, help="also write the plan, with hashes, to this file")
     only_typed(
         group.add_argument(
@@ -348,7 +352,7 @@ def _wanted(args: argparse.Namespace) -> bool | None:
 
 def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
     from wheelfix.repairs.installed import repair_installed, undo
-    from wheelfix.roots.gather import open_index
+    from wheelfix.roots.lazy import lazy_index
 
     look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
     if args.undo:
@@ -357,8 +361,8 @@ def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
         lines += [f"left alone, because it was changed since: {path}" for path in undone.kept]
         write_result("".join(f"{legible(line)}\n" for line in [*lines, "RECORD is as it was"]), args.output)
         return Exit.OK
-    with open_index(options.scan.roots) as index:
-        result = repair_installed(args.env, args.package, options, index, dry_run=args.dry_run)
+    with lazy_index(options.scan.roots, options.scan.remote) as index:
+        result = repair_installed(args.env, args.package, options, index.open(), dry_run=args.dry_run)
     write_reports(args, lambda kind: _rendered_installed(kind, result, args, look))
     return Exit.OK
 

@@ -23,6 +23,17 @@ def _lines() -> str:
     return text
 
 
+@functools.cache
+def _by_place() -> dict[tuple[str, str], str]:
+    rows = (line.split("\t") for line in _lines().splitlines())
+    return {(wheel, member): sha256 for sha256, wheel, member in rows}
+
+
+def known_sha256(wheel: str, member: str) -> str:
+    """Return the sha256 of a DLL of a wheel, by the wheel's file name; empty where it is not in the table."""
+    return _by_place().get((wheel, member), "")
+
+
 def is_known_member(sha256: str) -> bool:
     """Whether a DLL with that hash is in a wheel that was looked at."""
     return re.fullmatch("[0-9a-f]{64}", sha256) is not None and bool(find_line(_lines(), sha256))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import CannotRepair, NetworkFailure
+from wheelfix.knowledge.member_hashes import known_sha256
 from wheelfix.remote.addresses import without_secrets
 from wheelfix.roots.trust import trusted_by
 
@@ -35,6 +36,32 @@ def trust_fetched(chosen: Iterable[Chosen], index: RootIndex, path: str) -> dict
         else:
             found[root] = "signature" if "signature" in reasons else "table"
     return found
+
+
+def expect_fetched(chosen: Iterable[Chosen]) -> dict[Root, str]:
+    """Return what is known about fetched wheels before their DLLs are downloaded: ``table`` or ``not-fetched``."""
+    found: dict[Root, str] = {}
+    for entry in chosen:
+        if entry.file is not None and entry.file.root.remote is not None:
+            known = found.get(entry.file.root) != "not-fetched" and expected_sha256(entry.file)
+            found[entry.file.root] = "table" if known else "not-fetched"
+    return found
+
+
+def expected_sha256(file: RootFile) -> str:
+    """Return the sha256 that the table has for a DLL of a wheel on the index; empty where it does not have it."""
+    return known_sha256(file.root.remote.name, file.path) if file.root.remote is not None else ""
+
+
+def still_to_fetch(chosen: Iterable[Chosen], index: RootIndex) -> list[str]:
+    """Return how much a repair will download for a plan for which nothing was downloaded."""
+    files = {entry.file for entry in chosen if entry.file is not None and entry.file.root.remote is not None}
+    packed = [found[1].csize for file in files if (found := index.packed(file)) is not None]
+    if not packed:
+        return []
+    return [
+        f"nothing was downloaded for this plan: the repair fetches {sum(packed) / 1e6:.1f} MB for {len(packed)} DLLs"
+    ]
 
 
 def _check_whole(root: Root, files: Iterable[RootFile], index: RootIndex, path: str) -> None:

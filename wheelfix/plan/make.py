@@ -13,7 +13,7 @@ from wheelfix.exam.examine import examine_again
 from wheelfix.loader.view import base_name
 from wheelfix.model import EdgeKind, Repairable, Severity, dll_key
 from wheelfix.options import Renaming
-from wheelfix.plan.fetched import fetched_notes, trust_fetched
+from wheelfix.plan.fetched import expect_fetched, expected_sha256, fetched_notes, still_to_fetch, trust_fetched
 from wheelfix.plan.layout import choose_layout, left_to_others, one_of_each
 from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.objections import in_words
@@ -52,11 +52,22 @@ class Planned:
     after: Examination
 
 
-def make_plan(before: Examination, index: RootIndex, options: RepairOptions, archive: Archive | None = None) -> Planned:
-    """Decide what to do with what was scanned: a wheel, or a distribution in an environment."""
+def make_plan(
+    before: Examination,
+    index: RootIndex,
+    options: RepairOptions,
+    archive: Archive | None = None,
+    *,
+    preview: bool = False,
+) -> Planned:
+    """Decide what to do with what was scanned: a wheel, or a distribution in an environment.
+
+    For a ``preview`` no DLL is downloaded from the package index, only read as far as the choice needs it. Such a plan
+    has the hashes that are known without that, and cannot be carried out.
+    """
     info = before.facts.info
     with WorkerPool(options.scan.jobs) as pool:
-        reading = _Reading(index, pool)
+        reading = _Reading(index, pool, preview=preview)
         planner = Planner(before, index, options, before.subject.view, reading.begin)
         planner.run()
         chosen = tuple(planner.chosen[path] for path in sorted(planner.chosen))
@@ -66,9 +77,12 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
         facts = replace(before.facts, info=mended, faults=(), record_faults=())
         after = examine_again(before, planner.view, facts, options)
         reading.finish()
-        trust = trust_fetched(chosen, index, before.identity.path)
+        trust = expect_fetched(chosen) if preview else trust_fetched(chosen, index, before.identity.path)
+        waiting = still_to_fetch(chosen, index) if preview else []
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    additions = tuple(_addition(entry, planner, entry.path in layout.renamed, trust) for entry in chosen)
+    additions = tuple(
+        _addition(entry, planner, entry.path in layout.renamed, trust, preview=preview) for entry in chosen
+    )
     plan = Plan(
         wheel=reference(archive, before, seal=options.seal),
         output=output_name(archive.path.name, options.build_tag) if archive else "",
@@ -89,7 +103,12 @@ def make_plan(before: Examination, index: RootIndex, options: RepairOptions, arc
         renaming=options.renaming if layout.renamed else Renaming(),
         notes=tuple(
             dict.fromkeys(
-                [*(told for addition in additions for told in addition.warnings), *layout.notes, *fetched_notes(chosen)]
+                [
+                    *(told for addition in additions for told in addition.warnings),
+                    *layout.notes,
+                    *waiting,
+                    *fetched_notes(chosen),
+                ]
             )
         ),
     )
@@ -128,15 +147,16 @@ def output_name(name: str, build_tag: str | None) -> str:
 class _Reading:
     """Reads what the plan says about each file while it is still being made, several at a time, the largest first."""
 
-    def __init__(self, index: RootIndex, pool: WorkerPool) -> None:
-        self._index, self._pool = index, pool
+    def __init__(self, index: RootIndex, pool: WorkerPool, *, preview: bool = False) -> None:
+        """For a ``preview`` nothing is read of files on servers."""
+        self._index, self._pool, self._preview = index, pool, preview
         self._files: set[RootFile] = set()
         self._waiting: list[tuple[int, int, RootFile]] = []
         self._tasks: list[Task[None]] = []
 
     def begin(self, file: RootFile) -> None:
         """Have a file read that was chosen."""
-        if file not in self._files:
+        if file not in self._files and not (self._preview and file.root.remote is not None):
             self._files.add(file)
             self._index.packed(file)
             heapq.heappush(self._waiting, (-file.size, len(self._files), file))
@@ -151,7 +171,7 @@ class _Reading:
             task.result()
 
 
-def _addition(entry: Chosen, planner: Planner, mangle: bool, trust: Mapping[Root, str]) -> Addition:
+def _addition(entry: Chosen, planner: Planner, mangle: bool, trust: Mapping[Root, str], *, preview: bool) -> Addition:
     target = planner.view.origin(entry.path)
     if mangle:
         target = f"{planner.before.identity.name}{planner.options.renaming.lib_sdir}/{base_name(entry.path)}"
@@ -170,11 +190,14 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool, trust: Mapping[Root
         if file.root.remote is not None:
             url, whole = str(file.root.remote), file.root.remote.sha256
             source = Source("index", url, member, url, file.origin, whole, trust[file.root])
-        size, digest, version = file.size, index.sha256(file), shown_version(file, index)
-        signature = index.signature(file)
-        signer, answer = signature.trusted_signer, str(signature)
-        if signature.reason:
-            warnings = (*warnings, f"{file.location} {in_words(signature)}")
+        size, version = file.size, shown_version(file, index)
+        if preview and file.root.remote is not None:
+            digest = expected_sha256(file)
+        else:
+            digest, signature = index.sha256(file), index.signature(file)
+            signer, answer = signature.trusted_signer, str(signature)
+            if signature.reason:
+                warnings = (*warnings, f"{file.location} {in_words(signature)}")
     return Addition(
         target=target,
         name=base_name(entry.path),

@@ -34,7 +34,8 @@ class Source:
     """Of a wheel on a server: the hash that the index gives for all of it."""
     trust: str = ""
     """Of a wheel on a server, why its bytes count: ``table`` (the DLL's hash is known to wheelfix), ``signature`` (its
-    vendor's is valid) or ``wheel`` (the whole wheel was downloaded and has the hash of the index)."""
+    vendor's is valid) or ``wheel`` (the whole wheel was downloaded and has the hash of the index); ``not-fetched`` in a
+    plan of a dry run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Addition:
     source: Source
     size: int
     sha256: str
+    """Empty in the plan of a dry run for a DLL on a server whose hash is not known without downloading it."""
     version: str
     because: str
     """Why it is needed."""

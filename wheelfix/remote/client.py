@@ -37,6 +37,8 @@ class Client:
         patience: Patience | None = None,
     ) -> None:
         self.options = options
+        self.said: list[str] = []
+        """What was said about servers until now."""
         self._say, self._patience = say, patience
         self._cache: Cache | None = None
 
@@ -69,8 +71,12 @@ class Client:
             connection=settings.connection,
             credentials=known.of,
             after_refusal=known.after_refusal,
-            say=self._say,
+            say=self._tell,
         )
+
+    def _tell(self, message: str) -> None:
+        self.said.append(message)
+        self._say(message)
 
     @functools.cached_property
     def index(self) -> PackageIndex:
@@ -118,11 +124,13 @@ class Client:
         if file.url.lower().startswith("file:"):
             return Path(local_path(file.url))
         page = "" if is_safe(file.page, self.settings.connection.trusted_hosts) else file.page
-        return self.wheel_at(file.url, name=file.name, sha256=file.sha256, page=page)
+        return RemoteWheel(
+            file.url, self.transport, self.cache, name=file.name, sha256=file.sha256, page=page, size=file.size
+        )
 
-    def wheel_at(self, url: str, *, name: str = "", sha256: str = "", page: str = "") -> RemoteWheel:
-        """Return the wheel at an address; ``page`` is where its hash was read, if that was not safe."""
-        return RemoteWheel(url, self.transport, self.cache, name=name, sha256=sha256, page=page)
+    def wheel_at(self, url: str, *, name: str = "", sha256: str = "") -> RemoteWheel:
+        """Return the wheel at an address."""
+        return RemoteWheel(url, self.transport, self.cache, name=name, sha256=sha256)
 
 
 def parsed(word: str) -> Requirement:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 LARGEST = 8 << 30
 """Bytes of the largest file that is downloaded; the largest wheels have 4 GB."""
-EXPECTED = 512 << 20
-"""Bytes for which time is allowed where the server does not say how many will come."""
 
 
 def refuse_status(answer: Answer, name: str) -> None:
@@ -47,12 +45,12 @@ def download(transport: Transport, url: str, target: Path, *, sha256: str = "", 
     name = without_secrets(url)
     with AtomicFile(target) as out:
         digest, condition, size = hashlib.sha256(), "", -1
-        failed = 0
+        failed = furthest = 0
         while size < 0 or out.position < size:
             before = out.position
             headers = {"Range": f"bytes={before}-", "If-Range": condition} if before else {}
             try:
-                with transport.get(url, headers, length=size if size >= 0 else EXPECTED) as answer:
+                with transport.get(url, headers) as answer:
                     refuse_status(answer, name)
                     if before and answer.status == 200:  # it changed, or the server cannot resume: begin again
                         out.rewind(0)
@@ -66,13 +64,14 @@ def download(transport: Transport, url: str, target: Path, *, sha256: str = "", 
                     break
                 raise CutShort(f"{name} cannot be downloaded", because="the connection was cut")
             except CutShort as error:
-                failed = failed + 1 if out.position <= before else 0
+                # one that begins again and again comes no further than before
+                failed = failed + 1 if out.position - furthest < transport.patience.least_progress else 0
+                furthest = max(furthest, out.position)
                 if failed >= transport.patience.tries:
                     raise NetworkFailure(error.what, because=error.reasons, hint=error.hint) from error
                 if not condition:  # nothing tells whether it is still the same file
                     out.rewind(0)
                     digest, size = hashlib.sha256(), -1
-                    failed += 1
                 time.sleep(min(transport.patience.first_wait * 2**failed, transport.patience.longest_wait))
         check_hash(digest.hexdigest(), sha256, name)
         total = out.position

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from wheelfix.errors import InputError, NetworkFailure
-from wheelfix.remote.addresses import without_secrets
+from wheelfix.remote.addresses import is_url, without_secrets
 from wheelfix.remote.download import refuse_status
 from wheelfix.remote.failures import CutShort
 from wheelfix.remote.pages import ACCEPTED, IndexFile, project_names, read_page
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from wheelfix.remote.settings import IndexSettings
     from wheelfix.remote.transport import Transport
 
-LARGEST_PAGE = 256 << 20
+LARGEST_PAGE = 64 << 20
+"""Bytes of a page, unpacked; that of the project with the most files has 20 MB, the list of all projects 45 MB."""
 PYTHONS = tuple((3, minor) for minor in range(16, 6, -1))
 """Versions of Python that a wheel is looked for, the newest first."""
 
@@ -110,7 +111,7 @@ class PackageIndex:
             return []
         data, kind, address = page
         try:
-            return read_page(data, kind, address)
+            return [file for file in read_page(data, kind, address) if is_url(file.url)]  # never a file of this machine
         except (ValueError, RecursionError) as exc:
             raise NetworkFailure(
                 f"{without_secrets(url)} is not a page of a package index",
@@ -122,7 +123,7 @@ class PackageIndex:
         """Return a page, its type and its address; None where there is none."""
         failed = 0
         while True:
-            with self._transport.get(url, {"Accept": ACCEPTED}, length=LARGEST_PAGE >> 4, decoded=True) as answer:
+            with self._transport.get(url, {"Accept": ACCEPTED}, decoded=True) as answer:
                 if answer.status in (404, 410):
                     return None
                 refuse_status(answer, without_secrets(url))

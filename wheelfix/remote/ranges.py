@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from wheelfix.remote.segments import Segments
     from wheelfix.remote.transport import Answer, Transport
 
-TAIL = 64 << 10
-"""Bytes of the first request: they hold the end record of every wheel, and the directory of most."""
+TAIL = 32 << 10
+"""Bytes of the first request: they hold the directory of most wheels; the end record is looked for in what follows."""
 LEAST = 16 << 10
 """Bytes of a request, where there are as many."""
 GAP = 48 << 10
-"""Bytes between two spans that are fetched rather than asking twice."""
+"""Bytes between two spans that are fetched rather than asking twice, in a large file."""
+GAP_SHARE = 256
+"""In a small file it is this part of it, so that a scan does not fetch all of it."""
 AHEAD = 4 << 20
 """The most that is read ahead of a reader that goes forward."""
 CONNECTIONS = 8
@@ -77,7 +79,7 @@ class RangeSource:
     ) -> None:
         """``segments`` keep what is fetched of a version, ``whole`` is where a whole file goes if there must be one.
 
-        ``largest`` is how many bytes a file may have that is fetched whole.
+        ``largest`` is how many bytes the file may have.
         """
         self._transport, self.url = transport, url
         self._whole_path, self._sha256, self._largest = whole, sha256, largest
@@ -131,13 +133,14 @@ class RangeSource:
     def expect(self, spans: Iterable[tuple[int, int]], fences: Sequence[int] = ()) -> None:
         """Fetch what will be read, in as few requests as make sense; ``fences`` are where reading ahead ends."""
         self._fences = sorted(fences) or self._fences
+        gap = min(GAP, self.size // GAP_SHARE)
         wanted = [
-            hole for start, end in joined(spans, GAP) for hole in self._segments.missing(start, min(end, self.size))
+            hole for start, end in joined(spans, gap) for hole in self._segments.missing(start, min(end, self.size))
         ]
         if self._whole is not None:
             return
         failures: list[Exception] = []
-        waiting = list(reversed(joined(wanted, GAP)))
+        waiting = list(reversed(joined(wanted, gap)))
 
         def work() -> None:
             while waiting and not failures:
@@ -196,14 +199,14 @@ class RangeSource:
         while start < end:
             reached = start
             try:
-                with self._transport.get(self.url, self._headers(start, end), length=end - start) as answer:
+                with self._transport.get(self.url, self._headers(start, end)) as answer:
                     self._check_part(answer, start, end)
                     reached = self._keep(answer, start, end)
                 if reached < end:
                     raise CutShort(f"{self.name} cannot be read", because="the connection was cut")
             except CutShort as error:
                 reached = max(reached, self._reached(start, end))
-                failed = 0 if reached > start else failed + 1
+                failed = failed + 1 if reached - start < patience.least_progress else 0
                 if failed >= patience.tries:
                     raise NetworkFailure(error.what, because=error.reasons, hint=error.hint) from error
                 if reached == start:
@@ -264,13 +267,14 @@ class RangeSource:
 
     def _first(self) -> tuple[Version, bytes]:
         """Ask for the end of the file, which says how large it is and whether the server gives parts."""
-        with self._transport.get(self.url, {"Range": f"bytes=-{TAIL}"}, length=TAIL) as answer:
+        with self._transport.get(self.url, {"Range": f"bytes=-{TAIL}"}) as answer:
             if answer.status == 206:
                 _check_encoding(answer, self.name)
                 found = _RANGE.fullmatch(answer.headers.get("Content-Range", "").strip())
                 size = int(found[3]) if found else 0
-                if size > LARGEST:
-                    raise InputError(f"{self.name} is not read", because=f"it would have {size} bytes")
+                if size > self._largest:
+                    because = f"it would have {size} bytes, more than the {self._largest} that are expected"
+                    raise InputError(f"{self.name} is not read", because=because)
                 start = max(0, size - TAIL)
                 _range_of(answer, start, size, self.name)
                 return Version.of(size, answer), self._read_tail(answer, size - start)

@@ -41,18 +41,20 @@ class Patience:
     idle: float = 30.0
     """Between two pieces of an answer."""
     answer: float = 60.0
-    """For an answer without its bytes."""
+    """For an answer without its bytes; also how far its bytes may fall behind."""
     least_rate: float = 32 << 10
     """Bytes per second in which an answer has to come, besides that."""
+    least_progress: int = 16 << 10
+    """Bytes that have to come before a connection is cut; less counts as a failed try."""
     tries: int = 5
     first_wait: float = 0.5
     """Before a server is asked again; doubles each time."""
     longest_wait: float = 60.0
     """The longest Retry-After that is waited for."""
 
-    def deadline(self, length: int) -> float:
-        """Return until when an answer of so many bytes has to be there."""
-        return time.monotonic() + self.answer + length / self.least_rate
+    def deadline(self, begun: float, received: int) -> float:
+        """Return until when the next bytes of an answer have to come, after so many."""
+        return begun + self.answer + received / self.least_rate
 
 
 def load_requests() -> Any:
@@ -103,28 +105,26 @@ class Transport:
         self._say(message)
 
     @contextlib.contextmanager
-    def get(
-        self, url: str, headers: Mapping[str, str] | None = None, *, length: int = 0, decoded: bool = False
-    ) -> Iterator[Answer]:
-        """Ask for a URL; ``length`` is how many bytes are expected, which sets the deadline.
+    def get(self, url: str, headers: Mapping[str, str] | None = None, *, decoded: bool = False) -> Iterator[Answer]:
+        """Ask for a URL.
 
         Busy servers and broken connections are tried again until there is an answer. ``decoded`` unpacks an answer
         that was compressed on its way.
         """
-        answer = self._answered(url, dict(headers or {}), length, decoded)
+        answer = self._answered(url, dict(headers or {}), decoded)
         try:
             yield answer
         finally:
             answer.close()
 
-    def _answered(self, url: str, headers: dict[str, str], length: int, decoded: bool) -> Answer:
+    def _answered(self, url: str, headers: dict[str, str], decoded: bool) -> Answer:
         patience, auth, asked_keyring = self.patience, self._account(url), False
         headers.setdefault("Accept-Encoding", "gzip" if decoded else "identity")
         for number in range(1, patience.tries + 1):
             last = number == patience.tries
             wait = min(patience.first_wait * 2 ** (number - 1), patience.longest_wait)
             try:
-                answer = Answer(self, url, headers, auth, patience.deadline(length), decoded)
+                answer = Answer(self, url, headers, auth, decoded)
             except CutShort as error:
                 if last:
                     raise NetworkFailure(error.what, because=error.reasons, hint=error.hint) from error
@@ -192,10 +192,10 @@ class Answer:
         url: str,
         headers: Mapping[str, str],
         auth: tuple[str, str] | None,
-        deadline: float,
         decoded: bool,
     ) -> None:
-        self._transport, self.url, self._deadline, self._decoded = transport, url, deadline, decoded
+        self._transport, self.url, self._decoded = transport, url, decoded
+        self._begun, self._received = time.monotonic(), 0
         self._pieces: queue.Queue[requests.Response | bytes | Exception | None] = queue.Queue(8)
         self._abandoned = threading.Event()
         reader = threading.Thread(target=self._read_all, args=(url, headers, auth), daemon=True)
@@ -226,17 +226,14 @@ class Answer:
 
     def _hand_over(self, item: requests.Response | bytes | Exception | None) -> None:
         while not self._abandoned.is_set():
-            try:
+            with contextlib.suppress(queue.Full):
                 self._pieces.put(item, timeout=1.0)
-            except queue.Full:
-                if time.monotonic() > self._deadline:
-                    return
-            else:
                 return
 
     def _next(self) -> requests.Response | bytes | None:
+        deadline = self._transport.patience.deadline(self._begun, self._received)
         try:
-            item = self._pieces.get(timeout=max(0.0, self._deadline - time.monotonic()))
+            item = self._pieces.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
             self.close()
             raise NetworkFailure(
@@ -247,6 +244,7 @@ class Answer:
         if isinstance(item, Exception):
             raise self._transport.explained(item, self.url) from item
         if isinstance(item, bytes):
+            self._received += len(item)
             self._transport.count(0, len(item))
         return item
 

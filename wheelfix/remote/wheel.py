@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.remote.addresses import file_name, without_secrets
-from wheelfix.remote.download import download
+from wheelfix.remote.download import LARGEST, download
 from wheelfix.remote.ranges import RangeSource
 
 if TYPE_CHECKING:
@@ -18,13 +18,23 @@ class RemoteWheel:
     """A wheel on a server: its address, and its bytes on request."""
 
     def __init__(
-        self, url: str, transport: Transport, cache: Cache, *, name: str = "", sha256: str = "", page: str = ""
+        self,
+        url: str,
+        transport: Transport,
+        cache: Cache,
+        *,
+        name: str = "",
+        sha256: str = "",
+        page: str = "",
+        size: int = 0,
     ) -> None:
         self.url, self.sha256 = url, sha256
         self.page = page
         """Where the hash was read over a connection that anybody on the way can change; empty: over a safe one."""
         self.name = name or file_name(url)
         self._transport, self._cache = transport, cache
+        self._limit = size or LARGEST
+        """Bytes that it may have: as many as the index says."""
         self.fetched = self.size = 0
         """Bytes that were fetched of it until now, and bytes that it has; 0 before the first request."""
 
@@ -59,6 +69,7 @@ class RemoteWheel:
             lambda version: self._cache.segments(self.url, self.sha256, version),
             whole,
             sha256=self.sha256,
+            largest=self._limit,
         )
         self.size = source.size
         return source
@@ -72,7 +83,7 @@ class RemoteWheel:
         if self.sha256 and (found := self._cache.wheel(self.sha256)) is not None:
             return found
         place = self._cache.place_for_wheel(self.url, self.sha256)
-        self.fetched += download(self._transport, self.url, place, sha256=self.sha256)
+        self.fetched += download(self._transport, self.url, place, sha256=self.sha256, limit=self._limit)
         return place
 
 

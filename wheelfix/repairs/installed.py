@@ -77,7 +77,7 @@ def repair_installed(
     before = examine_installed(environment, distribution, options.scan, index)
     if not dry_run and (info / JOURNAL).exists():
         raise repaired_before(info / JOURNAL)
-    planned = make_plan(before, index, options)
+    planned = make_plan(before, index, options, preview=dry_run)
     faults = still_broken(planned)
     if faults and not dry_run:
         raise CannotRepair(

@@ -67,7 +67,7 @@ class _Repair:
 
         archive, options = self.archive, self.options
         index = self.roots.open()
-        planned = make_plan(before, index, options, archive)
+        planned = make_plan(before, index, options, archive, preview=self.dry_run and not options.seal)
         plan, report = planned.plan, before.report
         faults = _lasting_faults(planned, report)
         if self.dry_run or faults or not plan.changes or plan.layout == "libs":

@@ -123,5 +123,6 @@ TRUST = {
     "table": "its sha256 is in the table of wheelfix",
     "signature": "its vendor's signature is valid",
     "wheel": "the whole wheel was downloaded and has the sha256 of the index",
+    "not-fetched": "not decided: the repair downloads it and checks its signature, or else the hash of its wheel",
 }
 """Why the bytes of a DLL that came from a server count, by :attr:`wheelfix.plan.model.Source.trust`."""

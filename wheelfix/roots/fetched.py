@@ -39,7 +39,10 @@ class Fetcher:
     def __init__(self, client: Client, limits: Limits | None = None) -> None:
         self._client, self._limits = client, limits
         self._lock = threading.Lock()
+        self._looked: dict[tuple[str, str], int] = {}
+        """How many releases were looked for, by DLL and platform."""
         self._offered: dict[tuple[str, str], int] = {}
+        """How many of them there were."""
         self._roots: dict[tuple[str, str, str], Root | None] = {}
 
     def offer(self, name: str, cuda: str, machine: Machine, releases: Iterable[str] = ()) -> Root | None:
@@ -50,13 +53,15 @@ class Fetcher:
         platform = _PLATFORMS.get(machine)
         if platform is None:
             return None
+        key = dll_key(name), platform
         with self._lock:
             ranked = ranked_releases(name, cuda, tuple(releases))
-            done = self._offered.get((dll_key(name), platform), 0)
-            for number in range(done, min(len(ranked), MOST_RELEASES)):
-                self._offered[dll_key(name), platform] = number + 1
+            while self._looked.get(key, 0) < len(ranked) and self._offered.get(key, 0) < MOST_RELEASES:
+                number = self._looked.get(key, 0)
+                self._looked[key] = number + 1
                 root = self._root(*ranked[number], platform)
                 if root is not None:
+                    self._offered[key] = self._offered.get(key, 0) + 1
                     return root
         return None
 
@@ -87,7 +92,7 @@ class Fetcher:
             learned="--fetch",
             folders=member_folders(members, distribution, version),
             last_resort=True,
-            notes=(f"licence of {distribution} {version}: {licence}",),
+            notes=(f"licence of {distribution} {version}: {licence}", *client.said),
             remote=None if isinstance(wheel, Path) else wheel,
         )
 

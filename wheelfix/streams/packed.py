@@ -18,6 +18,8 @@ OUTPUT_STEP, FIRST_OUTPUT = 4 << 20, 512 << 10
 """Most bytes that one step may inflate to, so that a stream of zeros stays small in memory."""
 FIRST = 2 << 20
 """Inflated bytes that come in first steps."""
+LEAST_STEP, MOST_STEP = 8 << 10, 4 << 20
+"""Compressed bytes fed at once where each of them costs: as many as are expected to lead to the place that is read."""
 CHECKPOINT_STEP = 4 << 20
 """First distance between checkpoints; it doubles whenever there are more than CHECKPOINTS."""
 CHECKPOINTS = 64
@@ -30,10 +32,18 @@ class Packed:
     read: Callable[[int, int], bytes]
     csize: int
     usize: int
+    sparing: bool = False
+    """Whether no more should be read than is needed, because it comes from a server."""
 
-    def portion(self, consumed: int, reached: int) -> bytes:
-        """The next packed bytes after so many; none when there are no more."""
+    def portion(self, consumed: int, reached: int, wanted: int = 0) -> bytes:
+        """The next packed bytes after so many, to reach the place ``wanted``; none when there are no more."""
         step = FIRST_STEP if reached < FIRST else INPUT_STEP
+        if self.sparing and wanted > reached:
+            # less than the share of the distance, since a step more costs less than bytes that nobody reads
+            share = self.csize / max(self.usize, 1)
+            if reached > FIRST_STEP:
+                share = min(share, consumed / reached)
+            step = max(LEAST_STEP, min(int((wanted - reached) * share * 0.6), MOST_STEP))
         return self.read(consumed, min(step, self.csize - consumed)) if consumed < self.csize else b""
 
     def room(self, reached: int) -> int:

@@ -165,9 +165,12 @@ class InflatedSource:
         *,
         cache: int = CACHE,
         on_bytes: Callable[[bytes], object] | None = None,
+        sparing: bool = False,
     ) -> None:
+        """``sparing`` reads no more packed bytes than it takes, in more steps."""
         self._tap = on_bytes
-        self._packed = Packed(read_compressed, csize, usize)
+        self._packed = Packed(read_compressed, csize, usize, sparing)
+        self._wanted = 0
         self._budget = cache
         self._lock = threading.Lock()
         self._recent: deque[tuple[int, bytes]] = deque()
@@ -193,6 +196,7 @@ class InflatedSource:
             return b""
         with self._lock:
             parts = []
+            self._wanted = end
             while offset < end:
                 start, chunk = self._chunk_at(offset)
                 part = chunk[offset - start : end - start]
@@ -249,7 +253,7 @@ class InflatedSource:
         while not stream_inflater.eof:
             hungry, data = stream_inflater.needs_input, b""
             if hungry:
-                data = packed.portion(self._consumed, self._reached)
+                data = packed.portion(self._consumed, self._reached, self._wanted)
                 self._consumed += len(data)
             try:
                 chunk = stream_inflater.decompress(data, packed.room(self._reached))

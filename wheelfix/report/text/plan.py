@@ -114,7 +114,7 @@ def _addition(canvas: Canvas, addition: Addition, *, verbose: bool) -> None:
     if verbose:
         for rejected in addition.rejected:
             canvas.paragraph(f"{rejected.path}: {rejected.reason}", indent=4, lead=("not ", "dim"))
-        canvas.line((f"sha256 {addition.sha256}", "dim"), indent=4)
+        canvas.line((f"sha256 {addition.sha256 or 'not known before it is fetched'}", "dim"), indent=4)
 
 
 def _family(canvas: Canvas, leader: Addition, plan: Plan) -> None:
