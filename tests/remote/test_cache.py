@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import random
+import subprocess
+import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.remote.server import running
+from tests.support.tiers import impossible
 from wheelfix.cli.main import main
-from wheelfix.errors import UsageError
+from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.remote.cache import Cache, default_limit
+from wheelfix.remote.client import Client
 from wheelfix.remote.ranges import Version
 from wheelfix.remote.segments import LARGEST, Segments
+from wheelfix.remote.settings import RemoteOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 URL = "https://me:secret@example.org/x.whl?token=secret"
@@ -109,3 +119,112 @@ def test_a_size_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WHEELFIX_CACHE_SIZE", "plenty")
     with pytest.raises(UsageError, match="is not a size"):
         default_limit()
+
+
+# --------------------------------------------------------------------------------------------- folders that do not work
+
+DATA = random.Random(8).randbytes(3_000_000)
+
+
+def client_of(folder: Path, said: list[str] | None = None) -> Client:
+    return Client(RemoteOptions(cache_dir=folder), say=(said if said is not None else []).append)
+
+
+@contextlib.contextmanager
+def mounted(folder: Path, options: str) -> Iterator[Path]:
+    """A small file system of its own; only root can make one."""
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], capture_output=True)
+    if done.returncode:
+        impossible(f"mount: {done.stderr.decode(errors='replace').strip()[:80]}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_folder_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    said: list[str] = []
+    with running({"/x.whl": DATA}) as server, client_of(tmp_path / "file" / "cache", said) as client:
+        source = client.wheel_at(f"{server.url}/x.whl").open()
+        assert source.read_at(1000, 50) == DATA[1000:1050]
+        folder = client.cache.folder
+        assert folder.is_dir()
+    assert not folder.exists()
+    assert len(said) == 1
+    assert "what is fetched is not kept" in said[0]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="not possible on this machine: there is no tmpfs")
+def test_a_file_system_that_is_read_only(tmp_path: Path) -> None:
+    said: list[str] = []
+    with (
+        mounted(tmp_path / "small", "ro") as folder,
+        running({"/x.whl": DATA}) as server,
+        client_of(folder / "cache", said) as client,
+    ):
+        assert client.wheel_at(f"{server.url}/x.whl").open().read_at(1000, 50) == DATA[1000:1050]
+    assert "Read-only file system" in said[0]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="not possible on this machine: there is no tmpfs")
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_disk_that_is_full(tmp_path: Path, whole: bool) -> None:
+    """The error names the folder, the reason and what to do; nothing half-written stays."""
+    digest = hashlib.sha256(DATA).hexdigest()
+    with mounted(tmp_path / "small", "size=1m") as folder, running({"/x.whl": DATA}) as server:
+        with client_of(folder / "cache") as client:
+            wheel = client.wheel_at(f"{server.url}/x.whl", sha256=digest)
+            read = wheel.whole if whole else lambda: wheel.open().read_at(0, len(DATA))
+            with pytest.raises(EnvironmentFailure) as caught:
+                read()
+        assert str(folder) in caught.value.what
+        assert "No space left" in caught.value.because
+        assert not [path for path in folder.rglob("*") if path.is_file() and path.name.endswith((".tmp", ".whl"))]
+        assert main(["cache", "clear", "--cache-dir", str(folder / "cache")]) == 0
+
+
+def test_several_runs_share_a_folder_while_one_empties_it(tmp_path: Path) -> None:
+    """Whatever another run removes in the meantime, each one gets the right bytes."""
+    failures: list[BaseException] = []
+    ended = threading.Event()
+
+    def read(url: str, seed: int) -> None:
+        dice = random.Random(seed)
+        try:
+            with client_of(tmp_path) as client:
+                source = client.wheel_at(url).open()
+                for _ in range(15):
+                    at, length = dice.randrange(len(DATA)), dice.randrange(1, 60_000)
+                    assert source.read_at(at, length) == DATA[at : at + length]
+        except BaseException as error:
+            failures.append(error)
+
+    def empty() -> None:
+        while not ended.wait(0.01):
+            Cache(tmp_path, limit=0).trim()
+
+    with running({"/x.whl": DATA}) as server:
+        readers = [threading.Thread(target=read, args=(f"{server.url}/x.whl", seed)) for seed in range(3)]
+        remover = threading.Thread(target=empty)
+        for thread in (remover, *readers):
+            thread.start()
+        for thread in readers:
+            thread.join()
+        ended.set()
+        remover.join()
+    assert failures == []
+
+
+def test_wheels_of_another_process_that_no_hash_identifies_stay_for_a_day(tmp_path: Path) -> None:
+    other = tmp_path / "wheels" / "unverified-1-x.whl"
+    other.parent.mkdir()
+    other.write_bytes(b"x")
+    Cache(tmp_path).trim()
+    assert other.exists()
+    os.utime(other, (1, 1))
+    Cache(tmp_path).trim()
+    assert not other.exists()

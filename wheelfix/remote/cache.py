@@ -13,6 +13,7 @@ import re
 import shutil
 import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,12 +23,14 @@ from wheelfix.remote.segments import Segments
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from wheelfix.remote.ranges import Version
 
 LIMIT = 5 << 30
 """Bytes that the cache may have, unless WHEELFIX_CACHE_SIZE says otherwise."""
+_UNVERIFIED = f"unverified-{os.getpid()}-"
+"""How names of wheels begin that no hash identifies: they are of this process alone."""
 _SIZE = re.compile(r"([0-9]{1,12})\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
@@ -70,13 +73,23 @@ def default_limit() -> int:
 class Cache:
     """A folder for what is fetched; used in a ``with`` block, at whose end it is made as small as it has to be."""
 
-    def __init__(self, folder: Path | None = None, limit: int | None = None, *, keep: bool = True) -> None:
-        """Without ``keep`` the folder is temporary, and gone at the end."""
-        self._temporary = None if keep else tempfile.TemporaryDirectory(prefix="wheelfix-", ignore_cleanup_errors=True)
-        self.folder = Path(self._temporary.name) if self._temporary else folder or default_folder()
+    def __init__(
+        self,
+        folder: Path | None = None,
+        limit: int | None = None,
+        *,
+        keep: bool = True,
+        say: Callable[[str], object] = lambda _: None,
+    ) -> None:
+        """Without ``keep`` the folder is temporary and gone at the end, also where the folder cannot be written."""
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self.folder = folder or default_folder()
         self.limit = default_limit() if limit is None else limit
         self._lock = threading.Lock()
         self._private = 0
+        self._say, self._checked = say, False
+        if not keep:
+            self._use_temporary()
 
     def __enter__(self) -> Cache:
         return self
@@ -87,8 +100,28 @@ class Cache:
         else:
             self.trim()
 
+    def _use_temporary(self) -> None:
+        self._temporary = tempfile.TemporaryDirectory(prefix="wheelfix-", ignore_cleanup_errors=True)
+        self.folder, self._checked = Path(self._temporary.name), True
+
+    def _prepare(self) -> None:
+        """See before the first use whether the folder can be written."""
+        with self._lock:
+            if self._checked:
+                return
+            self._checked = True
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryFile(dir=self.folder):
+                    pass
+            except OSError as exc:
+                reason = exc.strerror or str(exc)
+                self._say(f"{self.folder} cannot be written ({reason}): what is fetched is not kept")
+                self._use_temporary()
+
     def segments(self, url: str, sha256: str, version: Version) -> Segments:
         """Return the parts of a version of a file; one that nothing identifies is not shared with other runs."""
+        self._prepare()
         known = f"{without_secrets(url)}\n{sha256}\n{version.size}\n{version.tag}\n{version.changed}"
         if not (sha256 or version.condition):
             with self._lock:
@@ -114,7 +147,8 @@ class Cache:
 
     def place_for_wheel(self, url: str, sha256: str) -> Path:
         """Return where a whole wheel goes: by its hash, or by its address where no hash is known."""
-        name = sha256 or "unverified-" + hashlib.sha256(f"{os.getpid()} {without_secrets(url)}".encode()).hexdigest()
+        self._prepare()
+        name = sha256 or _UNVERIFIED + hashlib.sha256(without_secrets(url).encode()).hexdigest()
         return self._wheels / f"{name}.whl"
 
     @property
@@ -137,9 +171,9 @@ class Cache:
         """Remove what was not used for longest, until the rest is within the limit; return how many bytes went."""
         entries = sorted(self._entries())
         total = sum(size for _, _, size in entries)
-        freed = 0
-        for _, path, size in entries:
-            stale = path.name.startswith("unverified-")
+        freed, yesterday = 0, time.time() - 86400
+        for used, path, size in entries:
+            stale = path.name.startswith("unverified-") and (path.name.startswith(_UNVERIFIED) or used < yesterday)
             if total - freed <= self.limit and not stale:
                 continue
             if _removed(path):

@@ -87,7 +87,7 @@ class Client:
     def cache(self) -> Cache:
         """What was fetched before."""
         if self._cache is None:
-            self._cache = Cache(self.options.cache_dir, keep=self.options.cache)
+            self._cache = Cache(self.options.cache_dir, keep=self.options.cache, say=self._tell)
         return self._cache
 
     @property

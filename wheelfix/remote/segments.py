@@ -61,7 +61,7 @@ class Segments:
         except OSError as exc:
             with contextlib.suppress(OSError):
                 partial.unlink()
-            raise EnvironmentFailure(f"cannot write {self._folder}", because=exc.strerror or str(exc)) from exc
+            raise _failure(self._folder, exc) from exc
         with self._lock:
             self._note(start, start + len(data), name)
             self._remember(name, data)
@@ -147,4 +147,12 @@ def _failing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
-        raise EnvironmentFailure(f"cannot use {folder}", because=exc.strerror or str(exc)) from exc
+        raise _failure(folder, exc) from exc
+
+
+def _failure(folder: Path, error: OSError) -> EnvironmentFailure:
+    return EnvironmentFailure(
+        f"cannot write {folder}",
+        because=error.strerror or str(error),
+        hint="make room there (wheelfix cache clear), or name another folder with --cache-dir or WHEELFIX_CACHE_DIR",
+    )
