@@ -220,7 +220,7 @@ def test_a_dry_run_downloads_no_dll(
     assert code == 0
     assert not path.exists()
     assert (addition["sha256"], addition["source"]["trust"]) == ("", "not-fetched")
-    assert any("the repair fetches 0.6 MB for 1 DLLs" in note for note in plan["notes"])
+    assert any("the repair fetches 0.6 MB for 1 DLL" in note for note in plan["notes"])
     sent = [request.span for request in server.asked if "/files/" in request.path]
     assert all(sent)
     spans = [tuple(map(int, span.removeprefix("bytes=").split("-"))) for span in sent if span[6] != "-"]
@@ -240,6 +240,31 @@ def test_a_dry_run_with_a_lock_has_every_hash(
     assert addition["sha256"] == hashlib.sha256(DLL).hexdigest()
     assert addition["source"]["trust"] == "wheel"
     assert not (tmp_path / "out").exists()
+
+
+def test_an_installed_package_is_repaired_from_the_index(
+    server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = tmp_path / "env" / "Lib" / "site-packages"
+    with zipfile.ZipFile(broken) as archive:
+        archive.extractall(site)
+    (tmp_path / "env" / "python.exe").write_bytes(b"MZ")
+    words = ["repair", "--env", str(tmp_path / "env"), "--package", "demo", "--no-discover"]
+    assert main(words) == 1
+    assert not server.asked
+    assert main([*words, "--fetch", "--dry-run"]) == 0
+    assert not (site / "demo" / CUPTI).exists()
+    assert main([*words, "--fetch"]) == 0, capsys.readouterr()
+    assert (site / "demo" / CUPTI).read_bytes() == DLL
+
+
+def test_what_no_vendor_has_is_said(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module = forge_dll("_x.pyd", imports={"nvToolsExt64_1.dll": ["nvtxRangePushA"]}, exports=["PyInit__x"])
+    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
+    wheel = build_wheel(tmp_path / "dist", "demo", "1.0+cu114", files=files)
+    assert repaired(wheel, tmp_path, "--fetch", "--dry-run")[0] == 1
+    text = " ".join(capsys.readouterr().out.split())
+    assert "no root has nvToolsExt64_1.dll, nor has a vendor's wheel for this machine on the package index" in text
 
 
 def openmp_for(machine: Machine, platform: str, version: str, folder: Path) -> Path:

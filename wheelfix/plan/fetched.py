@@ -59,9 +59,8 @@ def still_to_fetch(chosen: Iterable[Chosen], index: RootIndex) -> list[str]:
     packed = [found[1].csize for file in files if (found := index.packed(file)) is not None]
     if not packed:
         return []
-    return [
-        f"nothing was downloaded for this plan: the repair fetches {sum(packed) / 1e6:.1f} MB for {len(packed)} DLLs"
-    ]
+    size = f"{sum(packed) / 1e6:.1f} MB for {len(packed)} DLL{'s' if len(packed) > 1 else ''}"
+    return [f"nothing was downloaded for this plan: the repair fetches {size}"]
 
 
 def _check_whole(root: Root, files: Iterable[RootFile], index: RootIndex, path: str) -> None:

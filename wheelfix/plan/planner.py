@@ -270,6 +270,8 @@ class Planner:
             outcome = choose(request, candidates, self.index, self._terms(candidates))
         if not isinstance(outcome, Choice):
             reason = f"{outcome.reason}; {outcome.hint}" if isinstance(outcome, Conflict) else outcome.reason
+            if not candidates and self.index.fetcher is not None:
+                reason += ", nor has a vendor's wheel for this machine on the package index"
             self.unanswered.setdefault(dll_key(need.name), reason)
             return False
         self.unanswered.pop(dll_key(need.name), None)

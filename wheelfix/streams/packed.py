@@ -20,6 +20,8 @@ FIRST = 2 << 20
 """Inflated bytes that come in first steps."""
 LEAST_STEP, MOST_STEP = 8 << 10, 4 << 20
 """Compressed bytes fed at once where each of them costs: as many as are expected to lead to the place that is read."""
+LEAST_SHARE = 64
+"""Of a long stream at least this part is fed at once, so that there are not too many steps."""
 CHECKPOINT_STEP = 4 << 20
 """First distance between checkpoints; it doubles whenever there are more than CHECKPOINTS."""
 CHECKPOINTS = 64
@@ -43,7 +45,8 @@ class Packed:
             share = self.csize / max(self.usize, 1)
             if reached > FIRST_STEP:
                 share = min(share, consumed / reached)
-            step = max(LEAST_STEP, min(int((wanted - reached) * share * 0.6), MOST_STEP))
+            expected = int((wanted - reached) * share * 0.7)
+            step = max(LEAST_STEP, self.csize // LEAST_SHARE, min(expected, MOST_STEP))
         return self.read(consumed, min(step, self.csize - consumed)) if consumed < self.csize else b""
 
     def room(self, reached: int) -> int:
