@@ -44,8 +44,7 @@ def make_session(library: Any, connection: Connection, say: Callable[[str], obje
             own = _proxies(library, connection, request.url)
             if own is not None:
                 said["proxies"] = own
-                if not own:
-                    request.headers.pop("Proxy-Authorization", None)
+                request.headers.pop("Proxy-Authorization", None)  # a redirect adds that of another proxy
             return super().send(request, **said)
 
     session = Session()
