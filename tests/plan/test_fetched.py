@@ -19,7 +19,7 @@ from wheelfix.model import Machine, Signature
 from wheelfix.plan import fetched
 from wheelfix.remote.addresses import is_safe
 from wheelfix.roots import trust
-from wheelfix.roots.fetched import ranked_releases
+from wheelfix.roots.fetched import ambiguity, ranked_releases
 from wheelfix.roots.trust import trusted_by, vendor_of
 
 if TYPE_CHECKING:
@@ -327,6 +327,14 @@ def test_the_release_that_fits_comes_first(name: str, cuda: str, expected: tuple
     distribution, version = ranked_releases(name, cuda)[0]
     assert distribution == expected[0]
     assert version.startswith(expected[1])
+
+
+def test_a_choice_between_cuda_majors_that_nothing_decides_is_said() -> None:
+    (said,) = ambiguity("cudnn64_9.dll", "", ranked_releases("cudnn64_9.dll", ""))
+    assert "cudnn64_9.dll is there for CUDA 11, CUDA 12, CUDA 13" in said
+    assert not ambiguity("cudnn64_9.dll", "12", ranked_releases("cudnn64_9.dll", "12"))
+    assert not ambiguity("cudart64_12.dll", "", ranked_releases("cudart64_12.dll", ""))
+    assert not ambiguity("libiomp5md.dll", "", ranked_releases("libiomp5md.dll", ""))
 
 
 def test_a_release_for_another_cuda_major_never_comes() -> None:

@@ -62,7 +62,7 @@ class Fetcher:
                 root = self._root(*ranked[number], platform)
                 if root is not None:
                     self._offered[key] = self._offered.get(key, 0) + 1
-                    return root
+                    return root.with_notes(*ambiguity(name, cuda, ranked))
         return None
 
     def _root(self, distribution: str, version: str, platform: str) -> Root | None:
@@ -120,6 +120,16 @@ def ranked_releases(name: str, cuda: str, releases: tuple[str, ...] = ()) -> lis
     found.sort(key=lambda one: one[3], reverse=True)
     found.sort(key=lambda one: one[:3])
     return list(dict.fromkeys((one[4], one[5]) for one in found))
+
+
+def ambiguity(name: str, cuda: str, ranked: list[tuple[str, str]]) -> list[str]:
+    """Return what to say where nothing shows the CUDA release of a wheel, and there is a DLL for several of them."""
+    majors = dict.fromkeys(cuda_of_package(*release).partition(".")[0] for release in ranked)
+    if cuda or len(majors) < 2:
+        return []
+    found = ", ".join(f"CUDA {major}" for major in sorted(filter(None, majors)))
+    hint = "name the right wheel with --root if this is another"
+    return [f"nothing shows which CUDA release the wheel is for, and {name} is there for {found}: {hint}"]
 
 
 def licence_of(archive: Archive) -> str:
