@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +16,6 @@ from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.model import Image
 from wheelfix.remote.client import Client
 from wheelfix.remote.settings import RemoteOptions
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.real
 CUPTI = "cupti64_2022.2.1.dll"
@@ -45,6 +42,19 @@ def test_the_directory_of_a_large_wheel_takes_few_bytes(tmp_path: Path) -> None:
             assert isinstance(read_image(archive.source(member)), Image)
         assert client.transport.received < 1_500_000
         assert archive.size > 600_000_000
+
+
+@pytest.mark.parametrize("word", ["nvidia-cuda-runtime-cu12==12.9.79", "nvidia-nvjpeg2k-cu12==0.11.0.51"])
+def test_a_scan_of_a_small_cuda_wheel_reads_a_fifth_of_it(tmp_path: Path, word: str) -> None:
+    """`python -m tools.compare_remote_scans --nvidia` measures all of NVIDIA's libraries."""
+    from wheelfix.exam.scan import scan_all
+    from wheelfix.options import RootOptions, ScanOptions
+
+    with Client(RemoteOptions(cache_dir=tmp_path)) as client:
+        wheel = client.find(word)
+        list(scan_all([wheel], ScanOptions(roots=RootOptions(discover=False))))
+        assert not isinstance(wheel, Path)
+        assert 0 < wheel.fetched <= 0.2 * wheel.size
 
 
 def test_a_torch_like_wheel_is_repaired_from_the_index_alone(

@@ -281,7 +281,14 @@ def test_pips_proxy_comes_before_the_variables(
 
 @pytest.mark.parametrize(
     ("proxy", "expected"),
-    [("socks5://127.0.0.1:1", "PySocks"), ("http://", "is not the URL of a proxy"), ("http://[", "")],
+    [
+        ("socks5://127.0.0.1:1", "PySocks"),
+        ("http://", "is not the URL of a proxy"),
+        ("http://[", ""),
+        (f"me:{SECRET}@127.0.0.1:1", "HTTPS_PROXY is not the URL of a proxy"),
+        (f"http://me:a@{SECRET}@127.0.0.1:1", "through http://127.0.0.1:1 (HTTPS_PROXY)"),
+        (f"http://me:{SECRET}@127.0.0.1:nonsense", ""),
+    ],
 )
 def test_a_proxy_that_cannot_be_used(
     index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],

@@ -182,6 +182,14 @@ def test_what_names_a_wheel_on_a_server(word: str, expected: bool) -> None:
     assert is_remote(word) == expected
 
 
+@pytest.mark.parametrize("url", ["ftp://me:s3cret@h.example/x", "me:s3cret@h.example/simple", "me:a@s3cret@h.example"])
+def test_an_option_that_is_not_an_index_is_shown_without_its_password(home: dict[str, str], url: str) -> None:
+    with pytest.raises(UsageError, match="is not the URL of an index") as caught:
+        configured(home, index_url=url)
+    assert "s3cret" not in str(caught.value)
+    assert "s3cret" not in redacted("failed: https://me:a@s3cret@h.example/x")
+
+
 def test_nothing_secret_is_shown() -> None:
     assert without_secrets("https://u:p@h.example:8/a/b.whl?sig=1#x") == "https://h.example:8/a/b.whl"
     text = "HTTPSConnectionPool(url=https://u:p@h.example/a?token=abc): see 'http://q@r/s#frag'"

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_USERINFO = re.compile(r"(?<=://)[^/?#\s@]*@")
+_USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
 _REQUIREMENT = re.compile(
     r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*(?:\[[^\]]*\]\s*)?(?:===?|~=|!=|[<>]=?)\s*[^/\\]+"
 )

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from wheelfix.errors import InputError, NetworkFailure
 from wheelfix.remote.addresses import redacted, without_secrets
 from wheelfix.remote.settings import Setting
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +74,8 @@ def _proxy_of(url: str, connection: Connection) -> Setting:
     """Return the proxy that is used for a URL, as far as a setting or a variable names it."""
     scheme = urlsplit(url).scheme.lower()
     own = connection.https_proxy if scheme == "https" else connection.http_proxy
-    return own or _from_environment(scheme, os.environ)
+    found = own or _from_environment(scheme, os.environ)
+    return found if not found or "://" in found.value else replace(found, value=f"http://{found.value}")
 
 
 def _from_environment(scheme: str, environ: Mapping[str, str]) -> Setting:

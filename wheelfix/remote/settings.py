@@ -106,7 +106,8 @@ def index_settings(options: RemoteOptions, environ: Mapping[str, str] | None = N
     settings = replace(settings, connection=_connection(pip, uv, environ))
     for url in (options.index_url, *options.extra_index_urls):
         if url and not url.lower().startswith(("http://", "https://", "file:")):
-            raise UsageError(f"{url} is not the URL of an index", hint=f"write it as {PYPI}")
+            shown = url.rpartition("@")[2]  # what stands before it may be a password
+            raise UsageError(f"{shown} is not the URL of an index", hint=f"write it as {PYPI}")
     if options.index_url:
         settings = replace(settings, index_url=options.index_url.rstrip("/"), learned="--index-url")
     if options.extra_index_urls:
