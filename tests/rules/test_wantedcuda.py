@@ -42,6 +42,17 @@ def test_what_tells_the_release(
     assert told(version, *imports, products=products) == expected
 
 
+def test_the_version_of_nvidias_own_wheel_tells_it_without_a_look_at_the_dll() -> None:
+    """The version resource of cuFFT lies behind 280 MB; of a scan by name it was nearly all that was read."""
+    path = SITE + "nvidia/cufft/bin/cufft64_11.dll"
+    own = subject({path: dll("nvJitLink_120_0.dll")}, [], wheel=wheel("nvidia_cufft_cu12", "11.4.1.4"))
+    assert wanted_cuda(own).text == "12.9"
+    other = subject({path: dll("nvJitLink_120_0.dll")}, [], wheel=wheel("cufft_cu12", "11.4.1.4"))
+    assert wanted_cuda(other).text == "12"
+    unknown = subject({path: dll("nvJitLink_120_0.dll")}, [], wheel=wheel("nvidia_other_cu12", "1.30"))
+    assert wanted_cuda(unknown).text == "12"
+
+
 def test_torch_itself_says_it() -> None:
     thing = subject({MODULE: dll()}, [], torch=torch("11.4"), wheel=wheel("torch", "1.12+cu117"))
     assert thing.cuda.text == "11.4"

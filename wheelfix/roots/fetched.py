@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import parse_headers
 from wheelfix.errors import InputError
+from wheelfix.knowledge.cudalibraries import toolkits_of
+from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.model import Machine, dll_key
 from wheelfix.remote.packageindex import Target, choose_file
 from wheelfix.roots.choice.release import cuda_fit, cuda_of_package
 from wheelfix.roots.recognise import member_folders
 from wheelfix.roots.root import Root
+from wheelfix.roots.tree import numbers
 from wheelfix.roots.trust import vendor_of
 
 if TYPE_CHECKING:
@@ -110,7 +113,7 @@ def ranked_releases(name: str, cuda: str, releases: tuple[str, ...] = ()) -> lis
             continue
         for version in shipped.versions:
             fit = cuda_fit(cuda_of_package(shipped.distribution, version), cuda)
-            wanted = any(f"{version}.".startswith(f"{release}.") for release in releases)
+            wanted = _is_of(name, version, releases or ((cuda,) if "." in cuda else ()))
             try:
                 parsed = Version(version)
             except InvalidVersion:
@@ -120,6 +123,17 @@ def ranked_releases(name: str, cuda: str, releases: tuple[str, ...] = ()) -> lis
     found.sort(key=lambda one: one[3], reverse=True)
     found.sort(key=lambda one: one[:3])
     return list(dict.fromkeys((one[4], one[5]) for one in found))
+
+
+def _is_of(name: str, version: str, releases: tuple[str, ...]) -> bool:
+    """Whether a version of a DLL's distribution belongs to one of the releases of its toolkit that fit.
+
+    CUDA's libraries have numbers of their own: cuSPARSE 12.1.0 is of CUDA 12.1, and 12.1.2 of CUDA 12.2.
+    """
+    member = family_of(name)
+    if member is not None and member.family.group == "cuda":
+        return not toolkits_of(name, numbers(version)).isdisjoint(releases)
+    return any(f"{version}.".startswith(f"{release}.") for release in releases)
 
 
 def ambiguity(name: str, cuda: str, ranked: list[tuple[str, str]]) -> list[str]:

@@ -12,8 +12,8 @@ from wheelfix.knowledge.cuda import (
     release,
     release_of_local_version,
 )
-from wheelfix.knowledge.cudalibraries import toolkits_of_file
-from wheelfix.model import EdgeKind, dll_key
+from wheelfix.knowledge.cudalibraries import toolkits_of, toolkits_of_file
+from wheelfix.model import EdgeKind, canonical, dll_key
 from wheelfix.roots.choice.model import Wanted
 from wheelfix.rules.wording import dotted
 
@@ -60,13 +60,23 @@ def _names(subject: Subject) -> dict[str, frozenset[str]]:
 
 
 def _present(subject: Subject) -> set[str]:
-    """Return the releases that the version resources of the wheel's own CUDA DLLs tell exactly."""
+    """Return the releases that the versions of the wheel's own CUDA DLLs tell exactly."""
     found: set[str] = set()
     for path in subject.images:
-        if cuda_versions_for(posixpath.basename(path)):
-            told = toolkits_of_file(posixpath.basename(path), subject.version(path))
+        name = posixpath.basename(path)
+        if cuda_versions_for(name):
+            told = _of_package(subject, name) or toolkits_of_file(name, subject.version(path))
             found |= told if len(told) == 1 else set()
     return found
+
+
+def _of_package(subject: Subject, name: str) -> frozenset[str]:
+    """Return what the version of NVIDIA's own wheel tells about a DLL, whose version resource may lie far behind."""
+    wheel = subject.wheel
+    if wheel is None or not canonical(wheel.name).startswith("nvidia-"):
+        return frozenset()
+    told = toolkits_of(name, tuple(int(part) for part in wheel.version.split(".") if part.isdigit()))
+    return told if len(told) == 1 and told <= cuda_versions_for(name) else frozenset()
 
 
 def version_of(subject: Subject) -> str:
