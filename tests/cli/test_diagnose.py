@@ -149,7 +149,7 @@ def test_the_whole_text_of_a_diagnosis():
         "\n"
         "What to do, best first\n"
         " 1. See which OpenMP runtimes there are\n"
-        '      where /R "%CONDA_PREFIX%" libiomp5md.dll libomp*.dll vcomp*.dll\n'
+        '      cmd /c where /R "%CONDA_PREFIX%" libiomp5md.dll libomp*.dll vcomp*.dll\n'
         "    one of them has to go\n"
         " 2. Let the loader model find the true cause in the environment\n"
         "      wheelfix diagnose\n"
@@ -164,7 +164,7 @@ def test_the_whole_text_of_a_diagnosis():
         "    if that works alone, another import loads a runtime that does not fit first\n"
         " 5. Last resort: let both run\n"
         "      set KMP_DUPLICATE_LIB_OK=TRUE\n"
-        "    it only silences the check\n"
+        "    it only silences the check; in PowerShell: $env:KMP_DUPLICATE_LIB_OK = 'TRUE'\n"
         "    danger: results may silently be wrong, and the process may hang or crash; never in production\n"
         "\n"
         "note: This is from the text alone; --env PREFIX or --wheel W finds the true cause in the files.\n"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WINGET = {
     "Microsoft.VCRedist.2008.x64",
     "Microsoft.VCRedist.2010.x64",
+    "Microsoft.VCRedist.2012.x64",
     "Microsoft.VCRedist.2013.x64",
     "Microsoft.VCRedist.2015+.x64",
     "Microsoft.VisualStudio.2022.BuildTools",
@@ -66,7 +67,7 @@ def python_compiles(command: str) -> None:
 
 def pip_is_asked_for_requirements(command: str) -> None:
     """What is installed are requirements, and the index is PyPI's or PyTorch's own."""
-    words = shlex.split(command.partition("&&")[0].partition("pip install")[2])
+    words = shlex.split(command.partition("pip install")[2])
     index = words[words.index("--index-url") + 1] if "--index-url" in words else ""
     assert not index or re.fullmatch(r"https://download\.pytorch\.org/whl/(?:cpu|xpu|cu\d{3})", index)
     wanted = [Requirement(word) for word in words if not word.startswith("-") and word != index]
@@ -108,7 +109,19 @@ def form_is_documented(command: str) -> None:
 
 DOCUMENTED = (
     # https://learn.microsoft.com/windows-server/administration/windows-commands/where
-    r'where (?:/R "[^"]+" )?[\w*.+-]+(?: [\w*.+-]+)*',
+    # where.exe: in PowerShell, where alone is another command; %NAME% is expanded by cmd alone
+    r"where\.exe [\w*.+-]+(?: [\w*.+-]+)*",
+    r'cmd /c where /R "[^"]+" [\w*.+-]+(?: [\w*.+-]+)*',
+    # https://learn.microsoft.com/windows-server/administration/windows-commands/icacls and chkdsk
+    r'icacls "[^"]+"',
+    r"chkdsk",
+    r"python -m pip --version",
+    # https://learn.microsoft.com/dotnet/framework/install/how-to-determine-which-versions-are-installed
+    r'reg query "HKLM\\SOFTWARE\\Microsoft\\NET Framework Setup\\NDP\\v4\\Full" /v Release',
+    # https://learn.microsoft.com/sql/odbc/admin/odbc-data-source-administrator
+    r"odbcad32",
+    # https://pip.pypa.io/en/stable/cli/pip_show
+    r"python -m pip show [\w.-]+",
     # https://docs.nvidia.com/deploy/nvidia-smi
     r"nvidia-smi(?: --query-gpu=\w+(?:,\w+)* --format=csv(?:,noheader)?)?",
     # https://learn.microsoft.com/windows-hardware/manufacture/desktop/features-on-demand-non-language-fod
@@ -124,7 +137,7 @@ DOCUMENTED = (
     r'reg add "HKLM\\SYSTEM\\CurrentControlSet\\Control\\FileSystem" /v LongPathsEnabled /t REG_DWORD /d 1 /f',
     # https://learn.microsoft.com/cpp/build/building-on-the-command-line
     r"vcvarsall\.bat x64 -vcvars_ver=14\.\d+",
-    r'mklink /J C:\\cuda "%CUDA_PATH%"',
+    r'cmd /c mklink /J C:\\cuda "%CUDA_PATH%"',
     r"python -m pip debug --verbose",
     r"python (?:-X faulthandler )?script\.py",
 )
@@ -132,7 +145,7 @@ DOCUMENTED = (
 CHECKS: tuple[tuple[str, Callable[[str], None]], ...] = (
     (r"wheelfix .*", wheelfix_parses),
     (r"python -m pip install .*", pip_is_asked_for_requirements),
-    (r"(?:cd \.\. && )?python -c .*", python_compiles),
+    (r"python -c .*", python_compiles),
     (r"winget .*", winget_knows_the_package),
     (r"conda install .*", conda_installs_from_conda_forge),
     (r"set \w+=.*", variable_is_known),
@@ -144,6 +157,14 @@ CHECKS: tuple[tuple[str, Callable[[str], None]], ...] = (
 def test_each_command_is_checked(command: str) -> None:
     check = next(check for form, check in CHECKS if re.fullmatch(form, command, re.DOTALL))
     check(command)
+
+
+@pytest.mark.parametrize("command", sorted(shown()))
+def test_each_command_is_for_both_shells(command: str) -> None:
+    """What cmd alone understands: two commands in a line, a variable, its own commands."""
+    assert "&&" not in command
+    assert "%" not in command or command.startswith("cmd /c ")
+    assert not re.match(r"(?:where|mklink|dir|del|copy|type)(?![\w.])", command)
 
 
 def test_each_template_is_shown_for_some_text() -> None:

@@ -140,8 +140,14 @@ def _vendor_packages(explained: Explained, case: ScannedPackage) -> Iterator[Rem
         again = carried(case.options, discover=True)
         yield Remedy(
             "Install the vendor's package and take the DLL from there",
-            f"python -m pip install {' '.join(detour)} && wheelfix repair {target(case)}{again}",
-            f"the package has {_names(detour)} in a folder that is not searched; repair puts it beside who needs it",
+            f"python -m pip install {' '.join(detour)}",
+            f"the package has {_names(detour)} in a folder that is not searched: do the next step too",
+        )
+        yield Remedy(
+            "Then repair with the DLL of that package",
+            f"wheelfix repair {target(case)}{again}",
+            f"it puts {_names(detour)} beside the DLL that needs it",
+            when="the package of the step before is installed",
         )
     if conda and not direct and not case.wheel:
         yield Remedy(

@@ -27,6 +27,8 @@ class WinError:
     remedies: tuple[str, ...]
     """What to try, best first."""
     source: str
+    only_loads: bool = False
+    """Whether many other operations end with it, so that it counts only where a text speaks of a load."""
 
     def __str__(self) -> str:
         return f"0x{self.code:08X}" if self.code > 0xFFFF else str(self.code)
@@ -54,7 +56,8 @@ def parse_winerrors(table: str, text: str) -> WinErrorTable:
     """Turn the table's text into values; every fault is reported at once."""
     tree = parse_toml(table, text)
     check = Checker(table)
-    rows = check.rows(tree, "error", ["code", "name", "text", "meaning", "missing_file", "remedies"])
+    fields = ["code", "name", "text", "meaning", "missing_file", "remedies"]
+    rows = check.rows(tree, "error", fields, ["only_loads"])
     check.unique("code", (row["code"] for row in rows))
     check.unique("name", (row["name"] for row in rows))
     errors = {row["code"]: WinError(**{**row, "remedies": tuple(row["remedies"])}) for row in rows}
@@ -108,6 +111,19 @@ def _by_sentence() -> tuple[tuple[str, int, str], ...]:
 
 
 def code_of_sentence(text: str) -> tuple[int, str] | None:
-    """Return the code and the language of the longest known message inside the text, or None."""
+    """Return the code and the language of the longest known message inside the text, or None.
+
+    A message that other operations end with too has to be all of the text: "access is denied" in a longer sentence
+    speaks of anything.
+    """
     squeezed = squeeze(text)
-    return next(((code, language) for known, code, language in _by_sentence() if known and known in squeezed), None)
+    for known, code, language in _by_sentence():
+        if known and (squeezed.startswith(known) if is_ambiguous(code) else known in squeezed):
+            return code, language
+    return None
+
+
+def is_ambiguous(code: int) -> bool:
+    """Whether other operations than loads end with a code as well."""
+    error = winerror(code)
+    return error is not None and error.only_loads

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from wheelfix.diagnosis.symptoms import Confidence, Symptom, explain_symptom, explain_symptoms
+from wheelfix.diagnosis.symptoms import Confidence, Symptom, explain_symptom, explain_symptoms, read_symptoms
 from wheelfix.diagnosis.symptoms.causes import Cause, cause_table, environment_prefix, parse_causes
 from wheelfix.knowledge.tables import TableFault
 from wheelfix.knowledge.winerrors import winerror_table
@@ -20,6 +20,68 @@ def explain(symptom: Symptom) -> Cause:
     cause = explain_symptom(symptom)
     assert cause is not None
     return cause
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("VCRUNTIME140D.dll", "debug-build"),
+        ("ucrtbased.dll", "debug-build"),
+        ("msvcp140_1d.dll", "debug-build"),
+        ("python311_d.dll", "debug-build"),
+        ("api-ms-win-crt-runtime-l1-1-0.dll", "ucrt-missing"),
+        ("api-ms-win-core-path-l1-1-0.dll", "windows-too-old"),
+        ("MSVCR90.dll", "vc-2008-missing"),
+        ("msvcr100.dll", "vc-2010-missing"),
+        ("msvcp110.dll", "vc-2012-missing"),
+        ("VCOMP120.dll", "vc-2013-missing"),
+        ("vcomp140.dll", "vc-runtime-missing"),
+        ("mfc140u.dll", "vc-runtime-missing"),
+        ("nvcuda.dll", "driver-missing"),
+        ("vulkan-1.dll", "graphics-driver-missing"),
+        ("OpenCL.dll", "graphics-driver-missing"),
+        ("MFPlat.DLL", "media-missing"),
+        ("python311.dll", "python-dll-missing"),
+        ("libcrypto-3-x64.dll", "named-file-missing"),
+    ],
+)
+def test_the_name_of_a_missing_dll_tells_whose_it_is(name: str, cause: str) -> None:
+    (found,) = explain_symptoms(
+        read_symptoms(f"The code execution cannot proceed because {name} was not found. Reinstalling may fix this.\n")
+    )
+    assert found.id == cause
+
+
+def test_a_code_that_is_not_known_is_not_called_absent() -> None:
+    cause = explain(torch(1006, "c10.dll"))
+    assert cause.id == "load-failed"
+    assert "error 1006" in cause.summary
+
+
+def test_a_line_of_source_in_a_traceback_is_not_the_message() -> None:
+    text = """147                 err.strerror += f' Error loading "{dll}" or one of its dependencies.'\n"""
+    assert read_symptoms(text) == ()
+
+
+@pytest.mark.parametrize(
+    "file", ["/usr/lib/python3/dist-packages/hid/__init__.py", r"C:\v\Lib\site-packages\hid\__init__.py"]
+)
+def test_a_list_of_names_for_all_systems_counts_on_windows_alone(file: str) -> None:
+    text = (
+        f'  File "{file}", line 31, in <module>\n    raise ImportError(error)\n'
+        "ImportError: Unable to load any of the following libraries:libhidapi-hidraw.so hidapi.dll libhidapi-0.dll\n"
+    )
+    assert [cause.id for cause in explain_symptoms(read_symptoms(text))] == (
+        [] if file.startswith("/") else ["library-by-name"]
+    )
+
+
+def test_the_code_of_a_later_line_belongs_to_the_library_above() -> None:
+    text = (
+        "XGBoost Library (xgboost.dll) could not be loaded.\nLikely causes:\n\nError message(s): ['[WinError 193] x']"
+    )
+    (symptom,) = read_symptoms(text)
+    assert (symptom.code, symptom.file) == (193, "xgboost.dll")
 
 
 @pytest.mark.parametrize("code", sorted(winerror_table().errors))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import wheelfix
+from tools.diagnosis_samples import figures, rows
 from wheelfix.diagnosis.symptoms import Symptom, explain_symptoms, read_symptoms
 
 if sys.version_info >= (3, 11):
@@ -77,6 +78,13 @@ def test_unseen_texts_keep_the_bar() -> None:
     held_out = [row for row in THREADS if row.get("held_out")]
     assert len(held_out) >= 40
     assert sum(not row.get("missed") for row in held_out) >= 0.9 * len(held_out)
+
+
+def test_the_documentation_has_the_figures_of_the_samples() -> None:
+    page = (CORPUS.parents[1] / "docs" / "howto" / "diagnose.md").read_text(encoding="utf-8")
+    for one in figures(rows()):
+        assert f"| {' | '.join(one.row)} |" in page
+        assert one.texts >= 40
 
 
 def test_only_126_is_taken_for_a_missing_file() -> None:

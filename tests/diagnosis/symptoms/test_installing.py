@@ -75,7 +75,7 @@ def test_a_module_name_is_not_a_distribution_name(module: str) -> None:
 def test_a_distribution_of_the_modules_own_name_is_named() -> None:
     assert distribution_of_module("numpy._core") == "numpy"
     text = "ImportError: DLL load failed while importing _multiarray_umath: The specified module could not be found."
-    assert commands(text)[0] == "python -m pip install --force-reinstall --no-deps --no-cache-dir numpy"
+    assert commands(text)[0] == "python -m pip show numpy"  # pip install alone would take the newest release
     assert commands(text, distribution="numpy", version="2.3.4")[0].endswith('"numpy==2.3.4"')
     assert all(owners for owners in module_owners().values())
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.diagnosis.symptoms.patterns import LOADER_CODES
+from wheelfix.diagnosis.symptoms.patterns import AMBIGUOUS_CODES, LOADER_CODES
 from wheelfix.diagnosis.symptoms.reader import read_symptoms
 from wheelfix.diagnosis.symptoms.sentences import language_of, nearest_sentence, read_sentence, repair_encoding
 from wheelfix.knowledge.winerrors import sentences, winerror_table
@@ -61,4 +61,14 @@ def test_bytes_of_no_known_page_stay_readable() -> None:
 
 
 def test_the_codes_that_are_looked_for_are_those_that_are_known() -> None:
-    assert set(LOADER_CODES) == {code for code in winerror_table().errors if code <= 0xFFFF}
+    known = {error.code: error.only_loads for error in winerror_table().errors.values() if error.code <= 0xFFFF}
+    assert set(LOADER_CODES) == {code for code, ambiguous in known.items() if not ambiguous}
+    assert set(AMBIGUOUS_CODES) == {code for code, ambiguous in known.items() if ambiguous}
+
+
+@pytest.mark.parametrize("text", ["Access is denied.", "Zugriff verweigert", "The parameter is incorrect."])
+def test_a_sentence_of_many_operations_counts_in_a_failed_load_alone(text: str) -> None:
+    assert read_symptoms(f"{text}\n") == ()
+    assert read_symptoms(f"PermissionError: [WinError 5] {text}: 'C:\\x.dll'\n") == ()
+    (symptom,) = read_symptoms(f"ImportError: DLL load failed while importing _ext: {text}\n")
+    assert symptom.code in (5, 87)

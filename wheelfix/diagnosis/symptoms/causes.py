@@ -8,7 +8,15 @@ from importlib import resources
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.symptoms.installing import again, for_card, for_cpu, may_replace_a_build, together, upgrade
+from wheelfix.diagnosis.symptoms.installing import (
+    again,
+    for_card,
+    for_cpu,
+    may_replace_a_build,
+    then_again,
+    together,
+    upgrade,
+)
 from wheelfix.diagnosis.symptoms.messages import Message, about_architecture, message_by_id, message_of, messages
 from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
 from wheelfix.knowledge.modules import distribution_of_module
@@ -24,6 +32,7 @@ if TYPE_CHECKING:
 
 TABLE = "causes.toml"
 _NEEDS = {"venv", "conda", "built-here"}
+_PATTERNS = ("file", "dll", "name", "module", "package")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,8 @@ class CauseRule:
     codes: tuple[int, ...] = ()
     file: re.Pattern[str] | None = None
     dll: re.Pattern[str] | None = None
+    name: re.Pattern[str] | None = None
+    """The file or one of the DLLs that the text names."""
     module: re.Pattern[str] | None = None
     package: re.Pattern[str] | None = None
     via: str = ""
@@ -84,6 +95,7 @@ class CauseRule:
             and (not self.codes or symptom.code in self.codes)
             and (self.file is None or bool(self.file.fullmatch(symptom.file.lower())))
             and (self.dll is None or any(self.dll.fullmatch(name.lower()) for name in symptom.dlls))
+            and (self.name is None or any(self.name.fullmatch(name.lower()) for name in (symptom.file, *symptom.dlls)))
             and (self.module is None or bool(self.module.fullmatch(symptom.module)))
             and (self.package is None or bool(self.package.fullmatch(symptom.package)))
             and (not self.via or symptom.details.get("via") == self.via)
@@ -135,7 +147,7 @@ def parse_causes(table: str, text: str) -> CauseTable:
 
 
 def _rule(row: Mapping[str, object], check: Checker) -> CauseRule:
-    patterns = {name: check.pattern(str(row[name])) for name in ("file", "dll", "module", "package") if name in row}
+    patterns = {name: check.pattern(str(row[name])) for name in _PATTERNS if name in row}
     kinds, codes, missing = (row.get(name, ()) for name in ("kinds", "codes", "missing"))
     return CauseRule(
         str(row["cause"]),
@@ -271,6 +283,7 @@ def _words(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
         "package_name": package or "the package",
         "distribution": distribution,
         "again": again(distribution, details.get("version", ""), build),
+        "then_again": then_again(distribution, details.get("version", "")),
         "torch_241": upgrade(build, ">=2.4.1"),
         "torch_together": together(build, distribution),
         "torch_for_card": for_card(capability) if package == "torch" else "",
@@ -281,6 +294,7 @@ def _words(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
         "arch_known": about_architecture(details.get("arch", "")),
         "symbol": details.get("symbol", ""),
         "meaning": error.meaning if error else "",
+        "code_note": _code_note(symptom.code),
         "prefix": prefix,
         "root": prefix or "%CONDA_PREFIX%",
         "env_option": f' --env "{prefix}"' if prefix else "",
@@ -293,7 +307,8 @@ def _words(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
         "for_card": f": {card} has {capability}" if card and capability else "",
         "has_archs": f", here {supported}" if supported else "",
         "numpy_versions": f": built for {built}, running with {running}" if built and running else "",
-        "vendor_command": pip or conda,
+        "vendor_command": pip,
+        "conda_command": conda,
         "vendor_why": who,
         "wildcard": symptom.dlls[0] if symptom.dlls else symptom.file,
         "script": "script.py",
@@ -321,6 +336,13 @@ def _vendor(missing: tuple[str, ...]) -> tuple[str, str, str]:
         f"conda install -c conda-forge {' '.join(dict.fromkeys(conda))}" if conda else "",
         "who has it: " + "; ".join(dict.fromkeys(who)) if who else "",
     )
+
+
+def _code_note(code: int | None) -> str:
+    if code is None:
+        return "the text does not say with which code"
+    number = str(code) if code <= 0xFFFF else f"0x{code:08X}"
+    return f"the text has error {number}, which is not one that loads usually end with"
 
 
 def _and(names: tuple[str, ...]) -> str:
@@ -396,7 +418,16 @@ def _fill_remedy(step: Remedy, words: Mapping[str, str]) -> Remedy | None:
         step = replace(step, command="")
     elif empty:
         return None
-    filled = replace(
-        step, title=_fill(step.title, words), command=_fill(step.command, words), why=_fill(step.why, words)
-    )
+    command = _fill(step.command, words)
+    why = _fill(step.why, words) + _in_powershell(command)
+    filled = replace(step, title=_fill(step.title, words), command=command, why=why)
     return filled if filled.command or filled.why else None
+
+
+_SETTING = re.compile(r"set (\w+)=(.*)")
+
+
+def _in_powershell(command: str) -> str:
+    """How PowerShell sets what cmd sets: its ``set`` is another command, which does nothing here and says nothing."""
+    found = _SETTING.fullmatch(command)
+    return f"; in PowerShell: $env:{found[1]} = '{found[2]}'" if found else ""

@@ -23,7 +23,10 @@ def may_replace_a_build(requirement: str) -> bool:
 
 
 def again(distribution: str, version: str, build: TorchBuild | None) -> str:
-    """Return the command that installs the same version of a distribution again; empty where that is not known."""
+    """Return the command that installs the same version of a distribution again; empty where that is not known.
+
+    Without the version, the command is the one that prints it: pip alone would take the newest release.
+    """
     if not distribution:
         return ""
     start = "python -m pip install --force-reinstall --no-deps"
@@ -34,9 +37,15 @@ def again(distribution: str, version: str, build: TorchBuild | None) -> str:
         return f'{start} "{distribution}=={wanted}"{build.index_option}'
     if "+" in version:
         return ""
-    return (
-        f'{start} --no-cache-dir "{distribution}=={version}"' if version else f"{start} --no-cache-dir {distribution}"
-    )
+    return f'{start} --no-cache-dir "{distribution}=={version}"' if version else f"python -m pip show {distribution}"
+
+
+def then_again(distribution: str, version: str) -> str:
+    """Return what follows the command that prints the version; empty where ``again`` is all there is to do."""
+    if not distribution or distribution in FAMILY or version:
+        return ""
+    command = f'python -m pip install --force-reinstall --no-deps "{distribution}==VERSION"'
+    return f"; the version that it prints goes into: {command}"
 
 
 def upgrade(build: TorchBuild | None, specifier: str) -> str:

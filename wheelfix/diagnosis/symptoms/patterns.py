@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LOADER_CODES = (126, 127, 182, 193, 216, 225, 487, 577, 998, 1114, 1157, 1260, 1455, 1920, 4551, 14001)
 """Windows error codes that a failed load can end with; others, such as 2 or 5, speak of other troubles."""
+AMBIGUOUS_CODES = (5, 8, 14, 87, 206, 1392)
+"""Codes that a failed load can end with, and many other operations too."""
 
 # 0xC0000135 and its kind, as printed in hexadecimal, as a signed and as an unsigned decimal.
 _EXIT_STATUSES = (
@@ -168,8 +170,8 @@ FORMS: tuple[Form, ...] = (
     ),
     _form(
         "named-file-missing",
-        "cuda binary at",
-        r"CUDA binary at\s*(?!\s)(?:WindowsPath\()?{Q}?(?P<path>[^\"'\r\n)]{3,300}?\.dll)",
+        "cuda binary at|cuda binary not found at",
+        r"CUDA binary (?:not found )?at\s*(?!\s)(?:WindowsPath\()?{Q}?(?P<path>[^\"'\r\n)]{3,300}?\.dll)",
         126,
     ),
     # torch/_ops.py on top of what ctypes said
@@ -244,12 +246,14 @@ FORMS: tuple[Form, ...] = (
     _form(
         "no-kernel-image",
         "kernel image|no_binary_for_gpu|cudaerrornokernelimage",
-        r"no kernel image is available|cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU",
+        r"no kernel image is available|cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU"
+        r"|device kernel image is invalid",
     ),
     _form(
         "driver-too-old",
-        "driver version is insufficient|system_driver_mismatch",
-        r"CUDA driver version is insufficient for CUDA runtime version|CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+        "driver version is insufficient|system_driver_mismatch|unsupported toolchain",
+        r"CUDA driver version is insufficient for CUDA runtime version|CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
+        r"|PTX was compiled with an unsupported toolchain",
     ),
     _form(
         "driver-too-old",
@@ -281,8 +285,9 @@ FORMS: tuple[Form, ...] = (
     ),
     _form(
         "numpy-abi",
-        "_array_api not found|multiarray failed to import|numpy is not available",
-        r"_ARRAY_API not found|numpy\.(?:_?core)\.multiarray failed to import|RuntimeError: Numpy is not available",
+        "_array_api not found|multiarray failed to import|numpy is not available|initialization of _internal failed",
+        r"_ARRAY_API not found|numpy\.(?:_?core)\.multiarray failed to import|RuntimeError: Numpy is not available"
+        r"|SystemError: initialization of _internal failed without raising an exception",
         confidence=Confidence.LIKELY,
         weak=True,
     ),
@@ -298,6 +303,68 @@ FORMS: tuple[Form, ...] = (
         "tensorflow requires that this dll",
         r"Could not find '(?P<dlls>[^'\r\n]{1,200}?\.dll)'\.? ?TensorFlow requires",
         126,
+    ),
+    _form(
+        "named-file-missing",
+        "could not find the dll",
+        r"Could not find the DLL\(?s?\)?\s*{Q}(?P<dlls>[^{MARKS}\r\n]{3,200}?){Q}",
+        126,
+    ),
+    # the loader that delvewheel puts into packages
+    _form(
+        "could-not-load-this",
+        "error loading",
+        r"OSError: Error loading (?P<path>[^\s;\"']{3,200}?\.(?:dll|pyd));[ \t]*(?P<text>[^\r\n]{0,300})",
+    ),
+    # llama-cpp-python, when there is no file of that name at all
+    _form(
+        "ctypes-not-found",
+        "shared library with base name",
+        r"Shared library with base name\s*{Q}(?P<module>[\w.+-]{1,60}){Q}\s*not found",
+        126,
+    ),
+    # in the words of a package: one name, or several that would do
+    _form(
+        "could-not-locate",
+        "cannot find|can't find|could not find|couldn't find|unable to find|unable to locate|cannot locate"
+        "|failed to find",
+        r"(?:can(?:no|')t|could not|couldn't|unable to|failed to) (?:find|locate) (?:the )?(?:(?:file|dll|library) )?"
+        r"{Q}?(?P<dlls>{DLL}(?:(?:, or |, | or | and ){DLL}){0,4})",
+        126,
+        confidence=Confidence.LIKELY,
+        weak=True,
+        among=(".dll",),
+    ),
+    # packages that try one name after the other; the list is the same on every system
+    _form(
+        "load-library",
+        "unable to load any of the following libraries",
+        r"Unable to load any of the following libraries:[^\r\n]{0,600}?"
+        r"(?P<path>[\w+-]{1,60}(?:\.[\w+-]{1,30}){0,3}\.dll)\b",
+        126,
+    ),
+    # XGBoost; the code comes lines later, or not at all
+    _form(
+        "could-not-load-this",
+        "could not be loaded",
+        r"Library \((?P<path>[\w.+-]{1,100}?\.dll)\) could not be loaded",
+    ),
+    # Qt, R, GStreamer and others: the file, then the sentence
+    _form(
+        "load-library",
+        "cannot load library|failed to load plugin|unable to load shared object|failed to load library"
+        "|failed to load dll",
+        r"(?:cannot load library|failed to load plugin|unable to load shared object|failed to load (?:library|dll))"
+        r"\s*{Q}?(?P<path>(?:[A-Za-z]:)?[^{MARKS}:\r\n]{1,400}?\.(?:dll|pyd)){Q}?:(?P<text>[^\r\n]{1,300})",
+        weak=True,
+    ),
+    # faulthandler and ctypes
+    _form(
+        "exit-code",
+        "windows fatal exception: access violation|exception: access violation",
+        r"Windows fatal exception: access violation|OSError: exception: access violation",
+        0xC0000005,
+        weak=True,
     ),
     # torch's note when vcruntime140.dll or msvcp140.dll could not be loaded
     _form(
@@ -353,6 +420,14 @@ FORMS: tuple[Form, ...] = (
         "winerror",
         rf"\[?WinError\s*(?::\s*)?(?P<code>{_CODES})\b\]?(?P<text>{{REST}}{{0,300}})",
         weak=True,
+    ),
+    # codes that many other operations end with, where the line speaks of a load
+    _form(
+        "winerror",
+        "winerror",
+        rf"\[?WinError\s*(?::\s*)?(?P<code>{'|'.join(map(str, AMBIGUOUS_CODES))})\b\]?(?P<text>{{REST}}{{0,300}})",
+        weak=True,
+        among=("dlopen", "loadlibrary", "error loading", "failed to load", "error message(s)"),
     ),
     _form(
         "winerror",

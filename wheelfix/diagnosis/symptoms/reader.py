@@ -26,6 +26,7 @@ _OWN_FRAMES = frozenset({"ctypes", "importlib", "_distutils_hack", "pip", "pytes
 _LOADING_FILES = frozenset({"torch/_ops.py", "torch/_classes.py"})
 """Files whose frames load a library for the package that calls them."""
 _MEMORY = 4096
+_WINDOWS_PATH = re.compile(r"^[A-Za-z]:|\\")
 
 
 def read_symptoms(text: Text, limits: TextLimits | None = None) -> tuple[Symptom, ...]:
@@ -133,6 +134,10 @@ class _Notes:
         if via and symptom.kind == "winerror" and symptom.path is None:
             details["via"] = via
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
+        if symptom.kind == "load-library" and self._elsewhere(number):
+            return symptom.key
+        if symptom.kind == "winerror" and symptom.path is None:
+            symptom = self._complete(symptom)
         if symptom.kind == "could-not-load-this":
             symptom = self._take_over(symptom)
         known = self._found.get(symptom.key)
@@ -160,6 +165,20 @@ class _Notes:
         package = next((name for name in packages if name and name not in _OWN_FRAMES), "")
         via = "subprocess" if near and near[-1].replace("\\", "/").rpartition("/")[2] == "subprocess.py" else ""
         return package, via
+
+    def _elsewhere(self, number: int) -> bool:
+        """Whether the traceback is one of another system: every file in it has a POSIX path."""
+        near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
+        paths = [file for file in near if not file.startswith("<")]
+        return bool(paths) and all("/" in file and not _WINDOWS_PATH.search(file) for file in paths)
+
+    def _complete(self, symptom: Symptom) -> Symptom:
+        """Give a code to the message above it that named a file and no code."""
+        for key, known in reversed(list(self._found.items())):
+            if known.kind == "could-not-load-this" and known.code is None and symptom.line - known.line <= _FRAME_REACH:
+                del self._found[key]
+                return replace(known, code=symptom.code, language=symptom.language)
+        return symptom
 
     def _take_over(self, symptom: Symptom) -> Symptom:
         """Give a path to the error above it that had none: Python prints the cause first and the file after it."""

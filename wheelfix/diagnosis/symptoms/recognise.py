@@ -14,6 +14,7 @@ from wheelfix.diagnosis.symptoms.patterns import FORMS, STATUS_NAMES, Form
 from wheelfix.diagnosis.symptoms.phrases import dialog_forms
 from wheelfix.diagnosis.symptoms.sentences import language_of, nearest_sentence, read_sentence, sentence_triggers
 from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
+from wheelfix.knowledge.winerrors import is_ambiguous
 from wheelfix.parsing import whole_number
 from wheelfix.values import dataclass, replace
 
@@ -32,6 +33,8 @@ _NEW_THOUGHT = re.compile(
 )
 _SITE_PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]([A-Za-z_][\w.-]*)", re.IGNORECASE)
 _FOLDERS = frozenset({"bin", "dlls", "lib", "library"})
+_HOLE = re.compile(r"\{[A-Za-z_]|%[sr]\b")
+_OWN_WORDS = {"failed to load image python extension": "torchvision"}
 _EXCERPT = 400
 _NARROWEST = 72
 _HITS = 20
@@ -173,7 +176,7 @@ def _bare_sentence(text: _Wrapped) -> Iterator[Found]:
     known = read_sentence(text.first)
     if known is None and text.readings() and read_sentence(text.following) is None:
         known = read_sentence(text.readings()[0])
-    if known is None:
+    if known is None or is_ambiguous(known.code):
         return
     names = _names(text.first)
     path = _quoted_path(text.first)
@@ -205,6 +208,8 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
     if code is None and known is not None:
         code = known.code
         confidence = max(confidence, known.confidence, key=list(Confidence).index)
+    if _HOLE.search(groups.get("path", "") + groups.get("dlls", "")):
+        return None  # a line of source that a traceback shows: the message with its holes, not the message
     path = tidy_path(groups["path"]) if "path" in groups else None
     if form.kind == "ctypes-not-found" and path and PureWindowsPath(path).name.lower() in _FOLDERS:
         return None  # code that tries one place after the other, and takes folders for files
@@ -217,13 +222,19 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
         path,
         _dlls(form.kind, groups.get("dlls", "")),
         module=groups.get("module", ""),
-        package=package_of(path or ""),
+        package=package_of(path or "") or _package_by_words(match.string),
         language=known.language if known else language_of(text),
         excerpt=_shorten(match.string if len(match.string) <= _EXCERPT else match.string[start:]),
         confidence=confidence,
         details=details,
     )
     return Found(symptom, start, match.end(), form.weak)
+
+
+def _package_by_words(line: str) -> str:
+    """The package whose own words a line is in, where it names neither a file nor a module."""
+    lowered = line.lower()
+    return next((package for words, package in _OWN_WORDS.items() if words in lowered), "")
 
 
 def _code(form: Form, groups: dict[str, str]) -> int | None:

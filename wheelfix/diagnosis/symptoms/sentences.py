@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from wheelfix.diagnosis.symptoms.symptom import Confidence
-from wheelfix.knowledge.winerrors import code_of_sentence, sentences, squeeze
+from wheelfix.knowledge.winerrors import code_of_sentence, is_ambiguous, sentences, squeeze
 from wheelfix.values import dataclass
 
 _SCRIPTS = (
@@ -41,8 +41,9 @@ class Sentence:
 
 @lru_cache(maxsize=1)
 def sentence_triggers() -> tuple[str, ...]:
-    """Return a telling part, in lower case, of every sentence: the longest run of up to four words."""
-    return tuple(sorted({_telling_part(text.lower()) for _, _, text in sentences()} - {""}))
+    """Return a telling part, in lower case, of every sentence that is about loads alone: up to four words."""
+    telling = {_telling_part(text.lower()) for code, _, text in sentences() if not is_ambiguous(code)}
+    return tuple(sorted(telling - {""}))
 
 
 def _telling_part(text: str) -> str:
