@@ -12,18 +12,28 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from packaging.requirements import Requirement
 
+import wheelfix
 from tests.diagnosis.remedy_commands import shown, templates
+from tests.support.environments import install, lay
 from wheelfix.cli.commands import command_parser, load_command
+from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.diagnosis.symptoms.installing import may_replace_a_build
 from wheelfix.knowledge.providers import shippers
+from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+ERROR = (
+    r'OSError: [WinError 126] x Error loading "C:\envs\ml\Lib\site-packages\torch\lib\aoti_custom_ops.dll" '
+    "or one of its dependencies.\n"
+)
 
 WINGET = {
     "Microsoft.VCRedist.2008.x64",
@@ -70,12 +80,16 @@ def pip_is_asked_for_requirements(command: str) -> None:
     words = shlex.split(command.partition("pip install")[2])
     index = words[words.index("--index-url") + 1] if "--index-url" in words else ""
     assert not index or re.fullmatch(r"https://download\.pytorch\.org/whl/(?:cpu|xpu|cu\d{3})", index)
-    wanted = [Requirement(word) for word in words if not word.startswith("-") and word != index]
-    assert wanted
+    named_files = [word for word in words if word.endswith(".whl")]
+    assert all(Path(file).is_file() for file in named_files)
+    wanted = [Requirement(word) for word in words if not word.startswith("-") and word not in (index, *named_files)]
+    assert wanted or named_files
     # PyPI's torch for Windows is a CPU build: without an index it would replace a build for a GPU. Where a release is
     # named, the installed one is known to be PyPI's.
     named = any(one.name == "torch" and one.specifier for one in wanted)
     assert index or named or not any(may_replace_a_build(str(one)) for one in wanted)
+    # An upgrade may bring a requirement on a newer torch, which pip would take from PyPI.
+    assert "--upgrade" not in words or "--no-deps" in words or index or named
 
 
 def winget_knows_the_package(command: str) -> None:
@@ -165,6 +179,54 @@ def test_each_command_is_for_both_shells(command: str) -> None:
     assert "&&" not in command
     assert "%" not in command or command.startswith("cmd /c ")
     assert not re.match(r"(?:where|mklink|dir|del|copy|type)(?![\w.])", command)
+
+
+MADE_FOR_A_CASE = {
+    "causes.py": "the tables, looked at above",
+    "pairs.py": "tests/diagnosis/test_pairs.py",
+    "reinstall.py": "test_commands_for_files_are_checked",
+    "remedies.py": "test_commands_for_files_are_checked",
+}
+"""The modules that make remedies, and what looks at their commands."""
+
+
+def test_no_other_module_makes_remedies() -> None:
+    folder = Path(wheelfix.__file__).parent
+    making = {path.name for path in folder.rglob("*.py") if re.search(r"\bRemedy\($", path.read_text("utf-8"), re.M)}
+    assert making | {"causes.py"} == set(MADE_FOR_A_CASE)
+
+
+def test_commands_for_files_are_checked(tmp_path: Path) -> None:
+    """Each way in which commands are made for an environment or a wheel, through the same checks."""
+    story = kepler_cu117()
+    wheel = write_wheel(story, tmp_path / "dist")
+    prefix = lay(install(wheel, tmp_path / "env"), {"python.exe": b"MZ"})
+    roots = write_roots(story, tmp_path / "roots")
+    found = []
+    for options in (
+        ScanOptions(roots=RootOptions(discover=False)),
+        ScanOptions(roots=RootOptions(roots=tuple(roots.values()), discover=False)),
+    ):
+        found += wheelfix.diagnose(ERROR, environment=prefix, options=options).remedies
+        found += wheelfix.diagnose(ERROR, wheel=wheel, options=options).remedies
+    scan = ScanOptions(roots=RootOptions(roots=tuple(roots.values()), discover=False))
+    wheelfix.repair(wheel, options=RepairOptions(wheel_dir=tmp_path / "out", scan=scan))
+    (repaired,) = (tmp_path / "out").glob("*.whl")
+    found += wheelfix.diagnose(ERROR, wheel=repaired).remedies
+    commands = {remedy.command for remedy in found} - {""}
+    for command in commands:
+        next(check for form, check in CHECKS if re.fullmatch(form, command, re.DOTALL))(command)
+        assert "&&" not in command
+    assert {command.split(" ")[0] for command in commands} >= {"wheelfix", "python", "set"}
+    assert any("--force-reinstall --no-deps" in command and ".whl" in command for command in commands)
+
+
+@pytest.mark.parametrize("user", ["O'Brien", "ana"])
+def test_a_path_with_an_apostrophe_breaks_no_command(user: str) -> None:
+    path = rf"C:\Users\{user}\v\Lib\site-packages\torch\lib\c10.dll"
+    text = f'OSError: [WinError 4551] x Error loading "{path}" or one of its dependencies.'
+    (unblock,) = [one.command for one in wheelfix.diagnose(text).remedies if "Unblock-File" in one.command]
+    assert unblock.count("'") % 2 == 0
 
 
 def test_each_template_is_shown_for_some_text() -> None:

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from wheelfix.roots.rootfile import Candidates
 
 _SHOWN = 6
+_SHORT = 4096
+"""Characters of a text that may be nothing but white space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,8 @@ def _read_text(question: DiagnoseRequest, state: _State, stack: ExitStack) -> No
             state.notes.append(f"Not all of the record was used: {recording.stopped}.")
     if state.recordings and not state.symptoms:
         return
-    if not state.log.size:
+    if not state.log.size or _is_blank(text, state.log.size):
+        state.log = replace(state.log, size=0)
         state.evidence.append(Evidence("text", question.text_source, "it is empty"))
         return
     kinds = ", ".join(dict.fromkeys(_in_short(symptom) for symptom in state.symptoms[:_SHOWN]))
@@ -195,6 +198,15 @@ def _starts_with(text: bytes | IO[bytes] | IO[str], magic: bytes) -> bool:
     head = text.read(len(magic))
     _rewind(text)
     return head == magic
+
+
+def _is_blank(text: Text, size: int) -> bool:
+    """Whether a short text has nothing but white space."""
+    if size > _SHORT:
+        return False
+    _rewind(text)
+    content = text if isinstance(text, (str, bytes)) else text.read(_SHORT + 1)
+    return not content.strip()
 
 
 def _rewind(text: Text) -> None:

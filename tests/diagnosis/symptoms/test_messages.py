@@ -32,6 +32,8 @@ TEXTS = {
     "cuda-home": "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.",
     "cuda-toolset": "CMake Error at CMakeDetermineCompilerId.cmake:676 (message): No CUDA toolset found.",
     "windows-sdk": "LINK : fatal error LNK1104: cannot open file 'kernel32.lib'",
+    "header-missing": "src.h(33): fatal error C1083: Cannot open include file: 'sqlcipher/sqlite3.h': No such file",
+    "library-missing": "LINK : fatal error LNK1181: cannot open input file 'm.lib'",
     "rust-missing": "error: can't find Rust compiler",
     "distutils-msvccompiler": "AttributeError: module 'distutils' has no attribute '_msvccompiler'",
     "cmake-minimum": "Compatibility with CMake < 3.5 has been removed from CMake.",

@@ -184,7 +184,7 @@ def explain_symptom(symptom: Symptom) -> Cause | None:
 def _message_cause(symptom: Symptom, message: Message) -> Cause:
     missing = symptom.dlls[:1] if message.missing else ()
     words = _words(symptom, missing)
-    step = _fill_remedy(Remedy(message.fix, message.command, message.why), words)
+    step = _fill_remedy(Remedy(message.fix, message.command, message.why, when=message.when), words)
     steps = (replace(step, rank=1),) if step else (Remedy(message.fix, "", message.why, rank=1),)
     known = _fill(message.known, words)
     if message.build:
@@ -276,11 +276,11 @@ def _words(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
     build = TorchBuild.parse(details["torch"]) if details.get("torch") else None
     return {
         "file": symptom.file or (f"the module {symptom.module}" if symptom.module else "the file"),
-        "path": symptom.path or "",
+        "full_path": _full_path(symptom.path or ""),
         "names": _and(names) or "a part",
         "module": symptom.module,
         "package": package,
-        "package_name": package or "the package",
+        "package_name": _package_name(symptom, package),
         "distribution": distribution,
         "again": again(distribution, details.get("version", ""), build),
         "then_again": then_again(distribution, details.get("version", "")),
@@ -310,7 +310,7 @@ def _words(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
         "vendor_command": pip,
         "conda_command": conda,
         "vendor_why": who,
-        "wildcard": symptom.dlls[0] if symptom.dlls else symptom.file,
+        "wildcard": _with_suffix(symptom.dlls[0] if symptom.dlls else symptom.file),
         "script": "script.py",
     }
 
@@ -338,6 +338,23 @@ def _vendor(missing: tuple[str, ...]) -> tuple[str, str, str]:
     )
 
 
+def _package_name(symptom: Symptom, package: str) -> str:
+    """How to speak of the package: by its name, or by the module of it that the text names."""
+    if symptom.package or not package.startswith("_"):
+        return package or "the package"
+    return f"the package that has {package}"
+
+
+def _full_path(path: str) -> str:
+    """A path that can stand between the quotes of a command; empty for a bare name, which is looked for elsewhere."""
+    return path if "\\" in path and "'" not in path else ""
+
+
+def _with_suffix(name: str) -> str:
+    """A name as where.exe finds it: without a suffix it looks for programs."""
+    return f"{name}.dll" if name and "." not in name else name
+
+
 def _code_note(code: int | None) -> str:
     if code is None:
         return "the text does not say with which code"
@@ -360,7 +377,9 @@ def environment_prefix(path: str) -> str:
 
 def _package_folder(symptom: Symptom) -> str:
     prefix = environment_prefix(symptom.path or "")
-    return rf"{prefix}\Lib\site-packages\{symptom.package}" if prefix and symptom.package else ""
+    # Inside the single quotes of PowerShell, an apostrophe is written twice.
+    folder = rf"{prefix}\Lib\site-packages\{symptom.package}" if prefix and symptom.package else ""
+    return folder.replace("'", "''")
 
 
 _NUMPY_CORE = frozenset({"_multiarray_umath", "multiarray"})

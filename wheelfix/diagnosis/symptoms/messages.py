@@ -41,6 +41,10 @@ class Message:
     """Whether it is an error of a compilation: there is no wheel yet."""
     missing: bool = False
     """Whether the DLL that it names is missing."""
+    when: str = ""
+    """What has to hold for the command to help; empty when nothing beyond the message itself."""
+    general: bool = False
+    """Whether it counts only for lines that are no other message."""
 
     def matches(self, lowered: str) -> bool:
         """Whether a line in lower case is this message."""
@@ -55,7 +59,7 @@ class Message:
 def parse_messages(table: str, text: str) -> tuple[Message, ...]:
     """Turn the table's text into values; a message without words is refused."""
     check = Checker(table)
-    optional = ("all", "any", "command", "build", "missing")
+    optional = ("all", "any", "command", "when", "build", "missing", "general")
     rows = check.rows(parse_toml(table, text), "message", ("id", "summary", "known", "fix", "why"), optional)
     check.unique("message", (row["id"] for row in rows))
     messages = []
@@ -66,7 +70,7 @@ def parse_messages(table: str, text: str) -> tuple[Message, ...]:
             continue
         check.faults += [f"{row['id']}: {word!r} is not in lower case" for word in every + some if word != word.lower()]
         given = {name: row[name] for name in ("summary", "known", "fix", "why", "source")}
-        extra = {name: row[name] for name in ("command", "build", "missing") if name in row}
+        extra = {name: row[name] for name in ("command", "when", "build", "missing", "general") if name in row}
         messages.append(Message(row["id"], every, some, **given, **extra))
     check.finish()
     return tuple(messages)
@@ -87,13 +91,13 @@ def message_triggers() -> tuple[str, ...]:
 def read_messages(line: str) -> Iterator[Symptom]:
     """Yield the messages that a line is."""
     lowered = line.lower()
-    for message in messages():
-        if message.matches(lowered):
-            arch = _ARCH.search(lowered)
-            details = {"message": message.id, **({"arch": arch[0]} if arch else {})}
-            names = tuple(dict.fromkeys(found[0] for found in _DLL.finditer(line)))[:4]
-            code = 126 if message.missing and names else None
-            yield Symptom(KIND, code, dlls=names, excerpt=" ".join(line.split())[:_EXCERPT], details=details)
+    matching = [message for message in messages() if message.matches(lowered)]
+    for message in [one for one in matching if not one.general] or matching:
+        arch = _ARCH.search(lowered)
+        details = {"message": message.id, **({"arch": arch[0]} if arch else {})}
+        names = tuple(dict.fromkeys(found[0] for found in _DLL.finditer(line)))[:4]
+        code = 126 if message.missing and names else None
+        yield Symptom(KIND, code, dlls=names, excerpt=" ".join(line.split())[:_EXCERPT], details=details)
 
 
 def message_of(symptom: Symptom) -> Message | None:

@@ -327,13 +327,26 @@ FORMS: tuple[Form, ...] = (
     _form(
         "could-not-locate",
         "cannot find|can't find|could not find|couldn't find|unable to find|unable to locate|cannot locate"
-        "|failed to find",
-        r"(?:can(?:no|')t|could not|couldn't|unable to|failed to) (?:find|locate) (?:the )?(?:(?:file|dll|library) )?"
+        "|failed to find|unable to open|could not open|cannot open|failed to open|missing",
+        # delvewheel's "Unable to find library:" is a message of its own
+        r"(?:(?:can(?:no|')t|could not|couldn't|unable to|failed to) (?:find(?! library:)|locate|open)"
+        r"|(?<![\w.-])missing)"
+        r"[: ]{1,3}(?:the )?(?:(?:file|dll|library|module)[: ]{1,3})?"
         r"{Q}?(?P<dlls>{DLL}(?:(?:, or |, | or | and ){DLL}){0,4})",
         126,
         confidence=Confidence.LIKELY,
         weak=True,
         among=(".dll",),
+    ),
+    # TensorRT and others, which load a DLL by its name and print no code
+    _form(
+        "load-library",
+        "unable to load library|could not load library|cannot load library|failed to load library|unable to load dll",
+        r"(?:can(?:no|')t|could not|unable to|failed to) load (?:library|dll)[: ]{1,3}"
+        r"{Q}?(?P<path>[A-Za-z][\w+-]{1,80}(?:\.[\w+-]{1,30}){0,4}?(?:\.dll)?){Q}?(?=[).\s]*$)",
+        126,
+        confidence=Confidence.LIKELY,
+        weak=True,
     ),
     # packages that try one name after the other; the list is the same on every system
     _form(
@@ -399,8 +412,8 @@ FORMS: tuple[Form, ...] = (
     # in the few words of a title or a heading
     _form(
         "could-not-locate",
-        ".dll not found|.dll was not found|.dll is missing|.dll missing",
-        r"(?<![\w.\\/-])(?P<dlls>{DLL})[\"'”’]? (?:was |is )?(?:not found|missing)\b",
+        ".dll not found|.dll was not found|.dll is missing|.dll missing|.dll is not found",
+        r"(?<![\w.\\/-])(?P<dlls>{DLL})[\"'”’]? (?:was |is )?(?:not found|missing)\b(?! or cannot)",
         126,
         confidence=Confidence.LIKELY,
         weak=True,

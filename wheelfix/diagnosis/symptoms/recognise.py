@@ -154,8 +154,8 @@ def _last_resort(symptom: Symptom) -> Symptom:
     """Guess the code of a sentence that is nearly a known one."""
     if symptom.code is not None or symptom.kind != "dll-load-failed":
         return symptom
-    text = symptom.excerpt.partition("DLL load fail")[2].partition(":")[2]
-    known = nearest_sentence(text)
+    start = symptom.excerpt.lower().find("dll load fail")
+    known = nearest_sentence(symptom.excerpt[start:].partition(":")[2])
     if known is None:
         return symptom
     return replace(symptom, code=known.code, language=known.language, confidence=known.confidence)
