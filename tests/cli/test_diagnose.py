@@ -14,6 +14,7 @@ from tests.cli.validate import validate
 from tests.support.environments import install, lay
 from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_wheel
+from wheelfix.diagnosis.answer import Diagnosis
 from wheelfix.diagnosis.diagnose import diagnose
 from wheelfix.report.text.diagnosis import render_diagnosis
 from wheelfix.report.textstyle import TextStyle
@@ -135,6 +136,16 @@ def test_what_makes_no_sense_is_said(argv, code, told, capsys, tmp_path, monkeyp
 def test_a_folder_is_sent_to_env(tmp_path, capsys):
     assert main(["diagnose", str(tmp_path)]) == 2
     assert f'--env "{tmp_path}"' in capsys.readouterr().err
+
+
+def test_a_text_of_nothing_but_blanks_is_empty() -> None:
+    assert diagnose(" \n\t\n").evidence[0].told == "it is empty"
+
+
+def test_other_faults_without_a_cause_have_a_heading_of_their_own() -> None:
+    text = render_diagnosis(Diagnosis(others=("x imports y, which is not installed (WF320)",)), TextStyle(width=80))
+    assert "The files show" in text
+    assert "not the only fault" not in text
 
 
 def test_the_whole_text_of_a_diagnosis():

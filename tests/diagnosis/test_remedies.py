@@ -67,6 +67,12 @@ def test_each_repair_of_a_wheel_removes_the_cause(tmp_path: Path, number: int) -
     assert wheelfix.diagnose(wheel=repaired, options=options(roots)).outcome is DiagnosisOutcome.NO_FAULT
 
 
+def test_advice_about_a_wheel_is_not_given_where_the_files_were_looked_at(prefix: Path) -> None:
+    text = "ImportError: DLL load failed while importing _elsewhere: The specified module could not be found."
+    found = wheelfix.diagnose(text, environment=prefix, options=ScanOptions(roots=RootOptions(discover=False)))
+    assert not any(" dist\\" in remedy.command for remedy in found.remedies)
+
+
 def test_advice_to_look_is_not_given_to_those_who_did(prefix: Path) -> None:
     hermetic = ScanOptions(roots=RootOptions(discover=False))
     found = wheelfix.diagnose(

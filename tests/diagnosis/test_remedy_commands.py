@@ -129,7 +129,7 @@ DOCUMENTED = (
     # https://learn.microsoft.com/windows-server/administration/windows-commands/icacls and chkdsk
     r'icacls "[^"]+"',
     r"chkdsk",
-    r"python -m pip --version",
+    r"python -m pip (?:--version|list)",
     # https://learn.microsoft.com/dotnet/framework/install/how-to-determine-which-versions-are-installed
     r'reg query "HKLM\\SOFTWARE\\Microsoft\\NET Framework Setup\\NDP\\v4\\Full" /v Release',
     # https://learn.microsoft.com/sql/odbc/admin/odbc-data-source-administrator

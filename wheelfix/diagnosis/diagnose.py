@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path, PureWindowsPath
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from wheelfix.roots.rootfile import Candidates
 
 _SHOWN = 6
+_NEEDS_A_WHEEL = re.compile(r"wheelfix (?:scan|repair)(?: --[\w-]+(?: \w+)?)? dist\\")
+"""Commands about the wheel of a package, wherever it is."""
 _SHORT = 4096
 """Characters of a text that may be nothing but white space."""
 
@@ -350,6 +353,9 @@ def _conclude(state: _State, trusted_roots: Path | None) -> Diagnosis:
     steps += [step for one, case in kept for step in remedies_for(one, case)]
     if state.environment is not None:
         steps = [step for step in steps if not step.command.startswith("wheelfix diagnose")]
+    if state.cases:
+        # The files were looked at: advice to look at a wheel somewhere, or to repair it, leads nowhere new.
+        steps = [step for step in steps if not _NEEDS_A_WHEEL.match(step.command)]
     return Diagnosis(
         evidence=tuple(state.evidence),
         symptoms=state.symptoms,

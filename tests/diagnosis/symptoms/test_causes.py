@@ -52,6 +52,28 @@ def test_the_name_of_a_missing_dll_tells_whose_it_is(name: str, cause: str) -> N
     assert found.id == cause
 
 
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ('OSError: no library called "cairo-2" was found', "gtk-missing"),
+        (r"java.lang.UnsatisfiedLinkError: C:\Temp\x.dll: Can't find dependent libraries", "missing-dependency"),
+        (
+            "System.BadImageFormatException: An attempt was made to load a program with an incorrect format.",
+            "wrong-machine",
+        ),
+        ("ImportError: DLL load failed with error code -1073741795", "illegal-instruction"),
+        (r"The ordinal 380 could not be located in the dynamic link library C:\x\mkl_core.2.dll.", "ordinal-clash"),
+        ("Nie można uruchomić programu, ponieważ na komputerze brakuje pliku MSVCP140.dll.", "vc-runtime-missing"),
+        ("FileNotFoundError: Could not find: nvinfer.dll. Is it on your PATH?", "named-file-missing"),
+        ("OSError: Cannot find mpv-1.dll, mpv-2.dll or libmpv-2.dll in your system %PATH%.", "named-file-missing"),
+        ("Cannot load library C:\\p\\qwindows.dll: The specified module could not be found.", "missing-dependency"),
+    ],
+)
+def test_other_words_for_a_failed_load(text: str, cause: str) -> None:
+    (found,) = explain_symptoms(read_symptoms(text + "\n"))
+    assert found.id == cause
+
+
 def test_a_code_that_is_not_known_is_not_called_absent() -> None:
     cause = explain(torch(1006, "c10.dll"))
     assert cause.id == "load-failed"

@@ -150,7 +150,8 @@ FORMS: tuple[Form, ...] = (
     _form(
         "dll-load-failed",
         "dll load failed|dll load while|importerror: dll",
-        r"DLL load fail(?:ed|ure)(?: with error code (?P<code>\d{1,10}))?(?: while importing (?P<module>[\w.]{1,300}))?"
+        r"DLL load fail(?:ed|ure)(?: with error code (?P<code>-?\d{1,10}))?"
+        r"(?: while importing (?P<module>[\w.]{1,300}))?"
         r"[ \t]*[:：]?[ \t]*(?P<text>[^\r\n]{0,300})",
     ),
     # ctypes turns 126 into this, always in English
@@ -338,6 +339,16 @@ FORMS: tuple[Form, ...] = (
         weak=True,
         among=(".dll",),
     ),
+    # cairocffi and others that ask ctypes.util first
+    _form(
+        "asked-by-name",
+        "no library called",
+        r"no library called\s*{Q}(?P<path>[\w.+-]{1,80}){Q}\s*was found",
+        126,
+        weak=True,
+    ),
+    # .NET's word for a file of the other bitness
+    _form("winerror", "badimageformatexception", r"BadImageFormatException", 193, weak=True),
     # TensorRT and others, which load a DLL by its name and print no code
     _form(
         "load-library",

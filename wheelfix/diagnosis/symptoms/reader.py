@@ -134,7 +134,7 @@ class _Notes:
         if via and symptom.kind == "winerror" and symptom.path is None:
             details["via"] = via
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
-        if symptom.kind == "load-library" and self._elsewhere(number):
+        if symptom.kind in ("load-library", "asked-by-name") and self._elsewhere(number):
             return symptom.key
         if symptom.kind == "winerror" and symptom.path is None:
             symptom = self._complete(symptom)
@@ -195,7 +195,14 @@ class _Notes:
         """Return the symptoms in order of appearance, without those that only repeat another one."""
         counted = (replace(known, count=known.count + self._again[key]) for key, known in self._found.items())
         found = sorted(counted, key=lambda symptom: symptom.line)
-        return _gather(found)
+        return _gather(_without_tries(found))
+
+
+def _without_tries(found: list[Symptom]) -> list[Symptom]:
+    """Drop names that a package asked for in vain, but the first where no attempt to load follows."""
+    tries = [symptom for symptom in found if symptom.kind == "asked-by-name"]
+    dropped = tries if any(symptom.kind == "load-library" for symptom in found) else tries[1:]
+    return [symptom for symptom in found if symptom not in dropped]
 
 
 def _only_loads(file: str) -> bool:

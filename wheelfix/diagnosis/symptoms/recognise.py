@@ -239,7 +239,8 @@ def _package_by_words(line: str) -> str:
 
 def _code(form: Form, groups: dict[str, str]) -> int | None:
     if "code" in groups:
-        return whole_number(groups["code"], digits=10)
+        number = whole_number(groups["code"].lstrip("-"), digits=10)
+        return (1 << 32) - number if number and groups["code"].startswith("-") else number
     if "status" in groups:
         return int(groups["status"], 0) & 0xFFFFFFFF
     if "status_name" in groups:

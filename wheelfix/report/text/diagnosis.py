@@ -75,7 +75,8 @@ def _others(canvas: Canvas, diagnosis: Diagnosis, *, verbose: bool) -> None:
     if not diagnosis.others:
         return
     canvas.blank()
-    canvas.line((f"It is not the only fault ({len(diagnosis.others)} more)", "head"))
+    head = f"It is not the only fault ({len(diagnosis.others)} more)" if diagnosis.explained else "The files show"
+    canvas.line((head, "head"))
     shown = diagnosis.others if verbose else diagnosis.others[:_SHOWN]
     for other in shown:
         canvas.paragraph(other, indent=2)
