@@ -1,0 +1,154 @@
+"""Writes the list of a target from a System32 folder, as ``tools/windows_target.ps1`` does on Windows.
+
+    python -m tools.make_target_list FOLDER --name wine --title "Wine 8.0" -o wine.txt
+
+It is for what can be read from another system: Wine's DLLs, a mounted disk, an unpacked container image. FOLDER is
+``System32``, or ``.../wine/x86_64-windows`` of a Wine package. The format is described in docs/howto/targets.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import struct
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.system import classify
+from wheelfix.model import Image, Machine
+from wheelfix.pe.image import read_image
+from wheelfix.pe.layout import Headers, read_headers
+from wheelfix.pe.version import read_version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+ENDINGS = (".acm", ".ax", ".cpl", ".dll", ".drv", ".ocx")
+WIDTH = 116
+
+
+class _Bytes:
+    """A file in memory, as the reader of images asks for it."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.size = data, len(data)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        return self.data[offset : offset + length]
+
+
+def api_sets(data: bytes) -> list[str]:
+    """Return the API sets that a schema, the section ``.apiset`` of apisetschema.dll, has a host for.
+
+    Version 6 is that of Windows 10 and later: seven numbers, then entries of six, and values of five.
+    """
+    headers = read_headers(_Bytes(data))
+    if not isinstance(headers, Headers):
+        return []
+    section = next((one for one in headers.sections if one.name == ".apiset"), None)
+    if section is None:
+        return []
+    schema = data[section.offset : section.offset + section.size]
+    version, _, _, count, entries = struct.unpack_from("<5I", schema)
+    if version != 6:
+        return []
+    found = []
+    for number in range(count):
+        _, name, length, _, value, values = struct.unpack_from("<6I", schema, entries + 24 * number)
+        hosted = any(struct.unpack_from("<5I", schema, value + 20 * index)[4] for index in range(values))
+        if hosted:
+            found.append(schema[name : name + length].decode("utf-16-le").lower() + ".dll")
+    return sorted(found)
+
+
+def ranges(numbers: Iterable[int]) -> Iterator[str]:
+    """Yield ordinals as ``@1-207``."""
+    first = last = -1
+    for number in sorted(numbers):
+        if number == last + 1:
+            last = number
+            continue
+        if first >= 0:
+            yield f"@{first}-{last}" if last > first else f"@{first}"
+        first = last = number
+    if first >= 0:
+        yield f"@{first}-{last}" if last > first else f"@{first}"
+
+
+def wrapped(words: Iterable[str]) -> Iterator[str]:
+    """Yield indented lines of words."""
+    line = ""
+    for word in words:
+        if line and len(line) + len(word) + 1 > WIDTH:
+            yield line
+            line = ""
+        line += f" {word}"
+    if line:
+        yield line
+
+
+def entries(folder: Path, machine: Machine, *, exports: bool) -> Iterator[str]:
+    """Yield the lines of every DLL for a processor."""
+    for path in sorted(folder.iterdir(), key=lambda one: one.name.lower()):
+        if not path.name.lower().endswith(ENDINGS) or not path.is_file():
+            continue
+        source = _Bytes(path.read_bytes())
+        image = read_image(source)
+        if not isinstance(image, Image) or image.machine is not machine:
+            continue
+        version = read_version(source)
+        yield f"{path.name.lower()} {version}" if version is not None and any(version.file) else path.name.lower()
+        if exports and classify(path.name, machine).kind in ("system", "ucrt"):  # others are judged without a target
+            yield from wrapped([*sorted(image.exports.names), *ranges(image.exports.ordinals)])
+
+
+def render(folder: Path, options: argparse.Namespace) -> str:
+    """Return the list."""
+    machine = Machine(options.machine)
+    lines = [
+        "wheelfix target 1",
+        f"name: {options.name}",
+        f"title: {options.title}",
+        f"build: {options.build}",
+        f"date: {options.date}",
+        "base: none",
+        *(["binding: call"] if options.wine else []),
+        f"machine: {options.machine}",
+        "",
+        "[has]",
+        f"source: {options.source}",
+        f"date: {options.date}",
+        *entries(folder, machine, exports=not options.no_exports),
+    ]
+    schema = folder / "apisetschema.dll"
+    contracts = api_sets(schema.read_bytes()) if schema.is_file() else []
+    if contracts:
+        lines += ["", "[api sets]", f"source: {options.source}, apisetschema.dll", f"date: {options.date}", *contracts]
+    return "\n".join(lines) + "\n"
+
+
+def main(argv: list[str]) -> int:
+    """Write the list."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--title", required=True)
+    parser.add_argument("--source", default="tools/make_target_list.py")
+    parser.add_argument("--build", type=int, default=0)
+    parser.add_argument("--date", default=datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat())
+    parser.add_argument("--machine", choices=["amd64", "x86", "arm64"], default="amd64")
+    parser.add_argument("--wine", action="store_true", help="a function that is missing fails when it is called")
+    parser.add_argument("--no-exports", action="store_true", help="names and versions only")
+    parser.add_argument("-o", "--output", type=Path)
+    options = parser.parse_args(argv)
+    text = render(options.folder, options)
+    if options.output is None:
+        sys.stdout.write(text)
+    else:
+        options.output.write_text(text, encoding="utf-8", newline="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
