@@ -51,6 +51,8 @@ class ScanOptions:
 
     assume: tuple[str, ...] = ()
     no_assume: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    """Kinds of Windows to check for: names as ``windows-n``, ``all``, or paths of lists, see docs/howto/targets.md."""
     python: Path | None = None
     """An environment to resolve against."""
     together: bool = False

@@ -56,9 +56,23 @@ def add_assumptions(parser: Parser) -> argparse._ArgumentGroup:
 
 def add_target_options(parser: Parser) -> None:
     """Add the options that say what the machine has on which the wheel will be imported."""
-    add_assumptions(parser).add_argument(
+    group = add_assumptions(parser)
+    group.add_argument(
+        "--target", metavar="WINDOWS", action=CommaList, default=[],
+        help="also check for this kind of Windows: windows-11, windows-10-1809, windows-n, server-core-2022, "
+        "nano-server, wine, all, or the file of a list (tools/windows_target.ps1 writes it)",
+    )  # fmt: skip
+    group.add_argument(
         "--python", metavar="PREFIX", type=Path, help="resolve against this real environment (a folder with python.exe)"
     )
+
+
+def target_words(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the kinds of Windows that were asked about, checked: a slip is said once, not for every wheel."""
+    from wheelfix.knowledge.targets import chosen_targets
+
+    chosen_targets(args.target)
+    return tuple(args.target)
 
 
 def refuse_contradiction(assume: Iterable[str], no_assume: Iterable[str]) -> None:

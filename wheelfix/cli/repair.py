@@ -22,6 +22,7 @@ from wheelfix.cli.common import (
     limits,
     refuse_contradiction,
     root_options,
+    target_words,
     write_result,
 )
 from wheelfix.cli.output import add_typed_report_option, check_reports, made_by, write_reports
@@ -213,6 +214,7 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
     scan = ScanOptions(
         assume=tuple(args.assume),
         no_assume=tuple(args.no_assume),
+        targets=target_words(args),
         python=args.python,
         jobs=args.jobs or all_cores(),
         gpu=args.gpu,

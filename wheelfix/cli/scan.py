@@ -21,6 +21,7 @@ from wheelfix.cli.common import (
     limits,
     refuse_contradiction,
     root_options,
+    target_words,
 )
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
 from wheelfix.cli.parser import only_typed
@@ -136,6 +137,7 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
     return ScanOptions(
         assume=tuple(args.assume),
         no_assume=tuple(args.no_assume),
+        targets=target_words(args),
         python=args.python,
         packages=tuple(args.package),
         together=args.together,

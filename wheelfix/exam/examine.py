@@ -10,6 +10,8 @@ from wheelfix.exam.details import Details, archs_of_all, scanned_images
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
 from wheelfix.exam.missing import list_missing
 from wheelfix.exam.provided import list_provided
+from wheelfix.exam.targets import target_verdicts
+from wheelfix.knowledge.targets import chosen_targets
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict, predict_absent
 from wheelfix.loader.profile import Profile, assumptions
@@ -67,6 +69,7 @@ def examine_view(
         record_faults=facts.record_faults,
         loading=loading_of(view),
         unowned=facts.unowned,
+        targets=chosen_targets(options.targets),
         gpu=options.gpu,
         driver=options.driver,
         version=details.version,
@@ -81,6 +84,7 @@ def examine_view(
     check_patterns(options.select, "select")
     check_patterns(options.ignore, "ignore")
     findings = with_allowed(run(subject, options.select, options.ignore), options.allow_missing)
+    first_failure = _first_failure(subject, findings)
     report = ScanReport(
         path=identity.path,
         name=identity.name,
@@ -91,11 +95,12 @@ def examine_view(
         images=images,
         resolution=resolution,
         missing=list_missing(subject, index),
-        first_failure=_first_failure(subject, findings),
+        first_failure=first_failure,
         findings=findings,
         archs=archs_of_all(images) if options.archs or options.gpu is not None else None,
         cuda=cuda_story(subject),
         provided=list_provided(subject),
+        targets=target_verdicts(subject, findings, first_failure),
     )
     return Examination(report, subject, identity, facts)
 

@@ -37,7 +37,7 @@ FIRST_LINE = "wheelfix target 1"
 BASES = ("windows", "unknown", "none")
 MACHINES = {"amd64": Machine.AMD64, "x86": Machine.X86, "arm64": Machine.ARM64, "any": None}
 BINDINGS = ("load", "call")
-KEYS = ("name", "title", "build", "date", "base", "machine", "binding")
+KEYS = ("name", "title", "build", "date", "base", "machine", "binding", "remedy")
 MAX_FAULTS = 20
 _ORDINALS = re.compile(r"@(?P<first>[0-9]{1,5})(?:-(?P<last>[0-9]{1,5}))?")
 _NAME = re.compile(r"[^\s/\\:\"<>|?]{1,255}")
@@ -100,6 +100,8 @@ class TargetList:
     """When a function that a DLL does not have is noticed: ``load`` as on Windows, ``call`` as in Wine."""
     api_sets: frozenset[str] | None = None
     """The contracts of the machine's API-set schema, without their last number; None where they are not known."""
+    remedy: str = ""
+    """What a user of such a machine can do about DLLs that are absent; empty where nothing helps."""
     source: str = ""
     """Where the first section has its content from."""
 
@@ -259,6 +261,7 @@ class _Reader:
             absent_exports=self.absent_exports,
             binding=self.header.get("binding", "load"),
             api_sets=frozenset(self.api_sets) if self._has("api sets") else None,
+            remedy=self.header.get("remedy", ""),
             source=self.sections[0].source if self.sections else "",
         )
 

@@ -64,7 +64,9 @@ from wheelfix.model.scanreport import (
     ScannedImage,
     ScanReport,
     Severity,
+    TargetVerdict,
     Verdict,
+    verdict_of,
 )
 
 __all__ = [
@@ -110,10 +112,12 @@ __all__ = [
     "Signature",
     "Symbol",
     "System",
+    "TargetVerdict",
     "UnreadCall",
     "VcRedist",
     "Verdict",
     "canonical",
     "dll_key",
     "fold",
+    "verdict_of",
 ]

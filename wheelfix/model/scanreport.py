@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from wheelfix.model.folding import Json
     from wheelfix.model.images import FileVersion, GpuFit, ImageFacts, Machine, NumpyApi, Signature
@@ -151,6 +151,38 @@ class CudaStory:
     """All of it in one paragraph."""
 
 
+def verdict_of(findings: Iterable[Finding]) -> Verdict:
+    """Broken with an error, unsure where that could not be decided, risky with a warning, else ok."""
+    severities = {finding.severity for finding in findings}
+    if Severity.ERROR in severities:
+        return Verdict.BROKEN
+    if Severity.UNSURE in severities:
+        return Verdict.UNSURE
+    return Verdict.RISKY if Severity.WARNING in severities else Verdict.OK
+
+
+@dataclass(frozen=True, slots=True)
+class TargetVerdict:
+    """The answer for one kind of Windows that was asked about."""
+
+    name: str
+    title: str
+    build: int
+    """0 where the list has none."""
+    date: str
+    """When the list was made."""
+    verdict: Verdict
+    """With everything that was found about the wheel itself."""
+    absent: tuple[str, ...] = ()
+    """DLLs that are not there for certain, and functions as ``kernel32.dll!SetThreadSelectedCpuSetMasks``."""
+    perhaps_absent: tuple[str, ...] = ()
+    """DLLs that may be absent, or are and may not be needed."""
+    unknown: tuple[str, ...] = ()
+    """DLLs about which nothing is known."""
+    first_failure: Prediction | None = None
+    """The error that importing the package will raise there."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScanReport:
     """What ``wheelfix scan`` says about one wheel, package folder or installed distribution."""
@@ -171,13 +203,10 @@ class ScanReport:
     """None for what has nothing to do with CUDA."""
     provided: tuple[ProvidedDll, ...] = ()
     """What other distributions provide."""
+    targets: tuple[TargetVerdict, ...] = ()
+    """The kinds of Windows that were asked about, with the answer for each."""
 
     @property
     def verdict(self) -> Verdict:
         """Broken with an error, unsure where that could not be decided, risky with a warning, else ok."""
-        severities = {finding.severity for finding in self.findings}
-        if Severity.ERROR in severities:
-            return Verdict.BROKEN
-        if Severity.UNSURE in severities:
-            return Verdict.UNSURE
-        return Verdict.RISKY if Severity.WARNING in severities else Verdict.OK
+        return verdict_of(self.findings)

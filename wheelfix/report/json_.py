@@ -16,6 +16,7 @@ from wheelfix.model import (
     ScannedImage,
     ScanReport,
     Signature,
+    TargetVerdict,
 )
 from wheelfix.report import safe
 from wheelfix.report.document import DEFAULT, Context
@@ -96,9 +97,26 @@ def scan_value(report: ScanReport, context: Context = DEFAULT) -> dict[str, Json
     }
     if report.archs is not None:
         value["archs"] = list(report.archs)
+    if report.targets:
+        value["targets"] = [target_value(target) for target in report.targets]
     if report.cuda is not None:
         value["cuda"] = {"release": report.cuda.release, "driver": report.cuda.driver, "text": report.cuda.text}
     return value
+
+
+def target_value(target: TargetVerdict) -> dict[str, Json]:
+    """Return the answer for a kind of Windows that was asked about."""
+    return {
+        "name": target.name,
+        "title": target.title,
+        "build": target.build,
+        "date": target.date,
+        "verdict": target.verdict.value,
+        "absent": list(target.absent),
+        "perhaps_absent": list(target.perhaps_absent),
+        "unknown": list(target.unknown),
+        "first_failure": prediction_value(target.first_failure) if target.first_failure else None,
+    }
 
 
 def provided_value(item: ProvidedDll) -> dict[str, Json]:

@@ -49,8 +49,10 @@ def _suite(root: ET.Element, report: ScanReport, failure: FailedInput | None, co
     name = xml(label(report))
     suite = ET.SubElement(root, "testsuite", name=name)
     rules = totals([report], (), context).rules
-    if rules:
+    if rules or report.targets:
         properties = ET.SubElement(suite, "properties")
+        for target in report.targets:
+            ET.SubElement(properties, "property", name=xml(f"target {target.name}"), value=target.verdict.value)
         for row in rules:
             ET.SubElement(properties, "property", name=xml(f"{row.code} {row.name}"), value=str(row.findings))
     if failure is not None:

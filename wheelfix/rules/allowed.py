@@ -11,7 +11,7 @@ from wheelfix.values import replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_ABOUT_MISSING = ("WF301", "WF302", "WF303", "WF304", "WF305", "WF307", "WF311", "WF403")
+_ABOUT_MISSING = ("WF301", "WF302", "WF303", "WF304", "WF305", "WF307", "WF311", "WF323", "WF325", "WF326", "WF403")
 """Findings that say that a DLL is missing or out of reach."""
 
 

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
     from wheelfix.archive.wheelinfo import WheelInfo
+    from wheelfix.knowledge.targetlist import TargetList
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
@@ -66,6 +67,8 @@ class Subject:
     """Set when the thing is a package that loads DLLs in its own way, such as torch."""
     unowned: frozenset[str] = frozenset()
     """In an environment: the DLLs that no distribution owns."""
+    targets: tuple[TargetList, ...] = ()
+    """The kinds of Windows that were asked about, besides any Windows 10 or 11."""
     gpu: str | None = None
     """The card asked about: ``sm_86``, ``8.6``, ``K40c``, ``native``; None when it was not asked for."""
     driver: str = ""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.model import EdgeKind, Finding, MissingDll, Prediction, ProvidedDll, ScanReport, Severity
+from wheelfix.model import EdgeKind, Finding, MissingDll, Prediction, ProvidedDll, ScanReport, Severity, TargetVerdict
 from wheelfix.report.graph import build_graph
 from wheelfix.report.html.dependencies import draw_files, draw_needs
 from wheelfix.report.html.element import Html, el, join
 from wheelfix.report.html.overview import badge
+from wheelfix.report.targets import reason
 from wheelfix.report.totals import severity_phrase
 from wheelfix.report.words import count, human_size, import_statement, label, sentence, short_path
 
@@ -52,6 +53,7 @@ def draw_wheel(name: str, report: ScanReport, failure: FailedInput | None, conte
             _facts(report, context),
             _not_repaired(failure) if failure else None,
             _prediction(report, report.first_failure) if report.first_failure else None,
+            _targets(report.targets) if report.targets else None,
             _missing(report.missing) if report.missing else None,
             _provided(report.provided) if report.provided else None,
             _findings(report, context),
@@ -102,6 +104,22 @@ def _prediction(report: ScanReport, failure: Prediction) -> Html:
             el("p", failure.explanation, class_="dim") if failure.explanation else None,
         ]
     )
+
+
+def _targets(targets: Sequence[TargetVerdict]) -> Html:
+    """Return the answer for each kind of Windows that was asked about."""
+    rows = [
+        el(
+            "tr",
+            el("th", target.name, scope="row"),
+            el("td", badge(target.verdict.value, target.verdict.value), data_label="verdict"),
+            el("td", reason(target) or "everything that is imported is there", data_label="why"),
+            el("td", el("code", failure.message) if (failure := target.first_failure) else "", data_label="raises"),
+        )
+        for target in targets
+    ]
+    head = el("tr", *(el("th", text, scope="col") for text in ("target", "verdict", "why", "raises")))
+    return join([el("h4", "Targets"), el("table", el("thead", head), el("tbody", *rows), class_="cards")])
 
 
 def _provided(provided: Sequence[ProvidedDll]) -> Html:

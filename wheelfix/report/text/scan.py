@@ -11,7 +11,8 @@ from wheelfix.report.text.canvas import Canvas, Span
 from wheelfix.report.text.gpu import draw_gpu
 from wheelfix.report.text.missing import draw_missing, is_listed, listed_missing
 from wheelfix.report.text.signers import draw_signers
-from wheelfix.report.text.summary import VERDICT_STYLES
+from wheelfix.report.text.styles import VERDICT_STYLES
+from wheelfix.report.text.targets import draw_targets
 from wheelfix.report.text.tree import draw_tree
 from wheelfix.report.totals import severity_phrase
 from wheelfix.report.words import count, import_statement, label, sentence
@@ -66,13 +67,14 @@ def render_scan(
         canvas.line(verdict, f"  {label(report)}", "  (nothing new)" if report.findings and not new else "")
         return canvas.text()
     canvas.ends((label(report), "name"), verdict)
-    clean = not (verbose or report.findings or report.archs is not None)
+    clean = not (verbose or report.findings or report.archs is not None or report.targets)
     if not clean:
         canvas.paragraph((_facts(report), "dim"))
     if new or not report.findings:
         _prediction(canvas, report)
     hints = hints or Hints()
     _findings(canvas, report, new, hints, verbose=verbose)
+    draw_targets(canvas, report)
     draw_gpu(canvas, report)
     _known(canvas, [finding for finding in report.findings if context.known(report, finding)])
     if verbose:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from wheelfix.model import Verdict
 from wheelfix.report.document import DEFAULT, Context, FailedInput, split_failures
 from wheelfix.report.text.canvas import Canvas, Span
+from wheelfix.report.text.styles import VERDICT_STYLES as VERDICT_STYLES
+from wheelfix.report.text.targets import draw_target_table
 from wheelfix.report.totals import severity_phrase, totals
 from wheelfix.report.words import count, label
 
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
     from wheelfix.model import ScanReport
     from wheelfix.report.textstyle import TextStyle
     from wheelfix.report.totals import RuleTotal
-
-VERDICT_STYLES = {Verdict.OK: "good", Verdict.RISKY: "warn", Verdict.UNSURE: "warn", Verdict.BROKEN: "bad"}
 
 
 def render_summary(
@@ -40,6 +40,7 @@ def render_summary(
     figures = totals(reports, failures, context)
     canvas.line(("Summary", "head"))
     canvas.table(rows, indent=2)
+    draw_target_table(canvas, reports)
     if figures.rules:
         _draw_rules(canvas, figures.rules)
     canvas.line(str(figures))

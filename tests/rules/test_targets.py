@@ -1,0 +1,163 @@
+"""``--target``: what kinds of Windows do not have, and the answer for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import wheelfix
+from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.model import Finding, ScanReport, Severity, Verdict
+from wheelfix.options import RootOptions, ScanOptions
+from wheelfix.values import replace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OPTIONS = ScanOptions(roots=RootOptions(discover=False))
+CODES = ("WF323", "WF324", "WF325", "WF326")
+
+
+def scanned(folder: Path, files: dict[str, bytes | str], *targets: str, **options: object) -> ScanReport:
+    wheel = build_wheel(folder, "pkg", "1", "cp311-cp311-win_amd64", files={"pkg/__init__.py": "", **files})
+    return wheelfix.scan(wheel, replace(OPTIONS, targets=targets, **options))
+
+
+def module(name: str = "fast", **kinds: object) -> bytes:
+    wanted = {"python311.dll": ["PyModule_Create2"]}
+    imports = kinds.pop("imports", {})
+    assert isinstance(imports, dict)
+    return forge_dll(f"{name}.pyd", imports={**wanted, **imports}, exports=[f"PyInit_{name}"], **kinds)  # type: ignore[arg-type]
+
+
+def found(report: ScanReport) -> list[tuple[str, str, Severity]]:
+    return [(item.code, item.subject, item.severity) for item in report.findings if item.code in CODES]
+
+
+def about(report: ScanReport, code: str) -> Finding:
+    (item,) = (item for item in report.findings if item.code == code)
+    return item
+
+
+def test_without_a_target_nothing_changes(tmp_path: Path) -> None:
+    report = scanned(tmp_path, {"pkg/fast.pyd": module(imports={"mfplat.dll": ["MFStartup"]})})
+    assert (found(report), report.targets, report.verdict) == ([], (), Verdict.OK)
+
+
+def test_a_module_that_needs_media_foundation_fails_on_windows_n(tmp_path: Path) -> None:
+    """opencv-python#185: cv2.pyd imports MF.dll, MFPlat.dll and MFReadWrite.dll."""
+    data = module(imports={"MFPlat.DLL": ["MFStartup"]})
+    report = scanned(tmp_path, {"pkg/fast.pyd": data}, "windows-11", "windows-n")
+    assert found(report) == [("WF323", "MFPlat.DLL on windows-n", Severity.ERROR)]
+    whole, without = report.targets
+    assert (whole.verdict, whole.absent, whole.first_failure) == (Verdict.OK, (), None)
+    assert (without.verdict, without.absent) == (Verdict.BROKEN, ("MFPlat.DLL",))
+    assert without.first_failure is not None
+    assert without.first_failure.message == (
+        "ImportError: DLL load failed while importing fast: The specified module could not be found."
+    )
+    assert without.first_failure.chain == ("fast.pyd", "MFPlat.DLL")
+    assert report.first_failure is None
+    item = about(report, "WF323")
+    assert "Media Feature Pack" in item.hint
+    assert item.evidence["source"]
+    assert item.evidence["date"]
+
+
+def test_the_need_of_a_dll_that_the_module_imports_counts(tmp_path: Path) -> None:
+    files = {
+        "pkg/fast.pyd": module(imports={"helper.dll": ["work"]}),
+        "pkg/helper.dll": forge_dll("helper.dll", imports={"OPENGL32.dll": ["glClear"]}, exports=["work"]),
+    }
+    report = scanned(tmp_path, files, "server-core-2022")
+    failure = report.targets[0].first_failure
+    assert failure is not None
+    assert failure.chain == ("fast.pyd", "helper.dll", "OPENGL32.dll")
+
+
+def test_a_dll_that_the_wheel_has_itself_is_not_asked_of_windows(tmp_path: Path) -> None:
+    files = {
+        "pkg/fast.pyd": module(imports={"opengl32.dll": ["glClear"]}),
+        "pkg/opengl32.dll": forge_dll("opengl32.dll", exports=["glClear"]),
+    }
+    assert found(scanned(tmp_path, files, "server-core-2022")) == []
+
+
+def test_delay_loaded_dlls_do_not_fail_the_import(tmp_path: Path) -> None:
+    data = module(delay_imports={"mfplat.dll": ["MFStartup"]})
+    report = scanned(tmp_path, {"pkg/fast.pyd": data}, "windows-n")
+    assert found(report) == [("WF325", "mfplat.dll on windows-n", Severity.WARNING)]
+    assert "first call" in about(report, "WF325").message
+    assert report.targets[0].verdict is Verdict.RISKY
+
+
+def test_what_nothing_loads_is_a_warning(tmp_path: Path) -> None:
+    plugin = forge_dll("plugin.dll", imports={"mfplat.dll": ["MFStartup"]})
+    report = scanned(tmp_path, {"pkg/plugin.dll": plugin}, "windows-n")
+    assert found(report) == [("WF325", "mfplat.dll on windows-n", Severity.WARNING)]
+
+
+def test_a_load_whose_failure_is_caught_is_a_warning(tmp_path: Path) -> None:
+    code = "import ctypes, os\ntry:\n    ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'plugin.dll'))\n"
+    code += "except OSError:\n    pass\n"
+    plugin = forge_dll("plugin.dll", imports={"mfplat.dll": ["MFStartup"]})
+    report = scanned(tmp_path, {"pkg/__init__.py": code, "pkg/plugin.dll": plugin}, "windows-n")
+    assert [severity for *_, severity in found(report)] == [Severity.WARNING]
+
+
+def test_a_function_that_is_newer_than_the_target(tmp_path: Path) -> None:
+    data = module(imports={"KERNEL32.dll": ["CreateFileW", "SetThreadSelectedCpuSetMasks"]})
+    report = scanned(tmp_path, {"pkg/fast.pyd": data}, "windows-10-1809", "windows-11")
+    assert found(report) == [("WF324", "KERNEL32.dll on windows-10-1809", Severity.ERROR)]
+    assert about(report, "WF324").evidence["symbols"] == ["SetThreadSelectedCpuSetMasks"]
+    old, new = report.targets
+    assert old.absent == ("KERNEL32.dll!SetThreadSelectedCpuSetMasks",)
+    assert old.first_failure is not None
+    assert old.first_failure.code == 127
+    assert new.verdict is Verdict.OK
+
+
+def test_wine_notices_a_missing_function_when_it_is_called(tmp_path: Path) -> None:
+    data = module(imports={"KERNEL32.dll": ["SetThreadSelectedCpuSetMasks"]})
+    report = scanned(tmp_path, {"pkg/fast.pyd": data}, "wine")
+    assert found(report) == [("WF324", "KERNEL32.dll on wine", Severity.WARNING)]
+    assert "the first call fails" in about(report, "WF324").message
+
+
+def test_what_is_not_known_is_said_and_breaks_nothing(tmp_path: Path) -> None:
+    data = module(imports={"USER32.dll": ["MessageBoxW"], "SHLWAPI.dll": ["PathIsURLW"]})
+    report = scanned(tmp_path, {"pkg/fast.pyd": data}, "nano-server")
+    assert found(report) == [("WF326", "nano-server", Severity.UNSURE)]
+    assert report.targets[0].unknown == ("SHLWAPI.dll", "USER32.dll")
+    assert report.targets[0].verdict is Verdict.UNSURE
+    assert report.targets[0].first_failure is None
+
+
+def test_reports_of_others_are_a_warning(tmp_path: Path) -> None:
+    report = scanned(tmp_path, {"pkg/fast.pyd": module(imports={"dsound.dll": [1]})}, "server-core-2022")
+    assert found(report) == [("WF325", "dsound.dll on server-core-2022", Severity.WARNING)]
+
+
+def test_a_dll_that_may_be_missing_is_a_note(tmp_path: Path) -> None:
+    data = module(imports={"mfplat.dll": ["MFStartup"]})
+    report = scanned(tmp_path, {"pkg/fast.pyd": data}, "windows-n", allow_missing=("mfplat.dll",))
+    assert found(report) == [("WF323", "mfplat.dll on windows-n", Severity.INFO)]
+    assert report.targets[0].verdict is Verdict.OK
+
+
+def test_a_wheel_that_is_broken_anywhere_is_broken_on_every_target(tmp_path: Path) -> None:
+    report = scanned(tmp_path, {"pkg/fast.pyd": module(imports={"made-up.dll": ["f"]})}, "windows-11")
+    assert report.first_failure is not None
+    assert report.targets[0].verdict is Verdict.BROKEN
+    assert report.targets[0].first_failure == report.first_failure
+
+
+@pytest.mark.parametrize(
+    "target", ["windows-11", "windows-10-1809", "windows-n", "server-core-2022", "nano-server", "wine"]
+)
+def test_what_every_module_of_python_needs_is_on_every_target(tmp_path: Path, target: str) -> None:
+    wanted = {"KERNEL32.dll": ["CreateFileW"], "api-ms-win-crt-runtime-l1-1-0.dll": ["_initterm"]}
+    report = scanned(tmp_path, {"pkg/fast.pyd": module(imports=wanted)}, target)
+    assert (found(report), report.targets[0].verdict) == ([], Verdict.OK)

@@ -1,0 +1,197 @@
+"""WF323 to WF326: what the kinds of Windows that were asked about do not have of what the wheel imports.
+
+A DLL or a function counts as absent where a list of such a machine or Microsoft's documentation says so. Where only
+reports say so it is a warning, and where nothing is known that is said, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.exam.needs import Need, gather
+from wheelfix.knowledge.targetlist import Fact, State, TargetList
+from wheelfix.knowledge.targets import missing_exports, presence
+from wheelfix.model import EdgeKind, Finding, Image, InView, Json, Repairable, Severity, System, dll_key
+from wheelfix.rules.context import Subject, base
+from wheelfix.rules.dependencies import excuse_of
+from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.wording import listing, strings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_AT_LOAD = (EdgeKind.IMPORT, EdgeKind.FORWARDER)
+
+
+@rule(
+    "WF323",
+    "dll-not-on-target",
+    Severity.ERROR,
+    Repairable.NEVER,
+    "A DLL of Windows that is imported is not on the kind of Windows that was asked about.",
+)
+@rule(
+    "WF324",
+    "function-not-on-target",
+    Severity.ERROR,
+    Repairable.NEVER,
+    "A function that is imported does not exist in the DLL of the Windows that was asked about.",
+)
+@rule(
+    "WF325",
+    "perhaps-not-on-target",
+    Severity.WARNING,
+    Repairable.NEVER,
+    "A DLL of Windows may be absent where it is needed, or is absent where it may not be needed.",
+)
+@rule(
+    "WF326",
+    "unknown-on-target",
+    Severity.UNSURE,
+    Repairable.NEVER,
+    "Whether the kind of Windows that was asked about has a DLL is not known.",
+)
+def absent_on_targets(subject: Subject) -> Iterator[Finding]:
+    """Compare what is imported from Windows with each target."""
+    if not subject.targets:
+        return
+    needs = _needs(subject)
+    loaded = _loaded_for_certain(subject)
+    for target in subject.targets:
+        yield from _Judge(subject, target, loaded).findings(needs)
+
+
+def _needs(subject: Subject) -> tuple[Need, ...]:
+    """The DLLs of Windows that the subject's files import, at once or when they are called."""
+    kinds = (*_AT_LOAD, EdgeKind.DELAY)
+    own = (
+        edge
+        for edge in subject.resolution.edges
+        if edge.kind in kinds and isinstance(edge.provider, System) and subject.concerns(edge.importer)
+    )
+    return gather(own, lambda edge: subject.reached(edge.importer))
+
+
+def _loaded_for_certain(subject: Subject) -> frozenset[str]:
+    """The files that loads map whose failure nothing catches."""
+    pending = [outcome.event.path for outcome in subject.resolution.outcomes if not outcome.event.guarded]
+    found = dict.fromkeys(pending)
+    for importer in pending:  # grows while it is walked
+        for edge in subject.edges_from.get(importer, ()):
+            path = edge.provider.path if isinstance(edge.provider, InView) else ""
+            if path and edge.kind in _AT_LOAD and path not in found:
+                found[path] = None
+                pending.append(path)
+    return frozenset(found)
+
+
+class _Judge:
+    """Compares one subject with one target."""
+
+    def __init__(self, subject: Subject, target: TargetList, loaded: frozenset[str]) -> None:
+        self.subject, self.target, self.loaded = subject, target, loaded
+        self.hint = target.remedy or "load it only where it is there, or name the Windows that the package needs"
+
+    def findings(self, needs: Sequence[Need]) -> Iterator[Finding]:
+        """Yield what is found about every DLL, and one finding about all of which nothing is known."""
+        unknown: list[Need] = []
+        for need in needs:
+            fact = presence(self.target, need.name, self.subject.machine)
+            at_load = tuple(edge for edge in need.edges if edge.kind in _AT_LOAD)
+            if fact.state is State.UNKNOWN:
+                unknown.append(need)
+            elif fact.state is not State.HAS:
+                yield self._absent(need, fact, bool(at_load))
+            if fact.state in (State.HAS, State.UNKNOWN) and at_load:
+                yield from self._functions(need)
+        if unknown:
+            yield self._unknown(unknown)
+
+    def _is_certain(self, need: Need) -> bool:
+        """Whether an import fails without the DLL: something that is loaded for certain imports it."""
+        loaded = any(edge.kind in _AT_LOAD and edge.importer in self.loaded for edge in need.edges)
+        return loaded and excuse_of(self.subject, need) is None
+
+    def _absent(self, need: Need, fact: Fact, at_load: bool) -> Finding:
+        certain = self._is_certain(need)
+        who = f"{listing(need.importer_names)} {'imports' if at_load else 'delay-loads'} it"
+        if len(need.importer_names) > 1:
+            who = f"{listing(need.importer_names)} {'import' if at_load else 'delay-load'} it"
+        if fact.state is State.PERHAPS_ABSENT:
+            message = f"{self._label(need)} may be absent; {who}; it is not certain: {fact.source}"
+        elif certain:
+            message = f"{self._label(need)} is absent; {who}: {self._consequence(need)} fails with error 126"
+        elif at_load:
+            message = f"{self._label(need)} is absent; {who}, which nothing is known to need at import"
+        else:
+            message = f"{self._label(need)} is absent; {who}: the first call of one of its functions fails"
+        sure = fact.state is State.ABSENT and certain
+        evidence = self._evidence(need, fact)
+        return finding("WF323" if sure else "WF325", self._label(need), message, hint=self.hint, evidence=evidence)
+
+    def _functions(self, need: Need) -> Iterator[Finding]:
+        """Yield the functions that the target's DLL does not have."""
+        by_importer: dict[str, dict[str | int, Fact]] = {}
+        for path in dict.fromkeys(edge.importer for edge in need.edges if edge.kind in _AT_LOAD):
+            image = self.subject.view.image(path)
+            imports = image.imports if isinstance(image, Image) else ()
+            wanted = [symbol for item in imports if dll_key(item.dll) == dll_key(need.name) for symbol in item.symbols]
+            missing = missing_exports(self.target, need.name, wanted, self.subject.machine)
+            if missing:
+                by_importer[path] = missing
+        if not by_importer:
+            return
+        path = next((path for path in by_importer if path in self.loaded), next(iter(by_importer)))
+        missing = by_importer[path]
+        own = Need(need.name, tuple(edge for edge in need.edges if edge.importer in by_importer), need.reached)
+        names = [str(symbol) if isinstance(symbol, str) else f"#{symbol}" for symbol in missing]
+        fact = next(iter(missing.values()))
+        at_call = self.target.binding == "call"
+        certain = self._is_certain(own) and not at_call
+        consequence = "nothing is known to need it at import"
+        if at_call:
+            consequence = "the import works, the first call fails"
+        elif certain:
+            consequence = f"{self._consequence(own)} fails with error 127"
+        wants = f"{base(path)} imports {'it' if len(names) == 1 else 'them'}"
+        message = f"{self._label(need)} does not have {listing(names)}; {wants}: {consequence}"
+        evidence = {**self._evidence(own, fact), "symbols": [*missing]}
+        yield finding(
+            "WF324",
+            self._label(need),
+            f"{message} ({fact.source})",
+            hint=self.hint,
+            evidence=evidence,
+            severity=Severity.ERROR if certain else Severity.WARNING,
+        )
+
+    def _unknown(self, needs: Sequence[Need]) -> Finding:
+        names = [need.name for need in needs]
+        certain = any(map(self._is_certain, needs))
+        return finding(
+            "WF326",
+            self.target.name,
+            f"could not tell for {self.target.name}: nothing is known about {listing(names, 6)}",
+            hint="run tools/windows_target.ps1 on such a machine and give its output to --target",
+            evidence={"target": self.target.name, "names": strings(names)},
+            severity=Severity.UNSURE if certain else Severity.INFO,
+        )
+
+    def _label(self, need: Need) -> str:
+        return f"{need.name} on {self.target.name}"
+
+    def _consequence(self, need: Need) -> str:
+        first = next(edge.importer for edge in need.edges if edge.kind in _AT_LOAD and edge.importer in self.loaded)
+        return f"loading {self.subject.chain(first, need.name)[0]}"
+
+    def _evidence(self, need: Need, fact: Fact) -> dict[str, Json]:
+        first = next((edge.importer for edge in need.edges if edge.importer in self.loaded), need.first.importer)
+        return {
+            "target": self.target.name,
+            "names": [need.name],
+            "importer": self.subject.origin(first),
+            "needed_by": strings(map(self.subject.origin, need.importers)),
+            "chain": strings(self.subject.chain(first, need.name)),
+            "source": fact.source,
+            "date": fact.date,
+        }
