@@ -15,7 +15,7 @@ from wheelfix.cli.common import (
     add_limit_options,
     add_output_options,
     add_root_options,
-    add_target_options,
+    add_windows_options,
 )
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
 from wheelfix.cli.parser import only_typed
@@ -72,7 +72,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_policy_options(parser)
     add_writing_options(parser)
     add_jobs_option(parser)
-    add_target_options(parser)
+    add_windows_options(parser)
     add_root_options(parser)
     add_limit_options(parser)
     only_typed(parser.add_argument(

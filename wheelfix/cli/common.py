@@ -56,12 +56,21 @@ def add_assumptions(parser: Parser) -> argparse._ArgumentGroup:
 
 def add_target_options(parser: Parser) -> None:
     """Add the options that say what the machine has on which the wheel will be imported."""
+    _add_python(add_assumptions(parser))
+
+
+def add_windows_options(parser: Parser) -> None:
+    """Add the options about the machine, and the one that asks about kinds of Windows."""
     group = add_assumptions(parser)
     group.add_argument(
         "--target", metavar="WINDOWS", action=CommaList, default=[],
         help="also check for this kind of Windows: windows-11, windows-10-1809, windows-n, server-core-2022, "
         "nano-server, wine, all, or the file of a list (tools/windows_target.ps1 writes it)",
     )  # fmt: skip
+    _add_python(group)
+
+
+def _add_python(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--python", metavar="PREFIX", type=Path, help="resolve against this real environment (a folder with python.exe)"
     )

@@ -15,7 +15,7 @@ from wheelfix.cli.common import (
     add_limit_options,
     add_output_options,
     add_root_options,
-    add_target_options,
+    add_windows_options,
     check_folder,
     check_target_folder,
     exit_code,
@@ -77,7 +77,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_policy_options(parser)
     add_writing_options(parser)
     add_jobs_option(parser)
-    add_target_options(parser)
+    add_windows_options(parser)
     add_root_options(parser)
     add_limit_options(parser)
     add_fetch_option(add_remote_options(parser), "take DLLs that no root has from wheels on the package index")

@@ -16,7 +16,7 @@ from wheelfix.cli.common import (
     add_limit_options,
     add_output_options,
     add_root_options,
-    add_target_options,
+    add_windows_options,
     check_folder,
     limits,
     refuse_contradiction,
@@ -88,7 +88,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--archs", action="store_true", help="list the GPU code in each DLL (reads whole DLLs)")
     add_jobs_option(parser)
-    add_target_options(parser)
+    add_windows_options(parser)
     add_root_options(parser)
     add_limit_options(parser)
     group = add_remote_options(parser)
