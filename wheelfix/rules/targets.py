@@ -155,7 +155,8 @@ class _Judge:
             consequence = f"{self._consequence(own)} fails with error 127"
         wants = f"{base(path)} imports {'it' if len(names) == 1 else 'them'}"
         message = f"{self._label(need)} does not have {listing(names)}; {wants}: {consequence}"
-        evidence = {**self._evidence(own, fact), "symbols": [*missing]}
+        evidence = self._evidence(own, fact)
+        evidence["symbols"] = [*missing]
         yield finding(
             "WF324",
             self._label(need),
