@@ -1,0 +1,68 @@
+"""The tool that lists a System32 folder, whose output is what ``--target FILE`` reads."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from tools import make_target_list as maker
+from wheelfix.demo.forge import forge_dll
+from wheelfix.knowledge.targetlist import State
+from wheelfix.knowledge.targets import chosen_targets, missing_exports, presence
+from wheelfix.model import Machine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def schema(*sets: tuple[str, bool]) -> bytes:
+    """The section ``.apiset`` of version 6, with API sets that have a host or not."""
+    entries, values, names = b"", b"", b""
+    first_value = 28 + 24 * len(sets)
+    first_name = first_value + 20 * len(sets)
+    for number, (name, hosted) in enumerate(sets):
+        text = name.encode("utf-16-le")
+        at = first_name + len(names)
+        entries += struct.pack("<6I", 0, at, len(text), len(text) - 4, first_value + 20 * number, 1)
+        values += struct.pack("<5I", 0, 0, 0, at, 2 if hosted else 0)
+        names += text
+    return struct.pack("<7I", 6, 0, 0, len(sets), 28, 0, 31) + entries + values + names
+
+
+def system32(folder: Path) -> Path:
+    folder.mkdir()
+    kernel = forge_dll("KERNEL32.dll", exports=["ReadFile", "CreateFileW"], version=(10, 0, 20348, 1))
+    (folder / "KERNEL32.dll").write_bytes(kernel)
+    (folder / "user32.dll").write_bytes(forge_dll("user32.dll", exports=["MessageBoxW"]))
+    (folder / "old.dll").write_bytes(forge_dll("old.dll", machine=Machine.X86))
+    (folder / "notes.txt").write_text("no DLL", encoding="utf-8")
+    (folder / "broken.dll").write_bytes(b"no DLL either")
+    sets = schema(("api-ms-win-core-file-l1-2-1", True), ("api-ms-win-gone-l1-1-0", False))
+    (folder / "apisetschema.dll").write_bytes(forge_dll("apisetschema.dll", sections={".apiset": sets}))
+    return folder
+
+
+def test_what_it_writes_is_read(tmp_path: Path) -> None:
+    output = tmp_path / "mine.txt"
+    arguments = ["--name", "mine", "--title", "A test", "--build", "20348", "-o", str(output)]
+    assert maker.main([str(system32(tmp_path / "System32")), *arguments]) == 0
+    assert "kernel32.dll 10.0.20348.1\n CreateFileW ReadFile @1-2\n" in output.read_text(encoding="utf-8")
+    (target,) = chosen_targets([str(output)])
+    assert (target.name, target.build, target.machine) == ("mine", 20348, Machine.AMD64)
+    assert set(target.dlls) == {"apisetschema.dll", "kernel32.dll", "user32.dll"}
+    assert presence(target, "old.dll").state is State.ABSENT
+    assert presence(target, "api-ms-win-core-file-l1-2-0.dll").state is State.HAS
+    assert presence(target, "api-ms-win-gone-l1-1-0.dll").state is State.ABSENT
+    assert list(missing_exports(target, "kernel32.dll", ["ReadFile", "WriteFile"])) == ["WriteFile"]
+
+
+def test_names_alone(tmp_path: Path) -> None:
+    output = tmp_path / "mine.txt"
+    maker.main([str(system32(tmp_path / "System32")), "--name", "m", "--title", "t", "--no-exports", "-o", str(output)])
+    (target,) = chosen_targets([str(output)])
+    assert target.exports == {}
+
+
+def test_ordinals_are_written_as_ranges() -> None:
+    assert list(maker.ranges([7, 1, 2, 3, 9])) == ["@1-3", "@7", "@9"]
+    assert list(maker.ranges([])) == []

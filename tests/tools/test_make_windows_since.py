@@ -1,0 +1,68 @@
+"""The tool that reads from Microsoft's documentation since when functions exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tools import make_windows_since as maker
+from wheelfix.knowledge.windowssince import parse_since
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PAGE = """\
+---
+UID: NF:some.{name}
+req.target-min-winverclnt: {client}
+req.target-min-winversvr: {server}
+req.dll: Kernel32.dll
+api_type:
+ - DllExport
+api_location:
+ - Kernel32.dll
+ - api-ms-win-core-some-l1-1-0.dll
+api_name:
+ - {name}
+---
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "build"),
+    [
+        ("Windows 10, version 1607 [desktop apps only]", 14393),
+        ("Windows 10 Build 19041", 19041),
+        ("Windows 11 (Build 10.0.22000.194)", 22000),
+        ("Windows Server 2022", 20348),
+        ("Windows Server, version 1903", 18362),
+        ("Windows 11 2022 Update", 22621),
+        ("Windows 8.1 [desktop apps only]", 9600),
+        ("Windows 8 and Platform Update for Windows 7", 0),
+        ("Windows 2000 Professional", 0),
+        ("None supported", None),
+        ("", None),
+    ],
+)
+def test_releases_are_read_from_their_names(text: str, build: int | None) -> None:
+    assert maker.build_of(text) == build
+
+
+def test_the_table(tmp_path: Path) -> None:
+    pages = {
+        "New": ("Windows 11", "Windows Server 2022"),
+        "Placeholder": (maker.PLACEHOLDER, maker.PLACEHOLDER),
+        "Contradicted": ("Windows 10, version 1903", "Windows Server, version 1903"),
+        "Ancient": ("Windows XP", "Windows Server 2003"),
+    }
+    for name, (client, server) in pages.items():
+        text = PAGE.format(name=name, client=client, server=server)
+        (tmp_path / f"nf-some-{name.lower()}.md").write_text(text, encoding="utf-8")
+    older = [(17134, "an old SDK", {"Contradicted", "New_"})]
+    text = maker.render(maker.functions(tmp_path), older, "abc", "2026-01-01")
+    table = parse_since("windows_since.txt", text)
+    assert {key: since.build for key, since in table.items()} == {
+        ("kernel32.dll", "New"): 20348,
+        ("api-ms-win-core-some-l1-1-0.dll", "New"): 20348,
+    }
