@@ -99,6 +99,7 @@ def test_the_list_of_another_processor_says_nothing() -> None:
     assert target is not None
     assert presence(target, "gdi32.dll", Machine.AMD64).state is State.ABSENT
     assert presence(target, "gdi32.dll", Machine.X86).state is State.UNKNOWN
+    assert presence(target, "kernel32.dll", Machine.X86).state is State.UNKNOWN
 
 
 @pytest.mark.parametrize(

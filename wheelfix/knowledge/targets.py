@@ -124,11 +124,11 @@ def _is_list_of_texts(value: object) -> bool:
 
 def presence(target: TargetList, name: str, machine: Machine = Machine.AMD64) -> Fact:
     """Say whether a target has a DLL or an API set of Windows."""
+    if target.machine is not None and not _same_files(target.machine, machine):
+        return _NOTHING  # the list of another processor's folder says nothing
     listed = target.listed(name)
     if listed is not None:
         return listed
-    if target.machine is not None and not _same_files(target.machine, machine):
-        return _NOTHING  # the list of another processor's folder says nothing
     own = classify(name, machine)
     if own.kind == "api-set" and target.api_sets is not None:
         state = State.HAS if contract(name) in target.api_sets else State.ABSENT
