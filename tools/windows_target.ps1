@@ -110,7 +110,7 @@ function Get-Exports([byte[]] $Data, [int] $Headers) {
     $ordinals = for ($number = 0; $number -lt $functions; $number++) {
         if ([BitConverter]::ToUInt32($Data, $addresses + 4 * $number) -ne 0) { [long] $base + $number }
     }
-    Get-Ranges @($ordinals)
+    if ($null -ne $ordinals) { Get-Ranges $ordinals }
 }
 
 function Get-ApiSets([string] $Path) {
@@ -161,6 +161,7 @@ $update = 0
 if ($current.PSObject.Properties['UBR']) { $update = [int] $current.UBR }
 $date = [DateTime]::UtcNow.ToString('yyyy-MM-dd', [Globalization.CultureInfo]::InvariantCulture)
 if (-not $Name) { $Name = "$edition-$build".ToLowerInvariant() }
+$Name = $Name -replace '[^A-Za-z0-9._-]', '-'
 $kernel = [IO.File]::ReadAllBytes((Join-Path $Folder 'kernel32.dll'))
 $machine = $Machines[[int] [BitConverter]::ToUInt16($kernel, (Get-Headers $kernel) + 4)]
 
@@ -187,9 +188,14 @@ try {
     foreach ($file in $files) {
         $done++
         Write-Progress -Activity 'Reading DLLs' -Status $file.Name -PercentComplete (100 * $done / $files.Count)
-        $info = $file.VersionInfo
-        $version = '{0}.{1}.{2}.{3}' -f $info.FileMajorPart, $info.FileMinorPart, $info.FileBuildPart, $info.FilePrivatePart
-        $writer.WriteLine("$($file.Name.ToLowerInvariant()) $version")
+        try {
+            $info = $file.VersionInfo
+            $parts = @($info.FileMajorPart, $info.FileMinorPart, $info.FileBuildPart, $info.FilePrivatePart)
+            $version = ' ' + ($parts -join '.')
+        } catch {
+            $version = ''  # a file that may not be read is listed all the same
+        }
+        $writer.WriteLine($file.Name.ToLowerInvariant() + $version)
         if (-not $Exports) { continue }
         try {
             $data = [IO.File]::ReadAllBytes($file.FullName)

@@ -41,6 +41,7 @@ KEYS = ("name", "title", "build", "date", "base", "machine", "binding", "remedy"
 MAX_FAULTS = 20
 _ORDINALS = re.compile(r"@(?P<first>[0-9]{1,5})(?:-(?P<last>[0-9]{1,5}))?")
 _NAME = re.compile(r"[^\s/\\:\"<>|?]{1,255}")
+_TARGET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -228,6 +229,8 @@ class _Reader:
         for key in ("name", "title", "base", "date"):
             if not self.header.get(key):
                 self.faults.append(f"{key}: is missing")
+        if self.header.get("name") and not _TARGET.fullmatch(self.header["name"]):
+            self.faults.append(f"name: {_short(self.header['name'])} has more than letters, digits, '.', '_' and '-'")
         if self.header.get("base") and self.header["base"] not in BASES:
             self.faults.append(f"base: {_short(self.header['base'])} is none of {', '.join(BASES)}")
         if self.header.get("date") and not _DATE.fullmatch(self.header["date"]):
