@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(wheelfix.__file__).parent
 ORDER: tuple[str, ...] = (
-    "errors values toml parsing streams",
+    "errors values toml parsing listed streams",
     "failures ownership programs model workers workerprocess",
     "remote",
     "archive",
@@ -47,7 +47,7 @@ CIRCLES_OF_TYPES = (
 LATE_IMPORTS = {
     "cli": "the parser of a command is made, and its --help and usage errors shown, without what the command runs",
     "exam.examine": "the folders of this machine matter to installed packages and --assume cuda only: 10 modules",
-    "exam.scan": "what only sets, folders and environments need; for wheels, exam.wheel has the reason",
+    "exam.scan": "what only sets, folders, environments and several wheels need; for wheels, exam.wheel has the reason",
     "exam.wheel": "the rules take 0.1 s to import, in which threads inflate the largest image",
     "pe.authenticode.verify": "cryptography is in an extra: without it the answer is 'not checked'",
     "pe.signature": "pe/authenticode and its libraries are imported for signed files that are asked about only",
@@ -55,6 +55,8 @@ LATE_IMPORTS = {
     "repairs.repair": "what plans and writes is imported while threads inflate and hash the wheel: 0.1 s",
     "repairs.replay": "replaying a lock imports nothing of the loader and the rules: 0.15 s of 0.3",
     "report.formats": "text, and rich with it, are for that format only: 40 ms",
+    "remote.client": "connections, caches and indexes are for wheels on servers only: 50 ms of 250",
+    "roots.card": "programs are run for --gpu native only",
     "roots.lazy": "discovering roots is for wheels with something missing only: 49 modules",
 }
 """Modules, or rooms, that import our own modules in functions, each with what start-up gains by it."""

@@ -7,8 +7,6 @@ the failure then carries the text that a bug report needs.
 from __future__ import annotations
 
 import os
-import platform
-import traceback
 from typing import TYPE_CHECKING
 
 import wheelfix
@@ -44,6 +42,9 @@ def failure_of(error: Exception, path: str | Path) -> WheelfixError:
 
 def unexpected_text(error: BaseException) -> list[str]:
     """Return the lines of a bug report: the exception, where it arose, and what it ran on."""
+    import platform
+    import traceback
+
     message = " ".join(str(error)[:_LONGEST].split())
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
     places = [f"{_short(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames]

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from typing import TYPE_CHECKING, Any
@@ -50,6 +49,8 @@ def dotted_numbers(version: str) -> tuple[int, ...]:
 
 def parse_json(text: str | bytes) -> Any:
     """Return what a JSON text holds; ValueError, with the reason, for what is not JSON, too deep or not finite."""
+    import json
+
     try:
         return json.loads(text, parse_constant=_refuse, parse_float=_finite, parse_int=_integer)
     except RecursionError as error:

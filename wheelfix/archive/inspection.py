@@ -198,13 +198,17 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[
 
 def _file_as_folder_faults(index: Collection[str]) -> Iterator[ArchiveFault]:
     """Give files that are folders too, as they are spelled and as Windows reads them."""
-    exact = dict(names.files_as_folders(index))
+    files = [name for name in index if name[-1:] != "/"]
+    keys = dict(zip(names.windows_keys(files), files, strict=True))
+    on_windows = list(names.files_as_folders(keys))
+    # What is a folder as it is spelled is one on Windows too; only entries of folders are not among the keys.
+    some = on_windows or len(files) < len(index)
+    exact = dict(names.files_as_folders(index)) if some else {}
     for file, below in exact.items():
         message = f"it is a file, yet other members lie in {below!r}"
         only_entry = below in index and not any(name.startswith(below) for name in index if name != below)
         yield ArchiveFault("file-as-folder", file, message, (UV,) if only_entry else (PIP, UV))
-    keys = {names.windows_key(name): name for name in index if name[-1:] != "/"}
-    for key, _ in names.files_as_folders(keys):
+    for key, _ in on_windows:
         if keys[key] not in exact:
             message = "it is a file, yet on Windows other members lie in a folder of that name"
             yield ArchiveFault("file-as-folder", keys[key], message)

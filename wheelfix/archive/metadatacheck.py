@@ -26,6 +26,11 @@ METADATA_KINDS: dict[str, str] = {
 _FIELD = re.compile(r"([!-9;-~]*):")
 SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
 _PLAIN_REQUIREMENT = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])? ?\(?(?:(?:[<>=!~]=|[<>]) ?\d+(?:\.\d+)*,? ?)*\)?")
+_MARKER = (
+    "(?:extra|os_name|sys_platform|platform_(?:machine|system|python_implementation)|python_(?:full_)?version"
+    """|implementation_name) ?(?:[=!<>]=|[<>]) ?(?:"[\\w.+-]{1,60}"|'[\\w.+-]{1,60}')"""
+)
+_PLAIN_MARKER = re.compile(f"{_MARKER}(?: (?:and|or) {_MARKER}){{0,9}}")
 _PLAIN_PYTHON = re.compile(r"(?:(?:[<>=!~]=|[<>]) ?\d+(?:\.\d+)*,? ?)*")
 _OBJECT = re.compile(r"[\w.]+\s*:\s*[\w.]+(?:\s*\[.*\])?\s*")
 _OBJECT_FOR_PIP = re.compile(r"\w+(?:\.\w+)*:\w+")
@@ -65,12 +70,13 @@ def requirement_faults(headers: Mapping[str, tuple[str, ...]], name: str) -> Ite
     """Give the requirements in METADATA that cannot be read."""
     odd = 0
     for line in headers.get("requires-dist", ()):
-        odd += _PLAIN_REQUIREMENT.fullmatch(line) is None
+        plain = _is_plain(line)
+        odd += not plain
         if odd > MAX_ODD:
             message = f"more than {MAX_ODD} requirements are not plain; the others were not read"
             yield ArchiveFault("metadata-invalid", name, message, (PIP,))
             break
-        if (_PLAIN_REQUIREMENT.fullmatch(line) is None or "," in line[-2:]) and (reason := _why_no_requirement(line)):
+        if not plain and (reason := _why_no_requirement(line)):
             message = f"the requirement {line[:200]!r} cannot be read ({reason})"
             yield ArchiveFault("metadata-invalid", name, message, (PIP,))
     for line in headers.get("requires-python", ())[:1]:
@@ -79,6 +85,15 @@ def requirement_faults(headers: Mapping[str, tuple[str, ...]], name: str) -> Ite
             by = () if _is_specifier(line.replace(".*", "")) else (UV,)
             message = f"Requires-Python {line[:200]!r} cannot be read; pip ignores it"
             yield ArchiveFault("requires-python", name, message, by)
+
+
+def _is_plain(line: str) -> bool:
+    """Whether a requirement is one of those that everybody writes; others are read with packaging."""
+    required, semicolon, marker = line.partition(";")
+    required = required.rstrip(" ")
+    if "," in required[-2:] or _PLAIN_REQUIREMENT.fullmatch(required) is None:
+        return False
+    return not semicolon or _PLAIN_MARKER.fullmatch(marker.strip(" ")) is not None
 
 
 def _why_no_requirement(line: str) -> str:

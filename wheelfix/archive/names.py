@@ -118,9 +118,18 @@ def is_safe(spelled: str) -> bool:
 def windows_key(name: str) -> str:
     """Return the form in which paths compare on Windows: without case, nor dots and spaces at the end of a step."""
     key = fold(name.removesuffix("/"))
-    if any(mark in key + "/" for mark in ("./", " /")):
+    if "./" in key or " /" in key or key.endswith((".", " ")):
         key = "/".join(step.rstrip(". ") or step for step in key.split("/"))
     return key
+
+
+def windows_keys(names: Collection[str]) -> list[str]:
+    """Return :func:`windows_key` of each name; those of ordinary wheels in one step."""
+    text = "\n".join(names) + "\n"
+    ordinary = text.isascii() and not any(mark in text for mark in ("./", " /", ".\n", " \n", "/\n"))
+    if not ordinary or text.count("\n") != len(names):
+        return [windows_key(name) for name in names]
+    return text.lower().split("\n")[:-1]
 
 
 def collisions(names: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -160,7 +169,8 @@ def files_as_folders(names: Collection[str]) -> Iterator[tuple[str, str]]:
     """Give pairs of a file's name and a folder's name that are the same; ``names`` had better be a set or dict."""
     # With the least of all characters between folders, whatever lies in a folder comes right behind a file of its name.
     # (To list the folders above each name would take gigabytes for names that were made to be deep.)
-    ordered = sorted(name.replace("/", "\0") for name in names)
+    text = "\n".join(names).replace("/", "\0")
+    ordered = sorted(text.split("\n") if text.count("\n") < len(names) else (name.replace("/", "\0") for name in names))
     for file, below in itertools.pairwise(ordered):
         if below.startswith(file + "\0"):
             name = file.replace("\0", "/")

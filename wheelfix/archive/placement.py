@@ -52,8 +52,8 @@ def placement_faults(
     moved = [name for name in members if ".data" in name and name.partition("/")[0].endswith(".data")]
     yield from _data_faults(moved, data_folder, named_data)
     generated = [*scripts]
-    if moved or generated:
-        yield from _same_places(members, data_folder, generated)
+    if moved or generated:  # without a .data folder, everything but programs stays where it is in the archive
+        yield from _same_places(members if moved else (), data_folder, generated)
     for name in members:
         if "__pycache__/" in name and "__pycache__" in name.split("/")[:-1] and name[-1:] != "/":
             message = "installer leaves out what lies in __pycache__; pip and uv install it"

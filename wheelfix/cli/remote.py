@@ -64,7 +64,7 @@ def remote_options(args: argparse.Namespace) -> RemoteOptions:
         cache_dir=args.cache_dir,
         cache=not args.no_cache,
     )
-    from wheelfix.remote.client import target_of
+    from wheelfix.remote.target import target_of
 
     target_of(options)  # a slip is said once, before anything is asked
     return options

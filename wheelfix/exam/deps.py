@@ -13,7 +13,7 @@ from wheelfix.archive.wheelinfo import WheelInfo, parse_headers
 from wheelfix.errors import InputError
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import Machine, canonical
-from wheelfix.remote.packageindex import Target
+from wheelfix.remote.target import Target
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:

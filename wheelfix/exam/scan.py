@@ -25,7 +25,6 @@ from wheelfix.remote.addresses import is_remote
 from wheelfix.roots.lazy import lazy_index
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import replace
-from wheelfix.workers import in_processes, worth_processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -105,6 +104,8 @@ def scan_inputs(
             for path in waiting:
                 yield from _finished(_results(path, options, index, progress), finish)
             return
+        from wheelfix.workers import in_processes, worth_processes
+
         shares = Shares(progress)
         files = [path for path in waiting if isinstance(path, Path)]  # servers are waited for in threads
         if len(files) == len(waiting) and worth_processes(sizes := list(map(file_size, files)), options.jobs):

@@ -26,6 +26,8 @@ ALL_STEPS = 1_000_000
 FILE_TEXT = 8 << 20
 """Characters of all strings that are made from one file."""
 ALL_TEXT = 32 << 20
+KEPT_TOKENS = 100_000
+"""Of files whose syntax trees are kept for the next file that imports them; about 30 MB."""
 ALL_BYTES = 1 << 30
 """Bytes of source that are searched for words, all searches together; torch has 56 MB of it."""
 MAX_DEPTH = 12
@@ -64,6 +66,8 @@ class CodeBudget:
     """Files in which there are words of code that loads DLLs or adds folders."""
     results: dict[str, object] = field(default_factory=dict)
     """What was read from a file, so that it is not read twice."""
+    _trees: dict[str, ast.Module] = field(default_factory=dict)
+    _room: int = KEPT_TOKENS
     _file_steps: int = FILE_STEPS
     _file_text: int = FILE_TEXT
 
@@ -85,16 +89,26 @@ class CodeBudget:
                 self.give_up(path, NOT_PYTHON)
         return None
 
-    def parse_more(self, source: str) -> ast.Module | None:
-        """Return the syntax tree of a file that is followed for the sake of another; None if it has none."""
+    def parse_more(self, source: str, path: str) -> ast.Module | None:
+        """Return the syntax tree of a file that is followed for the sake of another; None if it has none.
+
+        Those of ordinary files are kept: several files of a package import the same ones.
+        """
+        known = self._trees.get(path)
+        if known is not None:
+            return known
         tokens = count_tokens(source)
         if tokens > min(FILE_TOKENS, self.tokens):
             return None
         self.tokens -= tokens
         try:
-            return ast.parse(source)
+            tree = ast.parse(source)
         except (RecursionError, MemoryError, SyntaxError, ValueError):
             return None
+        if tokens <= self._room:
+            self._room -= tokens
+            self._trees[path] = tree
+        return tree
 
     def give_up(self, path: str, reason: str) -> None:
         """Note that a file was not read."""

@@ -74,6 +74,7 @@ class ViewFiles(NoFiles):
         self._children: dict[str, dict[str, None]] = {}
         self._variables: dict[str, bool] = {}
         self._imported: set[str] = set()
+        self._found_modules: dict[str, str | None] = {}
         own: set[str] = set()
         for file in view.files:
             if file.path.count("/") > MAX_DEPTH:
@@ -175,6 +176,11 @@ class ViewFiles(NoFiles):
 
     def module(self, name: str) -> str | None:
         """The file of a module: a Python file, an extension module, or the folder of a package without code."""
+        if name not in self._found_modules:
+            self._found_modules[name] = self._find_module(name)
+        return self._found_modules[name]
+
+    def _find_module(self, name: str) -> str | None:
         top = name.partition(".")[0]
         if top in sys.stdlib_module_names:
             return None

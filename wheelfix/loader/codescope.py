@@ -191,7 +191,7 @@ class Names(CodeState):
         if module.path in self.modules:
             return self.modules[module.path]
         source = self.files.source(module.path) if len(self.modules) <= MAX_MODULES else None
-        tree = self.budget.parse_more(source) if source is not None else None
+        tree = self.budget.parse_more(source, module.path) if source is not None else None
         if tree is None:
             return None
         outer, self.scope = self.scope, Scope(module.path)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import fnmatch
 import functools
 import importlib
-import pkgutil
 from typing import TYPE_CHECKING, Protocol, cast
 
+from wheelfix.listed import listed_modules
 from wheelfix.loader import packages
 from wheelfix.loader.search import AS_PYTHON_DOES, MOD_NOT_FOUND
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
@@ -87,7 +87,7 @@ class PackageLoading:
 @functools.cache
 def known_packages() -> tuple[str, ...]:
     """The names of the packages that have a module in ``loader/packages``."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(packages.__path__)))
+    return tuple(listed_modules(packages))
 
 
 def _loader_of(package: str) -> PackageLoader:

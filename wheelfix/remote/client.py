@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.remote.addresses import file_name, is_safe, is_url, without_secrets
-from wheelfix.remote.cache import Cache
-from wheelfix.remote.credentials import Credentials
-from wheelfix.remote.packageindex import PackageIndex, Target, local_path
-from wheelfix.remote.settings import PLATFORMS, RemoteOptions, index_settings
-from wheelfix.remote.transport import Transport
-from wheelfix.remote.wheel import RemoteWheel
+from wheelfix.remote.settings import index_settings
+from wheelfix.remote.target import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from packaging.requirements import Requirement
 
+    from wheelfix.remote.cache import Cache
+    from wheelfix.remote.packageindex import PackageIndex
     from wheelfix.remote.pages import IndexFile
-    from wheelfix.remote.settings import IndexSettings
-    from wheelfix.remote.transport import Patience
+    from wheelfix.remote.settings import IndexSettings, RemoteOptions
+    from wheelfix.remote.target import Target
+    from wheelfix.remote.transport import Patience, Transport
+    from wheelfix.remote.wheel import RemoteWheel
 
 
 class Client:
@@ -63,6 +63,9 @@ class Client:
     @functools.cached_property
     def transport(self) -> Transport:
         """The connections; EnvironmentFailure where none may be made."""
+        from wheelfix.remote.credentials import Credentials
+        from wheelfix.remote.transport import Transport
+
         self.refuse_offline("a server")
         settings = self.settings
         known = Credentials(settings.urls, settings.connection.keyring)
@@ -81,12 +84,16 @@ class Client:
     @functools.cached_property
     def index(self) -> PackageIndex:
         """The package indexes."""
+        from wheelfix.remote.packageindex import PackageIndex
+
         return PackageIndex(self.transport, self.settings)
 
     @property
     def cache(self) -> Cache:
         """What was fetched before."""
         if self._cache is None:
+            from wheelfix.remote.cache import Cache
+
             self._cache = Cache(self.options.cache_dir, keep=self.options.cache, say=self._tell)
         return self._cache
 
@@ -122,14 +129,20 @@ class Client:
     def wheel_of(self, file: IndexFile) -> RemoteWheel | Path:
         """Return a file of an index: a path where the index is on this disk."""
         if file.url.lower().startswith("file:"):
+            from wheelfix.remote.packageindex import local_path
+
             return Path(local_path(file.url))
         page = "" if is_safe(file.page, self.settings.connection.trusted_hosts) else file.page
+        from wheelfix.remote.wheel import RemoteWheel
+
         return RemoteWheel(
             file.url, self.transport, self.cache, name=file.name, sha256=file.sha256, page=page, size=file.size
         )
 
     def wheel_at(self, url: str, *, name: str = "", sha256: str = "") -> RemoteWheel:
         """Return the wheel at an address."""
+        from wheelfix.remote.wheel import RemoteWheel
+
         return RemoteWheel(url, self.transport, self.cache, name=name, sha256=sha256)
 
 
@@ -142,19 +155,3 @@ def parsed(word: str) -> Requirement:
     except (InvalidRequirement, ValueError) as exc:
         reason = str(exc).partition("\n")[0][:200]
         raise UsageError(f"{word} is neither a file nor a requirement", because=reason) from exc
-
-
-def target_of(options: RemoteOptions) -> Target:
-    """Return the target that the options mean."""
-    if options.platform not in PLATFORMS:
-        raise UsageError(f"--platform {options.platform}", because=f"it is not one of {', '.join(PLATFORMS)}")
-    if not options.python_version:
-        return Target(options.platform)
-    found = re.fullmatch(r"(?:cp|py)?(3)\.?(\d{1,2})(?:\.\d+)?", options.python_version.strip())
-    if found is None:
-        raise UsageError(
-            f"--python-version {options.python_version}",
-            because="it is not a version of Python 3",
-            hint="write it as 3.11",
-        )
-    return Target(options.platform, (int(found[1]), int(found[2])))

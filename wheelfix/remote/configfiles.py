@@ -5,7 +5,6 @@ Files of the current project are not among them: a checkout must not decide wher
 
 from __future__ import annotations
 
-import configparser
 import os
 import sys
 from pathlib import Path
@@ -80,6 +79,8 @@ def read_ini(path: Path) -> dict[str, dict[str, str]]:
     text = _text(path)
     if text is None:
         return {}
+    import configparser
+
     parser = configparser.RawConfigParser()
     try:
         parser.read_string(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -13,7 +12,6 @@ from wheelfix.remote.addresses import is_url, without_secrets
 from wheelfix.remote.download import refuse_status
 from wheelfix.remote.failures import CutShort
 from wheelfix.remote.pages import ACCEPTED, IndexFile, project_names, read_page
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,32 +21,11 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
     from wheelfix.remote.settings import IndexSettings
+    from wheelfix.remote.target import Target
     from wheelfix.remote.transport import Transport
 
 LARGEST_PAGE = 64 << 20
 """Bytes of a page, unpacked; that of the project with the most files has 20 MB, the list of all projects 45 MB."""
-PYTHONS = tuple((3, minor) for minor in range(16, 6, -1))
-"""Versions of Python that a wheel is looked for, the newest first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where a wheel is to be installed."""
-
-    platform: str = "win_amd64"
-    python: tuple[int, int] | None = None
-    """None: any, that of this Python first, then the newest."""
-
-    @property
-    def pythons(self) -> tuple[tuple[int, int], ...]:
-        """The versions of Python that count, the best first."""
-        if self.python is not None:
-            return (self.python,)
-        own = sys.version_info[:2]
-        return ((own[0], own[1]), *(python for python in PYTHONS if python != own))
-
-    def __str__(self) -> str:
-        return f"{self.platform} and Python {'.'.join(map(str, self.python))}" if self.python else self.platform
 
 
 class PackageIndex:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from wheelfix.remote.configfiles import pip_files, read_ini
@@ -27,6 +26,8 @@ class PipSettings:
 
     def words(self, name: str) -> tuple[str, ...]:
         """Return a value that is a list; words in quotes may hold blanks, and backslashes are backslashes."""
+        import shlex
+
         text = self.text(name)
         try:
             lexer = shlex.shlex(text, posix=True, punctuation_chars="")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.knowledge.cards import capability_of, suggest
 from wheelfix.knowledge.othercards import other_arch, suggest_other
-from wheelfix.programs import find_program, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +51,8 @@ def _native(answer: str) -> str:
 
 
 def _ask_driver() -> str:
+    from wheelfix.programs import find_program, run_program
+
     hint = "give the card: --gpu sm_86"
     program = find_program(_ASK_DRIVER[0])
     if program is None:

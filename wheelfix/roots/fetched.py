@@ -18,7 +18,8 @@ from wheelfix.knowledge.cudalibraries import toolkits_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.model import Machine, dll_key
-from wheelfix.remote.packageindex import Target, choose_file
+from wheelfix.remote.packageindex import choose_file
+from wheelfix.remote.target import Target
 from wheelfix.roots.choice.release import cuda_fit, cuda_of_package
 from wheelfix.roots.recognise import member_folders
 from wheelfix.roots.root import Root

@@ -395,7 +395,10 @@ def missing_delay_loads(subject: Subject) -> Iterator[Finding]:
 def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
     """Say once per wheel which runtime DLLs have to be on the machine."""
     relied = [edge for edge in subject.resolution.edges if isinstance(edge.provider, VcRedist)]
-    imports = [edge for edge in relied if edge.kind is EdgeKind.IMPORT and not _has_own_runtime(subject, edge)]
+    required = Required(subject.wheel.metadata.requires_dist if subject.wheel is not None else (), subject.profile)
+    imports = [
+        edge for edge in relied if edge.kind is EdgeKind.IMPORT and not _has_own_runtime(subject, edge, required)
+    ]
     own = needs(subject, imports)
     if not own:
         return
@@ -415,12 +418,10 @@ def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
     )
 
 
-def _has_own_runtime(subject: Subject, edge: Edge) -> bool:
+def _has_own_runtime(subject: Subject, edge: Edge, required: Required) -> bool:
     """Whether a requirement brings a runtime DLL, or the wheel itself does for a file that is loaded after it."""
-    if subject.wheel is not None:
-        required = Required(subject.wheel.metadata.requires_dist, subject.profile)
-        if any(owner.distribution in required for owner in owners_of(edge.name)):
-            return True
+    if subject.wheel is not None and any(owner.distribution in required for owner in owners_of(edge.name)):
+        return True
     # What nothing in the package loads by itself, such as a plugin, meets the copy that its loader brought in.
     return not subject.reached(edge.importer) and any(
         path in subject.images for path in subject.view.named(dll_key(edge.name))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import functools
 import importlib
-import pkgutil
 import re
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.errors import UsageError
+from wheelfix.listed import listed_modules
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.values import dataclass
 
@@ -84,8 +84,8 @@ def rule(code: str, name: str, severity: Severity, repairable: Repairable, summa
 @functools.cache
 def _load() -> None:
     package = importlib.import_module(__name__.rpartition(".")[0])
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
+    for module in listed_modules(package):
+        importlib.import_module(f"{package.__name__}.{module}")
 
 
 def all_rules() -> tuple[Rule, ...]:

@@ -113,11 +113,26 @@ class _Places:
     def __init__(self, subject: Subject) -> None:
         self.subject, self.view = subject, subject.view
         self.used = used_files(subject)
-        own = [file.path for file in self.view.files if file.layer is not Layer.ENVIRONMENT]
-        self.folders = {folder(path) for path in own} - {SITE_PACKAGES, ""}
-        self.wanted = {dll_key(edge.name) for edge in subject.resolution.edges}
-        self.names = {dll_key(base(path)) for path in own if path.lower().endswith(".dll")}
-        self.root_modules = any(folder(path) == SITE_PACKAGES and path.lower().endswith(".pyd") for path in own)
+
+    @functools.cached_property
+    def _own(self) -> list[str]:
+        return [file.path for file in self.view.files if file.layer is not Layer.ENVIRONMENT]
+
+    @functools.cached_property
+    def _folders(self) -> set[str]:
+        return {folder(path) for path in self._own} - {SITE_PACKAGES, ""}
+
+    @functools.cached_property
+    def _names(self) -> set[str]:
+        """The names of the package's own DLLs, and of those that it asks for."""
+        wanted = {dll_key(edge.name) for edge in self.subject.resolution.edges}
+        return wanted | {dll_key(base(path)) for path in self._own if path.lower().endswith(".dll")}
+
+    @functools.cached_property
+    def _root_modules(self) -> bool:
+        """Whether the package has extension modules in site-packages itself."""
+        modules = (path for path in self.view.in_folder(SITE_PACKAGES) if path.lower().endswith(".pyd"))
+        return any(self.view.layer(path) is not Layer.ENVIRONMENT for path in modules)
 
     def judge(self, path: str) -> Misplaced | None:
         """Return what is wrong with the place of a DLL, if anything is."""
@@ -158,7 +173,7 @@ class _Places:
         )
 
     def _at_root(self, path: str) -> Misplaced | None:
-        if folder(path) != SITE_PACKAGES or self.root_modules:
+        if folder(path) != SITE_PACKAGES or self._root_modules:
             return None
         return Misplaced(
             path, "WF610", f"{base(path)} lies at the root, in site-packages itself; nothing loads it there"
@@ -182,12 +197,12 @@ class _Places:
 
     def _unowned(self, path: str) -> Misplaced | None:
         """A file of an environment that no distribution owns, as far as it concerns this one."""
-        concerns = dll_key(base(path)) in self.wanted | self.names
+        concerns = dll_key(base(path)) in self._names
         if folder(path) == "":
             return self._beside_python(path) if concerns else None
         if folder(path) == SITE_PACKAGES:
             return self._at_root(path) if concerns and path not in self.used else None
-        if folder(path) not in self.folders:
+        if folder(path) not in self._folders:
             return None
         if path in self.used:
             message = f"{base(path)} belongs to no distribution, and this package loads it: it was put there by hand"
