@@ -265,12 +265,12 @@ def examine_installed(
 ) -> Examination:
     """Scan one distribution within its environment."""
     from wheelfix.exam.examine import examine_view
-    from wheelfix.loader.neighbours import whole_view
+    from wheelfix.loader.neighbours import focused_on, whole_view
 
     where = environment.view.origin(f"{distribution.dist_info}/METADATA")
     path = str(Path(where).parent) if where else str(environment.prefix)
     identity = Identity(path, distribution.name, distribution.version, distribution.tags, distribution.requires)
-    view = whole_view(environment).focused(distribution.paths)
+    view = focused_on(whole_view(environment), distribution)
     facts, python = ArchiveFacts(unowned=environment.unowned), environment.python
     return examine_view(view, identity, options, facts, index, progress, python, installed=True)
 

@@ -18,7 +18,7 @@ from wheelfix.exam.examine import machine_of_tags, python_of_tags
 from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.failures import failure_of
-from wheelfix.loader.neighbours import Neighbours
+from wheelfix.loader.neighbours import Neighbours, focused_on
 from wheelfix.loader.places import Distribution, open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import Required, newest_fitting
@@ -291,7 +291,7 @@ def examine_set(
         for part in parts:
             assert part.archive is not None
             with WorkerPool(options.jobs) as pool:
-                view = whole.focused(part.distribution.paths)
+                view = focused_on(whole, part.distribution)
                 yield part.archive.path, WheelScan(part.archive, options, pool, None, view).examine(index)
 
 
@@ -307,7 +307,7 @@ def _scan_parts(
         assert part.archive is not None
         try:
             with WorkerPool(options.jobs) as pool:
-                view = whole.focused(part.distribution.paths)
+                view = focused_on(whole, part.distribution)
                 report = WheelScan(part.archive, options, pool, progress, view).examine(index).report
         except Exception as error:  # whatever it is, it costs this wheel only
             yield ScanFailure(str(part.path), failure_of(error, str(part.path)))

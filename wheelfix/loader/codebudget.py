@@ -53,6 +53,20 @@ def count_tokens(source: str) -> int:
 
 
 @dataclass
+class KeptTrees:
+    """The syntax trees of files that others import; the packages of a set share them."""
+
+    by_path: dict[str, ast.Module] = field(default_factory=dict)
+    room: int = KEPT_TOKENS
+
+    def add(self, path: str, tree: ast.Module, tokens: int) -> None:
+        """Keep a tree if there is room."""
+        if tokens <= self.room:
+            self.room -= tokens
+            self.by_path[path] = tree
+
+
+@dataclass
 class CodeBudget:
     """What is left to spend on the code of one package."""
 
@@ -66,8 +80,7 @@ class CodeBudget:
     """Files in which there are words of code that loads DLLs or adds folders."""
     results: dict[str, object] = field(default_factory=dict)
     """What was read from a file, so that it is not read twice."""
-    _trees: dict[str, ast.Module] = field(default_factory=dict)
-    _room: int = KEPT_TOKENS
+    trees: KeptTrees = field(default_factory=KeptTrees)
     _file_steps: int = FILE_STEPS
     _file_text: int = FILE_TEXT
 
@@ -94,7 +107,7 @@ class CodeBudget:
 
         Those of ordinary files are kept: several files of a package import the same ones.
         """
-        known = self._trees.get(path)
+        known = self.trees.by_path.get(path)
         if known is not None:
             return known
         tokens = count_tokens(source)
@@ -105,9 +118,7 @@ class CodeBudget:
             tree = ast.parse(source)
         except (RecursionError, MemoryError, SyntaxError, ValueError):
             return None
-        if tokens <= self._room:
-            self._room -= tokens
-            self._trees[path] = tree
+        self.trees.add(path, tree, tokens)
         return tree
 
     def give_up(self, path: str, reason: str) -> None:
@@ -144,4 +155,8 @@ _BUDGETS: weakref.WeakKeyDictionary[FileView, CodeBudget] = weakref.WeakKeyDicti
 
 def budget_of(view: FileView) -> CodeBudget:
     """Return the budget of the package in a view; all readers of its code share it."""
-    return _BUDGETS.setdefault(view, CodeBudget())
+    found = _BUDGETS.get(view)
+    if found is None:
+        trees: KeptTrees = view.notes.setdefault("trees", KeptTrees())
+        found = _BUDGETS[view] = CodeBudget(trees=trees)
+    return found

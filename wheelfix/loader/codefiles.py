@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.system import classify, runtime_file
+from wheelfix.loader.pythonsource import python_source
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Machine, dll_key, fold
 
@@ -122,7 +123,7 @@ class ViewFiles(NoFiles):
         small = [file for file in own if file.size <= MAX_SOURCE]
         if sum(file.size for file in small) > MAX_SEARCHED:
             return ()
-        data = (self.view.source(file.path).read_at(0, file.size) for file in small)
+        data = (python_source(self.view, file.path) for file in small)
         return tuple(text.decode("utf-8", "replace") for text in data if b"environ" in text or b"putenv" in text)
 
     def is_own(self, path: str) -> bool:
@@ -203,7 +204,7 @@ class ViewFiles(NoFiles):
         """The source of a Python file of the view."""
         if path not in self.view or not path.endswith(".py") or self.view.file(path).size > MAX_SOURCE:
             return None
-        return self.view.source(path).read_at(0, MAX_SOURCE).decode("utf-8", "replace")
+        return python_source(self.view, path).decode("utf-8", "replace")
 
     def finds(self, name: str, folders: tuple[str, ...]) -> bool | None:
         """Whether a bare name is found: in Windows, the Visual C++ runtime, beside Python, or in some folders."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.codebudget import CodeBudget, OutOfBudget, budget_of
 from wheelfix.loader.coderun import CodeRun
 from wheelfix.loader.importcode import goes_on, imported_by_call, imported_from, read_imports, suppresses
+from wheelfix.loader.pythonsource import python_source
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.values import dataclass, field
 
@@ -100,6 +101,7 @@ class ImportOrder:
         self._python = python
         self._budget = MAX_SOURCE
         self._parsed: dict[str, _Code] = {}
+        self._known: dict[str, tuple[tuple[_Statement, ...], bool]] = view.notes.setdefault("imports", {})
         self._traces: dict[tuple[str, ...], _Trace] = {}
         self._roots = [SITE_PACKAGES, *_roots_of_path_files(view)]
         self._modules = self._name_modules()
@@ -282,21 +284,29 @@ class ImportOrder:
             self._budget -= min(size, MAX_FILE)
             if self._budget < 0 or size > MAX_FILE or len(self._parsed) >= MAX_FILES:
                 return _Code(complete=False)
-            self._parsed[path] = self._read(path, self.view.source(path).read_at(0, size).decode("utf-8", "replace"))
+            if path not in self._known and not self._read(path):
+                self._parsed[path] = _Code(complete=False)
+            else:
+                statements, fixed = self._known[path]
+                self._parsed[path] = _Code(statements, fixed and not any(map(self._is_unknown, statements)))
         return self._parsed[path]
 
-    def _read(self, path: str, source: str) -> _Code:
-        budget = self._work
+    def _read(self, path: str) -> bool:
+        """Read the imports of a file, and whether they are all that it can import; False if it cannot be read.
+
+        They are the same for every subject, so that all who ask about a view and its like share them.
+        """
+        source, budget = python_source(self.view, path).decode("utf-8", "replace"), self._work
         tree = budget.parse(source, path)
         if tree is None:
-            return _Code(complete=False)
+            return False
         package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
         try:
             statements = tuple(_executed(tree, package, CodeRun(path, budget)))
         except (OutOfBudget, RecursionError):
-            return _Code(complete=False)
-        complete = not _DYNAMIC.search(source) and not any(map(self._is_unknown, statements))
-        return _Code(statements, complete)
+            return False
+        self._known[path] = statements, not _DYNAMIC.search(source)
+        return True
 
     def _is_unknown(self, statement: _Statement) -> bool:
         """Whether an import names a module of this package of which there is no file."""

@@ -10,6 +10,7 @@ from wheelfix.loader.importorder import ImportOrder, packages_above
 from wheelfix.loader.packagecode import SOURCE_LIMIT
 from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.pathcode import WORDS
+from wheelfix.loader.pythonsource import python_source
 from wheelfix.loader.requirements import Required
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import canonical
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 DEPTH = 4
 """Distributions that import one another, one after the other, and are followed."""
+LISTED = 500_000
+"""Files that the views of single distributions list together; beyond that the oldest view is made again if needed."""
 FILES = 40
 """Python files that are run for one import of another distribution's module."""
 
@@ -46,6 +49,9 @@ class Neighbours:
         self.absent = frozenset(map(canonical, absent))
         self._runs: dict[str, tuple[str, ...]] = {}
         self._views: dict[str, FileView] = {}
+        self._files_of_modules: dict[str, str | None] = {}
+        self._extensions: dict[str, dict[str, str]] = {}
+        self._with_code: dict[str, bool] = {}
 
     def __contains__(self, distribution: str) -> bool:
         return distribution in self.distributions
@@ -56,6 +62,8 @@ class Neighbours:
     def view_of(self, distribution: str) -> FileView:
         """All files, with those of one distribution as the subject."""
         if distribution not in self._views:
+            if len(self._views) * len(self._owners) > LISTED:
+                del self._views[next(iter(self._views))]
             self._views[distribution] = self.view.focused(self.distributions[distribution].paths)
         return self._views[distribution]
 
@@ -86,15 +94,19 @@ class Neighbours:
 
     def file_of_module(self, module: str) -> str | None:
         """The file of a module, as Python finds it: a package, an extension module, a Python file."""
+        if module not in self._files_of_modules:
+            self._files_of_modules[module] = self._find_module(module)
+        return self._files_of_modules[module]
+
+    def _find_module(self, module: str) -> str | None:
         folder, _, name = f"{SITE_PACKAGES}/{module.replace('.', '/')}".rpartition("/")
         package = self.view.find(f"{folder}/{name}", "__init__.py")
         if package is not None:
             return package
-        for path in self.view.in_folder(folder):
-            file = base_name(path)
-            if file.endswith(".pyd") and file.split(".")[0] == name:
-                return path
-        return self.view.find(folder, f"{name}.py")
+        if folder not in self._extensions:
+            found = (path for path in reversed(self.view.in_folder(folder)) if path.endswith(".pyd"))
+            self._extensions[folder] = {base_name(path).split(".")[0]: path for path in found}
+        return self._extensions[folder].get(name) or self.view.find(folder, f"{name}.py")
 
     def has_module(self, module: str) -> bool:
         """Whether a top-level module, or a folder of that name, is there."""
@@ -140,10 +152,15 @@ class Neighbours:
                 found[other] = None
 
     def _has_code(self, path: str) -> bool:
+        if path not in self._with_code:
+            self._with_code[path] = self._search(path)
+        return self._with_code[path]
+
+    def _search(self, path: str) -> bool:
         file = self.view.file(path)
         if not path.endswith(".py") or file.size > SOURCE_LIMIT:
             return False
-        data = self.view.source(path).read_at(0, file.size)
+        data = python_source(self.view, path)
         return any(word in data for word in WORDS)
 
     def _is_modelled(self, path: str) -> bool:
@@ -186,6 +203,14 @@ def whole_view(environment: Environment) -> FileView:
         found = _WHOLE[environment.view] = environment.view.background()
         found.beside = Neighbours(found, environment.distributions, complete=True)
     return found
+
+
+def focused_on(whole: FileView, distribution: Distribution) -> FileView:
+    """All files with one distribution as the subject: the view that questions about several of them use too."""
+    beside, name = whole.beside, canonical(distribution.name)
+    if isinstance(beside, Neighbours) and beside.distributions.get(name) is distribution:
+        return beside.view_of(name)
+    return whole.focused(distribution.paths)  # another one of the same name
 
 
 def _top(path: str) -> str:

@@ -12,6 +12,7 @@ from wheelfix.loader.codefiles import MAX_SOURCE, ViewFiles
 from wheelfix.loader.codestore import LATER
 from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.pathcode import WORDS, read_in_view, read_path_code
+from wheelfix.loader.pythonsource import python_source
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, LoadEvent, dll_key, fold
 from wheelfix.values import dataclass, replace
@@ -227,7 +228,7 @@ def python_code(view: FileView, words: tuple[bytes, ...]) -> Iterator[tuple[str,
         if file.size > SEARCH_LIMIT or not budget.search(file.path, file.size):
             budget.give_up(file.path, "it is too large")
             continue
-        data = view.source(file.path).read_at(0, file.size)
+        data = python_source(view, file.path)
         if not _has_word(data, words):
             continue
         if file.size > SOURCE_LIMIT:

@@ -6,7 +6,7 @@ import enum
 import functools
 import threading
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from wheelfix.archive import placement
 from wheelfix.model import fold
@@ -139,6 +139,8 @@ class FileView:
         """The distributions that are installed with the subject, where it is known which these are."""
         self._listed: dict[str, tuple[str, ...]] = {}
         """Folders that were listed, in order."""
+        self.notes: dict[str, Any] = {}
+        """What readers of its files keep, by reader; views of the same files share it."""
         self._folders: dict[str, dict[str, str]] = {}
         last, names = "", self._folders.setdefault("", {})
         for path in self._files:
@@ -321,9 +323,10 @@ class FileView:
         return FileView((file._replace(layer=Layer.ENVIRONMENT) for file in self.files), self._facts)
 
     def focused(self, subject: frozenset[str]) -> FileView:
-        """The same files with only the given paths as the subject; the facts, and the index of folders, are shared."""
+        """The same files with only the given paths as the subject; facts, notes and the index of folders are shared."""
         focused = FileView((), self._facts)
         focused.beside, focused._folders, focused._listed = self.beside, self._folders, self._listed
+        focused.notes = self.notes
         focused._files = dict(self._files)
         for path, file in self._files.items():
             layer = Layer.SUBJECT if path in subject else Layer.ENVIRONMENT
