@@ -128,6 +128,16 @@ def scan_small(bench: Bench) -> Job:
     return Job("scan-small", "Scan a wheel of 100 small members", (contender, *peers))
 
 
+def scan_set(bench: Bench, key: str, names: tuple[str, ...]) -> Job:
+    """Scanning wheels as one installation, on one core: what they share is read once."""
+    wheels = [bench.material.wheel(name) for name in names]
+    shown = ", ".join(" ".join(name.split("-")[:2]) for name in names)
+    alone = bench.wheelfix(f"scan of each by itself ({key})", "scan", "-j", "1", *wheels, "-o", "alone.txt")
+    words = ("scan", "--together", "-j", "1", *wheels, "-o", "set.txt")
+    target = Target("1.2 times the wheels by themselves in one run", alone.title, within=1.2)
+    return Job(key, f"Scan a set: {shown}", (bench.wheelfix(f"scan --together ({key})", *words), alone), (target,))
+
+
 # ------------------------------------------------------------------------------------------------------ mending
 
 
@@ -283,6 +293,8 @@ JOBS: dict[str, Callable[[Bench], Job]] = {
     "repair-small": repair_small,
     "scan-torch": lambda bench: scan(bench, "scan-torch", m.TORCH, "torch 2.7.1 (216 MB)", 120),
     "scan-cudnn": lambda bench: scan(bench, "scan-cudnn", m.CUDNN, "nvidia-cudnn-cu11 (734 MB)", 100),
+    "scan-set": lambda bench: scan_set(bench, "scan-set", (m.TORCH, m.TORCHVISION, m.TORCHAUDIO)),
+    "scan-set-code": lambda bench: scan_set(bench, "scan-set-code", (m.NUMPY, m.SCIPY)),
     "repair-trust": repair_trust,
     "repair-locked": repair_locked,
     "repair-full": repair_full,

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 WHEELS = Path(os.environ.get("WHEELFIX_WHEELS") or Path.home() / ".cache" / "wheelfix" / "wheels")
 TORCH = "torch-2.7.1-cp311-cp311-win_amd64.whl"
+TORCHVISION = "torchvision-0.22.1-cp311-cp311-win_amd64.whl"
+TORCHAUDIO = "torchaudio-2.7.1-cp311-cp311-win_amd64.whl"
+NUMPY = "numpy-2.2.6-cp311-cp311-win_amd64.whl"
+SCIPY = "scipy-1.15.3-cp311-cp311-win_amd64.whl"
 OPENMP = "intel_openmp-2023.2.0-py2.py3-none-win_amd64.whl"
 CUDNN = "nvidia_cudnn_cu11-8.9.4.25-py3-none-win_amd64.whl"
 CUBLAS = "nvidia_cublas_cu11-11.10.3.66-py3-none-win_amd64.whl"

@@ -11,6 +11,7 @@ import types
 import pytest
 
 import wheelfix
+from tests.support.wheels import build_wheel
 from wheelfix.cli import main as door
 from wheelfix.cli.commands import COMMANDS, load_command
 from wheelfix.errors import EnvironmentFailure, InputError
@@ -162,6 +163,18 @@ def test_start_imports_nothing_heavy():
     code = (
         "import sys; from wheelfix.cli.main import main; main(['--help']); "
         "heavy = {'rich', 'markdown_it', 'pefile', 'packaging', 'importlib.metadata', 'json', 'zipfile', 'difflib'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.endswith("[]\n")
+
+
+def test_scanning_a_wheel_on_disk_imports_nothing_for_servers(tmp_path):
+    wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/__init__.py": "VERSION = 1"})
+    code = (
+        f"import sys; from wheelfix.cli.main import main; main(['scan', {str(wheel)!r}, '-q']); "
+        "heavy = {'requests', 'urllib.request', 'http.client', 'email', 'ssl', 'socket', 'configparser', 'inspect', "
+        "'subprocess', 'pickle', 'json', 'pyarrow', 'packaging', 'wheelfix.remote.transport', 'wheelfix.workers'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

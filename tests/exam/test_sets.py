@@ -10,6 +10,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
 from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.scan import scan_all
+from wheelfix.loader.codebudget import CodeBudget
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine, ScanReport, Verdict
 from wheelfix.options import ScanOptions
@@ -21,6 +22,7 @@ LOCKS = {
     "uv.lock": '[[package]]\nname = "flux"\nversion = "2.1"\n',
     "requirements.txt": "flux==2.1 \\\n    --hash=sha256:00\n# nothing else\n",
 }
+MODULE = forge_dll("_ext.pyd", exports=["PyInit__ext"])
 ADDS_ITS_BIN = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n"
 
 
@@ -239,3 +241,21 @@ class TestEnvironment:
         record.write_text(record.read_text().replace("flux-2.1.data/data/", "../../"))
         assert scanned([env])["user"].verdict is Verdict.OK
         assert scanned([user(tmp_path)], beside=(wheel,))["user"].verdict is Verdict.OK
+
+
+def test_the_imports_of_a_file_are_read_once_for_all_distributions(tmp_path, monkeypatch):
+    parsed = []
+    parse = CodeBudget.parse
+
+    def counted(budget, source, path):
+        parsed.append(path)
+        return parse(budget, source, path)
+
+    monkeypatch.setattr(CodeBudget, "parse", counted)
+    others = [
+        build_wheel(tmp_path, name, "1.0", files={f"{name}/__init__.py": "import user\n", f"{name}/_ext.pyd": MODULE})
+        for name in ("first", "second", "third")
+    ]
+    found = scanned([user(tmp_path), flux(tmp_path), *others], together=True)
+    assert {report.verdict for report in found.values()} == {Verdict.OK}
+    assert parsed.count("Lib/site-packages/user/__init__.py") == 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.loader.pathcode import read_path_code
+from wheelfix.loader.codebudget import ALL_STEPS, CodeBudget
+from wheelfix.loader.pathcode import PathCode, read_path_code
 
 HERE = "Lib/site-packages/pkg/__init__.py"
 
@@ -109,3 +110,34 @@ def test_a_method_of_an_unknown_string_is_not_a_function_of_paths():
     code = read_path_code("for path in paths().split(';'):\n    os.add_dll_directory(path)\n", HERE)
     assert code.added == ()
     assert [call.argument for call in code.unread_calls] == ["path"]
+
+
+ADDS = "os.add_dll_directory(os.path.join(os.path.dirname(__file__), 'lib'))"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(f"import os\r\n\r\nif 1:\r\n    {ADDS}\r\n", id="crlf"),
+        pytest.param(f"import os\r\r{ADDS}\r", id="cr"),
+        pytest.param(f"import os\n\x0c\n{ADDS}", id="form-feed"),
+        pytest.param(f"import os\nname = 'ü'\n{ADDS}", id="not-ascii"),
+        pytest.param(f"import os\ndef go():\n    text = '''\n\n'''\n    {ADDS}", id="after-a-long-text"),
+        pytest.param(
+            "import os\nwith (\n    os.add_dll_directory(\n        os.path.join(os.path.dirname(__file__), 'lib')\n"
+            "    )\n):\n    pass",
+            id="with",
+        ),
+    ],
+)
+def test_calls_are_found_in_whatever_line_they_are(source):
+    assert read_path_code(source, HERE).added == ("Lib/site-packages/pkg/lib",)
+
+
+@pytest.mark.parametrize(
+    "source", ['"""Callbacks of ctypes.CDLL are taken."""', "# CDLL is not used\nx = 1", "def f():\n    'windll'\n"]
+)
+def test_what_only_a_comment_or_docstring_names_is_not_followed(source):
+    budget = CodeBudget()
+    assert read_path_code(source, HERE, budget) == PathCode()
+    assert budget.steps > ALL_STEPS - 5

@@ -6,7 +6,6 @@ again on generated wheels.
 
 from __future__ import annotations
 
-import configparser
 import re
 from typing import TYPE_CHECKING
 
@@ -163,6 +162,8 @@ def entry_point_faults(data: bytes, name: str) -> Iterator[ArchiveFault]:
         if begun and line and not heading and line[0] != "#" and "=" not in line:
             yield ArchiveFault("entry-points-invalid", name, f"the line {line[:100]!r} has no '='", (PIP,))
             break
+    import configparser  # most wheels have no entry points
+
     parser = configparser.ConfigParser(delimiters="=", interpolation=None)
     parser.optionxform = str  # type: ignore[assignment, method-assign]
     try:
