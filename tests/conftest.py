@@ -16,8 +16,13 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.register_profile("ci", settings.get_profile("any machine"), derandomize=True)
 
 
-def pytest_configure() -> None:
-    """Let SIGINT interrupt, also where the tests were started with ``&`` or nohup and inherited that it is ignored."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Let SIGINT interrupt, also where the tests were started with ``&`` or nohup and inherited that it is ignored.
+
+    Keep the bytecode of what tests start: a command takes 0.2 s then, and 0.6 s if it compiles all modules.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(config.rootpath / ".pytest_cache" / "bytecode"))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.load_profile("ci" if os.environ.get("CI") else "any machine")

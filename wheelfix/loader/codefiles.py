@@ -72,25 +72,15 @@ class ViewFiles(NoFiles):
         self.view = view
         self.machine = profile.machine
         self.python = profile.python
-        self._children: dict[str, dict[str, None]] = {}
         self._variables: dict[str, bool] = {}
         self._imported: set[str] = set()
         self._found_modules: dict[str, str | None] = {}
-        own: set[str] = set()
-        for file in view.files:
-            if file.path.count("/") > MAX_DEPTH:
-                continue
-            folder, name = parent(file.path), base_name(file.path)
-            while True:
-                known = self._children.setdefault(fold(folder), {})
-                if name in known:
-                    break
-                known[name] = None
-                if not folder:
-                    break
-                folder, name = parent(folder), base_name(folder)
-            if file.layer is not Layer.ENVIRONMENT and file.path.startswith(SITE_PACKAGES + "/"):
-                own.add(_top(file.path))
+        if "children" not in view.notes:
+            view.notes["children"] = _children_of(view)
+        self._children: dict[str, dict[str, None]] = view.notes["children"]
+        files = (file for file in view.files if file.layer is not Layer.ENVIRONMENT)
+        inside = (file.path for file in files if file.path.startswith(SITE_PACKAGES + "/"))
+        own = {_top(path) for path in inside if path.count("/") <= MAX_DEPTH}
         # A name in site-packages belongs to one distribution unless it is a namespace that several share.
         top = self._children.get(fold(SITE_PACKAGES), {})
         modules = {name.partition(".")[0] for name in top if "." in name}
@@ -216,6 +206,24 @@ class ViewFiles(NoFiles):
             return True
         # One that lies elsewhere may be found by means that were not read.
         return None if self.view.named(key) else False
+
+
+def _children_of(view: FileView) -> dict[str, dict[str, None]]:
+    """The names in each folder, files and folders."""
+    children: dict[str, dict[str, None]] = {}
+    for file in view.files:
+        if file.path.count("/") > MAX_DEPTH:
+            continue
+        folder, name = parent(file.path), base_name(file.path)
+        while True:
+            known = children.setdefault(fold(folder), {})
+            if name in known:
+                break
+            known[name] = None
+            if not folder:
+                break
+            folder, name = parent(folder), base_name(folder)
+    return children
 
 
 def _top(path: str) -> str:

@@ -273,7 +273,8 @@ def _listed_loads(view: FileView) -> Iterator[FileLoads]:
 
     The list by itself loads nothing.
     """
-    lists = [file.path for file in view.files if base_name(file.path).startswith(".load-order-")]
+    named = (file.path for file in view.files if ".load-order-" in file.path)
+    lists = [path for path in named if base_name(path).startswith(".load-order-")]
     patched: dict[str, list[str]] = {}
     for code, source in python_code(view, (b".load-order-",)) if lists else ():
         for name in dict.fromkeys(re.findall(r"\.load-order-[^'\"\s]+", source)):

@@ -79,7 +79,7 @@ def misplaced_dlls(subject: Subject) -> Iterator[Finding]:
 def misplaced(subject: Subject) -> list[Misplaced]:
     """Return the DLLs that are not where they belong, by path."""
     places = _Places(subject)
-    found = (places.judge(file.path) for file in subject.view.files if file.path.lower().endswith(".dll"))
+    found = (places.judge(file.path) for file in subject.view.files if file.path[-4:].lower() == ".dll")
     return [item for item in found if item is not None]
 
 
