@@ -231,6 +231,27 @@ def test_a_dry_run_downloads_no_dll(
     assert (addition["sha256"], addition["source"]["trust"]) == ("0" * 63 + "1", "table")
 
 
+def test_a_dry_run_reads_no_version_of_what_it_did_not_download(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The version resources of cuDNN, which a rule compares, lie behind hundreds of megabytes."""
+    module = forge_dll("_x.pyd", imports={"cudnn64_8.dll": ["cudnnCreate"]}, exports=["PyInit__x"])
+    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
+    broken = build_wheel(tmp_path / "dist", "demo", "1.0+cu117", files=files)
+    dll = forge_dll("cudnn64_8.dll", exports=["cudnnCreate"], version=(6, 14, 11, 11070))
+    members = {"nvidia/cudnn/bin/cudnn64_8.dll": dll}
+    wheel = build_wheel(tmp_path / "files", "nvidia_cudnn_cu11", "8.9.4.25", "py3-none-win_amd64", members)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path / "cache"))
+    read: list[object] = []
+    monkeypatch.setattr("wheelfix.exam.details.read_version", lambda source: read.append(source))
+    with index_of([wheel]) as server:
+        words = ["--fetch", "--dry-run", "--index-url", f"{server.url}/simple", "--companions", "none"]
+        repaired(broken, tmp_path, *words)
+    assert "demo/cudnn64_8.dll" in capsys.readouterr().out
+    assert read == []
+
+
 def test_a_dry_run_with_a_lock_has_every_hash(
     server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -151,11 +151,20 @@ def _with_folders(profile: Profile, built: str | None) -> Profile:
     return replace(profile, toolkit=toolkit, nvtx=searched_nvtx(host) if built else None)
 
 
-def examine_again(before: Examination, view: FileView, facts: ArchiveFacts, options: RepairOptions) -> Examination:
-    """Examine another view of the same thing, with all findings: what a plan asks about its result."""
+def examine_again(
+    before: Examination,
+    view: FileView,
+    facts: ArchiveFacts,
+    options: RepairOptions,
+    versions: Mapping[str, FileVersion | None] | None = None,
+) -> Examination:
+    """Examine another view of the same thing, with all findings: what a plan asks about its result.
+
+    ``versions`` are version resources that are known, or not to be read.
+    """
     scan = replace(options.scan, select=(), ignore=(), allow_missing=options.allow_missing)
     installed, python = before.facts.info is None, before.subject.profile.python
-    return examine_view(view, before.identity, scan, facts, None, python=python, installed=installed)
+    return examine_view(view, before.identity, scan, facts, None, python=python, installed=installed, versions=versions)
 
 
 def not_requested(path: str) -> None:

@@ -75,7 +75,12 @@ def make_plan(
         chosen = one_of_each(chosen, layout)
         mended = replace(info, faults=(), prefix="") if info else None
         facts = replace(before.facts, info=mended, faults=(), record_faults=())
-        after = examine_again(before, planner.view, facts, options)
+        unread = {
+            planner.view.origin(entry.path): None
+            for entry in chosen
+            if preview and entry.file is not None and entry.file.root.remote is not None
+        }
+        after = examine_again(before, planner.view, facts, options, unread)
         reading.finish()
         trust = expect_fetched(chosen) if preview else trust_fetched(chosen, index, before.identity.path)
         waiting = still_to_fetch(chosen, index) if preview else []
