@@ -65,11 +65,12 @@ def test_tables_are_found_inside_a_zip(tmp_path: Path) -> None:
     package = Path(wheelfix.__file__).parent
     archive = tmp_path / "app.zip"
     with zipfile.ZipFile(archive, "w") as target:
-        for file in [*package.glob("*.py"), *package.glob("knowledge/*")]:
+        for file in [*package.glob("*.py"), *package.glob("model/*.py"), *package.glob("knowledge/**/*")]:
             if file.is_file():
                 target.write(file, Path("wheelfix", file.relative_to(package)))
     code = (
-        "from wheelfix.knowledge.system import classify; print(classify('KERNEL32').kind, classify('nvcuda.dll').kind)"
+        "from wheelfix.knowledge.system import classify; print(classify('KERNEL32').kind, classify('nvcuda.dll').kind);"
+        "from wheelfix.knowledge.targets import known_target; print(known_target('windows-n').build)"
     )
     run = subprocess.run(
         [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {str(archive)!r}); {code}"],
@@ -78,7 +79,7 @@ def test_tables_are_found_inside_a_zip(tmp_path: Path) -> None:
         cwd=tmp_path,
         check=False,
     )
-    assert run.stdout.split() == ["system", "driver"], run.stderr
+    assert run.stdout.split() == ["system", "driver", "22000"], run.stderr
 
 
 @pytest.mark.parametrize(
