@@ -85,6 +85,17 @@ def test_a_dll_that_the_wheel_has_itself_is_not_asked_of_windows(tmp_path: Path)
     assert found(scanned(tmp_path, files, "server-core-2022")) == []
 
 
+def test_a_copy_elsewhere_in_the_wheel_may_be_loaded_first(tmp_path: Path) -> None:
+    """torch-directml: its code loads DirectML.dll of its own folder before the module that imports it."""
+    files = {
+        "fast.pyd": module(imports={"DirectML.dll": ["DMLCreateDevice"]}),
+        "pkg/DirectML.dll": forge_dll("DirectML.dll", exports=["DMLCreateDevice"]),
+    }
+    report = scanned(tmp_path, files, "windows-10-1809")
+    assert found(report) == [("WF325", "DirectML.dll on windows-10-1809", Severity.WARNING)]
+    assert "pkg/DirectML.dll serves if it is loaded before" in about(report, "WF325").message
+
+
 def test_delay_loaded_dlls_do_not_fail_the_import(tmp_path: Path) -> None:
     data = module(delay_imports={"mfplat.dll": ["MFStartup"]})
     report = scanned(tmp_path, {"pkg/fast.pyd": data}, "windows-n")

@@ -113,7 +113,8 @@ class _Judge:
         return loaded and excuse_of(self.subject, need) is None
 
     def _absent(self, need: Need, fact: Fact, at_load: bool) -> Finding:
-        certain = self._is_certain(need)
+        copy = next((path for path in self.subject.images if dll_key(base(path)) == dll_key(need.name)), "")
+        certain = self._is_certain(need) and not copy
         who = f"{listing(need.importer_names)} {'imports' if at_load else 'delay-loads'} it"
         if len(need.importer_names) > 1:
             who = f"{listing(need.importer_names)} {'import' if at_load else 'delay-load'} it"
@@ -121,6 +122,8 @@ class _Judge:
             message = f"{self._label(need)} may be absent; {who}; it is not certain: {fact.source}"
         elif certain:
             message = f"{self._label(need)} is absent; {who}: {self._consequence(need)} fails with error 126"
+        elif copy:
+            message = f"{self._label(need)} is absent; {who}; {self.subject.origin(copy)} serves if it is loaded before"
         elif at_load:
             message = f"{self._label(need)} is absent; {who}, which nothing is known to need at import"
         else:
