@@ -12,6 +12,7 @@ import pytest
 
 from tests.remote.indexes import index_of
 from tests.remote.server import Reply, Request, Server
+from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
@@ -220,7 +221,7 @@ def test_a_dry_run_downloads_no_dll(
     assert code == 0
     assert not path.exists()
     assert (addition["sha256"], addition["source"]["trust"]) == ("", "not-fetched")
-    assert any("the repair fetches 0.6 MB for 1 DLL" in note for note in plan["notes"])
+    assert any("a repair fetches 0.6 MB for 1 DLL" in note for note in plan["notes"])
     sent = [request.span for request in server.asked if "/files/" in request.path]
     assert all(sent)
     spans = [tuple(map(int, span.removeprefix("bytes=").split("-"))) for span in sent if span[6] != "-"]
@@ -286,6 +287,26 @@ def test_what_no_vendor_has_is_said(server: Server, tmp_path: Path, capsys: pyte
     assert repaired(wheel, tmp_path, "--fetch", "--dry-run")[0] == 1
     text = " ".join(capsys.readouterr().out.split())
     assert "no root has nvToolsExt64_1.dll, nor has a vendor's wheel for this machine on the package index" in text
+
+
+@pytest.mark.parametrize(("card", "code"), [("sm_86", 0), ("sm_35", 1)])
+def test_gpu_code_of_what_would_come_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], card: str, code: int
+) -> None:
+    module = forge_dll("_x.pyd", imports={"cufft64_10.dll": []}, exports=["PyInit__x"])
+    files = {"demo/__init__.py": b"from demo import _x\n", "demo/_x.cp311-win_amd64.pyd": module}
+    broken = build_wheel(tmp_path / "dist", "demo", "1.0+cu118", files=files)
+    members = {"nvidia/cufft/bin/cufft64_10.dll": gpu_dll("cufft64_10.dll", "sm_80", "sm_86")}
+    wheel = build_wheel(tmp_path / "files", "nvidia_cufft_cu11", "10.9.0.58", "py3-none-win_amd64", members)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.setenv("WHEELFIX_CACHE_DIR", str(tmp_path / "cache"))
+    with index_of([wheel]) as server:
+        words = ["--fetch", "--dry-run", "--index-url", f"{server.url}/simple", "--gpu", card]
+        found, _ = repaired(broken, tmp_path, *words)
+    text = " ".join(capsys.readouterr().out.split())
+    assert "demo/cufft64_10.dll" in text
+    assert ("sm_35" in text) == bool(code), text
+    assert found == code, text
 
 
 def openmp_for(machine: Machine, platform: str, version: str, folder: Path) -> Path:

@@ -54,13 +54,13 @@ def expected_sha256(file: RootFile) -> str:
 
 
 def still_to_fetch(chosen: Iterable[Chosen], index: RootIndex) -> list[str]:
-    """Return how much a repair will download for a plan for which nothing was downloaded."""
+    """Return how much a repair will download for a plan for which no DLL was downloaded."""
     files = {entry.file for entry in chosen if entry.file is not None and entry.file.root.remote is not None}
     packed = [found[1].csize for file in files if (found := index.packed(file)) is not None]
     if not packed:
         return []
     size = f"{sum(packed) / 1e6:.1f} MB for {len(packed)} DLL{'s' if len(packed) > 1 else ''}"
-    return [f"nothing was downloaded for this plan: the repair fetches {size}"]
+    return [f"a repair fetches {size} from the package index, less what is in the cache"]
 
 
 def _check_whole(root: Root, files: Iterable[RootFile], index: RootIndex, path: str) -> None:
