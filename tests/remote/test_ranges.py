@@ -100,6 +100,15 @@ def test_neighbouring_spans_are_fetched_together(server: Server, tmp_path: Path)
     assert len(server.asked) == 3
 
 
+def test_a_small_file_is_fetched_at_once(server: Server, tmp_path: Path) -> None:
+    server.files["/x-1.0-py3-none-any.whl"] = DATA[:100_000]
+    source = Opened(server, tmp_path).source
+    source.expect([(0, 30), (50_000, 50_030)])
+    source.expect([(60_000, 60_030)])
+    assert source.read_at(0, 100_000) == DATA[:100_000]
+    assert len(server.asked) == 2
+
+
 def test_reading_ahead_ends_at_a_fence(server: Server, tmp_path: Path) -> None:
     source = Opened(server, tmp_path).source
     source.expect([], fences=[0, 100_000, 200_000])

@@ -32,8 +32,10 @@ LEAST = 16 << 10
 """Bytes of a request, where there are as many."""
 GAP = 48 << 10
 """Bytes between two spans that are fetched rather than asking twice, in a large file."""
-GAP_SHARE = 256
-"""In a small file it is this part of it, so that a scan does not fetch all of it."""
+GAP_SHARE, LEAST_GAP = 256, 4 << 10
+"""In a small file it is this part of it, so that a scan does not fetch all of it, but not less than that."""
+SMALL = 256 << 10
+"""Bytes of a file that is fetched at once: asking for parts takes longer."""
 AHEAD = 4 << 20
 """The most that is read ahead of a reader that goes forward."""
 CONNECTIONS = 8
@@ -133,7 +135,9 @@ class RangeSource:
     def expect(self, spans: Iterable[tuple[int, int]], fences: Sequence[int] = ()) -> None:
         """Fetch what will be read, in as few requests as make sense; ``fences`` are where reading ahead ends."""
         self._fences = sorted(fences) or self._fences
-        gap = min(GAP, self.size // GAP_SHARE)
+        gap = max(LEAST_GAP, min(GAP, self.size // GAP_SHARE))
+        if self.size <= SMALL:
+            spans = [(0, self.size)]
         wanted = [
             hole for start, end in joined(spans, gap) for hole in self._segments.missing(start, min(end, self.size))
         ]
