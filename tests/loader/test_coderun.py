@@ -56,6 +56,10 @@ WAYS = {
         "from importlib import resources\n"
         "with resources.as_file(resources.files('pkg') / 'lib' / 'core.dll') as path:\n    ctypes.CDLL(str(path))"
     ),
+    "its own name": (
+        "from importlib.resources import files\n"
+        "folder = str(files(sys.modules[__name__].__name__))\nctypes.CDLL(os.path.join(folder, 'lib', 'core.dll'))"
+    ),
     "cffi": f"from _pkg import ffi\nffi.dlopen(os.path.join({HERE}, 'lib', 'core.dll'))",
     "loop with a handler that goes on, then an error": (
         "LIB = None\n"

@@ -77,3 +77,11 @@ def test_extras_are_named():
     lines = ('flux>=1; extra == "gpu"', 'numpy; extra == "test"', "six")
     found = Required(lines, Profile(python=(3, 11))).direct()
     assert [str(one) for one in found] == ["six", "flux (>=1) with the extra 'gpu'", "numpy with the extra 'test'"]
+
+
+def test_what_the_distributions_of_extras_require():
+    # onnxruntime-gpu's extra cudnn: nvidia-cudnn-cu12 requires nvidia-cublas-cu12.
+    found = provider("cublas64_12.dll", 'nvidia-cudnn-cu12~=9.0; extra == "cudnn"')
+    assert isinstance(found, MayComeFrom)
+    assert "nvidia-cublas-cu12" in found.distributions[0]
+    assert "only with the extra 'cudnn'" in found.because

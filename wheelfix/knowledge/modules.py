@@ -27,7 +27,11 @@ def parse_modules(text: str) -> dict[str, tuple[str, ...]]:
 @functools.lru_cache(maxsize=1)
 def module_owners() -> Mapping[str, tuple[str, ...]]:
     """Return every module of the table with the distributions that have it."""
-    return parse_modules(read_text("modules.txt"))
+    return {**_OF_EARLIER_RELEASES, **parse_modules(read_text("modules.txt"))}
+
+
+_OF_EARLIER_RELEASES = {"pkg_resources": ("setuptools",)}
+"""Modules that the newest releases, of which the table is made, no longer have (setuptools before 82)."""
 
 
 def distribution_of_module(module: str) -> str:

@@ -119,6 +119,8 @@ def item(run: CodeState, owner: Atom, key: Atom, node: ast.Subscript) -> Value:
         if owner.last == "environ" and isinstance(key, str):
             found = None if run.files.sets_variable(key) else environment(key)
             return found if found is not None else ANYTHING
+        if owner.name == "sys.modules" and isinstance(key, str):
+            return run.imported(key)
         if owner.last in ("cdll", "windll", "oledll", "pydll") and isinstance(key, str):
             return load_library(run, node, owner.last, (key,))
     return ANYTHING

@@ -9,12 +9,14 @@ from __future__ import annotations
 import fnmatch
 import functools
 import importlib
+import weakref
 from typing import TYPE_CHECKING, Protocol, cast
 
 from wheelfix.listed import listed_modules
 from wheelfix.loader import packages
 from wheelfix.loader.search import AS_PYTHON_DOES, MOD_NOT_FOUND
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
+from wheelfix.model import canonical
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -61,6 +63,19 @@ class Startup:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedLoad:
+    """A DLL that a file of the package loads by its bare name after the import."""
+
+    by: str
+    """The file, as a path in the view."""
+    name: str
+    without: str
+    """What happens without it, as half a sentence."""
+    source: str
+    """Where others can look that up."""
+
+
+@dataclass(frozen=True, slots=True)
 class PackageLoading:
     """What is known about the loading of one package."""
 
@@ -78,6 +93,12 @@ class PackageLoading:
     """Set where the import is modelled; None where its Python code is read like that of any other package."""
     later: tuple[tuple[str, str], ...] = ()
     """Files that its DLLs load by path after the import, each with when: ``when a session asks for CUDA``."""
+    named: tuple[NamedLoad, ...] = ()
+    """DLLs that its files load by name after the import, which no import table and no Python code shows."""
+    works_on_cpu: bool = False
+    """Whether it works on the processor where the DLLs that it loads by name for a GPU are missing."""
+    unless: str = ""
+    """What makes the CUDA DLLs available that are not in it, by its own code: a clause that follows "unless"."""
     without_gpu_code: str = ""
     """The advice for a user who wants a build for the GPU and has one without; empty when that is fine."""
     version_variable: str = ""
@@ -102,8 +123,17 @@ def _present(view: FileView) -> Iterator[tuple[str, str]]:
             yield package, init
 
 
+_KNOWN: weakref.WeakKeyDictionary[FileView, PackageLoading | None] = weakref.WeakKeyDictionary()
+
+
 def loading_of(view: FileView) -> PackageLoading | None:
-    """The loading of the subject of a view; None when it is an ordinary package."""
+    """The loading of the subject of a view; None when it is an ordinary package. It is read once for each view."""
+    if view not in _KNOWN:
+        _KNOWN[view] = _read_loading(view)
+    return _KNOWN[view]
+
+
+def _read_loading(view: FileView) -> PackageLoading | None:
     own = [package for package, init in _present(view) if view.layer(init) is not Layer.ENVIRONMENT]
     found = [loading for package in own if (loading := _loader_of(package).recognise(view)) is not None]
     return max(found, key=lambda loading: loading.startup is not None, default=None)
@@ -116,6 +146,19 @@ def startup_at(view: FileView, path: str) -> Startup | None:
         return None
     loading = _loader_of(package).recognise(view)
     return loading.startup if loading is not None else None
+
+
+def metadata_of(view: FileView, distributions: tuple[str, ...]) -> str:
+    """The METADATA of the first of some distributions that is in a view; empty when there is none."""
+    for file in view.files:
+        folder, _, name = file.path.removeprefix(f"{SITE_PACKAGES}/").partition("/")
+        if (
+            name == "METADATA"
+            and folder.endswith(".dist-info")
+            and canonical(folder.partition("-")[0]) in distributions
+        ):
+            return view.read_text(file.path) or ""
+    return ""
 
 
 # ------------------------------------------------------------------------------------------- what a startup does

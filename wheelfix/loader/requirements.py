@@ -27,6 +27,8 @@ LONGEST = 2000
 """Characters of a requirement that is still worth parsing; fewer than the digits that Python makes a number of."""
 MOST = 400
 """Distributions that are followed for one wheel."""
+MOST_EXTRAS = 40
+"""Distributions of extras whose own requirements are looked at, one level deep."""
 _MACHINES = {Machine.AMD64: "AMD64", Machine.X86: "x86", Machine.ARM64: "ARM64"}
 
 
@@ -157,7 +159,13 @@ class DependencyTree:
         for name in self._imported():
             found.setdefault(name, Dependency(name, imported=True))
         self._follow(found)
-        return (*found.values(), *(extra for extra in extras if extra.name not in found))
+        more = {(extra.name, extra.extra): extra for extra in extras if extra.name not in found}
+        for extra in [*more.values()][:MOST_EXTRAS]:
+            for required in self._requirements(extra):
+                if required.name not in found:
+                    new = Dependency(required.name, required.specifier, (extra.name,), extra.extra)
+                    more.setdefault((required.name, extra.extra), new)
+        return (*found.values(), *more.values())
 
     def _follow(self, found: dict[str, Dependency]) -> None:
         """Add what the dependencies require, as far as the index knows."""

@@ -6,7 +6,7 @@ import functools
 import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.knowledge.companions import companions_of, depends_on_version, needs_in_practice
+from wheelfix.knowledge.companions import CompanionNeed, companions_of, depends_on_version, needs_in_practice
 from wheelfix.loader.codebudget import CodeBudget, budget_of
 from wheelfix.loader.firstimport import in_import_order
 from wheelfix.loader.importcode import read_imports
@@ -37,7 +37,6 @@ from wheelfix.values import dataclass, replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from wheelfix.knowledge.companions import CompanionNeed
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
@@ -69,7 +68,7 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     whole = all_together(start.blank, found, processes)
     reached = _touched(found)
     _survey(whole, view, reached)
-    companions = _Companions(whole, processes, loading.cuda if loading and startup else profile.cuda)
+    companions = _Companions(whole, processes, loading, profile)
     edges = [*_upgraded(whole), *companions.edges()]
     faults = _reached_faults(view, loads)
     unimportable = unimportable_modules(view, profile) if startup is None else ()
@@ -314,10 +313,13 @@ def _upgraded(loader: Loader) -> Iterator[Edge]:
 class _Companions:
     """What the DLLs of a view load by name at run time, which no import table shows."""
 
-    def __init__(self, loader: Loader, processes: list[Loader], cuda: str | None) -> None:
+    def __init__(
+        self, loader: Loader, processes: list[Loader], loading: PackageLoading | None, profile: Profile
+    ) -> None:
         self.loader = loader
         self.processes = processes
-        self.cuda = cuda
+        self.cuda = loading.cuda if loading is not None and loading.startup is not None else profile.cuda
+        self.named = loading.named if loading is not None else ()
 
     def needs(self, name: str, path: str = "") -> list[CompanionNeed]:
         """The table's entries for a DLL name; what is only vendored too is not needed by a load.
@@ -326,7 +328,9 @@ class _Companions:
         """
         found = read_version(self.loader.view.source(path)) if path and depends_on_version(name) else None
         version = str(found) if found is not None else None
-        return [need for need in companions_of(name, cuda=self.cuda, version=version) if need.strength != "beside"]
+        needs = [need for need in companions_of(name, cuda=self.cuda, version=version) if need.strength != "beside"]
+        own = (load for load in self.named if path and load.by == path)
+        return [*needs, *(CompanionNeed((one.name,), "required", "", one.without, one.source) for one in own)]
 
     def edges(self) -> Iterator[Edge]:
         """One edge for each companion of each image of the subject, and of each DLL that is missing."""

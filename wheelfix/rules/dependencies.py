@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.distributions import owners_of
+from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import who_ships
 from wheelfix.knowledge.system import is_debug_python
 from wheelfix.loader.packagecode import module_name
@@ -213,9 +214,12 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
             )
         else:
             consequence = "; ".join([consequence, *need.objections[:3]])
-            if severity is Severity.ERROR and subject.unread_code:
-                severity = Severity.UNSURE
-                consequence += "; unless a folder that the package's code adds has it, which could not be read"
+            elsewhere = unless(subject, need)
+            if severity is Severity.ERROR and (elsewhere or subject.unread_code):
+                severity = Severity.UNSURE  # the machine decides, or code that could not be read
+                consequence += elsewhere or (
+                    "; unless a folder that the package's code adds has it, which could not be read"
+                )
             copies = [
                 f"{subject.origin(path)} ({why})"
                 for path in need.present_at
@@ -315,6 +319,8 @@ def missing_companions(subject: Subject) -> Iterator[Finding]:
         loaded = any(_counts(subject, edge) for edge in edges)
         needless = not required or _is_for_excused(subject, edges)
         severity = Severity.INFO if needless else Severity.ERROR if loaded else Severity.WARNING
+        if severity is Severity.ERROR and subject.loading is not None and subject.loading.works_on_cpu:
+            severity = Severity.WARNING
         if severity is Severity.ERROR and subject.unread_code and all(is_absent(subject, e.importer) for e in edges):
             severity = Severity.UNSURE  # whether those who load it are missing is not certain either
         parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in edges))
@@ -478,13 +484,22 @@ def _evidence(subject: Subject, need: Need) -> dict[str, Json]:
 def _consequence(subject: Subject, need: Need) -> str:
     if not need.reached:
         them = "that file" if len(need.importer_names) == 1 else "those files"
-        when = {subject.loaded_later.get(path) for path in need.importers}
-        if len(when) == 1 and (known := when.pop()):
-            return f"the package loads {them} {known}, which fails with error 126"
+        when = [known for path in need.importers if (known := subject.loaded_later.get(path))]
+        if when and len(when) == len(need.importers):
+            consequence = f"the package loads {them} {listing([*dict.fromkeys(when)])}, which fails with error 126"
+            return consequence + unless(subject, need)
         return f"nothing in the wheel is known to load {them}; a load fails with error 126"
     chain: Sequence[str] = subject.chain(need.first.importer, need.name)
     way = f" ({arrow(chain)})" if len(chain) > 2 else ""
     return f"loading {chain[0]} fails with error 126{way}"
+
+
+def unless(subject: Subject, need: Need) -> str:
+    """Return what else makes a CUDA DLL available, as the package's own code has it, or nothing."""
+    member = family_of(need.name)
+    if subject.loading is None or member is None or member.family.group not in ("cuda", "cudnn"):
+        return ""
+    return f"; unless {subject.loading.unless}" if subject.loading.unless else ""
 
 
 def says_out_of_reach(item: Finding) -> bool:

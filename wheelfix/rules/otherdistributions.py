@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import EdgeKind, Finding, InView, Json, MayComeFrom, OwnedBy, Repairable, Severity
 from wheelfix.rules.context import folder
-from wheelfix.rules.dependencies import needs
+from wheelfix.rules.dependencies import needs, unless
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
 
@@ -38,7 +38,7 @@ def unknown_provider(subject: Subject) -> Iterator[Finding]:
             "WF318",
             need.name,
             f"could not tell: {need.name}, imported by {listing(_inside(need))}, may come from "
-            f"{listing(provider.distributions)}: {provider.because}",
+            f"{listing(provider.distributions)}: {provider.because}{unless(subject, need)}",
             hint=(
                 "add the wheels that are installed with it: 'wheelfix scan WHEEL --with FOLDER', or scan the "
                 "environment in which it is installed"

@@ -55,6 +55,7 @@ def wanted_cuda(subject: Subject) -> Wanted:
 def _names(subject: Subject) -> dict[str, frozenset[str]]:
     """Return the CUDA DLLs that the wheel has or asks for, each with the releases that have such a name."""
     asked = {dll_key(edge.name) for edge in subject.resolution.edges if edge.kind is not EdgeKind.COMPANION}
+    asked |= {dll_key(load.name) for load in subject.loading.named} if subject.loading is not None else set()
     own = {dll_key(posixpath.basename(path)) for path in subject.images}
     return {name: releases for name in asked | own if (releases := cuda_versions_for(name))}
 

@@ -44,3 +44,33 @@ def test_providers_are_loaded_when_a_session_asks():
 
 def test_a_package_without_providers_is_an_ordinary_one():
     assert loading_of(onnx_view(build_and_package_info=NEW)) is None
+
+
+PRELOAD = "def preload_dlls(cuda=True):\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "metadata", "clause"),
+    [
+        pytest.param("", "", "it is on PATH, or 'import torch' has loaded it before", id="1.18.1"),
+        pytest.param(
+            PRELOAD,
+            "Provides-Extra: cuda\nProvides-Extra: cudnn\nProvides-Extra: symbolic\n",
+            "it is on PATH, or onnxruntime.preload_dlls() has loaded it before from the wheels that "
+            "'onnxruntime-gpu[cuda,cudnn]' installs",
+            id="1.31.1",
+        ),
+    ],
+)
+def test_what_makes_cuda_available(code, metadata, clause):
+    loading = loading_of(
+        make_view(
+            {
+                "Lib/site-packages/onnxruntime/__init__.py": code,
+                f"{CAPI}onnxruntime_providers_cuda.dll": forge_dll("cuda.dll"),
+                f"{CAPI}build_and_package_info.py": NEW,
+                "Lib/site-packages/onnxruntime_gpu-1.31.1.dist-info/METADATA": metadata,
+            }
+        )
+    )
+    assert loading.unless == clause

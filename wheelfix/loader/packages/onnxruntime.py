@@ -4,6 +4,10 @@
 The CUDA release is in ``build_and_package_info.py``, before 1.19 in ``version_info.py``; ONNX Runtime's documentation
 says that a build for CUDA 12.x runs with any other 12.x
 (https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html#requirements).
+
+The import adds no folder for CUDA. From 1.21 on ``onnxruntime.preload_dlls()`` loads the DLLs of NVIDIA's wheels, or of
+a torch for the same CUDA major, and the extras ``cuda`` and ``cudnn`` install those wheels
+(``onnxruntime/__init__.py`` of 1.22.0, lines 121 and 241; of 1.30.0, lines 202 and 368; METADATA of both).
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.packageloading import PackageLoading
+from wheelfix.loader.packageloading import PackageLoading, metadata_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 
 if TYPE_CHECKING:
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
 _CAPI = f"{SITE_PACKAGES}/onnxruntime/capi"
 _FILES = ("build_and_package_info.py", "version_info.py")
 _CUDA = re.compile(r"^cuda_version\s*=\s*['\"]([0-9]{1,4}\.[0-9]{1,4})(?:\.[0-9]{1,9})*['\"]", re.MULTILINE)
+_EXTRA = re.compile(r"^Provides-Extra: ([A-Za-z0-9._-]{1,60})\s*$", re.MULTILINE)
+_DISTRIBUTIONS = ("onnxruntime-gpu", "onnxruntime")
 _PROVIDER = re.compile(r"onnxruntime_providers_(?P<name>\w+)\.dll")
 
 
@@ -37,7 +43,18 @@ def recognise(view: FileView) -> PackageLoading | None:
         cuda_file=f"onnxruntime/capi/{file}" if file else "",
         any_minor=True,
         later=tuple((path, _when(name)) for path, name in providers.items()),
+        unless=_unless(view) if cuda else "",
     )
+
+
+def _unless(view: FileView) -> str:
+    """What can have loaded CUDA's DLLs by then, as the package's code has it."""
+    code = view.read_text(f"{SITE_PACKAGES}/onnxruntime/__init__.py") or ""
+    if "def preload_dlls(" not in code:
+        return "it is on PATH, or 'import torch' has loaded it before"
+    extras = [extra for extra in _EXTRA.findall(metadata_of(view, _DISTRIBUTIONS)) if extra in ("cuda", "cudnn")]
+    installed = f" from the wheels that 'onnxruntime-gpu[{','.join(extras)}]' installs" if extras else ""
+    return f"it is on PATH, or onnxruntime.preload_dlls() has loaded it before{installed}"
 
 
 def _when(provider: str) -> str:

@@ -1,0 +1,68 @@
+"""CTranslate2: what it needs for a GPU is loaded by name, for the CUDA that its metadata names."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.wheels import build_wheel
+from wheelfix import scan
+from wheelfix.demo.forge import forge_dll
+from wheelfix.model import Severity
+
+CODE = """
+import sys
+
+if sys.platform == "win32":
+    import ctypes, glob, os
+    from importlib.resources import files
+
+    name = sys.modules[__name__].__name__
+    package_dir = str(files(name))
+    os.add_dll_directory(package_dir)
+    for library in glob.glob(os.path.join(package_dir, "*.dll")):
+        ctypes.CDLL(library)
+from ctranslate2._ext import Translator
+"""
+
+
+def report_of(tmp_path, classifiers, *, without=()):
+    files = {
+        "ctranslate2/__init__.py": CODE,
+        "ctranslate2/_ext.cp311-win_amd64.pyd": forge_dll("_ext.pyd", imports={"ctranslate2.dll": ["f"]}),
+        "ctranslate2/ctranslate2.dll": forge_dll("ctranslate2.dll", imports={"libiomp5md.dll": ["g"]}, exports=["f"]),
+        "ctranslate2/cudnn64_9.dll": forge_dll("cudnn64_9.dll"),
+        "ctranslate2/libiomp5md.dll": forge_dll("libiomp5md.dll", exports=["g"]),
+    }
+    more = [f"Classifier: Environment :: GPU :: NVIDIA CUDA :: {one}" for one in classifiers]
+    kept = {path: data for path, data in files.items() if path not in without}
+    return scan(build_wheel(tmp_path, "ctranslate2", "4.8.4", files=kept, extra_metadata=more))
+
+
+@pytest.mark.parametrize(
+    ("classifiers", "cublas", "wheels"),
+    [
+        (["12 :: 12.4"], "cublas64_12.dll", ("nvidia-cublas-cu12", "nvidia-cudnn-cu12>=9")),
+        (["11.7", "11.8"], "cublas64_11.dll", ("nvidia-cublas-cu11", "nvidia-cudnn-cu11>=9")),
+    ],
+    ids=["12", "11"],
+)
+def test_what_a_gpu_needs_is_a_warning_with_the_right_cuda(classifiers, cublas, wheels, tmp_path):
+    report = report_of(tmp_path, classifiers)
+    missing = {item.name: item for item in report.missing if item.required}
+    assert report.verdict == "risky"
+    assert {finding.severity for finding in report.findings if finding.code == "WF302"} == {Severity.WARNING}
+    for name, wheel in zip((cublas, "cudnn_ops64_9.dll"), wheels, strict=True):
+        assert [item for item in missing[name].providers if item.startswith("PyPI")] == [f"PyPI: {wheel}"]
+
+
+def test_two_majors_are_not_guessed(tmp_path):
+    report = report_of(tmp_path, ["11.8", "12 :: 12.0"])
+    assert not any(item.name.startswith("cublas") for item in report.missing)
+
+
+def test_a_dll_that_the_code_loads_first_is_in_the_error(tmp_path):
+    # The import of _ext would fail too, but ctypes comes before it.
+    failure = report_of(tmp_path, ["12 :: 12.4"], without=("ctranslate2/libiomp5md.dll",)).first_failure
+    assert failure is not None
+    assert failure.message.startswith(r"FileNotFoundError: Could not find module '…\ctranslate2\ctranslate2.dll'")
+    assert failure.chain == ("ctranslate2.dll", "libiomp5md.dll")

@@ -1,0 +1,53 @@
+"""CuPy: its code finds CUDA on the machine, and the report says where."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.wheels import build_wheel
+from wheelfix import scan
+from wheelfix.demo.forge import forge_dll
+
+INIT = """
+from cupy import _environment
+_environment._setup_win32_dll_directory()
+from cupy import _core
+"""
+ENVIRONMENT = """
+import os, shutil, sys
+
+
+def get_cuda_path():
+    nvcc = shutil.which("nvcc")
+    return os.environ.get("CUDA_PATH") or (nvcc and os.path.dirname(os.path.dirname(nvcc)))
+
+
+def _setup_win32_dll_directory():
+    cuda_path = get_cuda_path()
+    if cuda_path is not None:
+        os.add_dll_directory(os.path.join(cuda_path, "bin"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "extra", "clause"),
+    [
+        ("cupy-cuda11x", [], "unless the CUDA 11 toolkit that CUDA_PATH names has it"),
+        (
+            "cupy-cuda12x",
+            ["Provides-Extra: ctk"],
+            "unless the CUDA 12 toolkit that CUDA_PATH names has it, "
+            "or 'pip install cupy-cuda12x[ctk]' has installed it",
+        ),
+    ],
+)
+def test_where_cuda_comes_from(name, extra, clause, tmp_path):
+    files = {
+        "cupy/__init__.py": INIT,
+        "cupy/_environment.py": ENVIRONMENT,
+        "cupy/_core.cp311-win_amd64.pyd": forge_dll("_core.pyd", imports={f"cublas64_{name[9:11]}.dll": ["f"]}),
+    }
+    report = scan(build_wheel(tmp_path, name, "14.2.0", files=files, extra_metadata=extra))
+    told = {finding.subject: finding for finding in report.findings if finding.code == "WF301"}
+    assert report.verdict == "unsure"
+    assert told[f"cublas64_{name[9:11]}.dll"].message.endswith(clause)

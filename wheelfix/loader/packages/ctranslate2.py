@@ -1,0 +1,43 @@
+"""What CTranslate2 loads after the import: cuBLAS, by name, when a model is put on a GPU.
+
+``ctranslate2/__init__.py`` loads every DLL of its folder (4.8.4, lines 13 to 29; read like any other code), so that a
+DLL which lies there is in the process. ``ctranslate2.dll`` loads ``cublas64_<major>.dll`` by its bare name with
+LoadLibrary, and raises "Library cublas64_12.dll is not found or cannot be loaded" without it (OpenNMT/CTranslate2,
+src/cuda/cublas_stub.cc; both texts are inside the DLLs of 3.24.0, 4.4.0 and 4.8.4). The CUDA major is in METADATA, as a
+classifier.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.packageloading import NamedLoad, PackageLoading, metadata_of
+from wheelfix.loader.view import SITE_PACKAGES
+
+if TYPE_CHECKING:
+    from wheelfix.loader.view import FileView
+
+_FOLDER = f"{SITE_PACKAGES}/ctranslate2"
+_MAJOR = re.compile(r"^Classifier: Environment :: GPU :: NVIDIA CUDA :: ([0-9]{1,3})\b", re.MULTILINE)
+
+
+def recognise(view: FileView) -> PackageLoading | None:
+    """Return what the ctranslate2 package in a view loads; None for one that does not name one CUDA."""
+    library = view.find(_FOLDER, "ctranslate2.dll")
+    majors = sorted(set(_MAJOR.findall(metadata_of(view, ("ctranslate2",)))), key=int)
+    if library is None or len(majors) != 1:
+        return None
+    name = f"cublas64_{majors[0]}.dll"
+    return PackageLoading(
+        package="ctranslate2",
+        named=(
+            NamedLoad(
+                library,
+                name,
+                f'using a GPU ends with "Library {name} is not found or cannot be loaded"; the processor works',
+                "OpenNMT/CTranslate2 src/cuda/cublas_stub.cc; texts inside ctranslate2.dll of 3.24.0, 4.4.0, 4.8.4",
+            ),
+        ),
+        works_on_cpu=True,
+    )
