@@ -116,6 +116,7 @@ def test_the_list_of_another_processor_says_nothing() -> None:
         (listed(has="a.dll\n") + "[odd]\n", "line 12: '[odd]' is none of"),
         (listed(absent=" Create\n"), "line 11: exports without a DLL above them"),
         (listed(has="a.dll\n @9-3\n"), "line 12: @9-3 is not a range of ordinals"),
+        (listed(has="a.dll\n" + " @0-65535" * 100), "line 12: more than 4000000 ordinals in one list"),
         (listed(has="a:b.dll\n"), "line 11: 'a:b.dll' is not the name of a DLL"),
         (HEAD.format(base="windows") + "[absent]\na.dll\n", "[absent] has no source:"),
         (listed(has="a.dll\n").replace("build: 17763", "build: new"), "build: 'new' is not a number"),

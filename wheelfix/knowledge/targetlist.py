@@ -39,6 +39,8 @@ MACHINES = {"amd64": Machine.AMD64, "x86": Machine.X86, "arm64": Machine.ARM64, 
 BINDINGS = ("load", "call")
 KEYS = ("name", "title", "build", "date", "base", "machine", "binding", "remedy")
 MAX_FAULTS = 20
+MAX_ORDINALS = 4_000_000
+"""Ordinals in one list; those of a whole Windows have some hundred thousand."""
 _ORDINALS = re.compile(r"@(?P<first>[0-9]{1,5})(?:-(?P<last>[0-9]{1,5}))?")
 _NAME = re.compile(r"[^\s/\\:\"<>|?]{1,255}")
 _TARGET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
@@ -143,6 +145,7 @@ class _Reader:
         self.absent_exports: dict[tuple[str, str], Fact] = {}
         self.api_sets: set[str] = set()
         self._last = ""
+        self._ordinals_left = MAX_ORDINALS
 
     def fault(self, number: int, what: str) -> None:
         if len(self.faults) < MAX_FAULTS:
@@ -219,8 +222,11 @@ class _Reader:
                 names.add(word)
                 continue
             first, last = int(found["first"]), int(found["last"] or found["first"])
+            self._ordinals_left -= max(0, last - first + 1)
             if last < first or last > 0xFFFF:
                 self.fault(number, f"{word} is not a range of ordinals")
+            elif self._ordinals_left < 0:
+                self.fault(number, f"more than {MAX_ORDINALS} ordinals in one list")
             else:
                 ordinals.update(range(first, last + 1))
 
