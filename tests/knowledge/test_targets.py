@@ -52,6 +52,8 @@ def test_every_fact_of_our_lists_has_a_source_and_a_date(name: str) -> None:
         ("server-core-2022", "d3d11.dll", State.UNKNOWN),
         ("nano-server", "NETAPI32.dll", State.ABSENT),
         ("nano-server", "user32.dll", State.UNKNOWN),
+        ("nano-server", "api-ms-win-core-heap-l1-1-0.dll", State.HAS),
+        ("nano-server", "api-ms-win-core-winrt-l1-1-0.dll", State.UNKNOWN),
         ("wine", "kernel32.dll", State.HAS),
         ("wine", "directml.dll", State.ABSENT),
         ("wine", "api-ms-win-core-file-l1-2-0.dll", State.HAS),
