@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.surveys import forged_wheel, start_survey, tables_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tools.survey_kills import cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="kills processes by signal")]
 ROOT = Path(__file__).parents[2]
@@ -73,32 +69,10 @@ def wait_for(condition: object, seconds: float = 60) -> None:
     raise AssertionError("it did not happen")
 
 
-@contextlib.contextmanager
-def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """Give the address of a scheduler with two workers, and the workers."""
-    pytest.importorskip("distributed")
-    address = folder / "scheduler.json"
-    quiet = {"cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
-    dask += ["--scheduler-file", str(address), "--no-dashboard"]
-    started = [subprocess.Popen(dask, **quiet)]  # type: ignore[call-overload]
-    try:
-        wait_for(address.exists)
-        worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(address)]
-        worker += ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
-        started += [subprocess.Popen(worker, **quiet) for _ in range(2)]  # type: ignore[call-overload]
-        found = re.search(r'"address": "(tcp://[^"]+)"', address.read_text())
-        assert found is not None
-        yield found[1], started[1:]
-    finally:
-        for process in reversed(started):
-            process.kill()
-            process.wait()
-
-
 def test_a_cluster_that_loses_a_worker(
     wheels: Path, tmp_path: Path, expected: dict[str, list[tuple[object, ...]]]
 ) -> None:
+    pytest.importorskip("distributed")
     out = tmp_path / "out"
     with cluster(tmp_path) as (address, workers):
         command = [sys.executable, "-c", SMALL_PARTS, str(wheels), "-o", str(out), "--engine", "dask"]

@@ -19,7 +19,7 @@ from wheelfix.values import replace
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from wheelfix.cli.commands import Subparsers
     from wheelfix.options import ScanOptions
@@ -109,8 +109,10 @@ def execute(args: argparse.Namespace) -> int:
     folder = SurveyFolder(args.survey_folder)
     folder.open({"assume": sorted(args.assume), "no_assume": sorted(args.no_assume)})
     engine = _engine(args, options)
-    sources, unlisted = _sources(args)
-    summary = run_survey(sources, folder, engine, (lambda text: None) if args.quiet else _say, unlisted)
+    progress = (lambda text: None) if args.quiet else _say
+    with folder.locked():
+        sources, unlisted = _sources(args, progress)
+        summary = run_survey(sources, folder, engine, progress, unlisted)
     _say(_told(summary))
     return Exit.OK
 
@@ -139,20 +141,22 @@ def _engine(args: argparse.Namespace, options: ScanOptions) -> Engine:
     return local_engine(options, args.jobs or all_cores())
 
 
-def _sources(args: argparse.Namespace) -> tuple[list[WheelSource], Sequence[WheelRows]]:
-    """Return the wheels to read, and rows of names that have none."""
+def _sources(args: argparse.Namespace, progress: Callable[[str], None]) -> tuple[list[WheelSource], list[WheelRows]]:
+    """Return the wheels to read, and rows of names and lines that stand for none."""
+    from wheelfix.survey.lists import read_list
     from wheelfix.survey.sources import wheel_sources
 
-    words: list[str] = []
-    for word in args.words:
-        words += [line.strip() for line in sys.stdin if line.strip()] if word == "-" else [word]
-    found = list(wheel_sources(words))
-    unlisted: Sequence[WheelRows] = ()
+    found = list(wheel_sources(word for word in args.words if word != "-"))
+    unlisted: list[WheelRows] = []
+    if "-" in args.words:
+        listed = read_list(sys.stdin)
+        found, unlisted = [*found, *listed.sources], [*listed.failed]
     if args.names is not None:
         from wheelfix.survey.indexes import list_index, read_names
 
-        listed = list_index(read_names(args.names), remote_options(args))
-        found, unlisted = [*found, *listed.sources], listed.failed
+        listed = list_index(read_names(args.names), remote_options(args), progress)
+        found, unlisted = [*found, *listed.sources], [*unlisted, *listed.failed]
+    found = list({source.place: source for source in found}.values())
     if not found and not unlisted:
         raise UsageError(
             "no Windows wheel in the sources", hint="wheels for Windows have a platform tag such as win_amd64"

@@ -16,6 +16,9 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _VERSIONS = ("ETag", "etag", "mtime", "LastModified", "updated", "created", "md5Hash", "crc32c")
 """What file systems call that which changes with the content; the first that one has counts."""
 
+DRIVERS = ("s3fs", "gcsfs", "adlfs", "aiohttp", "paramiko")
+"""What fsspec needs for a kind of URL, where the module has the name of the project."""
+
 
 def is_url(text: str) -> bool:
     """Whether a text is the URL of something, and not a path; ``C:/wheels`` is a path."""
@@ -63,11 +66,18 @@ def _open(url: str) -> tuple[Any, str]:
         ) from exc
     try:
         system, path = fsspec.core.url_to_fs(url)
-    except ImportError as exc:  # s3fs, gcsfs, adlfs, aiohttp: one for each kind of URL
-        raise UsageError(f"{shown(url)} cannot be read", because=str(exc)) from exc
+    except ImportError as exc:
+        hint = f"pip install {_driver(exc)}" if _driver(exc) in DRIVERS else ""
+        raise UsageError(f"{shown(url)} cannot be read", because=str(exc), hint=hint) from exc
     except ValueError as exc:
-        raise UsageError(f"{shown(url)} cannot be read", because=str(exc)) from exc
+        hint = "a URL such as s3://, gs://, abfs:// or https://, or a folder"
+        raise UsageError(f"{shown(url)} cannot be read", because=str(exc), hint=hint) from exc
     return system, path
+
+
+def _driver(exc: ImportError) -> str:
+    """Return the module that could not be imported."""
+    return next((cause.name for cause in (exc, exc.__cause__) if isinstance(cause, ImportError) and cause.name), "")
 
 
 def _unreachable(url: str, exc: Exception) -> EnvironmentFailure:

@@ -8,12 +8,12 @@ from wheelfix.errors import InputError, UsageError, WheelfixError
 from wheelfix.remote.client import Client, parsed
 from wheelfix.remote.wheel import RemoteWheel
 from wheelfix.streams.pool import WorkerPool
+from wheelfix.survey.lists import Listed
 from wheelfix.survey.sources import WheelSource, local_source
 from wheelfix.survey.wheelrows import failed_rows
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from wheelfix.remote.settings import RemoteOptions
@@ -21,15 +21,8 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 8
 """Names that are asked for at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """What an index has of some names."""
-
-    sources: tuple[WheelSource, ...]
-    failed: tuple[WheelRows, ...]
-    """A row for each name that has no wheel, or could not be asked for."""
+AT_A_TIME = 200
+"""Names between two lines about progress."""
 
 
 def read_names(file: Path) -> list[str]:
@@ -44,20 +37,26 @@ def read_names(file: Path) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def list_index(names: Iterable[str], options: RemoteOptions) -> Listed:
-    """Return the wheel of each name that an installer on the target takes."""
+def list_index(names: Sequence[str], options: RemoteOptions, say: Callable[[str], None] = lambda text: None) -> Listed:
+    """Return the wheel of each name that an installer on the target takes; ``say`` is given lines about progress."""
     with Client(options) as client:
         client.refuse_offline("the package index")
         client.index  # noqa: B018  # made once, before several threads ask for it
         with WorkerPool(CONNECTIONS) as pool:
-            found = pool.map(lambda name: _source(client, name), names)
+            found: list[WheelSource | WheelRows] = []
+            for at in range(0, len(names), AT_A_TIME):
+                say(f"survey: {at} of {len(names)} names looked up")
+                found += pool.map(lambda name: _source(client, name), names[at : at + AT_A_TIME])
     sources = {one.place: one for one in found if isinstance(one, WheelSource)}
     return Listed(tuple(sources.values()), tuple(one for one in found if not isinstance(one, WheelSource)))
 
 
 def _source(client: Client, name: str) -> WheelSource | WheelRows:
     try:
-        file = client.index.choose(parsed(name), client.target)
+        wanted = parsed(name)
+        if wanted.url:
+            raise UsageError(f"{name} is not looked up", because="it has a URL", hint="give the URL as a SOURCE")
+        file = client.index.choose(wanted, client.target)
         wheel = client.wheel_of(file)
     except WheelfixError as error:
         return failed_rows(WheelSource(name, name), error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,12 @@ def ask(folder: Path, text: str, values: Sequence[str] = ()) -> Answer:
     """Answer a question by its name, or any SQL, over the tables of a survey."""
     question = questions().get(text)
     wanted = question.parameters if question else ()
+    if question is None and " " not in text.strip():
+        near = difflib.get_close_matches(text.strip(), questions(), 1)
+        raise UsageError(
+            f"{text.strip()!r} is neither a named question nor SQL",
+            hint=f"did you mean {near[0]}?" if near else f"named questions: {', '.join(questions())}",
+        )
     if len(values) != len(wanted):
         what = f"needs: {' '.join(wanted).upper()}" if wanted else "takes nothing more"
         raise UsageError(f"{text.split(maxsplit=1)[0] if text.strip() else 'the query'!r} {what}")
@@ -63,15 +70,13 @@ def ask(folder: Path, text: str, values: Sequence[str] = ()) -> Answer:
         columns = tuple(one[0] for one in result.description or ())
         return Answer(columns, tuple(result.fetchall()))
     except Exception as exc:  # DuckDB's own, all with a message for the author of the query
-        raise UsageError("the query cannot be answered", because=str(exc).splitlines(), hint=_hint(text)) from exc
+        if "'pytz'" in str(exc):
+            because, hint = ["it has times with a time zone"], "cast them: CAST(... AS TIMESTAMP)"
+        else:
+            because, hint = str(exc).splitlines(), f"tables: {', '.join(table.name for table in TABLES)}"
+        raise UsageError("the query cannot be answered", because=because, hint=hint) from exc
     finally:
         connection.close()
-
-
-def _hint(text: str) -> str:
-    if " " in text.strip():
-        return f"tables: {', '.join(table.name for table in TABLES)}"
-    return f"named questions: {', '.join(questions())}"
 
 
 def _connect(folder: Path) -> Any:

@@ -83,6 +83,7 @@ class _Run:
     """Failures that may pass, also in a second try."""
     _pending: list[WheelRows] = field(default_factory=list)
     _rows: int = 0
+    _unlisted: int = 0
     _began: float = field(default_factory=time.monotonic)
     _flushed: float = field(default_factory=time.monotonic)
     _said: float = field(default_factory=time.monotonic)
@@ -110,6 +111,7 @@ class _Run:
     def add_unlisted(self, unlisted: Iterable[WheelRows]) -> None:
         """Take rows of names for which there is nothing to read."""
         for rows in unlisted:
+            self._unlisted += 1
             if rows.failed_in_passing:
                 self.failed += 1
                 self.retries.append(rows)
@@ -143,7 +145,7 @@ class _Run:
         if now - self._said < PAUSE:
             return
         self._said = now
-        done = self.scanned + self.failed
+        done = self.scanned + self.failed - self._unlisted
         rate = done / max(self.seconds, 0.001)
         left = f", about {(self.total - done) / rate / 60:.0f} min left" if done else ""
         failed = f", {self.failed} failed" if self.failed else ""

@@ -65,14 +65,17 @@ def _sources_of(word: str) -> Iterator[WheelSource]:
     if path.is_file():
         yield local_source(path)
     elif path.is_dir():
-        yield from (local_source(found) for found in sorted(path.rglob("*.whl")) if found.is_file())
+        yield from (local_source(found) for found in sorted(path.rglob("*.whl")) if not found.is_dir())
     else:
         raise InputError(f"{word} does not exist", hint="name a folder, a wheel or a URL such as s3://bucket/wheels")
 
 
 def local_source(path: Path) -> WheelSource:
-    """Return a file on this disk as a source."""
-    status = path.stat()
+    """Return a file on this disk as a source; one that cannot be looked at is reported when it is opened."""
+    try:
+        status = path.stat()
+    except OSError:
+        return WheelSource(str(path), path.name)
     return WheelSource(str(path), path.name, status.st_size, str(status.st_mtime_ns))
 
 

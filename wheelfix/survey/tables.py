@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.parsing import parse_json, whole_number
 from wheelfix.streams.interrupts import defer_interrupts
+from wheelfix.survey.folderlock import locked_file, name_file
 from wheelfix.survey.schema import SCHEMA, TABLES, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from wheelfix.survey.wheelrows import Row, WheelRows
@@ -51,25 +52,43 @@ class SurveyFolder:
 
     def open(self, options: Mapping[str, object]) -> None:
         """Make the folder, or continue in one that a survey with the same options made."""
-        manifest = self.path / MANIFEST
-        if manifest.exists():
-            self.check()
-            if (made := read_manifest(self.path).get("options")) != options:
-                raise UsageError(
-                    f"{self.path} has a survey with other options: {made}",
-                    because="rows of both would be mixed",
-                    hint="name another folder, or use the same options",
-                )
-        else:
-            if self.path.is_dir() and any(self.path.iterdir()):
+        if self.path.exists() and not self.path.is_dir():
+            raise UsageError(f"{self.path} is not a folder", hint="name a new or empty folder")
+        if not (self.path / MANIFEST).exists():
+            self._make(options)
+        self.check()
+        if (made := read_manifest(self.path).get("options")) != options:
+            raise UsageError(
+                f"{self.path} has a survey with other options: {made}",
+                because="rows of both would be mixed",
+                hint="name another folder, or use the same options",
+            )
+
+    def _make(self, options: Mapping[str, object]) -> None:
+        with _writing(self.path):
+            if self.path.is_dir() and any(not found.name.startswith(DRAFT) for found in self.path.iterdir()):
                 raise UsageError(f"{self.path} is not empty and not a survey", hint="name a new or empty folder")
-            with _writing(self.path):
-                self.path.mkdir(parents=True, exist_ok=True)
-                draft = self.path / f"{DRAFT}{MANIFEST}"
-                draft.write_text(json.dumps({"schema": SCHEMA, "options": options}, indent=1) + "\n", encoding="utf-8")
-                draft.replace(manifest)
-        for leftover in self.path.glob(f"{DRAFT}*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+            self.path.mkdir(parents=True, exist_ok=True)
+            draft = self.path / f"{DRAFT}{os.getpid()}.json"
+            text = json.dumps({"schema": SCHEMA, "options": options}, indent=1) + "\n"
+            try:
+                draft.write_text(text, encoding="utf-8")
+                name_file(draft, self.path / MANIFEST)
+            finally:
+                draft.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other runs from writing into the folder, and remove what a run that was killed left behind."""
+        with locked_file(self.path / MANIFEST) as ours:
+            if not ours:
+                raise EnvironmentFailure(
+                    f"another survey is writing into {self.path}", hint="wait for its end, or name another folder"
+                )
+            for leftover in self.path.glob(f"{DRAFT}*"):
+                if leftover.is_dir():
+                    shutil.rmtree(leftover, ignore_errors=True)
+            yield
 
     def check(self) -> None:
         """InputError unless this is a survey that this version can read."""

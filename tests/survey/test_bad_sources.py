@@ -1,0 +1,133 @@
+"""Sources that cannot be used: each is a row or an error that says what to do, and the rest of the survey is made."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.remote.indexes import index_of
+from tests.support.surveys import forged_wheel, start_survey
+from wheelfix.cli.main import main
+from wheelfix.errors import Exit
+from wheelfix.survey.queries import ask
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("url", "driver"),
+    [("s3://bucket/wheels", "s3fs"), ("gs://b/w", "gcsfs"), ("abfs://b/w", "adlfs"), ("https://host/w/", "aiohttp")],
+)
+def test_a_driver_that_is_not_installed_is_named(
+    url: str, driver: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, driver, None)
+    if driver == "aiohttp":
+        monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
+    assert main(["survey", url, "-o", str(tmp_path / "out")]) == Exit.USAGE
+    assert f"hint: pip install {driver}" in capsys.readouterr().err
+
+
+def test_a_line_of_a_list_that_stands_for_nothing_is_a_row_until_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there, later = forged_wheel(tmp_path / "a", "there"), tmp_path / "b"
+    lines = f"{there}\n{later}\nnosuch://bucket\n{there}\n"
+    words = ["survey", "-", "-o", str(tmp_path / "out"), "-q", "-j", "1"]
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    assert main(words) == Exit.OK
+    status = "SELECT file, status, passing FROM wheels ORDER BY ALL"
+    failed = [(str(later), "failed", True), ("nosuch://bucket", "failed", True)]
+    assert list(ask(tmp_path / "out", status).rows) == sorted([*failed, (there.name, "scanned", False)])
+    made = forged_wheel(later, "made")
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    assert main(words) == Exit.OK
+    expected = [failed[1], (there.name, "scanned", False), (made.name, "scanned", False)]
+    assert list(ask(tmp_path / "out", status).rows) == sorted(expected)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="makes a symbolic link")
+def test_a_link_to_nowhere_is_a_row(tmp_path: Path) -> None:
+    folder = forged_wheel(tmp_path / "w", "there").parent
+    (folder / "gone-1.0-cp311-cp311-win_amd64.whl").symlink_to(tmp_path / "nowhere")
+    assert main(["survey", str(folder), "-o", str(tmp_path / "out"), "-q", "-j", "1"]) == Exit.OK
+    ((file, error, again),) = ask(tmp_path / "out", "failures").rows
+    assert (file, again) == ("gone-1.0-cp311-cp311-win_amd64.whl", True)
+    assert "No such file" in error
+
+
+def test_a_name_with_a_url_is_not_looked_up_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wheel = forged_wheel(tmp_path / "w", "pkg")
+    names = tmp_path / "names.txt"
+    names.write_text("pkg @ https://example.org/other-1.0-py3-none-any.whl\n")
+    with index_of([wheel], as_html=False) as server:
+        words = ["--names", str(names), "-o", str(tmp_path / "out"), "--index-url", f"{server.url}/simple"]
+        assert main(["survey", *words]) == Exit.OK
+    assert "0 wheels to read" in capsys.readouterr().err
+    ((_, error, _),) = ask(tmp_path / "out", "failures").rows
+    assert "it has a URL" in error
+
+
+def test_an_output_that_is_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wheel = forged_wheel(tmp_path, "pkg")
+    assert main(["survey", str(wheel), "-o", str(wheel)]) == Exit.USAGE
+    assert f"{wheel} is not a folder" in capsys.readouterr().err
+
+
+HOLDER = """\
+import sys
+from pathlib import Path
+from wheelfix.survey.tables import SurveyFolder
+folder = SurveyFolder(Path(sys.argv[1]))
+folder.open({"assume": [], "no_assume": []})
+with folder.locked():
+    print(1, flush=True)
+    input()
+"""
+
+
+def test_two_surveys_do_not_write_into_one_folder(tmp_path: Path) -> None:
+    wheel, out = forged_wheel(tmp_path, "pkg"), tmp_path / "out"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout
+        assert holder.stdout.readline()
+        draft = out / ".wheelfix-draft-1"
+        draft.mkdir()
+        second = start_survey(wheel, "-o", out)
+        _, said = second.communicate(timeout=60)
+        assert second.returncode == Exit.ENVIRONMENT
+        assert f"another survey is writing into {out}" in said
+        assert draft.exists(), "it belongs to the other one"
+        holder.kill()
+    assert main(["survey", str(wheel), "-o", str(out), "-q"]) == Exit.OK
+    assert not draft.exists(), "the other one was killed"
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("who-ship", "did you mean who-ships?"),
+        ("", "named questions: "),
+        ("SELECT now() AS x, 1", "CAST(... AS TIMESTAMP)"),
+    ],
+)
+def test_a_query_that_cannot_be_answered_says_what_to_write(
+    query: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "now()" in query and importlib.util.find_spec("pytz"):
+        pytest.skip("not possible on this machine: pytz is installed, so times can be shown")
+    assert main(["survey", str(forged_wheel(tmp_path, "pkg")), "-o", str(tmp_path / "out"), "-q"]) == Exit.OK
+    assert main(["survey", "query", query, "-o", str(tmp_path / "out")]) == Exit.USAGE
+    said = capsys.readouterr().err
+    assert text in said
+    assert "Traceback" not in said

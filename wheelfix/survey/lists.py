@@ -1,0 +1,36 @@
+"""What a list stands for: wheels to read, and a row for each line that stands for none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.errors import EnvironmentFailure, WheelfixError
+from wheelfix.survey.sources import WheelSource, wheel_sources
+from wheelfix.survey.wheelrows import failed_rows
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wheelfix.survey.wheelrows import WheelRows
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a list or a package index has."""
+
+    sources: tuple[WheelSource, ...]
+    failed: tuple[WheelRows, ...]
+    """A row for each line that has no wheel, or could not be asked for."""
+
+
+def read_list(lines: Iterable[str]) -> Listed:
+    """Return the wheels of paths and URLs, one in a line; a bad line is a row that the next run retries."""
+    sources: list[WheelSource] = []
+    failed: list[WheelRows] = []
+    for line in dict.fromkeys(text for line in lines if (text := line.strip())):
+        try:
+            sources += wheel_sources([line])
+        except WheelfixError as error:
+            failed.append(failed_rows(WheelSource(line, line), EnvironmentFailure(error.what, because=error.reasons)))
+    return Listed(tuple(sources), tuple(failed))
