@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shutil
 import subprocess
 import sys
@@ -22,11 +20,10 @@ from tests.faults.workshop import (
     snapshot,
     wheelfix,
 )
-from tests.support.tiers import IMPOSSIBLE, impossible
+from tests.support.disks import resize, root_only, tiny_disk
 from wheelfix.errors import Exit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = [
@@ -141,27 +138,6 @@ def test_an_environment_is_as_before_when_its_disk_fails(shim: str, bench: Bench
 # ------------------------------------------------------------------------------------------------------- full disks
 
 
-@contextlib.contextmanager
-def tiny_disk(folder: Path, size: str, mode: str = "rw") -> Iterator[Path]:
-    """A file system of its own, for whoever may mount one."""
-    folder.mkdir(parents=True)
-    mount = shutil.which("mount")
-    done = subprocess.run([mount or "mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=False)
-    if done.returncode:
-        impossible("file systems cannot be mounted")
-    try:
-        if mode == "ro":
-            subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-root_only = pytest.mark.skipif(
-    not hasattr(os, "geteuid") or os.geteuid() != 0 or not shutil.which("mount"), reason=f"{IMPOSSIBLE}only root mounts"
-)
-
-
 @root_only
 @pytest.mark.parametrize("size", ["4k", "12k", "16k"])
 def test_a_full_disk(bench: Bench, expected: str, tmp_path: Path, size: str) -> None:
@@ -173,7 +149,7 @@ def test_a_full_disk(bench: Bench, expected: str, tmp_path: Path, size: str) -> 
         assert "No space left on device" in done.err
         assert list(disk.iterdir()) == []
         assert digest(bench.wheel) == original
-        subprocess.run(["mount", "-o", "remount,size=10m", str(disk)], check=True)
+        resize(disk, "10m")
         assert wheelfix(*command).code == Exit.OK
         assert snapshot(disk) == {bench.wheel.name: expected}
 
