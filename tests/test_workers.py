@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from tests.support.workerjobs import never_working, working
 from wheelfix import workers
 from wheelfix.errors import EnvironmentFailure
+from wheelfix.programs import end_worker, python_command
 from wheelfix.workers import in_processes, worth_processes
 
 MB = 1 << 20
@@ -51,6 +53,42 @@ def test_results_come_in_order_and_a_dead_process_costs_its_input_only() -> None
             "die",
             "its worker process was killed (signal 9), which systems do when memory is short",
         )
+
+
+def test_an_input_that_takes_too_much_memory_is_lost_and_its_process_goes_on() -> None:
+    reason = "it took more memory than there is"
+    found = run("a", "memory", "large", "b")
+    assert found == ["A", ("memory", reason), ("large", reason), "B"]
+
+
+def test_a_worker_whose_starter_is_gone_before_it_begins_says_nothing() -> None:
+    command = python_command(workers.MODULE, ())
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")
+
+
+@pytest.mark.parametrize("allowed", [0, 1])
+def test_a_system_that_allows_no_further_thread(allowed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, started, ended = threading.Thread.start, list[object](), list[int]()
+
+    def limited(thread: threading.Thread) -> None:
+        if len(started) == allowed:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    def noted(process: subprocess.Popen[bytes], seconds: float) -> int:
+        ended.append(end_worker(process, seconds))
+        return ended[-1]
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    monkeypatch.setattr(workers, "end_worker", noted)
+    if allowed:
+        assert run("a", "b", "c") == ["A", "B", "C"]
+    else:
+        with pytest.raises(EnvironmentFailure, match="can't start new thread"):
+            run("a", "b")
+        assert len(ended) == 1, "the process that was started is gone"
 
 
 def test_what_an_input_raises_is_raised_here_with_its_place() -> None:

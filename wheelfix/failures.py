@@ -31,6 +31,8 @@ def failure_of(error: Exception, path: str | Path) -> WheelfixError:
         return EnvironmentFailure(str(path), because=error.strerror or str(error))
     if isinstance(error, MemoryError):
         return EnvironmentFailure(str(path), because="it took more memory than there is", hint="try fewer jobs: -j 1")
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return EnvironmentFailure(str(path), because=f"{error}: too little memory, or too many", hint="try fewer: -j 1")
     if os.environ.get("WHEELFIX_DEBUG"):
         raise error
     return Unexpected(

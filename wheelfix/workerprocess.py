@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PAUSE = 0.1
 """Seconds between two messages about progress."""
+OUT_OF_MEMORY = "it took more memory than there is"
 
 
 def serve() -> None:
@@ -45,7 +46,10 @@ def _private_stdout() -> IO[bytes]:
 
 
 def _work(requests: IO[bytes], answers: _Answers) -> None:
-    start = pickle.load(requests)
+    try:
+        start = pickle.load(requests)
+    except EOFError:  # the starter ended before it said what to do
+        return
     tasks: SimpleQueue[tuple[int, Any, int] | None] = SimpleQueue()
     threading.Thread(target=_receive, args=(requests, tasks), daemon=True).start()
     try:
@@ -70,6 +74,8 @@ def _answer(work: Callable[..., Any], number: int, value: Any, threads: int, ans
 
     try:
         return ("done", number, work(value, threads, progress))
+    except MemoryError:
+        return ("lost", number, OUT_OF_MEMORY)
     except Exception as error:  # the starter raises it
         return ("raised", number, error, traceback.format_exc())
 
@@ -95,6 +101,8 @@ class _Answers:
     def send(self, message: tuple[Any, ...]) -> None:
         try:
             data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+        except MemoryError:
+            data = pickle.dumps(("lost", message[1], OUT_OF_MEMORY))
         except Exception as error:
             text = traceback.format_exc()
             data = pickle.dumps(("raised", message[1], RuntimeError(f"{type(error).__name__}: {error}"), text))

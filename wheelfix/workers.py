@@ -89,7 +89,11 @@ class _Worker:
         """The inputs it has, the one that it works on first."""
         self.is_ready = False
         self._listener = threading.Thread(target=self._listen, args=(inbox,), daemon=True)
-        self._listener.start()
+        try:
+            self._listener.start()
+        except RuntimeError as error:  # no memory for its stack, or too many threads
+            end_worker(self.process, 0)
+            raise OSError(str(error)) from error
         self._write(start)
 
     def _listen(self, inbox: SimpleQueue[tuple[_Worker, tuple[Any, ...] | None]]) -> None:
@@ -215,7 +219,8 @@ class _Run(Generic[_A, _R]):
             raise message[2] from _InWorker(message[3])
         else:
             worker.tasks.remove(message[1])
-            self._done[message[1]] = message[2]
+            lost = message[0] == "lost"
+            self._done[message[1]] = self._lost(self._inputs[message[1]], message[2]) if lost else message[2]
 
     def _bury(self, worker: _Worker) -> None:
         """Take note of a process that died: its input is lost, and those that it had not begun go to others."""

@@ -29,6 +29,10 @@ def do(word: str, threads: int, progress: Callable[[int, int], None]) -> object:
         os._exit(int(rest))
     if kind == "raise":
         raise LookupError(rest)
+    if kind == "memory":
+        raise MemoryError
+    if kind == "large":
+        return _Large()
     if kind == "wait":
         with WorkFolder() as folder:
             Path(rest).write_text(f"{os.getpid()} {folder}")
@@ -40,6 +44,13 @@ def do(word: str, threads: int, progress: Callable[[int, int], None]) -> object:
     if kind == "threads":
         return threads
     return word.upper()
+
+
+class _Large:
+    """An answer for which there is not enough memory when it is sent."""
+
+    def __reduce__(self) -> str:
+        raise MemoryError
 
 
 @contextlib.contextmanager
