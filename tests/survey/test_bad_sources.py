@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import logging
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import fsspec
 import pytest
+from fsspec import AbstractFileSystem
 
 from tests.remote.indexes import index_of
 from tests.support.surveys import forged_wheel, start_survey
@@ -34,6 +37,36 @@ def test_a_driver_that_is_not_installed_is_named(
         monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
     assert main(["survey", url, "-o", str(tmp_path / "out")]) == Exit.USAGE
     assert f"hint: pip install {driver}" in capsys.readouterr().err
+
+
+class Unreachable(AbstractFileSystem):
+    """As fsspec's file system for HTTP: find passes over errors of the server, and logs them."""
+
+    protocol = "unreachable"
+
+    def find(self, path: str, **more: object) -> dict[str, object]:
+        logging.getLogger("gcsfs").error("long traceback")
+        return {}
+
+    def ls(self, path: str, **more: object) -> list[str]:
+        raise ConnectionError("name or service not known")
+
+    def info(self, path: str, **more: object) -> dict[str, object]:
+        raise FileNotFoundError(path)
+
+
+def test_a_server_that_does_not_answer_is_not_an_empty_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fsspec.register_implementation("unreachable", Unreachable, clobber=True)
+    words = ["-o", str(tmp_path / "out")]
+    assert main(["survey", "unreachable://host/wheels", *words]) == Exit.ENVIRONMENT
+    said = capsys.readouterr().err
+    assert "unreachable://host/wheels cannot be reached" in said
+    assert "name or service not known" in said
+    assert "long traceback" not in said
+    assert main(["survey", "unreachable://host/x-1.0-py3-none-any.whl", *words]) == Exit.BAD_INPUT
+    assert "x-1.0-py3-none-any.whl does not exist" in capsys.readouterr().err
 
 
 def test_a_line_of_a_list_that_stands_for_nothing_is_a_row_until_it_does(

@@ -196,7 +196,7 @@ def test_wheels_are_read_from_urls(wheels: Path, tmp_path: Path) -> None:
     ("words", "code", "text"),
     [
         (["nowhere"], Exit.BAD_INPUT, "nowhere does not exist"),
-        (["memory://nothing-there"], Exit.BAD_INPUT, "holds no wheel"),
+        (["memory://nothing-there"], Exit.BAD_INPUT, "does not exist"),
         (["nosuch://bucket/x"], Exit.USAGE, "nosuch"),
         (["http://127.0.0.1:9/wheels/"], None, "127.0.0.1:9"),
         ([".", "--engine", "dask"], Exit.USAGE, "--scheduler"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ _VERSIONS = ("ETag", "etag", "mtime", "LastModified", "updated", "created", "md5
 
 DRIVERS = ("s3fs", "gcsfs", "adlfs", "aiohttp", "paramiko")
 """What fsspec needs for a kind of URL, where the module has the name of the project."""
+LOGGERS = ("fsspec", "s3fs", "botocore", "aiobotocore", "gcsfs", "google", "adlfs", "azure", "aiohttp", "asyncio")
 
 
 def is_url(text: str) -> bool:
@@ -30,6 +32,12 @@ def list_wheels(url: str) -> Iterator[tuple[str, str, int, str]]:
     system, path = _open(url)
     try:
         found = {path: system.info(path)} if path.lower().endswith(".whl") else system.find(path, detail=True)
+        if not found:
+            system.ls(
+                path, detail=False
+            )  # raises what find leaves out: of a server that does not answer it finds nothing
+    except FileNotFoundError as exc:
+        raise InputError(f"{shown(url)} does not exist", hint="check the name and the access") from exc
     except Exception as exc:  # every file system has errors of its own
         raise _unreachable(url, exc) from exc
     wheels = sorted(name for name in found if name.lower().endswith(".whl"))
@@ -64,6 +72,9 @@ def _open(url: str) -> tuple[Any, str]:
         raise UsageError(
             f"{shown(url)} cannot be read", because="fsspec is not installed", hint="pip install wheelfix[survey]"
         ) from exc
+    for name in LOGGERS:  # what they log besides raising it would be printed, with its traceback
+        if not (logger := logging.getLogger(name)).handlers:
+            logger.addHandler(logging.NullHandler())
     try:
         system, path = fsspec.core.url_to_fs(url)
     except ImportError as exc:
