@@ -261,7 +261,7 @@ def test_queries_that_cannot_be_answered(wheels: Path, tmp_path: Path, capsys: p
         (["who-ships"], "needs: DLL"),
         (["verdict"], "verdicts"),
         (["verdicts", "more"], "takes nothing more"),
-        ([""], "query"),
+        ([""], "named questions"),
     ):
         assert main(["survey", "query", *words, "-o", str(tmp_path / "out")]) == Exit.USAGE, words
         assert text in capsys.readouterr().err
