@@ -26,11 +26,10 @@ INTRODUCTION = """\
 <!-- Made by `python -m tools.make_survey_page`; do not edit by hand. -->
 # What a survey found
 
-{about}.
-They are not a sample of the package index: they were chosen because they ship DLLs, load DLLs in their own way,
-or were in a bug report. So the numbers say what occurs, not how often it occurs everywhere. The target was a machine
-with the Visual C++ runtime and without toolkits. [Survey a mirror](../howto/survey.md) says how to make such
-tables of your own wheels.
+{about}
+The names come from the provider index: much downloaded projects, and those that ship DLLs for others. So the numbers
+say what occurs, and not how often it occurs on the whole index. The target was a machine with the Visual C++ runtime
+and without toolkits. [Survey a mirror](../howto/survey.md) says how to make such tables of your own wheels.
 
 ![{alt}](../assets/survey.svg)
 
@@ -55,6 +54,16 @@ FROM edges WHERE loaded AND required
 GROUP BY provider ORDER BY wheels DESC, provider""",
 )
 PARTS = (
+    Part(
+        "What was read",
+        "Names without a wheel, or that could not be asked for, are failed.",
+        """\
+SELECT count(*) FILTER (WHERE status = 'scanned') AS wheels, count(DISTINCT name) AS distributions,
+       count(*) FILTER (WHERE status = 'failed') AS failed, sum(size) // 1000000 AS megabytes,
+       (SELECT count(*) FROM images) AS images, (SELECT count(*) FROM imports) AS imports,
+       (SELECT count(*) FROM edges) AS needs
+FROM wheels""",
+    ),
     Part(
         "Verdicts",
         "Broken means that importing the package fails on such a machine.",
@@ -81,6 +90,28 @@ SELECT count(DISTINCT sha256) AS wheels, count(DISTINCT name) AS distributions,
        count(DISTINCT sha256) FILTER (WHERE edges.dll LIKE '%120.dll' OR edges.dll LIKE '%100.dll') AS older_than_2015
 FROM edges JOIN wheels USING (sha256)
 WHERE provider = 'vcredist' AND kind = 'import' AND required AND loaded""",
+    ),
+    Part(
+        "Wheels that need the Visual C++ 2013 runtime",
+        "It is an installation of its own, which current versions of Windows and of Python do not bring.",
+        """\
+SELECT name, version, string_agg(DISTINCT dll, ', ' ORDER BY dll) AS dlls
+FROM edges JOIN wheels USING (sha256)
+WHERE regexp_matches(dll, '^(msvcr|msvcp|vcomp)120\\.dll$') AND provider <> 'wheel' AND required
+GROUP BY ALL ORDER BY ALL""",
+    ),
+    Part(
+        "Wheels that break on Windows N and on Server Core",
+        "Importing them loads a DLL that this kind of Windows does not have: the question `breaks-on`. Where that is "
+        "known from a\nsimilar machine only, `certain` is false. DLLs that are loaded later, at a call, do not count.",
+        """\
+SELECT target, state = 'absent' AS certain, edges.dll, count(DISTINCT sha256) AS wheels,
+       string_agg(DISTINCT name, ', ' ORDER BY name) AS distributions
+FROM edges JOIN wheels USING (sha256) JOIN targets ON targets.dll = edges.dll AND targets.machine = wheels.machine
+WHERE target IN ('windows-n', 'server-core-2022') AND state IN ('absent', 'perhaps absent')
+  AND provider = 'system' AND kind = 'import' AND required AND edges.loaded
+GROUP BY ALL ORDER BY target DESC, certain DESC, wheels DESC, dll""",
+        40,
     ),
     Part(
         "Releases of msvcp140.dll that wheels bring",

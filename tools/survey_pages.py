@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.markdown import NOTE, code, table
+from wheelfix.knowledge.targets import NAMES
 from wheelfix.survey.queries import questions
 from wheelfix.survey.schema import SCHEMA, TABLES
 
@@ -23,6 +24,13 @@ Tables are joined by `sha256`, the hash of the wheel. Any reader of Parquet can 
 `duckdb -c "SELECT * FROM 'survey/part=*/wheels.parquet'"`, `pyarrow.dataset`, Spark, polars.
 
 """
+TARGET_ROWS = (
+    ("`target`", "`VARCHAR`", f"{', '.join(f'`{name}`' for name in NAMES)}"),
+    ("`dll`", "`VARCHAR`", "its name, in small letters"),
+    ("`machine`", "`VARCHAR`", "of the wheels that ask for it"),
+    ("`state`", "`VARCHAR`", "`has`, `absent`, `perhaps absent` or `unknown`"),
+    ("`source`", "`VARCHAR`", "how that is known"),
+)
 KINDS = {"text": "VARCHAR", "int": "BIGINT", "bool": "BOOLEAN", "texts": "VARCHAR[]"}
 
 
@@ -32,6 +40,11 @@ def pages() -> Iterator[tuple[str, str]]:
     for one in TABLES:
         rows = [(code(column.name), code(KINDS[column.kind]), column.about) for column in one.columns]
         text += f"## {one.name}\n\nA row is {one.row}.\n\n" + table(("column", "type", "what it is"), rows) + "\n"
+    text += (
+        "## targets\n\nNot in the folder: it is made when a query names it, from the lists of `--target`. A row is a "
+        "DLL of Windows\nthat a wheel asks for, and whether a kind of Windows has it.\n\n"
+    )
+    text += table(("column", "type", "what it is"), TARGET_ROWS) + "\n"
     text += "## Questions that have a name\n\n"
     for question in questions().values():
         words = " ".join([question.name, *(word.upper() for word in question.parameters)])

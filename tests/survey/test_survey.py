@@ -93,12 +93,32 @@ def test_named_questions(wheels: Path, tmp_path: Path, question: str, values: li
     assert len(ask(tmp_path / "out", question, values).rows) == expected
 
 
+def test_wheels_that_load_what_a_kind_of_windows_does_not_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wheels = tmp_path / "wheels"
+    forged_wheel(wheels, "media", needs="MFPlat.dll")
+    forged_wheel(wheels, "plain", needs="kernel32.dll")
+    forged_wheel(wheels, "own", dll="mfplat.dll", needs="kernel32.dll")
+    survey(wheels, tmp_path / "out")
+    for target, expected in (("windows-n", [("media", True, "mfplat.dll")]), ("Windows-11", [])):
+        rows = ask(tmp_path / "out", "breaks-on", [target]).rows
+        assert [(row[0], row[3], row[4]) for row in rows] == expected, target
+    ((state,),) = ask(
+        tmp_path / "out",
+        "SELECT DISTINCT state FROM targets WHERE target = 'server-core-2022' AND dll = 'mfplat.dll'",
+    ).rows
+    assert state == "absent"
+    assert main(["survey", "query", "breaks-on", "windows-m", "-o", str(tmp_path / "out")]) == Exit.USAGE
+    assert "targets: windows-11" in capsys.readouterr().err
+
+
 def test_every_named_question_runs_on_an_empty_survey(tmp_path: Path) -> None:
     folder = SurveyFolder(tmp_path / "out")
     folder.open(NOTHING_SAID)
     run_survey([], folder, local_engine(OPTIONS, 1), lambda text: None)
     for question in questions().values():
-        assert ask(folder.path, question.name, ["x"] * len(question.parameters)).rows == ()
+        assert ask(folder.path, question.name, ["windows-n"] * len(question.parameters)).rows == ()
         assert question.title
 
 

@@ -7,8 +7,10 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.errors import InputError, UsageError
+from wheelfix.knowledge.targets import NAMES
 from wheelfix.survey.schema import TABLES
 from wheelfix.survey.tables import SurveyFolder
+from wheelfix.survey.windowskinds import ASKED, COLUMNS, TABLE, target_rows
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -64,8 +66,13 @@ def ask(folder: Path, text: str, values: Sequence[str] = ()) -> Answer:
     if len(values) != len(wanted):
         what = f"needs: {' '.join(wanted).upper()}" if wanted else "takes nothing more"
         raise UsageError(f"{text.split(maxsplit=1)[0] if text.strip() else 'the query'!r} {what}")
+    for parameter, value in zip(wanted, values, strict=True):
+        if parameter == "target" and value.lower() not in NAMES:
+            raise UsageError(f"there is no target {value!r}", hint=f"targets: {', '.join(NAMES)}")
     connection = _connect(folder)
     try:
+        if TABLE in (question.sql if question else text).lower():
+            _add_targets(connection)
         result = connection.execute(question.sql if question else text, [value.lower() for value in values])
         columns = tuple(one[0] for one in result.description or ())
         return Answer(columns, tuple(result.fetchall()))
@@ -77,6 +84,16 @@ def ask(folder: Path, text: str, values: Sequence[str] = ()) -> Answer:
         raise UsageError("the query cannot be answered", because=because, hint=hint) from exc
     finally:
         connection.close()
+
+
+def _add_targets(connection: Any) -> None:
+    """Make the table of what the kinds of Windows have, for queries that ask for it."""
+    connection.execute(f"CREATE TABLE {TABLE} ({COLUMNS})")
+    rows = list(target_rows(connection.execute(ASKED).fetchall()))
+    if rows:
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        values = ", ".join(["unnest(?::VARCHAR[])"] * len(columns))  # a row at a time takes a millisecond each
+        connection.execute(f"INSERT INTO {TABLE} SELECT {values}", columns)
 
 
 def _connect(folder: Path) -> Any:
