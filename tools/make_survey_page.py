@@ -58,8 +58,8 @@ PARTS = (
         "What was read",
         "Names without a wheel, or that could not be asked for, are failed.",
         """\
-SELECT count(*) FILTER (WHERE status = 'scanned') AS wheels, count(DISTINCT name) AS distributions,
-       count(*) FILTER (WHERE status = 'failed') AS failed, sum(size) // 1000000 AS megabytes,
+SELECT count(*) FILTER (WHERE status = 'scanned') AS wheels, count(*) FILTER (WHERE status = 'failed') AS failed,
+       sum(size) // 1000000 AS megabytes,
        (SELECT count(*) FROM images) AS images, (SELECT count(*) FROM imports) AS imports,
        (SELECT count(*) FROM edges) AS needs
 FROM wheels""",
