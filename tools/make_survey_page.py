@@ -27,9 +27,9 @@ INTRODUCTION = """\
 # What a survey found
 
 {about}
-The names come from the provider index: much downloaded projects, and those that ship DLLs for others. So the numbers
-say what occurs, and not how often it occurs on the whole index. The target was a machine with the Visual C++ runtime
-and without toolkits. [Survey a mirror](../howto/survey.md) says how to make such tables of your own wheels.
+The names come from the provider index: much downloaded projects, and those that ship DLLs for others. So the
+numbers say what occurs, and not how often it occurs on the whole index. The target was a machine with the Visual
+C++ runtime and without toolkits. [Survey a mirror](../howto/survey.md) says how to make such tables of your own wheels.
 
 ![{alt}](../assets/survey.svg)
 
@@ -102,8 +102,8 @@ GROUP BY ALL ORDER BY ALL""",
     ),
     Part(
         "Wheels that break on Windows N and on Server Core",
-        "Importing them loads a DLL that this kind of Windows does not have: the question `breaks-on`. Where that is "
-        "known from a\nsimilar machine only, `certain` is false. DLLs that are loaded later, at a call, do not count.",
+        "Importing them loads a DLL that this kind of Windows does not have: the question `breaks-on`. Where that\nis "
+        "known from a similar machine only, `certain` is false. DLLs that are loaded later, at a call, do not count.",
         """\
 SELECT target, state = 'absent' AS certain, edges.dll, count(DISTINCT sha256) AS wheels,
        string_agg(DISTINCT name, ', ' ORDER BY name) AS distributions
