@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.codebudget import budget_of
 from wheelfix.loader.packageloading import PackageLoading, Startup
 from wheelfix.loader.pathcode import read_path_code
+from wheelfix.loader.rocmpreload import rocm_preloads
 from wheelfix.loader.view import BASE, SITE_PACKAGES, USER
 from wheelfix.model import LoadEvent
 
@@ -49,7 +50,7 @@ def recognise(view: FileView) -> PackageLoading | None:
             folders=(_LIB, *_other_folders(text, view)),
             # The last of them not on ARM64 in newer releases.
             names=tuple(name for name in _C_RUNTIME if name != _C_RUNTIME[-1] or name in text),
-            events=tuple(LoadEvent(path, "torch-glob") for path in dlls),
+            events=(*rocm_preloads(view), *(LoadEvent(path, "torch-glob") for path in dlls)),
             error='OSError: [WinError {code}] {text} Error loading "{path}" or one of its dependencies.',
             retries_on_path=True,
             searches_nvtx=True,

@@ -1,0 +1,80 @@
+"""torch for ROCm: what is preloaded from the ROCm distributions, and what is not found because it is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.views import make_view
+from wheelfix.demo.forge import forge_dll
+from wheelfix.loader.predict import predict
+from wheelfix.loader.profile import Profile
+from wheelfix.loader.resolve import resolve
+
+SITE = "Lib/site-packages/"
+CORE, LIBRARIES = f"{SITE}_rocm_sdk_core/bin/", f"{SITE}_rocm_sdk_libraries_gfx110X_all/bin/"
+INIT = """
+def initialize():
+    import rocm_sdk
+    rocm_sdk.initialize_process(preload_shortnames=['amdhip64', 'hipblas'{more}], check_version='7.0')
+"""
+TABLE = """
+LibraryEntry("amd_comgr", "core", "libamd_comgr.so*", "amd_comgr*.dll")
+LibraryEntry("amdhip64", "core", "libamdhip64.so*", "amdhip64*.dll", deps=["amd_comgr"])
+LibraryEntry("rccl", "libraries", "librccl.so*", "")
+LibraryEntry("hipblas", "libraries", "libhipblas.so*", "*hipblas*.dll")
+LibraryEntry("rocblas", "libraries", "librocblas.so*", "rocblas*.dll")
+"""
+
+
+def dll(name, *needs):
+    return forge_dll(name, imports={need: ["f"] for need in needs}, exports=["f"])
+
+
+def files(more="", without=()):
+    found = {
+        f"{SITE}torch/__init__.py": "import os\n",
+        f"{SITE}torch/version.py": "__version__ = '2.9.0+rocm7.0'\ncuda = None\n",
+        f"{SITE}torch/_rocm_init.py": INIT.format(more=more),
+        f"{SITE}torch/lib/torch_hip.dll": dll("torch_hip.dll", "amdhip64_7.dll", "libhipblas.dll", "rocblas.dll"),
+        f"{SITE}rocm_sdk/_dist_info.py": TABLE,
+        f"{CORE}amd_comgr0702.dll": dll("amd_comgr0702.dll"),
+        f"{CORE}amdhip64_7.dll": dll("amdhip64_7.dll", "amd_comgr0702.dll"),
+        f"{LIBRARIES}libhipblas.dll": dll("libhipblas.dll", "amdhip64_7.dll"),
+        f"{LIBRARIES}rocblas.dll": dll("rocblas.dll", "amdhip64_7.dll"),
+    }
+    return {path: data for path, data in found.items() if path not in without}
+
+
+def line(**case):
+    view = make_view(files(**case))
+    prediction = predict(view, resolve(view, Profile(python=(3, 11))))
+    return prediction and (prediction.message, prediction.chain)
+
+
+def test_what_is_preloaded_is_found():
+    assert line(more=", 'rocblas'") is None
+
+
+def test_what_is_not_preloaded_is_not_found():
+    # ROCm/TheRock#6965: rocblas.dll was not among the short names.
+    message, chain = line()
+    assert message.endswith(r'Error loading "…\torch\lib\torch_hip.dll" or one of its dependencies.')
+    assert chain == ("torch_hip.dll", "rocblas.dll")
+
+
+@pytest.mark.parametrize(
+    ("removed", "starts", "last"),
+    [
+        (f"{CORE}amdhip64_7.dll", "FileNotFoundError: raised by the package", "amdhip64*.dll"),
+        (f"{CORE}amd_comgr0702.dll", "FileNotFoundError: raised by the package", "amd_comgr*.dll"),
+    ],
+)
+def test_a_library_that_is_not_there_ends_the_import_first(removed, starts, last):
+    message, chain = line(more=", 'rocblas'", without=(removed,))
+    assert message.startswith(starts)
+    assert chain[-1] == last
+
+
+def test_without_rocm_sdk_nothing_is_preloaded():
+    _, chain = line(without=(f"{SITE}rocm_sdk/_dist_info.py",))
+    assert chain[0] == "torch_hip.dll"

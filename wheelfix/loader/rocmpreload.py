@@ -1,0 +1,111 @@
+"""What a torch for ROCm loads before its own DLLs: the libraries of the ``rocm`` distributions, by their short names.
+
+torch's ``__init__.py`` runs ``_rocm_init.initialize()`` if there is such a module (torch 2.15.0, lines 181 to 187),
+which calls ``rocm_sdk.initialize_process(preload_shortnames=[…])`` (pytorch/pytorch, tools/amd_build,
+write_rocm_init.py). That loads, with ctypes and by full path, the first file that fits each library's pattern in the
+folder ``bin`` of its package, and what the library depends on before it (ROCm/TheRock, ``__init__.py`` and
+``_dist_info.py`` in build_tools/packaging/python/templates/rocm/src/rocm_sdk). What is not preloaded is not found:
+ROCm/TheRock#6965.
+"""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.view import SITE_PACKAGES, base_name
+from wheelfix.model import LoadEvent
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from wheelfix.loader.view import FileView
+
+_INIT = f"{SITE_PACKAGES}/torch/_rocm_init.py"
+_TABLE = f"{SITE_PACKAGES}/rocm_sdk/_dist_info.py"
+_PACKAGES = {"core": "_rocm_sdk_core", "libraries": "_rocm_sdk_libraries", "devel": "_rocm_sdk_devel"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Library:
+    package: str
+    pattern: str
+    depends: tuple[str, ...]
+
+
+def rocm_preloads(view: FileView) -> tuple[LoadEvent, ...]:
+    """The loads in their order; none where ``rocm_sdk`` is not at hand, or cannot be read."""
+    wanted = _short_names(view.read_text(_INIT) or "")
+    libraries = _libraries(view.read_text(_TABLE) or "")
+    return tuple(_events(view, [*_in_order(wanted, libraries, set())], libraries))
+
+
+def _short_names(text: str) -> list[str]:
+    for call in _calls(text, "initialize_process"):
+        for word in call.keywords:
+            if word.arg == "preload_shortnames" and isinstance(word.value, ast.List | ast.Tuple):
+                return _texts(word.value.elts)
+    return []
+
+
+def _libraries(text: str) -> dict[str, _Library]:
+    """The entries of ``_dist_info.py``: short name, package, patterns on Linux and on Windows, what it depends on."""
+    found = {}
+    for call in _calls(text, "LibraryEntry"):
+        named = {word.arg: word.value for word in call.keywords}
+        texts = _texts([*call.args[:4], *filter(None, [named.get("dll_pattern")])])
+        depends = named.get("deps")
+        needs = _texts(depends.elts) if isinstance(depends, ast.List | ast.Tuple) else []
+        if len(texts) == 4:
+            found[texts[0]] = _Library(texts[1], texts[3], tuple(needs))
+    return found
+
+
+def _calls(text: str, function: str) -> Iterator[ast.Call]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name == function:
+                yield node
+
+
+def _texts(nodes: Iterable[ast.expr]) -> list[str]:
+    return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+def _in_order(names: list[str], libraries: dict[str, _Library], seen: set[str]) -> Iterator[str]:
+    for name in names:
+        if name in seen or name not in libraries:
+            continue
+        seen.add(name)
+        yield from _in_order([*libraries[name].depends], libraries, seen)
+        yield name
+
+
+def _events(view: FileView, names: list[str], libraries: dict[str, _Library]) -> Iterator[LoadEvent]:
+    for name in names:
+        library = libraries[name]
+        if not library.pattern:  # it is not there on Windows, and passed over
+            continue
+        folder = _folder(view, library.package)
+        if folder is None:
+            return  # which package it is depends on the card of the machine
+        fitting = sorted(path for path in view.in_folder(folder) if fnmatch.fnmatch(base_name(path), library.pattern))
+        if fitting:
+            yield LoadEvent(fitting[0], "code")
+        else:
+            yield LoadEvent(f"{folder}/{library.pattern}", "raise", "FileNotFoundError")
+            return
+
+
+def _folder(view: FileView, package: str) -> str | None:
+    """The folder ``bin`` of a package of ROCm, where exactly one is installed: names end with a family of cards."""
+    start = f"{SITE_PACKAGES}/{_PACKAGES.get(package, '?')}"
+    found = [one for one in view.folders() if one.startswith(start) and one.endswith("/bin") and one.count("/") == 3]
+    return found[0] if len(found) == 1 else None
