@@ -100,16 +100,16 @@ def package_loads(view: FileView, profile: Profile) -> PackageLoads:
     """Find out, without running anything, what importing the subject of a view loads."""
     around = ViewFiles(view, profile)
     files = [file_loads(around, profile, path, source) for path, source in python_code(view, WORDS)]
-    files += [file_loads(around, profile, path, source) for path, source in _callers(view, around)]
+    files += [file_loads(around, profile, path, source, caller=True) for path, source in _callers(view, around)]
     files += _listed_loads(view)
     extensions = [LoadEvent(path, "extension", module_name(path)) for path in extension_modules(view, profile)]
     return PackageLoads(tuple(file for file in files if file != FileLoads(file.path)), tuple(extensions))
 
 
-def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> FileLoads:
+def file_loads(around: ViewFiles, profile: Profile, path: str, source: str, *, caller: bool = False) -> FileLoads:
     """What one Python file does to the DLL search, read from its source."""
     view = around.view
-    code = read_path_code(source, path, budget_of(view), around)
+    code = read_path_code(source, path, budget_of(view), around, caller=caller)
     named: dict[str, None] = {}
     loaded: dict[str, LoadEvent] = {}
     for load in code.loads:

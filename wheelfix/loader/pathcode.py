@@ -72,17 +72,20 @@ class PathCode:
         return tuple(dict.fromkeys(target for item in self.loads for target in item.targets))
 
 
-def read_path_code(source: str, path: str, budget: CodeBudget | None = None, files: NoFiles | None = None) -> PathCode:
+def read_path_code(
+    source: str, path: str, budget: CodeBudget | None = None, files: NoFiles | None = None, *, caller: bool = False
+) -> PathCode:
     """Find the DLL folders and loads in one file, which lies at ``path`` in the view.
 
     A file that cannot be read, or takes more work than the budget has, gives nothing: half of its loads would be worse
-    than none. That it was not read is in the budget and in the answer.
+    than none. That it was not read is in the budget and in the answer. A ``caller`` loads with functions of other
+    files, so that nothing in it needs to name what loads DLLs.
     """
     budget = budget or CodeBudget()
-    key = f"{path}\0{'' if files is None else 'in view'}"
+    key = f"{path}\0{'' if files is None else 'in view'}{' caller' if caller else ''}"
     known = budget.results.get(key)
     if not isinstance(known, PathCode):
-        known = budget.results[key] = _read(source, path, budget, files)
+        known = budget.results[key] = _read(source, path, budget, files, caller=caller)
     return known
 
 
@@ -94,7 +97,7 @@ def read_in_view(budget: CodeBudget) -> Iterator[tuple[str, PathCode]]:
             yield path, code
 
 
-def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None) -> PathCode:
+def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None, *, caller: bool) -> PathCode:
     budget.loading.add(path)
     tree = budget.parse(source, path)
     if tree is None:
@@ -103,7 +106,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None) -> 
     uncalled: set[str] = set()
     try:
         mentions = Mentions(tree, source, budget)
-        if not mentions.any:
+        if not mentions.any and not caller:
             return PathCode()
         functions = mentions.functions
         run.run(tree.body)
