@@ -20,6 +20,8 @@ FIRST = 2 << 20
 """Inflated bytes that come in first steps."""
 LEAST_STEP, MOST_STEP = 8 << 10, 4 << 20
 """Compressed bytes fed at once where each of them costs: as many as are expected to lead to the place that is read."""
+SHORT = 128 << 10
+"""Compressed bytes of a stream that is fed at once: its tables are usually near its end."""
 LEAST_SHARE = 64
 """Of a long stream at least this part is fed at once, so that there are not too many steps."""
 CHECKPOINT_STEP = 4 << 20
@@ -47,6 +49,8 @@ class Packed:
                 share = min(share, consumed / reached)
             expected = int((wanted - reached) * share * 0.7)
             step = max(LEAST_STEP, self.csize // LEAST_SHARE, min(expected, MOST_STEP))
+            if self.csize <= SHORT:
+                step = self.csize
         return self.read(consumed, min(step, self.csize - consumed)) if consumed < self.csize else b""
 
     def room(self, reached: int) -> int:
