@@ -15,6 +15,7 @@ from wheelfix.knowledge.cuda import (
 from wheelfix.knowledge.cudalibraries import toolkits_of, toolkits_of_file
 from wheelfix.model import EdgeKind, canonical, dll_key
 from wheelfix.roots.choice.model import Wanted
+from wheelfix.roots.tree import numbers
 from wheelfix.rules.wording import dotted
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _of_package(subject: Subject, name: str) -> frozenset[str]:
     wheel = subject.wheel
     if wheel is None or not canonical(wheel.name).startswith("nvidia-"):
         return frozenset()
-    told = toolkits_of(name, tuple(int(part) for part in wheel.version.split(".") if part.isdigit()))
+    told = toolkits_of(name, numbers(wheel.version))
     return told if len(told) == 1 and told <= cuda_versions_for(name) else frozenset()
 
 

@@ -44,10 +44,10 @@ class Packed:
         step = FIRST_STEP if reached < FIRST else INPUT_STEP
         if self.sparing and wanted > reached:
             # less than the share of the distance, since a step more costs less than bytes that nobody reads
-            share = self.csize / max(self.usize, 1)
-            if reached > FIRST_STEP:
-                share = min(share, consumed / reached)
-            expected = int((wanted - reached) * share * 0.7)
+            packed, unpacked = self.csize, max(self.usize, 1)
+            if reached > FIRST_STEP and consumed * unpacked < packed * reached:
+                packed, unpacked = consumed, reached
+            expected = (wanted - reached) * packed * 7 // (unpacked * 10)
             step = max(LEAST_STEP, self.csize // LEAST_SHARE, min(expected, MOST_STEP))
             if self.csize <= SHORT:
                 step = self.csize
