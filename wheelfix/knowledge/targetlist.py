@@ -27,7 +27,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Exports, Machine, dll_key
-from wheelfix.parsing import whole_number
+from wheelfix.parsing import number_pair, whole_number
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ class _Reader:
             if found is None:
                 names.add(word)
                 continue
-            first, last = int(found["first"]), int(found["last"] or found["first"])
+            first, last = number_pair(found["first"], found["last"] or found["first"]) or (1, 0)
             self._ordinals_left -= max(0, last - first + 1)
             if last < first or last > 0xFFFF:
                 self.fault(number, f"{word} is not a range of ordinals")
