@@ -92,12 +92,17 @@ class Provisions:
         self.loading = loading
         self.startup = loading.startup if loading is not None else None
         self.beside = view.beside
-        self.own_modules = _own_modules(view)
+        self._view = view
         self.adds_cuda = loading is None or adds_toolkit(loading, view)
         self.habits = habits or PackageHabits()
         self.dependencies = DependencyTree(requires, profile, provider_index, lambda: self.imported)
         self._answers: dict[str, list[tuple[Dependency, Answer]]] = {}
         self._unclear_names: dict[str, Provider | None] = {}
+
+    @functools.cached_property
+    def own_modules(self) -> frozenset[str]:
+        """The top-level modules of the subject itself, which no other distribution provides."""
+        return _own_modules(self._view)
 
     @functools.cached_property
     def imported(self) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from wheelfix.model import (
     Severity,
     VcRedist,
     dll_key,
+    fold,
 )
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import repair_command, where_from
@@ -429,9 +430,8 @@ def _has_own_runtime(subject: Subject, edge: Edge, required: Required) -> bool:
     if subject.wheel is not None and any(owner.distribution in required for owner in owners_of(edge.name)):
         return True
     # What nothing in the package loads by itself, such as a plugin, meets the copy that its loader brought in.
-    return not subject.reached(edge.importer) and any(
-        path in subject.images for path in subject.view.named(dll_key(edge.name))
-    )
+    key = dll_key(edge.name)
+    return not subject.reached(edge.importer) and any(fold(base(path)) == key for path in subject.images)
 
 
 def _redistributable(name: str, subject: Subject) -> str:
