@@ -176,9 +176,10 @@ def test_every_value_that_a_branch_can_give_counts() -> None:
     assert failure.code == 126
 
 
-def test_calls_into_other_files_are_followed() -> None:
+@pytest.mark.parametrize("before", ["", "# CDLL is called elsewhere\n"], ids=["plain", "comment"])
+def test_calls_into_other_files_are_followed(before: str) -> None:
     """As in pyzbar: one file has the function, another calls it when it is imported."""
-    code = "from .loading import load\nLIB = load()"
+    code = f"{before}from .loading import load\nLIB = load()"
     loading = IMPORTS + f"def load():\n    return ctypes.CDLL(os.path.join({HERE}, 'core.dll'))"
     view = make_view(files_for(code, **{"pkg/loading.py": loading}))
     (fault,) = resolve(view, Profile()).code_faults

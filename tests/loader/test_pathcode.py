@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.loader.codebudget import ALL_STEPS, CodeBudget
-from wheelfix.loader.pathcode import PathCode, read_path_code
+from wheelfix.loader.codebudget import CodeBudget
+from wheelfix.loader.pathcode import names_loader, read_path_code
 
 HERE = "Lib/site-packages/pkg/__init__.py"
 
@@ -137,7 +137,12 @@ def test_calls_are_found_in_whatever_line_they_are(source):
 @pytest.mark.parametrize(
     "source", ['"""Callbacks of ctypes.CDLL are taken."""', "# CDLL is not used\nx = 1", "def f():\n    'windll'\n"]
 )
-def test_what_only_a_comment_or_docstring_names_is_not_followed(source):
-    budget = CodeBudget()
-    assert read_path_code(source, HERE, budget) == PathCode()
-    assert budget.steps > ALL_STEPS - 5
+def test_a_name_in_a_comment_or_docstring_is_no_code(source):
+    assert not names_loader(source, HERE, CodeBudget())
+
+
+@pytest.mark.parametrize(
+    "source", ["from ctypes import CDLL as C", "getattr(ctypes, 'windll')", "@CDLL\ndef f(): pass"]
+)
+def test_a_name_in_code_is_found(source):
+    assert names_loader(source, HERE, CodeBudget())

@@ -87,6 +87,9 @@ class CodeBudget:
     def parse(self, source: str, path: str) -> ast.Module | None:
         """Return the syntax tree of a file, and begin to count for it; None, with the reason noted, if it has none."""
         self._file_steps, self._file_text = min(FILE_STEPS, self.steps), min(FILE_TEXT, self.characters)
+        known = self.trees.by_path.get(path)
+        if known is not None and self.steps and self.characters:
+            return known
         tokens = count_tokens(source)
         if tokens > FILE_TOKENS:
             self.give_up(path, "it has too many tokens")

@@ -103,7 +103,7 @@ class ViewFiles(NoFiles):
         if name not in self._variables:
             quoted = rf"\s*['\"]{re.escape(name)}['\"]\s*"
             spelled = re.compile(rf"environ\s*\[{quoted}\]\s*=[^=]|(?:setdefault|putenv)\s*\({quoted},")
-            self._variables[name] = any(spelled.search(text) for text in self._with_variables)
+            self._variables[name] = any(name in text and spelled.search(text) for text in self._with_variables)
         return self._variables[name]
 
     @functools.cached_property

@@ -119,6 +119,10 @@ class Store:
         for key in keys:
             before = self.get(*key)
             values = [branch.get(key, before) for branch in branches]
+            first = values[0]
+            if first is not None and len(first) == 1 and all(value is first for value in values):
+                self._layers[-1][key] = first
+                continue
             self._layers[-1][key] = united(value if value is not None else ANYTHING for value in values)
 
     def names_of(self, scope: Scope) -> dict[str, Value]:

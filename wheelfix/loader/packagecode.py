@@ -11,7 +11,7 @@ from wheelfix.loader.codefaults import code_faults
 from wheelfix.loader.codefiles import MAX_SOURCE, ViewFiles
 from wheelfix.loader.codestore import LATER
 from wheelfix.loader.importcode import read_imports
-from wheelfix.loader.pathcode import WORDS, read_in_view, read_path_code
+from wheelfix.loader.pathcode import WORDS, names_loader, read_in_view, read_path_code
 from wheelfix.loader.pythonsource import python_source
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, LoadEvent, dll_key, fold
@@ -99,17 +99,19 @@ class PackageLoads:
 def package_loads(view: FileView, profile: Profile) -> PackageLoads:
     """Find out, without running anything, what importing the subject of a view loads."""
     around = ViewFiles(view, profile)
-    files = [file_loads(around, profile, path, source) for path, source in python_code(view, WORDS)]
-    files += [file_loads(around, profile, path, source, caller=True) for path, source in _callers(view, around)]
+    budget = budget_of(view)
+    words = ((path, source) for path, source in python_code(view, WORDS) if names_loader(source, path, budget))
+    files = [file_loads(around, profile, path, source) for path, source in words]
+    files += [file_loads(around, profile, path, source) for path, source in _callers(view, around)]
     files += _listed_loads(view)
     extensions = [LoadEvent(path, "extension", module_name(path)) for path in extension_modules(view, profile)]
     return PackageLoads(tuple(file for file in files if file != FileLoads(file.path)), tuple(extensions))
 
 
-def file_loads(around: ViewFiles, profile: Profile, path: str, source: str, *, caller: bool = False) -> FileLoads:
+def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> FileLoads:
     """What one Python file does to the DLL search, read from its source."""
     view = around.view
-    code = read_path_code(source, path, budget_of(view), around, caller=caller)
+    code = read_path_code(source, path, budget_of(view), around)
     named: dict[str, None] = {}
     loaded: dict[str, LoadEvent] = {}
     for load in code.loads:

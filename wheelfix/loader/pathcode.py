@@ -11,7 +11,7 @@ import bisect
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import CodeBudget, OutOfBudget
+from wheelfix.loader.codebudget import CodeBudget, OutOfBudget, count_tokens
 from wheelfix.loader.codeloads import is_folder_call, is_load_call
 from wheelfix.loader.coderun import CodeRun
 from wheelfix.loader.codestore import LATER
@@ -72,20 +72,17 @@ class PathCode:
         return tuple(dict.fromkeys(target for item in self.loads for target in item.targets))
 
 
-def read_path_code(
-    source: str, path: str, budget: CodeBudget | None = None, files: NoFiles | None = None, *, caller: bool = False
-) -> PathCode:
+def read_path_code(source: str, path: str, budget: CodeBudget | None = None, files: NoFiles | None = None) -> PathCode:
     """Find the DLL folders and loads in one file, which lies at ``path`` in the view.
 
     A file that cannot be read, or takes more work than the budget has, gives nothing: half of its loads would be worse
-    than none. That it was not read is in the budget and in the answer. A ``caller`` loads with functions of other
-    files, so that nothing in it needs to name what loads DLLs.
+    than none. That it was not read is in the budget and in the answer.
     """
     budget = budget or CodeBudget()
-    key = f"{path}\0{'' if files is None else 'in view'}{' caller' if caller else ''}"
+    key = f"{path}\0{'' if files is None else 'in view'}"
     known = budget.results.get(key)
     if not isinstance(known, PathCode):
-        known = budget.results[key] = _read(source, path, budget, files, caller=caller)
+        known = budget.results[key] = _read(source, path, budget, files)
     return known
 
 
@@ -97,7 +94,22 @@ def read_in_view(budget: CodeBudget) -> Iterator[tuple[str, PathCode]]:
             yield path, code
 
 
-def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None, *, caller: bool) -> PathCode:
+def names_loader(source: str, path: str, budget: CodeBudget) -> bool:
+    """Whether the code of a file, without its comments and docstrings, names what loads DLLs; True if it is not known.
+
+    A file without such a name may call functions of others that load DLLs, as any file may.
+    """
+    tree = budget.parse(source, path)
+    if tree is None:
+        return True
+    budget.trees.add(path, tree, count_tokens(source))  # most of them are followed next
+    try:
+        return Mentions(tree, source, budget).any
+    except (RecursionError, OutOfBudget):
+        return True
+
+
+def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None) -> PathCode:
     budget.loading.add(path)
     tree = budget.parse(source, path)
     if tree is None:
@@ -105,10 +117,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None, *, 
     run = CodeRun(path, budget, files)
     uncalled: set[str] = set()
     try:
-        mentions = Mentions(tree, source, budget)
-        if not mentions.any and not caller:
-            return PathCode()
-        functions = mentions.functions
+        functions = Mentions(tree, source, budget).functions
         run.run(tree.body)
         in_vain = bool(run.looked_for)
         for node in functions:
