@@ -14,7 +14,7 @@ from wheelfix.cli.say import say, say_error
 from wheelfix.errors import UsageError
 from wheelfix.failures import failure_of
 from wheelfix.report.document import DEFAULT, Context, FailedInput
-from wheelfix.report.formats import SCAN_KINDS, render, slim
+from wheelfix.report.formats import SCAN_KINDS, render, slim, without_images
 from wheelfix.report.progress import ProgressBar
 from wheelfix.report.textstyle import TextStyle, look_of
 from wheelfix.report.words import count
@@ -115,7 +115,7 @@ class Output:
     argv: tuple[str, ...] = ()
     """The command line, for reports that say how they were made."""
     reports: list[ScanReport] = field(default_factory=list)
-    """Without symbol tables, so that a folder of wheels fits into memory."""
+    """Without symbol tables, so that a folder of wheels fits into memory; text that is written needs no images."""
     failures: list[FailedInput] = field(default_factory=list)
     _bar: ProgressBar | None = None
     _told: list[str] = field(default_factory=list)
@@ -181,6 +181,8 @@ class Output:
                 self.fail(FailedInput(report.path, failure_of(error, report.path), "report"))
                 return
             self._tell(text if self.quiet or not self._needs_blank(text) else "\n" + text)
+            if not self.requests:
+                self.reports[-1] = without_images(report)
 
     def _text_of(self, report: ScanReport) -> str:
         from wheelfix.report.text import Hints, render_scan

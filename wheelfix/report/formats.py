@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.failures import failure_of
-from wheelfix.model import Exports, Image, Import, ScannedImage, ScanReport
+from wheelfix.model import Exports, Image, Import, Resolution, ScannedImage, ScanReport
 from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.textstyle import TextStyle
 from wheelfix.values import replace
@@ -91,6 +91,11 @@ def _render_text(reports: Sequence[ScanReport], failures: Sequence[FailedInput],
 def slim(report: ScanReport) -> ScanReport:
     """Return a report without symbol tables: what every renderer needs, small enough to keep a thousand of."""
     return replace(report, images=tuple(_slim_image(image) for image in report.images))
+
+
+def without_images(report: ScanReport) -> ScanReport:
+    """Return a report with its findings and verdicts alone, which is what a summary needs."""
+    return replace(report, images=(), resolution=Resolution())
 
 
 def _slim_image(image: ScannedImage) -> ScannedImage:
