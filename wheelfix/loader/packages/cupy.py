@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _CODE = f"{SITE_PACKAGES}/cupy/_environment.py"
 _DISTRIBUTIONS = ("cupy", *(f"cupy-cuda{major}x" for major in range(11, 20)))
-_NAME = re.compile(r"^Name: (cupy[a-z0-9-]{0,40})\s*$", re.MULTILINE)
+_NAME = re.compile(r"^Name: (cupy[a-z0-9-]{0,40})[ \t\r]{0,9}$", re.MULTILINE)
 _MAJOR = re.compile(r"cupy-cuda(\d\d)x")
 
 

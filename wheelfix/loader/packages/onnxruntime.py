@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _CAPI = f"{SITE_PACKAGES}/onnxruntime/capi"
 _FILES = ("build_and_package_info.py", "version_info.py")
 _CUDA = re.compile(r"^cuda_version\s*=\s*['\"]([0-9]{1,4}\.[0-9]{1,4})(?:\.[0-9]{1,9})*['\"]", re.MULTILINE)
-_EXTRA = re.compile(r"^Provides-Extra: ([A-Za-z0-9._-]{1,60})\s*$", re.MULTILINE)
+_EXTRA = re.compile(r"^Provides-Extra: ([A-Za-z0-9._-]{1,60})[ \t\r]{0,9}$", re.MULTILINE)
 _DISTRIBUTIONS = ("onnxruntime-gpu", "onnxruntime")
 _PROVIDER = re.compile(r"onnxruntime_providers_(?P<name>\w+)\.dll")
 
