@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from wheelfix.trial.model import Interpreter
 
 TAGS = re.compile(r"-(cp311-cp311|cp3\d*-abi3|py3-none|py2\.py3-none)-win_amd64\.whl$")
-PATCH = re.compile(rb"\n\n?# start delvewheel patch.*?# end delvewheel patch\n", re.DOTALL)
+PATCH = re.compile(rb"\r?\n(\r?\n)?# start delvewheel patch.*?# end delvewheel patch\r?\n", re.DOTALL)
 PAGE = Path("docs/explained/agreement.md")
 MARK = "<!-- results -->"
 LARGEST = 40 << 20
@@ -131,7 +131,20 @@ def main_module(wheel: Path) -> str:
                 counted[top.split(".")[0]] += 1
     names = [name for name, _ in counted.most_common() if name.isidentifier() and not name.startswith("_")]
     own = wheel.name.split("-")[0].lower()
-    return next((name for name in names if name.lower() == own), names[0] if names else "")
+    top = next((name for name in names if name.lower() == own), names[0] if names else "")
+    return _inside(wheel, top)
+
+
+def _inside(wheel: Path, top: str) -> str:
+    """Return a top-level module, or of a folder without ``__init__.py`` the first package or module in it."""
+    with zipfile.ZipFile(wheel) as archive:
+        members = sorted(archive.namelist(), key=lambda name: (name.count("/"), name))
+    alone = (f"{top}.py", f"{top}/__init__.py", f"{top}/__init__.pyc")
+    if not top or any(name in alone or re.fullmatch(rf"{top}(\.[\w-]+)?\.pyd", name) for name in members):
+        return top
+    modules = (name for name in members if name.startswith(f"{top}/") and name.endswith((".py", ".pyd")))
+    first = next(modules, "").removesuffix("/__init__.py").replace("/", ".")
+    return re.sub(r"(\.cp3\w+-win\w+|\.abi3)?\.(py|pyd)$", "", first) if first else top
 
 
 def cases(folders: list[Path], seed: int) -> Iterator[tuple[Path, str]]:

@@ -69,6 +69,24 @@ class CannotRepair(WheelfixError):
     exit_code = Exit.FINDINGS
 
 
+class ImportFails(WheelfixError):
+    """A wheel was imported for real, and that failed."""
+
+    exit_code = Exit.FINDINGS
+
+
+class PredictionDiffers(WheelfixError):
+    """A wheel was imported for real, and that did not end as predicted: a bug of wheelfix."""
+
+    exit_code = Exit.DIFFERS
+
+
+class ImportUntold(WheelfixError):
+    """A wheel was imported for real, and how that ended says nothing about Windows."""
+
+    exit_code = Exit.UNKNOWN
+
+
 class CannotSign(WheelfixError):
     """A wheel cannot be signed as it is, or what was signed does not pass the checks; nothing was written for it."""
 

@@ -10,7 +10,7 @@ import pytest
 
 from wheelfix.errors import UsageError
 from wheelfix.programs import run_program
-from wheelfix.trial.confine import confine, in_container, refuse_root
+from wheelfix.trial.confine import NOT_SEALED, confine, in_container, refuse_root
 
 
 @pytest.mark.parametrize("mark", ["/.dockerenv", "/run/.containerenv"])
@@ -63,8 +63,23 @@ def test_a_confined_command_sees_no_home(tmp_path: Path) -> None:
         assert "secret" in done.out
     else:
         assert "secret" not in done.out
-        assert confinement.notes == ()
+        assert confinement.notes in ((), (NOT_SEALED,))
     assert (home / "secret").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no Wine on Windows")
+def test_a_confined_command_writes_in_its_own_folder_only(tmp_path: Path) -> None:
+    """A package wrote beside the home folder, and could have changed the Wine that is kept for the next run."""
+    home, kept = tmp_path / "home", tmp_path / "home" / "cache" / "wine"
+    kept.mkdir(parents=True)
+    work = tmp_path / "work"
+    (work / "stage").mkdir(parents=True)
+    confinement = confine([kept], work / "stage", home)
+    places = [tmp_path / "planted", kept / "planted", work / "own"]
+    for place in places:
+        run_program(confinement.command(["/bin/sh", "-c", f"echo x > '{place}'"]), timeout=60)
+    if not confinement.notes:
+        assert [place.exists() for place in places] == [False, False, True]
 
 
 @pytest.mark.skipif(not Path("/proc/net/dev").exists(), reason="Linux has this file")

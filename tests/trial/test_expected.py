@@ -87,3 +87,44 @@ def test_top_level_modules(tmp_path: Path) -> None:
         view, profile = expected.subject.view, expected.subject.profile
         assert modules_to_try(view, profile) == ("_fast", "pkg", "single", "space.inner")
         assert modules_to_try(view, profile, ["pkg.sub"]) == ("pkg.sub",)
+
+
+@pytest.mark.parametrize(
+    ("code", "answer"),
+    [
+        ("from ._gone import f\n", ("fails", 0, "p")),
+        ("import p._gone\n", ("fails", 0, "p")),
+        ("try:\n    from ._gone import f\nexcept ImportError:\n    f = None\n", FINE),
+        ("def later():\n    from ._gone import f\n", FINE),
+        ("from . import _gone\n", FINE),
+        ("__path__.append('elsewhere')\nfrom ._gone import f\n", FINE),
+        ("import sys\nif sys.platform == 'linux':\n    from ._gone import f\n", FINE),
+    ],
+    ids=["from", "import", "caught", "in a function", "may be a name", "found elsewhere", "another system"],
+)
+def test_a_module_of_the_package_that_is_not_there(code: str, answer: tuple[str, int, str], tmp_path: Path) -> None:
+    """psutil, pymssql and pyaudio without their extension module were expected to work."""
+    assert answers(tmp_path, __init__=code)["p"] == answer
+
+
+def test_a_module_without_its_entry(tmp_path: Path) -> None:
+    """A file that has nothing to do with Python, in the place of a module that the package imports."""
+    stub = forge_dll("_a.pyd", exports=["something_else"])
+    found = answers(tmp_path, __init__="from ._a import f\n", _a=stub)
+    assert found["p"] == ("fails", 0, "_a")
+
+
+def test_names_that_are_imported_when_they_are_asked_for(tmp_path: Path) -> None:
+    """tornado and scipy have such a ``__getattr__``: importing them imports nothing by it."""
+    code = "import importlib\ndef __getattr__(name):\n    return importlib.import_module('.' + name, __name__)\n"
+    found = answers(tmp_path, __init__=code, _a=module("_a", "absent.dll"))
+    assert found == {"p": FINE, "p._a": ("fails", 126, "_a")}
+
+
+def test_code_that_needs_what_users_install(tmp_path: Path) -> None:
+    """gssapi gives up where Kerberos is not installed, before it imports the module whose DLL was removed."""
+    code = (
+        "import ctypes\ntry:\n    ctypes.WinDLL('gssapi64.dll')\nexcept OSError:\n"
+        "    raise OSError('install Kerberos') from None\nfrom . import _a\n"
+    )
+    assert answers(tmp_path, __init__=code, _a=module("_a", "absent.dll"))["p"][0] == "unsure"

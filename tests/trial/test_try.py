@@ -14,6 +14,7 @@ from tests.support.wheels import build_wheel
 from tests.trial.host import HostPython
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
+from wheelfix.errors import EnvironmentFailure
 from wheelfix.trial import run
 from wheelfix.trial.install import install, requirements_of
 from wheelfix.trial.model import TrialOptions
@@ -144,3 +145,76 @@ def test_options_that_make_no_sense(
 ) -> None:
     put_in_place(monkeypatch)
     assert main(["try", str(wheel_of(tmp_path, "")), *words]) == 2
+
+
+# ------------------------------------------------------------------------------------------------- a stage of ci
+
+
+def stage(folder: Path, *more: str) -> list[str]:
+    options = ["--no-discover", "--try", "--try-module", "p", "-w", str(folder / "out")]
+    return ["ci", str(folder / "dist"), *options, *more]
+
+
+def test_ci_imports_what_came_out(
+    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_in_place(monkeypatch)
+    wheel_of(tmp_path, "x = 1\n")
+    assert main(stage(tmp_path, "--format", "json")) == 0
+    out, err = capsys.readouterr()
+    assert "failures" not in json.loads(out) or not json.loads(out)["failures"]
+    assert "IMPORTS" in err
+
+
+def test_ci_ends_with_1_where_an_import_fails_and_reports_say_so(
+    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_in_place(monkeypatch)
+    wheel_of(tmp_path, "raise ValueError('no')\n")
+    kinds = ("junit", "markdown", "html", "github")
+    files = [f"--report={kind}={tmp_path / kind}" for kind in kinds]
+    assert main(stage(tmp_path, "--format", "json", *files)) == 1
+    document = json.loads(capsys.readouterr().out)
+    validate(document)
+    (failure,) = document["failures"]
+    assert (failure["stage"], failure["what"]) == ("try", "p 1.0 cannot be imported")
+    assert "import p: ValueError: no" in failure["because"]
+    assert document["wheels"][0]["verdict"] == "ok"
+    for kind in kinds:
+        assert "cannot be imported" in (tmp_path / kind).read_text("utf-8"), kind
+    root = ET.fromstring((tmp_path / "junit").read_text("utf-8"))
+    assert "can be imported" in [case.get("name") for case in root.iter("testcase")]
+
+
+def test_ci_ends_with_6_where_the_prediction_was_wrong(
+    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The host imports what Windows could not: the prediction says that code fails which is skipped here."""
+    put_in_place(monkeypatch)
+    folder = "os.path.join(os.path.dirname(__file__), 'lib')"
+    wheel_of(tmp_path, f"import os, sys\nif sys.platform == 'win32':\n    os.add_dll_directory({folder})\n")
+    assert main(stage(tmp_path, "--format", "json")) == 6
+    document = json.loads(capsys.readouterr().out)
+    assert "was not imported as predicted" in {one["stage"]: one["what"] for one in document["failures"]}["try"]
+
+
+def test_ci_reports_all_the_same_where_there_is_no_wine(
+    host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise EnvironmentFailure("there is no Wine here")
+
+    monkeypatch.setattr(run, "open_interpreter", fail)
+    wheel_of(tmp_path, "x = 1\n")
+    assert main(stage(tmp_path, "--format", "json")) == 4
+    document = json.loads(capsys.readouterr().out)
+    assert document["failures"][0]["what"] == "there is no Wine here"
+    assert document["wheels"][0]["verdict"] == "ok"
+
+
+def test_ci_refuses_root_before_it_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wheelfix.trial.confine.os.geteuid", lambda: 0, raising=False)
+    monkeypatch.setattr("wheelfix.trial.confine.in_container", lambda: False)
+    wheel_of(tmp_path, "x = 1\n")
+    assert main(stage(tmp_path)) == 2
+    assert not (tmp_path / "out").exists()

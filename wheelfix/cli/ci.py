@@ -22,10 +22,10 @@ from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.remote import add_fetch_option, add_remote_options
 from wheelfix.cli.repair import add_policy_options, add_writing_options, repair_options
-from wheelfix.cli.say import say, say_error
+from wheelfix.cli.say import say
 from wheelfix.cli.settings import group_inputs
 from wheelfix.cli.try_ import add_trial_options
-from wheelfix.errors import Exit, InputError
+from wheelfix.errors import InputError, WheelfixError
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.failures import failure_of
 from wheelfix.report.document import FailedInput
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
 
     from wheelfix.cli.commands import Subparsers
-    from wheelfix.errors import WheelfixError
     from wheelfix.exam.examination import Progress
     from wheelfix.model import ScanReport
     from wheelfix.options import RepairOptions
@@ -90,6 +89,8 @@ def execute(args: argparse.Namespace) -> int:
     from wheelfix.rules.registry import check_patterns
 
     output = Output.from_args(args)
+    if args.trial:
+        _check_trial(args)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     groups = []
     for own, paths in group_inputs(args, inputs.files):
@@ -104,27 +105,43 @@ def execute(args: argparse.Namespace) -> int:
                 for result in results:
                     _report(result, output, fail_on, progress)
                     progress.step()
+    if args.trial:
+        _try(args, output)
     output.finish()
-    return max(output.exit_code, _try(args, output) if args.trial else Exit.OK)
+    return output.exit_code
 
 
-def _try(args: argparse.Namespace, output: Output) -> int:
-    """Import the wheels that came out, tell each on stderr, and return the worst exit code."""
-    from wheelfix.cli.try_ import exit_of, trial_options
+def _check_trial(args: argparse.Namespace) -> None:
+    """Refuse what makes no sense before anything is written."""
+    from wheelfix.cli.try_ import trial_options
+    from wheelfix.trial.confine import refuse_root
+
+    refuse_root(trial_options(args).allow_root)
+
+
+def _try(args: argparse.Namespace, output: Output) -> None:
+    """Import the wheels that came out, show each on stderr; what fails is in the reports, too."""
+    from wheelfix.cli.try_ import failure_of_trial, trial_options
     from wheelfix.report.text.trial import render_trial
     from wheelfix.trial.run import TrialFailure, try_all
 
-    worst: int = Exit.OK
     wheels = list(dict.fromkeys(Path(report.path) for report in output.reports))
-    for found in try_all(wheels, trial_options(args), None if args.quiet else lambda line: say(f"wheelfix: {line}")):
-        if isinstance(found, TrialFailure):
-            say_error(found.error.what, *found.error.reasons, hint=found.error.hint)
-            worst = max(worst, found.error.exit_code)
-        else:
+    note = None if args.quiet else lambda line: say(f"wheelfix: {line}")
+    pending = dict.fromkeys(map(str, wheels))
+    try:
+        for found in try_all(wheels, trial_options(args), note):
+            pending.pop(found.path, None)
+            if isinstance(found, TrialFailure):
+                output.fail(FailedInput(found.path, found.error, "try"))
+                continue
             for line in render_trial(found, look_of(sys.stderr, colour=args.color), quiet=args.quiet).splitlines():
                 say(line)
-            worst = max(worst, exit_of(found))
-    return worst
+            error = failure_of_trial(found)
+            if error is not None:
+                output.fail(FailedInput(found.path, error, "try"))
+    except WheelfixError as error:  # no Wine, for example; what was found before is reported all the same
+        for path in pending:
+            output.fail(FailedInput(path, error, "try"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from wheelfix.cli.common import CommaList, add_command, add_output_options, chec
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.say import say, say_error
-from wheelfix.errors import Exit, UsageError
+from wheelfix.errors import Exit, ImportFails, ImportUntold, PredictionDiffers, UsageError
 from wheelfix.report.textstyle import look_of
 
 if TYPE_CHECKING:
@@ -175,6 +175,29 @@ def exit_of(trial: Trial) -> Exit:
     """Return the exit code that a trial stands for."""
     codes = {"differs": Exit.DIFFERS, "fails": Exit.FINDINGS, "cannot-tell": Exit.UNKNOWN, "imports": Exit.OK}
     return codes[trial.outcome]
+
+
+def failure_of_trial(trial: Trial) -> WheelfixError | None:
+    """Return what a trial says against a wheel, as an error with its exit code; None if everything was imported."""
+    from wheelfix.trial.model import Agreement
+
+    kinds = {"differs": PredictionDiffers, "fails": ImportFails, "cannot-tell": ImportUntold}
+    if trial.outcome not in kinds:
+        return None
+    wrong = [one for one in trial.modules if one.agreement is Agreement.DIFFERS or not one.observed.works]
+    causes = [one.observed.cause for one in wrong]
+    reasons = [
+        f"import {one.module}: {f'{cause.error}: {cause.message}' if cause is not None else one.observed.outcome}"
+        + (f" ({one.why})" if one.why else "")
+        for one, cause in zip(wrong, causes, strict=True)
+    ]
+    what = {
+        "differs": "was not imported as predicted",
+        "fails": "cannot be imported",
+        "cannot-tell": "was imported under Wine, which cannot tell what Windows does",
+    }
+    hint = "'wheelfix try' with this wheel shows the traceback and the DLLs that were loaded"
+    return kinds[trial.outcome](f"{trial.name} {trial.version} {what[trial.outcome]}", because=reasons[:5], hint=hint)
 
 
 class TrialResults:

@@ -5,8 +5,17 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codeloads import add_folder, is_folder_call, is_load_call, load
-from wheelfix.loader.codemethods import SAME, exists, globbed, listed, names_in
+from wheelfix.loader.codebudget import MAX_TURNS
+from wheelfix.loader.codeloads import (
+    CURRENT_FOLDER,
+    add_folder,
+    is_absent,
+    is_folder_call,
+    is_load_call,
+    load,
+    path_folders,
+)
+from wheelfix.loader.codemethods import SAME, content, exists, globbed, list_folder, listed
 from wheelfix.loader.codestore import Raised
 from wheelfix.loader.codesyntax import environment
 from wheelfix.loader.codevalue import (
@@ -17,6 +26,7 @@ from wheelfix.loader.codevalue import (
     Extern,
     Items,
     Module,
+    OpenFile,
     combined,
     is_absolute,
     join,
@@ -52,6 +62,8 @@ def call(run: CodeState, node: ast.Call, name: str, args: list[Value], keywords:
         return load(run, node, name, args, keywords)
     if name.endswith("environ.get"):
         return _getenv(run, args, keywords)
+    if name.endswith("environ.setdefault") and len(args) > 1:
+        return _set_default(run, args)
     if first == (None,) and last in _NOT_OF_NONE:
         raise Raised("TypeError")
     if last in _ASKED:
@@ -69,7 +81,7 @@ def call(run: CodeState, node: ast.Call, name: str, args: list[Value], keywords:
         wanted = {"isfile": False, "isdir": True}.get(last)
         return united(exists(run, atom, wanted) for atom in first)
     if last in ("listdir", "scandir") and args:
-        return united(names_in(run, atom, whole=last == "scandir") for atom in first)
+        return united(list_folder(run, node, atom, whole=last == "scandir") for atom in first)
     if last in ("glob", "iglob") and args:
         return united(globbed(run, atom) for atom in first)
     if last in ("abspath", "realpath", "resolve") and args:
@@ -105,7 +117,16 @@ def _find_library(run: CodeState, args: list[Value], keywords: dict[str, Value])
             found.append(ANYTHING)
             continue
         name = atom if atom.lower().endswith(".dll") else atom + ".dll"
-        found.append((name,) if "/" not in name and run.files.finds(name, ()) else (None,))
+        along = path_folders(run)
+        place = next((one for one in along or () if run.files.exists(f"{one}/{name}", folder=False)), None)
+        if "/" not in name and run.files.finds(name, ()):
+            found.append((name,))
+        elif place is not None:
+            found.append((f"{ROOT}/{place}/{name}",))
+        else:
+            found.append((None,) if along is not None else (None, UNKNOWN))
+            inside = [f"{one}/{name}" for one in along or () if run.files.is_own(one)]
+            run.looked_for.update(dict.fromkeys(inside or [name]))
     return united(found)
 
 
@@ -126,6 +147,27 @@ def _package_folder(run: CodeState, args: list[Value], keywords: dict[str, Value
         return join(start, *more)
 
     return combined(folder, *args) if args else combined(folder, run.look_up("__package__"))
+
+
+def _which(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """``shutil.which``: a machine without other programs has Windows' own, and Python."""
+    names = [atom for atom in args[0] if isinstance(atom, str)] if args else []
+    return (None,) if names and not any(name.startswith(("python", "cmd", "where")) for name in names) else ANYTHING
+
+
+def _data(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """``pkgutil.get_data`` and ``importlib.resources.read_text``: the content of a small file of the package."""
+    places = _package_folder(run, args[:2], keywords) if len(args) > 1 else ANYTHING
+    return united(content(run, atom) for atom in places)
+
+
+def _open(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """A file that is open for reading."""
+    mode = args[1] if len(args) > 1 else keywords.get("mode", ("r",))
+    if not args or not all(isinstance(atom, str) and atom.startswith("r") for atom in mode):
+        return ANYTHING
+    texts = united(content(run, atom) for atom in args[0])
+    return combined(lambda atom: OpenFile(atom) if isinstance(atom, str) else UNKNOWN, texts)
 
 
 def _has_attribute(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -152,7 +194,9 @@ def _getenv(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Va
     name = args[0][0] if args else UNKNOWN
     if not isinstance(name, str):
         return ANYTHING
-    found = ANYTHING if run.files.sets_variable(name) else environment(name)
+    found = run.store.get(run.variables, name.upper())
+    if found is None:
+        found = ANYTHING if run.files.sets_variable(name) and name.upper() != "PATH" else environment(name)
     return found if found is not None else args[1] if len(args) > 1 else (None,)
 
 
@@ -175,12 +219,51 @@ def _find_spec(run: CodeState, args: list[Value], keywords: dict[str, Value]) ->
     return ANYTHING if path is None else (f"{ROOT}/{path}",) if path else (None,)
 
 
-def _map(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
-    if len(args) != 2:
+def _zip(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
+    columns = [listed(arg) for arg in args]
+    rows = zip(*(items for items, _ in columns), strict=False)
+    return (Items(tuple((Items(row),) for row in rows), all(complete for _, complete in columns)),)
+
+
+def _enumerate(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
+    items, complete = listed(args[0]) if args else ([], False)
+    first = args[1][0] if len(args) > 1 else keywords.get("start", (0,))[0]
+    numbers = [(first + at,) if isinstance(first, int) else ANYTHING for at in range(len(items))]
+    return (Items(tuple((Items(pair),) for pair in zip(numbers, items, strict=True)), complete),)
+
+
+def _range(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
+    limits = [arg[0] if len(arg) == 1 else UNKNOWN for arg in args]
+    numbers = [limit for limit in limits if isinstance(limit, int)]
+    if len(numbers) < len(limits) or not 1 <= len(numbers) <= 3 or 0 in numbers[2:]:
+        return (Items((), complete=False),)
+    found = range(*numbers)
+    return (Items(tuple((number,) for number in found[:MAX_TURNS]), len(found) <= MAX_TURNS),)
+
+
+def _reversed(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
+    items, complete = listed(args[0]) if args else ([], False)
+    return (Items(tuple(reversed(items)), complete),)
+
+
+def _chdir(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
+    """``os.chdir``: relative paths begin there from now on."""
+    folder = args[0] if args and len(args[0]) == 1 else ANYTHING
+    known = isinstance(folder[0], str) and is_absolute(folder[0]) and not is_absent(run, folder[0])
+    run.store.set(run.variables, CURRENT_FOLDER, folder if known else ANYTHING)
+    return (None,)
+
+
+def _set_default(run: CodeState, args: list[Value]) -> Value:
+    """``os.environ.setdefault``."""
+    name = args[0][0] if len(args[0]) == 1 else UNKNOWN
+    if not isinstance(name, str):
         return ANYTHING
-    if any(isinstance(atom, Extern) and atom.last in ("str", "Path", "abspath") for atom in args[0]):
-        return args[1]
-    return (Items((), complete=False),)
+    found = run.store.get(run.variables, name.upper()) or environment(name)
+    if found is None:
+        found = args[1]
+        run.store.set(run.variables, name.upper(), found)
+    return found
 
 
 def _length(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:
@@ -215,6 +298,10 @@ _ASKED: dict[str, Callable[[CodeState, list[Value], dict[str, Value]], Value]] =
     "files": _package_folder,
     "resource_filename": _package_folder,
     "path": _package_folder,
+    "get_data": _data,
+    "read_text": _data,
+    "open": _open,
+    "which": _which,
     "hasattr": _has_attribute,
     "getattr": _get_attribute,
     "getenv": _getenv,
@@ -222,7 +309,11 @@ _ASKED: dict[str, Callable[[CodeState, list[Value], dict[str, Value]], Value]] =
     "import__": _import,
     "next": _next,
     "find_spec": _find_spec,
-    "map": _map,
+    "zip": _zip,
+    "enumerate": _enumerate,
+    "range": _range,
+    "reversed": _reversed,
+    "chdir": _chdir,
     "len": _length,
     "bool": _truth,
     "isinstance": _is_instance,

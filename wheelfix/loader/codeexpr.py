@@ -7,19 +7,22 @@ import itertools
 import operator
 from typing import TYPE_CHECKING
 
-from wheelfix.loader import codecalls, codemethods, codesyntax
+from wheelfix.loader import codecalls, codeloads, codemethods, codesyntax
 from wheelfix.loader.codebudget import MAX_TEXT, MAX_TURNS
 from wheelfix.loader.codescope import Names
-from wheelfix.loader.codestore import LATER, FoundEnd
+from wheelfix.loader.codestore import CERTAIN, LATER, FoundEnd
 from wheelfix.loader.codevalue import (
     ANYTHING,
     UNKNOWN,
+    AddedFolder,
     Class,
     Extern,
     Function,
     Items,
     Library,
     Module,
+    OpenFile,
+    Partial,
     Scope,
     Table,
     bounded,
@@ -121,11 +124,14 @@ class Expressions(Names):
 
     def visit_Yield(self, node: ast.Yield) -> Value:
         self.yielded.append(self.value(node.value) if node.value is not None else (None,))
+        self.yielded_maybe |= self.level != CERTAIN
         return ANYTHING
 
     def visit_YieldFrom(self, node: ast.YieldFrom) -> Value:
         for atom in self.value(node.value):
             self.yielded += atom.items if isinstance(atom, Items) else (ANYTHING,)
+            self.yielded_maybe |= not isinstance(atom, Items) or not atom.complete
+        self.yielded_maybe |= self.level != CERTAIN
         return ANYTHING
 
     # ------------------------------------------------------------------------------------------ operators
@@ -199,7 +205,10 @@ class Expressions(Names):
     # --------------------------------------------------------------------------------- attributes and items
 
     def visit_Attribute(self, node: ast.Attribute) -> Value:
-        return united(self.attribute(atom, node.attr) for atom in self.value(node.value))
+        owners = self.value(node.value)
+        if any(codeloads.is_attribute_load(self, atom, node.attr) for atom in owners):
+            return codeloads.load_library(self, node, "LoadLibrary", (node.attr,))
+        return united(self.attribute(atom, node.attr) for atom in owners)
 
     def attribute(self, atom: Atom, name: str) -> Value:
         """What an attribute of a thing is."""
@@ -212,6 +221,8 @@ class Expressions(Names):
         if isinstance(atom, str):
             return codemethods.of_path(atom, name)
         if isinstance(atom, Library):
+            if codeloads.is_load_call(name):
+                return (Extern(f"{atom.target}.{name}"),)  # of kernel32
             return (atom.target,) if name == "_name" else ANYTHING
         if isinstance(atom, Items) and name in ("major", "minor") and len(atom.items) > 1:
             return atom.items[name == "minor"]
@@ -219,8 +230,8 @@ class Expressions(Names):
 
     def _of_object(self, thing: Class, name: str) -> Value:
         found, owner = self.store.get(thing.scope, name), thing
-        if found is None and thing.of is not None:
-            found = self.store.get(thing.of.scope, name)
+        if found is None:
+            found = self._attribute_of(thing.of or thing, name)
         if found is None:
             return (Extern(f"?.{name}"),)
         values: list[Value] = []
@@ -236,6 +247,16 @@ class Expressions(Names):
             is_property = any(mark.lower().endswith("property") for mark in marks)
             values.append(self.call_function(bound, [], {}) if is_property and owner.of else (bound,))
         return united(values)
+
+    def _attribute_of(self, kind: Class, name: str) -> Value | None:
+        """An attribute of a class, or of those that it is made of."""
+        self.budget.step()
+        found = self.store.get(kind.scope, name)
+        for base in kind.bases if found is None else ():
+            found = self._attribute_of(base, name)
+            if found is not None:
+                break
+        return found
 
     def visit_Subscript(self, node: ast.Subscript) -> Value:
         owners = self.value(node.value)
@@ -284,24 +305,40 @@ class Expressions(Names):
         return complete and len(turns) <= MAX_TURNS
 
     def visit_DictComp(self, node: ast.DictComp) -> Value:
-        return ANYTHING
+        pairs: list[Value] = []
+        element = ast.Tuple([node.key, node.value], ast.Load())
+        complete = self._comprehend(node.generators, element, pairs)
+        entries: dict[str | int | None, Value] = {}
+        for pair in pairs:
+            key, value = pair[0].items if isinstance(pair[0], Items) else (ANYTHING, ANYTHING)
+            if len(key) == 1 and (isinstance(key[0], str | int) or key[0] is None):
+                entries[key[0]] = value
+            else:
+                complete = False
+        return (Table(entries, complete),)
 
     # ---------------------------------------------------------------------------------------------- calls
 
     def visit_Call(self, node: ast.Call) -> Value:
         keywords = {word.arg: self.value(word.value) for word in node.keywords if word.arg is not None}
-        args = [self.value(arg) for arg in node.args if not isinstance(arg, ast.Starred)]
+        args: list[Value] = []
         for arg in node.args:
             if isinstance(arg, ast.Starred):
-                items, _ = codemethods.listed(self.value(arg.value))
-                args += items[:64] or [ANYTHING]
+                items, complete = codemethods.listed(self.value(arg.value))
+                args += items[:64] if complete else (items[:64] or [ANYTHING])
+            else:
+                args.append(self.value(arg))
         if isinstance(node.func, ast.Attribute):
             owners = self.value(node.func.value)
             return united(self._method(node, owner, node.func.attr, args, keywords) for owner in owners)
         return united(self.called_with(node, atom, args, keywords) for atom in self.value(node.func))
 
     def _method(self, node: ast.Call, owner: Atom, name: str, args: list[Value], keywords: dict[str, Value]) -> Value:
-        if isinstance(owner, str | Items | Table):
+        if isinstance(owner, AddedFolder):
+            if name in ("close", "__exit__"):
+                self.close_folder(owner.folder)
+            return (owner,)
+        if isinstance(owner, str | Items | Table | OpenFile):
             return codemethods.method(self, node, owner, name, args)
         return united(self.called_with(node, atom, args, keywords) for atom in self.attribute(owner, name))
 
@@ -311,6 +348,17 @@ class Expressions(Names):
             return self.call_function(atom, args, keywords)
         if isinstance(atom, Class) and atom.of is None:
             return self._made(atom, args, keywords)
+        if isinstance(atom, Class):
+            own = [one for one in self._of_object(atom, "__call__") if isinstance(one, Function)]
+            return united(self.call_function(one, args, keywords) for one in own)
+        if isinstance(atom, Partial):
+            return self.called_with(node, atom.function, [*atom.args, *args], {**atom.keywords, **keywords})
+        if isinstance(atom, Extern) and atom.last == "partial" and args:
+            return tuple(Partial(function, args[1:], keywords) for function in args[0])
+        if isinstance(atom, Extern) and atom.name.rpartition(".")[2] == "map" and len(args) == 2:
+            items, complete = codemethods.listed(args[1])
+            made = [united(self.called_with(node, one, [item], {}) for one in args[0]) for item in items[:MAX_TURNS]]
+            return (Items(tuple(made), complete),)
         if isinstance(atom, Extern):
             return codecalls.call(self, node, atom.name, args, keywords)
         return ANYTHING
@@ -318,16 +366,32 @@ class Expressions(Names):
     def _made(self, kind: Class, args: list[Value], keywords: dict[str, Value]) -> Value:
         """An object of a class of the package; its ``__init__`` is followed."""
         thing = Class(Scope(kind.scope.path, kind.scope.above), kind)
+        for atom in self._attribute_of(kind, "__new__") or ():
+            if isinstance(atom, Function):
+                self.call_function(atom, [(kind,), *args], keywords)
         for atom in self._of_object(thing, "__init__"):
             if isinstance(atom, Function):
                 self.call_function(atom, args, keywords)
+        for at, name in enumerate(kind.fields):
+            given = args[at] if at < len(args) else keywords.get(name)
+            if given is not None:
+                self.store.set(thing.scope, name, given)
         return (thing,)
+
+    def close_folder(self, folder: str) -> None:
+        """Take a folder from the search again."""
+        if self.process is not None and self.level == CERTAIN and not self.yielded:
+            self.process.remove(folder)
+        elif self.process is not None and self.level != LATER:  # a generator does the rest when it goes on
+            self.process.settled = False
 
     def note_end(self, kind: str, line: int) -> None:
         """Note an exception that nothing catches, after DLLs of the package were looked for in vain."""
         caught = any(catches_kind(handler.type, kind) is not False for node in self.tries for handler in node.handlers)
         if self.looked_for and not caught and not self.muted and self.level != LATER:
-            self.ends.append(FoundEnd(kind, self.scope.path, line, self.level, tuple(self.looked_for)))
+            names = tuple(self.looked_for)
+            outside = not any("/" in name or self.files.named(name) for name in names)
+            self.ends.append(FoundEnd(kind, self.scope.path, line, self.level, names, outside, self.place))
 
     def entered(self, value: Value) -> Value:
         """What ``with value as name`` gives the name: of a generator its first item, of everything else itself."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.codeloads import is_load_call
 from wheelfix.loader.codestore import CERTAIN, LATER
+from wheelfix.loader.search import MOD_NOT_FOUND
+from wheelfix.loader.view import base_name
 from wheelfix.model import CodeFault
 
 if TYPE_CHECKING:
@@ -16,21 +18,50 @@ if TYPE_CHECKING:
 
 
 def code_faults(code: PathCode, root: str) -> Iterator[CodeFault]:
-    """What fails, or may fail, when the file at ``root`` is imported."""
-    for load in code.loads:
-        if load.fails and load.level != LATER and not load.guarded:
-            cffi = load.function == "dlopen"
-            error = "OSError" if cffi else "FileNotFoundError"
-            yield CodeFault("cffi" if cffi else "load", root, load.file, load.line, load.targets, error, _is_sure(load))
-    for folder in code.found_folders:
-        if folder.absent and folder.level == CERTAIN and not folder.guarded:
-            yield CodeFault("folder", root, folder.file, folder.line, (folder.folder,), "FileNotFoundError", sure=True)
-    for end in code.ends:
-        yield CodeFault("raise", root, end.file, end.line, end.looked_for, end.kind, end.level == CERTAIN)
+    """What fails, or may fail, when the file at ``root`` is imported, in the order in which that happens."""
+    found = [*_of_loads(code, root), *_of_folders(code, root), *_of_ends(code, root)]
+    yield from (fault for _, fault in sorted(found, key=lambda pair: pair[0]))
     for call in code.found_calls:
         if call.level == CERTAIN and not call.guarded and is_load_call(call.function):
             name = f"{call.function}({call.argument})"
             yield CodeFault("unread", root, call.file, call.line, (name,), "", sure=False)
+
+
+def _of_loads(code: PathCode, root: str) -> Iterator[tuple[int, CodeFault]]:
+    for load in code.loads:
+        cffi = load.function == "dlopen"
+        error = "OSError" if cffi else "FileNotFoundError"
+        if load.fails and load.level != LATER and not load.guarded:
+            cause = "cffi" if cffi else "load"
+            yield load.place, CodeFault(cause, root, load.file, load.line, load.targets, error, _is_sure(load))
+        elif _is_out_of_order(load) and load.failure is not None:
+            chain = tuple(base_name(step) for step in load.failure.chain)
+            fault = CodeFault("order", root, load.file, load.line, load.targets, error, sure=True, chain=chain)
+            yield load.place, fault
+
+
+def _of_folders(code: PathCode, root: str) -> Iterator[tuple[int, CodeFault]]:
+    for cause, folders in (("folder", code.found_folders), ("listing", code.listings)):
+        for one in folders:
+            if one.absent and one.level == CERTAIN and not one.guarded:
+                fault = CodeFault(cause, root, one.file, one.line, (one.folder,), "FileNotFoundError", sure=True)
+                yield one.place, fault
+
+
+def _of_ends(code: PathCode, root: str) -> Iterator[tuple[int, CodeFault]]:
+    for end in code.ends:
+        if end.outside and end.level != CERTAIN:
+            continue  # most packages that look for optional DLLs of others have some check that may raise
+        sure = end.level == CERTAIN and not end.outside
+        yield end.place, CodeFault("raise", root, end.file, end.line, end.looked_for, end.kind, sure)
+
+
+def _is_out_of_order(load: FoundLoad) -> bool:
+    """Whether a file that is there is loaded for certain, where a DLL that it imports is not found."""
+    failure = load.failure
+    if failure is None or failure.code != MOD_NOT_FOUND or len(failure.chain) < 2:
+        return False
+    return load.level == CERTAIN and not load.guarded
 
 
 def _is_sure(load: FoundLoad) -> bool:

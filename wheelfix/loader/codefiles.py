@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import itertools
 import re
 import sys
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.system import classify, runtime_file
+from wheelfix.loader.codebudget import MAX_TEXT
+from wheelfix.loader.codeprocess import CodeProcess, first_process
 from wheelfix.loader.pythonsource import python_source
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Machine, dll_key, fold
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
 
@@ -24,6 +29,8 @@ MAX_SEARCHED = 8 << 20
 """Bytes of Python code of a package in which assignments to environment variables are looked for."""
 MAX_DEPTH = 100
 """Folders above a file; a deeper one is left out, because every folder above it is remembered by its whole path."""
+MAX_IMPORTS = 200
+"""Files that importing one file runs and that are looked at."""
 WINDOWS = ("c:/windows", "c:/windows/system32")
 _PYTHON_FOLDERS = frozenset({"Lib", "lib", "DLLs", "Scripts", SITE_PACKAGES})
 _SHARED = frozenset({"nvidia"})
@@ -44,12 +51,20 @@ class NoFiles:
         """The names in a folder; None if that is not known."""
         return None
 
+    def below(self, folder: str, pattern: str) -> tuple[str, ...] | None:
+        """The files below a folder whose names fit a pattern; None if that is not known."""
+        return None
+
     def module(self, name: str) -> str | None:
         """The file of a module of the package; empty if the package does not have it, None if that is not known."""
         return None
 
     def source(self, path: str) -> str | None:
         """The source of a Python file that is small enough."""
+        return None
+
+    def text(self, path: str) -> str | None:
+        """The content of a small text file; None if there is none, or that is not known."""
         return None
 
     def is_own(self, path: str) -> bool:
@@ -63,6 +78,26 @@ class NoFiles:
     def sets_variable(self, name: str) -> bool:
         """Whether the package's own code gives a value to an environment variable, for other files of it to read."""
         return False
+
+    def named(self, name: str) -> bool:
+        """Whether there is a DLL of that name somewhere."""
+        return False
+
+    def spelled(self, path: str) -> str:
+        """A path of a file in the spelling of the file itself: Windows does not care about case."""
+        return path
+
+    def process(self, path: str) -> CodeProcess | None:
+        """The process in which a file begins to run; None if nothing is known about it."""
+        return None
+
+    def run_before(self, path: str) -> tuple[str, ...] | None:
+        """The files with code about DLLs that run before one file of a package; None if that is not known."""
+        return None
+
+    def loading_in(self, path: str) -> tuple[tuple[str, ...], bool]:
+        """The files with code about DLLs that importing a file runs, in order, and whether these are all."""
+        return (), True
 
 
 class ViewFiles(NoFiles):
@@ -78,6 +113,12 @@ class ViewFiles(NoFiles):
         if "children" not in view.notes:
             view.notes["children"] = _children_of(view)
         self._children: dict[str, dict[str, None]] = view.notes["children"]
+        self.loading: frozenset[str] = frozenset()
+        """The Python files of the subject that have code about DLLs."""
+        self.imports: Callable[[str], Iterable[tuple[str, bool, bool]]] = lambda path: ()
+        """The files that importing a file runs, in order, each with whether it does so for certain, and whether its
+        imports can be followed."""
+        self._process = functools.cache(lambda: first_process(view, profile))
         files = (file for file in view.files if file.layer is not Layer.ENVIRONMENT)
         inside = (file.path for file in files if file.path.startswith(SITE_PACKAGES + "/"))
         own = {_top(path) for path in inside if path.count("/") <= MAX_DEPTH}
@@ -115,6 +156,45 @@ class ViewFiles(NoFiles):
             return ()
         data = (python_source(self.view, file.path) for file in small)
         return tuple(text.decode("utf-8", "replace") for text in data if b"environ" in text or b"putenv" in text)
+
+    def named(self, name: str) -> bool:
+        """Whether there is a DLL of that name somewhere in the view."""
+        return bool(self.view.named(dll_key(name)))
+
+    def spelled(self, path: str) -> str:
+        """A path of a file in the spelling of the view."""
+        return self.view.find(parent(path), base_name(path)) or path
+
+    def process(self, path: str) -> CodeProcess | None:
+        """The process in which a file begins to run."""
+        return CodeProcess(self._process().fork())
+
+    def run_before(self, path: str) -> tuple[str, ...] | None:
+        """The files with code about DLLs that a package runs before one of its files; None if that is not known."""
+        inside = path.removeprefix(SITE_PACKAGES + "/")
+        if inside.count("/") <= path.endswith("/__init__.py") or self.loading <= {path}:
+            return ()
+        return self._run_before(path, f"{SITE_PACKAGES}/{inside.partition('/')[0]}/__init__.py")
+
+    def _run_before(self, path: str, init: str) -> tuple[str, ...] | None:
+        found: list[str] = []
+        for file, certain, complete in itertools.islice(self.imports(init), MAX_IMPORTS) if init in self.view else ():
+            if file == path:
+                return tuple(found)
+            if not complete or (not certain and file in self.loading):
+                return None
+            if file in self.loading:
+                found.append(file)
+        return None
+
+    def loading_in(self, path: str) -> tuple[tuple[str, ...], bool]:
+        """The files with code about DLLs that importing a file runs, in order, and whether these are all."""
+        if not self.loading:
+            return (), True
+        steps = list(itertools.islice(self.imports(path), MAX_IMPORTS))
+        found = tuple(file for file, certain, _ in steps if certain and file in self.loading)
+        followed = all(complete and (certain or file not in self.loading) for file, certain, complete in steps)
+        return found, len(steps) < MAX_IMPORTS and followed
 
     def is_own(self, path: str) -> bool:
         """Whether the path lies in a regular package of the subject, or in its folder of DLLs."""
@@ -158,6 +238,14 @@ class ViewFiles(NoFiles):
             return classify(base_name(key), self.machine).kind in ("system", "ucrt")
         return False
 
+    def below(self, folder: str, pattern: str) -> tuple[str, ...] | None:
+        """The files anywhere below a folder whose names fit a pattern."""
+        if fold(folder) not in self._children:
+            return self.names(folder)
+        start = fold(folder) + "/"
+        paths = (file.path for file in self.view.files if fold(file.path).startswith(start))
+        return tuple(path for path in paths if fnmatch.fnmatchcase(fold(base_name(path)), fold(pattern)))
+
     def names(self, folder: str) -> tuple[str, ...] | None:
         """What lies in a folder; None for one that is not there but may be filled by others."""
         found = self._children.get(fold(folder))
@@ -183,7 +271,7 @@ class ViewFiles(NoFiles):
         for other in self._children.get(fold(parent(path)), {}):
             if other.startswith(stem + ".") and other.lower().endswith(".pyd"):
                 return f"{parent(path)}/{other}"
-        if fold(path) in self._children:
+        if fold(path) in self._children and stem in self._children.get(fold(parent(path)), {}):
             return path
         if self.is_own(path):
             return ""
@@ -195,6 +283,12 @@ class ViewFiles(NoFiles):
         if path not in self.view or not path.endswith(".py") or self.view.file(path).size > MAX_SOURCE:
             return None
         return python_source(self.view, path).decode("utf-8", "replace")
+
+    def text(self, path: str) -> str | None:
+        """The content of a small text file of the view."""
+        if path not in self.view or self.view.file(path).size > MAX_TEXT:
+            return None
+        return self.view.read_text(path, MAX_TEXT)
 
     def finds(self, name: str, folders: tuple[str, ...]) -> bool | None:
         """Whether a bare name is found: in Windows, the Visual C++ runtime, beside Python, or in some folders."""

@@ -6,22 +6,44 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codestore import LATER, FoundCall, FoundFolder, FoundLoad, Raised
-from wheelfix.loader.codevalue import ANYTHING, UNKNOWN, Items, Library, combined, is_absolute, join, strings, tidy
-from wheelfix.loader.importcode import catches_kind
+from wheelfix.loader.codeprocess import fails_everywhere
+from wheelfix.loader.codestore import CERTAIN, LATER, FoundCall, FoundFolder, FoundLoad, Raised
+from wheelfix.loader.codevalue import (
+    ANYTHING,
+    ROOT,
+    UNKNOWN,
+    AddedFolder,
+    Extern,
+    Items,
+    Library,
+    combined,
+    is_absolute,
+    join,
+    strings,
+    tidy,
+)
+from wheelfix.loader.importcode import catches_kind, goes_on_after
+from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, DLL_LOAD_DIR, MOD_NOT_FOUND
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from wheelfix.loader.codebudget import CodeBudget
     from wheelfix.loader.codestore import CodeState
     from wheelfix.loader.codevalue import Atom, Value
+    from wheelfix.loader.search import Failure
 
 _LOADERS = frozenset(
     {"CDLL", "WinDLL", "OleDLL", "PyDLL", "LoadLibrary", "load_library", "LoadLibraryExW", "LoadLibraryW", "dlopen"}
-    | {"LoadLibraryA", "LoadLibraryEx"}
+    | {"LoadLibraryA", "LoadLibraryEx", "LoadLibraryExA"}
 )
 """Of ctypes, NumPy, pywin32 and cffi."""
-_ALONG_PATH = frozenset({"dlopen", "LoadLibraryW", "LoadLibraryA"})
-"""Loaders that search as programs do by default."""
+_OF_WINDOWS = frozenset({"LoadLibraryExW", "LoadLibraryExA", "LoadLibraryW", "LoadLibraryA"})
+"""Functions of kernel32: they return 0 instead of raising an exception."""
+NO_FILE = "FileNotFoundError"
+CURRENT_FOLDER = "<current folder>"
+"""Stands among the environment variables for the folder that ``os.chdir`` sets."""
+_LISTS = frozenset({"cdll", "windll", "oledll", "pydll"})
 _DATA = re.compile(r"\.(?:so(?:\.\d+)*|dylib)$|^/")
 """Names that only other systems have."""
 _SHOWN_NODES = 60
@@ -38,6 +60,18 @@ def is_folder_call(name: str) -> bool:
     return name == "add_dll_directory"
 
 
+def is_attribute_load(run: CodeState, atom: Atom, name: str) -> bool:
+    """Whether an attribute of ``ctypes.cdll`` and its kin is a load of a DLL that is not Windows' own."""
+    if (
+        not isinstance(atom, Extern)
+        or atom.last not in _LISTS
+        or name.startswith("_")
+        or name in ("LoadLibrary", "copy")
+    ):
+        return False
+    return not run.files.finds(name + ".dll", ())
+
+
 def add_folder(run: CodeState, node: ast.Call, args: list[Value], keywords: dict[str, Value]) -> Value:
     """``os.add_dll_directory``: note the folders; one that is certainly not there raises an exception."""
     value = args[0] if args else keywords.get("path", ANYTHING)
@@ -45,19 +79,29 @@ def add_folder(run: CodeState, node: ast.Call, args: list[Value], keywords: dict
     if any(atom is UNKNOWN for atom in value) or not found:
         _note_unread(run, node, "add_dll_directory")
     absent = (
-        bool(found) and all(isinstance(atom, str) for atom in value) and all(_is_absent(run, text) for text in found)
+        bool(found) and all(isinstance(atom, str) for atom in value) and all(is_absent(run, text) for text in found)
     )
     for text in found:
         if not run.muted:
             run.folders.append(
-                FoundFolder(tidy(text), run.scope.path, node.lineno, run.level, bool(run.guards), absent)
+                FoundFolder(
+                    tidy(text), run.scope.path, node.lineno, run.level, is_guarded(run, NO_FILE), absent, run.place
+                )
             )
-    if absent and run.level != LATER and _is_caught(run, "OSError"):
-        raise Raised("FileNotFoundError")
+    if absent and run.level != LATER and is_caught(run, NO_FILE):
+        raise Raised(NO_FILE)
+    process = run.process
+    if process is None or run.level == LATER or absent:
+        return ANYTHING
+    if run.level == CERTAIN and len(value) == 1 and found:
+        process.add(tidy(found[0]))
+        return (AddedFolder(tidy(found[0])),)
+    process.settled = False
     return ANYTHING
 
 
-def _is_absent(run: CodeState, text: str) -> bool:
+def is_absent(run: CodeState, text: str) -> bool:
+    """Whether there is certainly no such folder in the package."""
     return is_absolute(text) and run.files.is_own(tidy(text)) and run.files.exists(tidy(text), folder=True) is False
 
 
@@ -67,9 +111,26 @@ def load(run: CodeState, node: ast.Call, name: str, args: list[Value], keywords:
     value = args[0] if args else keywords.get("name", ANYTHING)
     if last == "load_library" and len(args) > 1:  # NumPy's: a name and a folder
         value = _in_folder(args)
-    mode = keywords.get("winmode", args[5] if len(args) > 5 and last.endswith("DLL") else None)
-    along_path = last in _ALONG_PATH or mode == (0,) or _is_rtld(node)
-    return load_library(run, node, last, value, along_path=along_path)
+    if last in _OF_WINDOWS and "win32api" not in name:
+        return _load_quietly(run, node, last, value, args)
+    mode = keywords.get("winmode", args[5] if len(args) > 5 and last.endswith("DLL") else (None,))
+    mode = (0,) if _is_rtld(node) else mode
+    flags = mode[0] if len(mode) == 1 and (isinstance(mode[0], int) or mode[0] is None) else UNKNOWN
+    return load_library(run, node, last, value, flags=flags if not isinstance(flags, str) else UNKNOWN)
+
+
+def _load_quietly(run: CodeState, node: ast.Call, function: str, value: Value, args: list[Value]) -> Value:
+    """A function of kernel32, which returns 0 where a load fails: the code goes on, and may ask for that."""
+    given = args[2][0] if len(args) > 2 and len(args[2]) == 1 else UNKNOWN
+    flags = given if isinstance(given, int) and function.startswith("LoadLibraryEx") else UNKNOWN
+    run.guards += 1
+    try:
+        found = load_library(run, node, function, value, flags=flags if function.startswith("LoadLibraryEx") else 0)
+    except Raised:
+        found = (None,)
+    finally:
+        run.guards -= 1
+    return found
 
 
 def _is_rtld(node: ast.Call) -> bool:
@@ -87,79 +148,230 @@ def _in_folder(args: list[Value]) -> Value:
 
 
 def load_library(
-    run: CodeState, node: ast.Call | ast.Subscript, function: str, value: Value, *, along_path: bool = False
+    run: CodeState,
+    node: ast.Call | ast.Subscript | ast.Attribute,
+    function: str,
+    value: Value,
+    *,
+    flags: Atom = None,
 ) -> Value:
-    """Note a load of one of several DLLs."""
+    """Note a load of one of several DLLs; ``flags`` is None where Python chooses them."""
+    value = tuple(_from_folder(run, atom) for atom in value)
     named = strings(value)
     known = [text for text in named if text and not _DATA.search(text)]
     whole = all(isinstance(atom, str) for atom in value)
     if value == (None,) or (named and not known and whole):
-        if run.level != LATER and named and _is_caught(run, "OSError"):
+        if run.level != LATER and named and is_caught(run, "OSError"):
             raise Raised("OSError")
         return ANYTHING  # the process itself, or a library of another system
-    if not whole and not any(isinstance(atom, Items) for atom in value):
+    if (not whole and not any(isinstance(atom, Items) for atom in value)) or (
+        any(map(is_relative, known)) and not any("/" in name for name in run.looked_for)
+    ):
         _note_unread(run, node, function)
     if not known:
         return ANYTHING
-    outcomes = [_outcome(run, text, along_path) for text in known]
+    attempts = [_Attempt(run, text, _flags_of(function, text, flags)) for text in known]
+    outcomes = [attempt.outcome() for attempt in attempts]
     fails = whole and all(outcome is False for outcome in outcomes)
-    caught = fails and run.level != LATER and _is_caught(run, "OSError")
-    bundled = any(run.files.is_own(tidy(text)) for text in known if is_absolute(text)) or bool(run.looked_for)
+    quiet = function in _OF_WINDOWS
+    kind = _kind_of(function, attempts)
+    caught = fails and run.level != LATER and (quiet or is_caught(run, kind))
     if not run.muted:
-        targets = tuple(dict.fromkeys(tidy(text) for text in known))
-        found = FoundLoad(
-            targets,
-            whole,
-            run.scope.path,
-            node.lineno,
-            function,
-            run.level,
-            bool(run.guards),
-            fails and not caught,
-            along_path,
-            bundled,
-        )
-        run.loads.append(found)
+        _note_load(run, node, function, attempts, whole=whole, fails=fails and not caught)
     if True in outcomes:
         run.looked_for.clear()
     elif fails:
-        run.looked_for.update(dict.fromkeys(tidy(text) for text in known if run.files.is_own(tidy(text))))
+        paths = [tidy(text) for text in known]
+        run.looked_for.update(dict.fromkeys(path for path in paths if "/" not in path or run.files.is_own(path)))
     if caught:
-        raise Raised("OSError")
-    return (Library(known[0]),)
+        raise Raised(kind)
+    run.unsure_calls += True not in outcomes
+    return ANYTHING if quiet and True not in outcomes else (Library(known[0]),)
 
 
-def _outcome(run: CodeState, text: str, along_path: bool) -> bool | None:
-    """Whether a load finds its file: True, False, or None if that is not known."""
-    path = tidy(text)
-    if "*" in path:
+def _from_folder(run: CodeState, atom: Atom) -> Atom:
+    """A relative path, from the current folder if the code has set it."""
+    folder = run.store.get(run.variables, CURRENT_FOLDER)
+    if isinstance(atom, str) and is_relative(atom) and folder is not None and len(folder) == 1:
+        return join(folder[0], atom)
+    return atom
+
+
+def _note_load(
+    run: CodeState, node: ast.expr, function: str, attempts: list[_Attempt], *, whole: bool, fails: bool
+) -> None:
+    """Remember a load, with what is known about how it ends."""
+    texts = [attempt.text for attempt in attempts]
+    own = any(run.files.is_own(tidy(text)) for text in texts if is_absolute(text))
+    along = any(attempt.standard for attempt in attempts)
+    inside = along and any(run.files.is_own(folder) for folder in path_folders(run) or ())
+    there = [attempt.failure for attempt in attempts if attempt.failure is not None]
+    run.loads.append(
+        FoundLoad(
+            targets=tuple(dict.fromkeys(attempt.resolved or tidy(attempt.text) for attempt in attempts)),
+            complete=whole,
+            file=run.scope.path,
+            line=node.lineno,
+            function=function,
+            level=run.level,
+            guarded=is_guarded(run, _kind_of(function, attempts)),
+            fails=fails and not there,
+            standard_search=along,
+            bundled=own or inside or bool(run.looked_for),
+            flags=attempts[0].flags if len(attempts) == 1 and is_absolute(texts[0]) else None,
+            along=(path_folders(run) or ()) if along else (),
+            failure=there[0] if fails and len(there) == 1 == len(attempts) else None,
+            place=run.place,
+        )
+    )
+
+
+def _kind_of(function: str, attempts: list[_Attempt]) -> str:
+    """The class of the exception that a failed load raises: ctypes has one of its own for error 126."""
+    there = [attempt.failure for attempt in attempts if attempt.failure is not None]
+    missing = all(failure.code == MOD_NOT_FOUND for failure in there) and (there or not _is_there(attempts))
+    return NO_FILE if missing and function != "dlopen" else "OSError"
+
+
+def _is_there(attempts: list[_Attempt]) -> bool:
+    return any(attempt.found for attempt in attempts)
+
+
+def _flags_of(function: str, text: str, flags: Atom) -> int | None:
+    """The flags that a load is made with; None if they are not known."""
+    if isinstance(flags, int):
+        return flags
+    if flags is not None:
         return None
-    if is_absolute(text):
-        if path.lower().endswith((".dll", ".pyd", ".drv", ".ocx")) or run.files.exists(path):
-            return run.files.exists(path, folder=False)
-        return run.files.exists(path + ".dll", folder=False)
-    if "/" in path:
-        return None
-    folders = () if along_path else tuple(item.folder for item in run.folders)
-    found = run.files.finds(path, folders)
-    if found or found is None:
-        return found
-    loaded = {target.rpartition("/")[2].lower() for item in run.loads for target in item.targets}
-    if path.lower() in loaded and not all(item.fails for item in run.loads if path in item.targets):
-        return None
-    return None if run.foreign and not along_path else False
+    has_folder = is_absolute(text) or "/" in text or "\\" in text
+    if function == "dlopen":  # cffi: as programs do by default, if there is no folder in the name
+        return AS_PYTHON_DOES if has_folder else 0
+    return AS_PYTHON_DOES if has_folder else DEFAULT_DIRS
 
 
-def _is_caught(run: CodeState, kind: str) -> bool:
+class _Attempt:
+    """One load of one file, at this point of the code."""
+
+    def __init__(self, run: CodeState, text: str, flags: int | None) -> None:
+        self.run, self.text, self.flags = run, text, flags
+        self.standard = flags == 0
+        """Whether it looks as programs do by default, which means along PATH."""
+        self.failure: Failure | None = None
+        """Why the load of a file that is there fails."""
+        self.found = False
+        """Whether there is a file."""
+        self.resolved = ""
+        """The file of the view that a bare name stands for."""
+
+    def outcome(self) -> bool | None:
+        """Whether the load succeeds: True, False, or None if that is not known."""
+        path = tidy(self.text)
+        if "*" in path:
+            return None
+        if is_relative(self.text):  # a last resort, below the current folder, of code that has looked at home before
+            return False if any("/" in name for name in self.run.looked_for) else None
+        return self._of_path(path) if is_absolute(self.text) else self._of_name(path)
+
+    def _of_path(self, path: str) -> bool | None:
+        files = self.run.files
+        if not (path.lower().endswith((".dll", ".pyd", ".drv", ".ocx")) or files.exists(path)):
+            path += ".dll"
+        found, process = files.exists(path, folder=False), self.run.process
+        self.found = bool(found)
+        if not found or process is None or path[1:2] == ":":
+            return found
+        if self.run.level != CERTAIN:
+            if self.run.level != LATER:
+                process.settled = False
+            return True
+        return self._load(lambda flags: process.load(files.spelled(path), flags, path_folders(self.run)))
+
+    def _load(self, load: Callable[[int], Failure | None]) -> bool:
+        """Load in the process of the code; False if that fails for certain."""
+        process, run = self.run.process, self.run
+        assert process is not None
+        flags = AS_PYTHON_DOES if self.flags is None else self.flags
+        failure = load(flags)
+        if failure is not None and not fails_everywhere(failure):
+            self._settle()
+            failure = load(flags)
+        known = self.flags is not None or failure is None or failure.code != MOD_NOT_FOUND
+        if failure is not None and known and process.is_certain(failure, flags, path_folders(run)):
+            self.failure = failure
+        return self.failure is None
+
+    def _settle(self) -> None:
+        """Look at everything that may have happened: modules of other distributions may load whatever they need."""
+        self.run.catch_up()
+        if self.run.process is not None and self.run.foreign:
+            self.run.process.settled = False
+
+    def _of_name(self, path: str) -> bool | None:
+        run, process = self.run, self.run.process
+        name = path if "." in path else path + ".dll"
+        known = process is not None and run.level == CERTAIN and self.flags is not None
+        found = run.files.finds(name, self._folders(known))
+        if not found and known and process is not None:
+            self._settle()
+            known = process.settled
+            found = run.files.finds(name, self._folders(known))
+        if found:
+            if known and process is not None and run.files.named(name):
+                self.resolved = process.where(name, (self.flags or 0) & ~DLL_LOAD_DIR, path_folders(run))
+                return self._load(lambda flags: process.load_by_name(name, flags, path_folders(run)))
+            return True
+        loaded = {target.rpartition("/")[2].lower() for item in run.loads for target in item.targets}
+        if path.lower() in loaded and not all(item.fails for item in run.loads if path in item.targets):
+            return None
+        if found is None:  # it is in the package, where this load may not look
+            return False if known and (not self.standard or path_folders(run) is not None) else None
+        return None if run.foreign and not self.standard else False
+
+    def _folders(self, known: bool) -> tuple[str, ...]:
+        """The folders in which a bare name is looked for."""
+        if known and self.run.process is not None:
+            return path_folders(self.run) or () if self.standard else self.run.process.folders
+        return () if self.standard else tuple(item.folder for item in self.run.folders)
+
+
+def path_folders(run: CodeState) -> tuple[str, ...] | None:
+    """The folders of the view that are on PATH by now; None if that is not known."""
+    value = run.store.get(run.variables, "PATH")
+    if value is None:
+        return () if not run.files.sets_variable("PATH") else None
+    texts = [atom for atom in value if isinstance(atom, str)]
+    if len(value) != 1 or len(texts) != 1:
+        return None
+    return tuple(tidy(part) for part in texts[0].split(";") if part.startswith(f"{ROOT}/"))
+
+
+def is_relative(text: str) -> bool:
+    """Whether a name has folders, but does not say where they begin: below the current folder, whichever that is."""
+    return not is_absolute(text) and ("/" in text or "\\" in text)
+
+
+def is_guarded(run: CodeState, kind: str) -> bool:
+    """Whether an exception of a kind is caught, and the code goes on."""
+    return bool(run.guards) or any(goes_on_after(node, kind, run.budget) for node in run.tries)
+
+
+def is_caught(run: CodeState, kind: str) -> bool:
     """Whether some ``try`` around catches an exception; whether it goes on is another question."""
     return any(catches_kind(handler.type, kind) is not False for node in run.tries for handler in node.handlers)
 
 
-def _note_unread(run: CodeState, node: ast.Call | ast.Subscript, function: str) -> None:
+def _note_unread(run: CodeState, node: ast.Call | ast.Subscript | ast.Attribute, function: str) -> None:
+    if run.process is not None and run.level != LATER:
+        run.process.settled = False
     if not run.muted:
-        argument = node.slice if isinstance(node, ast.Subscript) else node.args[0] if node.args else node.func
+        argument: ast.expr = node
+        if isinstance(node, ast.Call):
+            argument = node.args[0] if node.args else node.func
+        elif isinstance(node, ast.Subscript):
+            argument = node.slice
         text = spelled(argument, run.budget)
-        run.unread.append(FoundCall(run.scope.path, node.lineno, function, text, run.level, bool(run.guards)))
+        guarded = is_guarded(run, "OSError")
+        run.unread.append(FoundCall(run.scope.path, node.lineno, function, text, run.level, guarded))
 
 
 def spelled(node: ast.expr, budget: CodeBudget) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import MAX_TEXT, MAX_TURNS
 from wheelfix.loader.codefiles import matching
-from wheelfix.loader.codeloads import load_library
+from wheelfix.loader.codeloads import NO_FILE, is_absent, is_caught, is_guarded, load_library
+from wheelfix.loader.codestore import LATER, FoundFolder, Raised
 from wheelfix.loader.codesyntax import environment, is_standard, plain
 from wheelfix.loader.codevalue import (
     ANYTHING,
@@ -19,6 +20,7 @@ from wheelfix.loader.codevalue import (
     UNKNOWN,
     Extern,
     Items,
+    OpenFile,
     Table,
     ancestor,
     combined,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 SAME = frozenset(
     "abspath realpath normpath normcase fspath fsdecode fsencode expanduser expandvars str resolve absolute as_posix"
     " as_file enter_context copy lru_cache cache encode decode c_char_p c_wchar_p iter sorted list tuple set frozenset"
-    " reversed cast".split()
+    " cast".split()
 )
 """Functions that give back what they are given, as far as paths and lists go."""
 _CONSTANTS: dict[tuple[str, str], str] = {
@@ -117,7 +119,8 @@ def item(run: CodeState, owner: Atom, key: Atom, node: ast.Subscript) -> Value:
         return (owner[key],) if -len(owner) <= key < len(owner) else ANYTHING
     if isinstance(owner, Extern):
         if owner.last == "environ" and isinstance(key, str):
-            found = None if run.files.sets_variable(key) else environment(key)
+            found = run.store.get(run.variables, key.upper())
+            found = found or (None if run.files.sets_variable(key) and key.upper() != "PATH" else environment(key))
             return found if found is not None else ANYTHING
         if owner.name == "sys.modules" and isinstance(key, str):
             return run.imported(key)
@@ -145,6 +148,9 @@ def listed(value: Value) -> tuple[list[Value], bool]:
             return ([*atom.items] if atom.complete else [*atom.items, ANYTHING]), atom.complete
         if isinstance(atom, Table):
             return [(key,) for key in atom.entries], atom.complete
+        if isinstance(atom, OpenFile):
+            lines = atom.text.splitlines(keepends=True)
+            return [(line,) for line in lines[:MAX_TURNS]], len(lines) <= MAX_TURNS
         if isinstance(atom, str) and re.search(r"[*?\[]", atom):  # a pattern that glob was given, of unknown files
             return [(atom,)], False
         return [ANYTHING], False
@@ -155,20 +161,31 @@ def listed(value: Value) -> tuple[list[Value], bool]:
 # ----------------------------------------------------------------------------------------------- the methods
 
 
-def method(run: CodeState, node: ast.Call, owner: str | Items | Table, name: str, args: list[Value]) -> Value:
+def method(
+    run: CodeState, node: ast.Call, owner: str | Items | Table | OpenFile, name: str, args: list[Value]
+) -> Value:
     """What a method of a string, path, list or dictionary gives."""
     if isinstance(owner, Table):
         return _of_table(owner, name, args)
+    if isinstance(owner, OpenFile):
+        lines, complete = listed((owner,))
+        return (
+            (owner.text,) if name == "read" else (Items(tuple(lines), complete),) if name == "readlines" else (owner,)
+        )
     if isinstance(owner, Items):
         return _of_items(run, node, owner, name, args)
     if name in ("exists", "is_file", "is_dir"):
         return exists(run, owner, {"is_file": False, "is_dir": True}.get(name))
     if name == "iterdir":
-        return names_in(run, owner, whole=True)
+        return list_folder(run, node, owner, whole=True)
     if name in ("glob", "rglob"):
-        return globbed(run, join(owner, args[0][0] if args else UNKNOWN))
+        return globbed(run, join(owner, args[0][0] if args else UNKNOWN), deep=name == "rglob")
     if name in ("joinpath", "with_suffix", "with_name"):
         return combined(lambda *parts: _path_method(name, owner, *parts), *args) if args else (owner,)
+    if name in ("read_text", "read_bytes") and is_absolute(owner):
+        return content(run, owner)
+    if name == "open" and is_absolute(owner):
+        return combined(lambda atom: OpenFile(atom) if isinstance(atom, str) else UNKNOWN, content(run, owner))
     if name in ("open", "load"):
         return ANYTHING
     if name in SAME:
@@ -297,6 +314,8 @@ def _of_items(run: CodeState, node: ast.Call, owner: Items, name: str, args: lis
     elif name in ("extend", "update") and args:
         more, complete = listed(args[0])
         changed = Items((*owner.items, *more), owner.complete and complete)
+    elif name == "pop" and owner.complete and owner.items and len(args) < 2:
+        return _popped(run, node, owner, args[0][0] if args else -1)
     elif name in ("remove", "pop", "clear", "discard"):
         changed = Items(owner.items, complete=False)
     elif name in ("copy", "__iter__"):
@@ -308,6 +327,17 @@ def _of_items(run: CodeState, node: ast.Call, owner: Items, name: str, args: lis
 
 
 # ------------------------------------------------------------------------------------------ files and folders
+
+
+def _popped(run: CodeState, node: ast.Call, owner: Items, at: Atom) -> Value:
+    """``list.pop``: the item, which is not in the list any more."""
+    known = isinstance(at, int) and -len(owner.items) <= at < len(owner.items)
+    items = list(owner.items)
+    found = items.pop(at) if known and isinstance(at, int) else ANYTHING
+    if isinstance(node.func, ast.Attribute):
+        run.budget.step(len(items))
+        run.assign(node.func.value, (Items(tuple(items), complete=known),))
+    return found
 
 
 def exists(run: CodeState, atom: Atom, folder: bool | None) -> Value:
@@ -324,6 +354,26 @@ def exists(run: CodeState, atom: Atom, folder: bool | None) -> Value:
     return ANYTHING if found is None else (found,)
 
 
+def list_folder(run: CodeState, node: ast.Call, atom: Atom, *, whole: bool) -> Value:
+    """The names or paths in a folder; one of the package that is not there raises an exception."""
+    if isinstance(atom, str) and is_absent(run, atom) and run.level != LATER:
+        if not run.muted:
+            run.listings.append(
+                FoundFolder(
+                    tidy(atom), run.scope.path, node.lineno, run.level, is_guarded(run, NO_FILE), True, run.place
+                )
+            )
+        if is_caught(run, NO_FILE):
+            raise Raised(NO_FILE)
+    return names_in(run, atom, whole=whole)
+
+
+def content(run: CodeState, atom: Atom) -> Value:
+    """What is in a small text file of the package."""
+    text = run.files.text(tidy(atom)) if isinstance(atom, str) and is_absolute(atom) else None
+    return ANYTHING if text is None else (text,)
+
+
 def names_in(run: CodeState, atom: Atom, *, whole: bool) -> Value:
     names = run.files.names(tidy(atom)) if isinstance(atom, str) and is_absolute(atom) else None
     if names is None:
@@ -331,11 +381,17 @@ def names_in(run: CodeState, atom: Atom, *, whole: bool) -> Value:
     return (Items(tuple((join(atom, name) if whole else name,) for name in names)),)
 
 
-def globbed(run: CodeState, atom: Atom) -> Value:
+def globbed(run: CodeState, atom: Atom, *, deep: bool = False) -> Value:
     """The files that a pattern stands for; the pattern itself where files are not known."""
     if not isinstance(atom, str):
         return ANYTHING
     found = matching(run.files, tidy(atom)) if is_absolute(atom) else None
+    if deep or "**" in atom:
+        start = posixpath.dirname(tidy(atom).replace("/**", ""))
+        found = run.files.below(start, posixpath.basename(atom)) if is_absolute(atom) and "*" not in start else None
     if found is None:
         return (Items(((atom,),), complete=False),)
+    pattern = tidy(atom)
+    if not found and pattern.lower().endswith((".dll", ".pyd")) and run.files.is_own(pattern):
+        run.looked_for[pattern] = None
     return (Items(tuple((f"{ROOT}/{path}",) for path in found)),)

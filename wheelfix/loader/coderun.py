@@ -14,8 +14,19 @@ from wheelfix.loader import codesyntax
 from wheelfix.loader.codebudget import MAX_DEPTH, MAX_TURNS
 from wheelfix.loader.codeexpr import Expressions
 from wheelfix.loader.codestore import CERTAIN, LATER, MAYBE, Raised
-from wheelfix.loader.codevalue import ANYTHING, UNKNOWN, Class, Function, Items, Scope, truth, united
-from wheelfix.loader.importcode import catches_kind, goes_on, suppresses
+from wheelfix.loader.codevalue import (
+    ANYTHING,
+    UNKNOWN,
+    AddedFolder,
+    Class,
+    Extern,
+    Function,
+    Items,
+    Scope,
+    truth,
+    united,
+)
+from wheelfix.loader.importcode import catches_kind, goes_on_after, suppresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +36,8 @@ if TYPE_CHECKING:
 NEXT, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
 """How a statement may end; several at once where that is not known."""
 MAX_WHILE = 24
+CAUGHT = "<caught>."
+"""What the names of exceptions that were caught begin with, before their class."""
 
 
 class CodeRun(Expressions):
@@ -92,7 +105,13 @@ class CodeRun(Expressions):
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
         function = self.defined[node] = Function(node, self.scope)
-        self.bind(node.name, (function,))
+        value: Value = (function,)
+        for decorator in reversed(node.decorator_list):
+            own = [atom for atom in self.value(decorator) if isinstance(atom, Function)]
+            if len(own) == 1 and self.level != LATER:
+                value = self.call_function(own[0], [value], {})
+        known = any(isinstance(atom, Function) for atom in value) or self.called >= {node}
+        self.bind(node.name, value if known else (function,))
         return NEXT
 
     visit_AsyncFunctionDef = visit_FunctionDef
@@ -104,7 +123,8 @@ class CodeRun(Expressions):
             self.run(node.body)
         finally:
             self.scope = outer
-        made = Class(scope)
+        bases = [atom for base in node.bases for atom in self.value(base) if isinstance(atom, Class)]
+        made = Class(scope, fields=codesyntax.fields_of(node), bases=tuple(bases))
         for inner in node.body:
             if isinstance(inner, ast.FunctionDef) and inner in self.defined:
                 self.methods[inner] = made
@@ -227,9 +247,10 @@ class CodeRun(Expressions):
         return NEXT | (flow & (RETURN | RAISE))
 
     def visit_Try(self, node: ast.Try) -> int:
-        goes = goes_on(node, self.budget)
+        goes = all(goes_on_after(node, kind, self.budget) for kind in ("OSError", "FileNotFoundError"))
         self.tries.append(node)
         self.guards += goes
+        unsure = self.unsure_calls
         try:
             flow, changes = self.apart(node.body, CERTAIN)
         finally:
@@ -237,7 +258,11 @@ class CodeRun(Expressions):
             self.guards -= goes
         self.store.merge([changes])
         if flow & ~RAISE:
-            self._other_handlers(node, changes)
+            if self.unsure_calls == unsure and self.level != LATER and codesyntax.only_loads(node.body, self.budget):
+                for handler in node.handlers:  # nothing is raised; what is loaded there may be loaded elsewhere
+                    self.apart(handler.body, LATER)
+            else:
+                self._other_handlers(node, changes)
             if flow & NEXT:
                 flow = (flow & ~NEXT) | self.run(node.orelse)
         else:
@@ -253,7 +278,7 @@ class CodeRun(Expressions):
             if caught is False:
                 continue
             if handler.name:
-                self.bind(handler.name, ANYTHING)
+                self.bind(handler.name, (Extern(f"{CAUGHT}{kind}"),))
             if caught:
                 before, self.handling = self.handling, kind
                 try:
@@ -283,8 +308,10 @@ class CodeRun(Expressions):
 
     def visit_With(self, node: ast.With | ast.AsyncWith) -> int:
         suppressed = isinstance(node, ast.With) and suppresses(node)
+        added: list[str] = []
         for item in node.items:
             value = self.value(item.context_expr)
+            added += [atom.folder for atom in value if isinstance(atom, AddedFolder)]
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, self.entered(value))
         self.guards += suppressed
@@ -292,6 +319,8 @@ class CodeRun(Expressions):
             flow = self.run(node.body)
         finally:
             self.guards -= suppressed
+            for folder in added:
+                self.close_folder(folder)
         return NEXT | (flow & ~RAISE) if suppressed and flow & RAISE else flow
 
     visit_AsyncWith = visit_With
@@ -308,7 +337,9 @@ class CodeRun(Expressions):
             value = self.value(node.exc)
             named = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
             kind = named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "Exception")
-            del value
+            caught = [atom.last for atom in value if isinstance(atom, Extern) and atom.name.startswith(CAUGHT)]
+            kind = caught[0] if caught else kind if kind[:1].isupper() or kind[:1] == "_" else "Exception"
+            kind = "OSError" if kind == "WinError" else kind  # ctypes.WinError makes one
         self.note_end(kind, node.lineno)
         raise Raised(kind)
 
@@ -319,8 +350,32 @@ class CodeRun(Expressions):
         return CONTINUE
 
     def visit_Assert(self, node: ast.Assert) -> int:
-        self.value(node.test)
+        if self.condition(node.test) is False:
+            self.note_end("AssertionError", node.lineno)
+            raise Raised("AssertionError")
         return NEXT
+
+    def visit_Match(self, node: ast.Match) -> int:
+        """A case is taken if its pattern is the value that is known; the others are then not."""
+        subject = self.value(node.subject)
+        flow = 0
+        branches: list[dict[tuple[Scope, str], Value]] = []
+        for case in node.cases:
+            fits = codesyntax.matches(case.pattern, subject) if case.guard is None else None
+            if fits is False:
+                continue
+            if fits and not branches:
+                return self.run(case.body)
+            inner, changes = self.apart(case.body, MAYBE)
+            flow |= inner
+            branches += [changes] if inner & NEXT else []
+            if fits:
+                break
+        else:
+            flow |= NEXT
+            branches.append({})
+        self.store.merge(branches)
+        return flow
 
     def visit_Delete(self, node: ast.Delete) -> int:
         return NEXT
@@ -334,6 +389,7 @@ class CodeRun(Expressions):
             return ANYTHING
         scope, outer, returned = Scope(function.scope.path, function.scope), self.scope, self.returned
         yielded, self.yielded = self.yielded, []
+        maybe, self.yielded_maybe = self.yielded_maybe, False
         self.called.add(node)
         self.active.append(node)
         self.scope, self.returned = scope, []
@@ -344,12 +400,13 @@ class CodeRun(Expressions):
             flow = self.run(node.body)
             if flow & NEXT:
                 self.returned.append((None,))
-            values, items = self.returned, self.yielded
+            values, items, unclear = self.returned, self.yielded, self.yielded_maybe
         finally:
             self.scope, self.returned, self.yielded = outer, returned, yielded
+            self.yielded_maybe = maybe
             self.active.pop()
         if items:
-            return (Items(tuple(items), complete=False),)
+            return (Items(tuple(items), complete=flow == NEXT and self.level == CERTAIN and not unclear),)
         if not flow & (NEXT | RETURN):
             raise Raised(self.raised)
         return united(values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import posixpath
 from typing import TYPE_CHECKING
 
@@ -24,12 +25,18 @@ from wheelfix.loader.codevalue import (
 from wheelfix.loader.importcode import imported_from
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from wheelfix.loader.codebudget import CodeBudget
     from wheelfix.loader.codefiles import NoFiles
     from wheelfix.loader.codevalue import FunctionNode, Value
 
 MAX_MODULES = 12
 """Other files of the package that are followed for the sake of one."""
+
+
+class _Reached(Exception):
+    """A file that runs before another one imports that one."""
 
 
 class Names(CodeState):
@@ -95,6 +102,11 @@ class Names(CodeState):
 
     def _set_item(self, target: ast.Subscript, value: Value) -> None:
         owners, keys = self.value(target.value), self.value(target.slice)
+        if any(isinstance(atom, Extern) and atom.last == "environ" for atom in owners):
+            for key in keys:
+                if isinstance(key, str):
+                    self.store.set(self.variables, key.upper(), value)
+            return
         tables = [atom for atom in owners if isinstance(atom, Table)]
         if len(owners) == 1 and tables and len(keys) == 1 and isinstance(keys[0], str | int):
             self.budget.step(len(tables[0].entries))
@@ -145,6 +157,7 @@ class Names(CodeState):
         """What ``import name`` gives."""
         path = self.files.module(name)
         if path:
+            self._run_import(path)
             return (Module(name, path),)
         if path == "" and any(codesyntax.catches_imports(node) for node in self.tries):
             raise Raised("ImportError")
@@ -156,11 +169,43 @@ class Names(CodeState):
         """What ``from origin import name`` gives."""
         inner = self.files.module(f"{origin}.{name}")
         if inner:
+            self._run_import(inner)
             return (Module(f"{origin}.{name}", inner),)
         found = self.imported(origin)
         return united(
             self._of_module(atom, name) if isinstance(atom, Module) else (Extern(f"{origin}.{name}"),) for atom in found
         )
+
+    def _run_import(self, path: str) -> None:
+        """Remember that a module of the package is imported: its code may add folders and load DLLs."""
+        process = self.process
+        if process is not None and process.catching_up and path == next(iter(self.modules)):
+            raise _Reached
+        if process is not None and process.settled and self.level != LATER and path not in self.modules:
+            process.imported.append((path, self.level == CERTAIN))
+
+    def catch_up(self) -> None:
+        """Follow what other files of the package have done to the process by now; where that is unclear, note so."""
+        process = self.process
+        if process is None or not process.settled:
+            return
+        if not process.begun:
+            process.begun = True
+            before = self.files.run_before(next(iter(self.modules)))
+            process.catching_up = True
+            with contextlib.suppress(_Reached):  # what the importing file does later has not happened yet
+                process.settled = before is not None and self._all_run(before)
+            process.catching_up = False
+        pending, process.imported = process.imported, []
+        for path, certain in pending:
+            if process.settled:
+                files, complete = self.files.loading_in(path)
+                others = [file for file in files if file not in self.modules]
+                process.settled = complete and (certain or not others) and self._all_run(others)
+
+    def _all_run(self, files: Iterable[str]) -> bool:
+        """Follow files of the package for what they do to the process; whether that was possible for all of them."""
+        return all(self._scope_of(Module("", file)) is not None for file in files)
 
     def bind_all(self, origin: str) -> None:
         """``from origin import *``, for a module of the package."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import abc
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codebudget import ALL_STEPS
 from wheelfix.loader.codefiles import NoFiles
 from wheelfix.loader.codevalue import ANYTHING, Scope, united
-from wheelfix.values import dataclass
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     import ast
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from wheelfix.loader.codebudget import CodeBudget
     from wheelfix.loader.codevalue import Atom, Class, Function, FunctionNode, Value
+    from wheelfix.loader.search import Failure
 
 CERTAIN, MAYBE, LATER = 2, 1, 0
 """Whether importing the file does something: for certain, if a condition holds, or only once it is called."""
@@ -48,6 +50,14 @@ class FoundLoad:
     """Searched for as programs do by default, which means along PATH: cffi, ``winmode=0``."""
     bundled: bool = False
     """Whether the code has also looked for a DLL of its own package that is not there."""
+    flags: int | None = None
+    """The flags that it is made with, where they are known and a full path is loaded."""
+    along: tuple[str, ...] = ()
+    """The folders of the package that are on PATH at that point, for a load that looks there."""
+    failure: Failure | None = None
+    """Why a file that is there cannot be loaded at that point, where nothing catches that."""
+    place: int = field(default=0, compare=False)
+    """Goes up with every step of the code: what has a smaller one happens before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,8 @@ class FoundFolder:
     guarded: bool
     absent: bool = False
     """Whether there is no such folder for certain, which is an error of its own."""
+    place: int = field(default=0, compare=False)
+    """Goes up with every step of the code: what has a smaller one happens before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +96,11 @@ class FoundEnd:
     line: int
     level: int
     looked_for: tuple[str, ...]
-    """Those DLLs of the package, as paths of the view."""
+    """Those DLLs of the package, as paths of the view; bare names for those that were looked for along PATH."""
+    outside: bool = False
+    """Whether all of them were looked for along PATH, and the package has no file of such a name."""
+    place: int = field(default=0, compare=False)
+    """Goes up with every step of the code: what has a smaller one happens before."""
 
 
 class Store:
@@ -149,6 +165,8 @@ class CodeState(abc.ABC):
         self.active: list[FunctionNode] = []
         self.returned: list[Value] = []
         self.yielded: list[Value] = []
+        self.yielded_maybe = False
+        """Whether a generator gives some of its items only if a condition holds."""
         self.raised = self.handling = ""
         self.defined: dict[FunctionNode, Function] = {}
         self.methods: dict[FunctionNode, Class] = {}
@@ -159,8 +177,20 @@ class CodeState(abc.ABC):
         self.unread: list[FoundCall] = []
         self.ends: list[FoundEnd] = []
         self.looked_for: dict[str, None] = {}
+        self.unsure_calls = 0
+        """How many loads were made of which it is not known that they succeed."""
+        self.listings: list[FoundFolder] = []
+        """Folders whose files the code lists although they are not there."""
+        self.variables = Scope("")
+        """The environment variables that the code has set."""
+        self.process = self.files.process(path)
         self.foreign = False
         """Whether modules of other distributions were imported, which may have loaded DLLs."""
+
+    @property
+    def place(self) -> int:
+        """How far the code has been followed."""
+        return ALL_STEPS - self.budget.steps
 
     @abc.abstractmethod
     def value(self, node: ast.expr) -> Value:
@@ -177,6 +207,10 @@ class CodeState(abc.ABC):
     @abc.abstractmethod
     def attribute(self, atom: Atom, name: str) -> Value:
         """What an attribute of a thing is."""
+
+    @abc.abstractmethod
+    def catch_up(self) -> None:
+        """Follow what other files of the package have done to the process by now."""
 
     @abc.abstractmethod
     def imported(self, name: str) -> Value:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 _PATH = "c:/windows/system32;c:/windows"
 _SET_ALWAYS = frozenset({"SYSTEMROOT", "WINDIR", "TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "USERNAME"})
+_PLAIN_CALLS = frozenset(
+    "CDLL WinDLL OleDLL PyDLL LoadLibrary join dirname abspath realpath basename str Path resolve joinpath"
+    " fspath".split()
+)
 _COMPARED = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 
 
@@ -37,6 +41,48 @@ def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     """The last parts of the names of a function's decorators."""
     bare = [item.func if isinstance(item, ast.Call) else item for item in node.decorator_list]
     return [item.attr if isinstance(item, ast.Attribute) else getattr(item, "id", "") for item in bare]
+
+
+def fields_of(node: ast.ClassDef) -> tuple[str, ...]:
+    """The fields of a dataclass or a ``NamedTuple``, which are the parameters of its objects; else nothing."""
+    marks = [item.func if isinstance(item, ast.Call) else item for item in node.decorator_list]
+    names = {
+        part.attr if isinstance(part, ast.Attribute) else getattr(part, "id", "") for part in (*marks, *node.bases)
+    }
+    if not names & {"dataclass", "NamedTuple", "define", "frozen"}:
+        return ()
+    rows = [part for part in node.body if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)]
+    return tuple(row.target.id for row in rows if isinstance(row.target, ast.Name) and "ClassVar" not in ast.dump(row))
+
+
+def only_loads(statements: list[ast.stmt], budget: CodeBudget) -> bool:
+    """Whether some statements call nothing but loads and functions of paths, so that only a load can fail."""
+    for statement in statements:
+        if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.Break):
+            return False
+        for node in ast.walk(statement):
+            budget.step()
+            if isinstance(node, ast.Call):
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                if called not in _PLAIN_CALLS:
+                    return False
+            elif isinstance(node, ast.Subscript | ast.Lambda):
+                return False
+    return True
+
+
+def matches(pattern: ast.pattern, subject: Value) -> bool | None:
+    """Whether a value fits the pattern of a ``case``; None if that is not known."""
+    if isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
+        return True
+    if isinstance(pattern, ast.MatchOr):
+        found = [matches(one, subject) for one in pattern.patterns]
+        return True if True in found else None if None in found else False
+    value = pattern.value if isinstance(pattern, ast.MatchValue) else None
+    if not isinstance(value, ast.Constant) or any(plain(atom) is UNKNOWN for atom in subject):
+        return None
+    equal = {atom == value.value for atom in subject}
+    return equal.pop() if len(equal) == 1 else None
 
 
 def catches_imports(node: ast.Try) -> bool:

@@ -109,12 +109,18 @@ class Function:
 class Class:
     """A class of the package, or one of its objects: its attributes are the names of its scope."""
 
-    __slots__ = ("of", "scope")
+    __slots__ = ("bases", "fields", "of", "scope")
 
-    def __init__(self, scope: Scope, of: Class | None = None) -> None:
+    def __init__(
+        self, scope: Scope, of: Class | None = None, fields: tuple[str, ...] = (), bases: tuple[Class, ...] = ()
+    ) -> None:
         self.scope = scope
         self.of = of
         """For an object, its class."""
+        self.fields = fields
+        """The fields of a dataclass or a named tuple, in the order of their parameters."""
+        self.bases = bases
+        """The classes of the package that it is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +130,35 @@ class Library:
     target: str
 
 
-Atom: TypeAlias = "str | int | None | _Unknown | Items | Table | Extern | Module | Function | Class | Library"
+class Partial:
+    """What ``functools.partial`` gives: a function with some of its arguments."""
+
+    __slots__ = ("args", "function", "keywords")
+
+    def __init__(self, function: Atom, args: list[Value], keywords: dict[str, Value]) -> None:
+        self.function = function
+        self.args = args
+        self.keywords = keywords
+
+
+@dataclass(frozen=True, slots=True)
+class AddedFolder:
+    """What ``os.add_dll_directory`` gives: it can be closed."""
+
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFile:
+    """A small text file of the package that is open for reading."""
+
+    text: str
+
+
+Atom: TypeAlias = (
+    "str | int | None | _Unknown | Items | Table | Extern | Module | Function | Class | Library | AddedFolder"
+    " | OpenFile | Partial"
+)
 FunctionNode: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda"
 Value: TypeAlias = "tuple[Atom, ...]"
 ANYTHING: Value = (UNKNOWN,)

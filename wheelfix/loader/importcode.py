@@ -24,6 +24,8 @@ _FAMILIES = (
     frozenset({"OSError", "FileNotFoundError", "WindowsError", "EnvironmentError", "IOError"}),
     frozenset({"ImportError", "ModuleNotFoundError"}),
 )
+_NARROW = frozenset({"FileNotFoundError", "ModuleNotFoundError"})
+"""Kinds that catch nothing but themselves."""
 _OTHER_KINDS = frozenset({"AttributeError", "KeyError", "TypeError", "ValueError", "IndexError", "NameError"})
 
 
@@ -144,6 +146,18 @@ def goes_on(node: ast.Try, budget: CodeBudget, also: frozenset[str] = frozenset(
     return False
 
 
+def goes_on_after(node: ast.Try, kind: str, budget: CodeBudget) -> bool:
+    """Whether a ``try`` catches an exception of one kind, and does not raise again."""
+    for handler in node.handlers:
+        if catches_kind(handler.type, kind) is not False:
+            raises = False
+            for part in ast.walk(handler):
+                budget.step()
+                raises = raises or isinstance(part, ast.Raise)
+            return not raises
+    return False
+
+
 def catches_kind(caught: ast.expr | None, kind: str) -> bool | None:
     """Whether a handler of some type catches an exception of a kind; None if that is not known."""
     if caught is None:
@@ -154,6 +168,8 @@ def catches_kind(caught: ast.expr | None, kind: str) -> bool | None:
     name = caught.attr if isinstance(caught, ast.Attribute) else caught.id if isinstance(caught, ast.Name) else ""
     if name in ("Exception", "BaseException", "error") or name == kind:
         return True
+    if name in _NARROW and kind != name:
+        return False
     families = [family for family in _FAMILIES if name in family or kind in family]
     if any(name in family and kind in family for family in families):
         return True

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import CodeBudget, OutOfBudget, budget_of
 from wheelfix.loader.coderun import CodeRun
+from wheelfix.loader.dynamicimports import decides_at_run_time
 from wheelfix.loader.importcode import goes_on, imported_by_call, imported_from, read_imports, suppresses
 from wheelfix.loader.pythonsource import python_source
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
@@ -29,10 +30,8 @@ MAX_SOURCE = 3 << 20
 """Bytes of source that are parsed for one package; the imports of tensorflow take that much."""
 MAX_FILE = 256 << 10
 """Python files above this size were generated, and are not followed."""
-_DYNAMIC = re.compile(r"__path__|meta_path|sys\.path\b|\b(?:exec|import_module|__import__|run_module|load_module)\s*\(")
-"""What code says that changes where modules come from, or may import what no statement names."""
-
-
+_REGISTERS = re.compile(r"\b(?:__path__|meta_path|sys\.modules)\b")
+"""What code says that may give a package modules without files."""
 _ASIDE = re.compile(r"/(?:_?tests?|_?examples?|demos?|samples?|tools?|scripts|benchmarks?)/", re.IGNORECASE)
 """Folders of code that need not be importable."""
 
@@ -46,6 +45,8 @@ class Step:
     """False where a condition decides whether it is."""
     guarded: bool = False
     """Whether the code that imports it catches a failure and goes on."""
+    absent: str = ""
+    """Instead of a file: the module of the package that a statement imports, and that does not exist."""
 
 
 @dataclass(slots=True)
@@ -71,6 +72,8 @@ class _Code:
 
     statements: tuple[_Statement, ...] = ()
     complete: bool = True
+    literal: bool = False
+    """Whether it imports what its statements name, and nothing else."""
 
 
 class _Trace:
@@ -105,6 +108,7 @@ class ImportOrder:
         self._traces: dict[tuple[str, ...], _Trace] = {}
         self._roots = [SITE_PACKAGES, *_roots_of_path_files(view)]
         self._modules = self._name_modules()
+        self._registering: set[str] = set()
         self._tops = {name.partition(".")[0] for name in self._modules}
 
     def _name_modules(self) -> dict[str, str]:
@@ -262,6 +266,9 @@ class ImportOrder:
     def _steps(self, code: _Code, certain: bool, guarded: bool = False) -> Iterator[Step]:
         """The files that the statements of a file import, in their order."""
         for statement in code.statements:
+            if code.literal and self._is_absent(statement.names[0]):
+                name = statement.names[0]
+                yield Step(f"absent:{name}", certain and statement.certain, guarded or statement.guarded, name)
             for name in statement.names:
                 parts = name.split(".")
                 for count in range(1, len(parts) + 1):
@@ -288,7 +295,8 @@ class ImportOrder:
                 self._parsed[path] = _Code(complete=False)
             else:
                 statements, fixed = self._known[path]
-                self._parsed[path] = _Code(statements, fixed and not any(map(self._is_unknown, statements)))
+                whole = fixed and not any(map(self._is_unknown, statements))
+                self._parsed[path] = _Code(statements, whole, fixed)
         return self._parsed[path]
 
     def _read(self, path: str) -> bool:
@@ -303,15 +311,29 @@ class ImportOrder:
         package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
         try:
             statements = tuple(_executed(tree, package, CodeRun(path, budget)))
+            literal = not decides_at_run_time(source, tree, budget)
         except (OutOfBudget, RecursionError):
             return False
-        self._known[path] = statements, not _DYNAMIC.search(source)
+        self._known[path] = statements, literal
         return True
 
     def _is_unknown(self, statement: _Statement) -> bool:
         """Whether an import names a module of this package of which there is no file."""
         first = statement.names[0]
         return first.partition(".")[0] in self._tops and first not in self._modules and not self._is_folder(first)
+
+    def _is_absent(self, name: str) -> bool:
+        """Whether a module of a regular package of the view does not exist, and nothing can stand for it."""
+        package = name.rpartition(".")[0]
+        init = self._modules.get(package, "")
+        if not init.endswith("/__init__.py") or name in self._modules or self._is_folder(name):
+            return False
+        if self._file_of(name) is not None or package in self._registering:
+            return False
+        source = self.view.source(init).read_at(0, MAX_FILE).decode("utf-8", "replace")
+        if _REGISTERS.search(source):
+            self._registering.add(package)
+        return package not in self._registering
 
     def _is_folder(self, name: str) -> bool:
         """Whether a name stands for a folder without ``__init__.py``, which is a package too."""

@@ -71,6 +71,15 @@ def _without_entry(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
             yield LoadOutcome(LoadEvent(path, "module", module_name(path)), PROC_NOT_FOUND, (base_name(path),), detail)
 
 
+def has_entry(view: FileView, path: str) -> bool:
+    """Whether Python 3 finds the function in an extension module with which it begins; True if that is not known."""
+    image, name = view.image(path), _stem(path)
+    if not isinstance(image, Image) or not name.isascii():
+        return True
+    name = base_name(path.rpartition("/")[0]) if name == "__init__" else name
+    return any(entry + name in image.exports.names for entry in _ENTRIES)
+
+
 def _stem(path: str) -> str:
     return base_name(path).split(".")[0]
 

@@ -6,13 +6,15 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import budget_of
+from wheelfix.loader.codebudget import CodeBudget, budget_of
 from wheelfix.loader.codefaults import code_faults
 from wheelfix.loader.codefiles import MAX_SOURCE, ViewFiles
 from wheelfix.loader.codestore import LATER
 from wheelfix.loader.importcode import read_imports
+from wheelfix.loader.importorder import ImportOrder
 from wheelfix.loader.pathcode import WORDS, names_loader, read_in_view, read_path_code
 from wheelfix.loader.pythonsource import python_source
+from wheelfix.loader.search import AS_PYTHON_DOES
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, LoadEvent, dll_key, fold
 from wheelfix.values import dataclass, replace
@@ -56,6 +58,12 @@ class FileLoads:
     """Its loads and folders that could not be read."""
     faults: tuple[CodeFault, ...] = ()
     """What fails, or may fail, when it is imported."""
+    flags: tuple[tuple[str, int], ...] = ()
+    """The flags of those events that are not loaded as Python does by default."""
+    along: tuple[str, ...] = ()
+    """Folders that it puts on PATH before such loads."""
+    late: frozenset[str] = frozenset()
+    """The events that importing the file does not perform: only functions do that it does not call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +108,14 @@ def package_loads(view: FileView, profile: Profile) -> PackageLoads:
     """Find out, without running anything, what importing the subject of a view loads."""
     around = ViewFiles(view, profile)
     budget = budget_of(view)
-    words = ((path, source) for path, source in python_code(view, WORDS) if names_loader(source, path, budget))
-    files = [file_loads(around, profile, path, source) for path, source in words]
+    coded = {path: source for path, source in python_code(view, WORDS) if names_loader(source, path, budget)}
+    if len(coded) > 1:
+        order = ImportOrder(view, profile.python, CodeBudget())
+        around.loading = frozenset(coded)
+        around.imports = lambda path: (
+            (step.path, step.certain and not step.guarded, complete) for step, complete in order.steps(path)
+        )
+    files = [file_loads(around, profile, path, source) for path, source in coded.items()]
     files += [file_loads(around, profile, path, source) for path, source in _callers(view, around)]
     files += _listed_loads(view)
     extensions = [LoadEvent(path, "extension", module_name(path)) for path in extension_modules(view, profile)]
@@ -114,18 +128,35 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
     code = read_path_code(source, path, budget_of(view), around)
     named: dict[str, None] = {}
     loaded: dict[str, LoadEvent] = {}
+    flags: dict[str, int] = {}
+    levels: dict[str, int] = {}
     for load in code.loads:
         for target in load.targets:
             found = tuple(_for_this_processor(view, file, profile) for file in _files_meant(view, target, load.file))
             for file in found:
                 guarded = load.guarded and (file not in loaded or loaded[file].guarded)
                 loaded[file] = LoadEvent(file, "cffi" if load.function == "dlopen" else "code", guarded=guarded)
+                known = AS_PYTHON_DOES if load.flags is None else load.flags
+                flags[file] = known if flags.get(file, known) == known else AS_PYTHON_DOES
+                levels[file] = max(load.level, levels.get(file, LATER))
             if not found and "/" not in target and "*" not in target and "." in target:
                 named[target] = None
     # Folders that are not in the view are searched too: another distribution may have filled them.
     added = tuple(folder for folder in code.added if view.in_folder(folder) or not around.is_own(folder))
-    faults = tuple(code_faults(code, path))
-    return FileLoads(path, added, tuple(loaded.values()), tuple(named), code.folders, code.unread_calls, faults)
+    # What is nowhere in the view may come from elsewhere; that is decided where all providers are known.
+    faults = tuple(fault for fault in code_faults(code, path) if not fault.chain or around.named(fault.chain[-1]))
+    return FileLoads(
+        path,
+        added,
+        tuple(loaded.values()),
+        tuple(named),
+        code.folders,
+        code.unread_calls,
+        faults,
+        tuple((file, own) for file, own in flags.items() if own != AS_PYTHON_DOES),
+        tuple(dict.fromkeys(folder for load in code.loads for folder in load.along)),
+        frozenset(file for file, level in levels.items() if level == LATER),
+    )
 
 
 def _callers(view: FileView, around: ViewFiles) -> Iterator[tuple[str, str]]:

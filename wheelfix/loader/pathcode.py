@@ -37,6 +37,8 @@ class PathCode:
     found_folders: tuple[FoundFolder, ...] = ()
     loads: tuple[FoundLoad, ...] = ()
     found_calls: tuple[FoundCall, ...] = ()
+    listings: tuple[FoundFolder, ...] = ()
+    """Folders whose files the code lists although they are not there."""
     ends: tuple[FoundEnd, ...] = ()
     """Exceptions that the file raises when it is imported, because DLLs are not there."""
     open_functions: frozenset[str] = frozenset()
@@ -119,7 +121,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None) -> 
     try:
         functions = Mentions(tree, source, budget).functions
         run.run(tree.body)
-        in_vain = bool(run.looked_for)
+        in_vain = any("/" in name for name in run.looked_for)
         for node in functions:
             if node not in run.called and node in run.defined:
                 uncalled.add(node.name)
@@ -134,6 +136,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None) -> 
         found_folders=tuple(dict.fromkeys(run.folders)),
         loads=tuple(dict.fromkeys(run.loads)),
         found_calls=tuple(dict.fromkeys(run.unread)),
+        listings=tuple(dict.fromkeys(run.listings)),
         ends=tuple(run.ends),
         open_functions=frozenset(uncalled),
         in_vain=in_vain,

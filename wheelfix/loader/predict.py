@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import AbsentModule, LoadOutcome, Resolution
 
+NO_FILE = "there is no such file"
 UNKNOWN_FOLDER = "…"
 """Stands for the site-packages folder that only the user's machine knows."""
 
@@ -83,8 +84,11 @@ def error_line(outcome: LoadOutcome, shown: str, python: tuple[int, int] | None 
         return f"{kind}: No module named '{outcome.event.module}'"
     if outcome.event.cause == "folder":
         return f"FileNotFoundError: [WinError 2] The system cannot find the file specified: '{shown}'"
+    if outcome.event.cause == "listing":
+        return f"FileNotFoundError: [WinError 3] The system cannot find the path specified: '{shown}'"
     if outcome.event.cause == "raise":
-        return f"{outcome.event.module}: raised by the package because {outcome.chain[-1]} is not there"
+        state = "is not there" if outcome.detail == NO_FILE else "cannot be loaded"
+        return f"{outcome.event.module}: raised by the package because {outcome.chain[-1]} {state}"
     if outcome.event.cause == "cffi":
         return f"OSError: cannot load library '{shown}': error {outcome.code:#x}"
     if outcome.code == MOD_NOT_FOUND:

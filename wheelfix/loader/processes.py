@@ -193,7 +193,9 @@ class FreshProcesses:
                 process.user_dirs.append(folder)
         for name in (name for file in files for name in file.names):
             process.load_by_name(name, DEFAULT_DIRS)
-        return _load_in_any_order(process, (event for file in files for event in file.events))
+        process.path_dirs = [folder for file in files for folder in file.along]
+        flags = {path: own for file in files for path, own in file.flags}
+        return _load_in_any_order(process, (event for file in files for event in file.events), flags)
 
     # -------------------------------------------------------------------------------------- what is possible
 
@@ -336,20 +338,23 @@ class FreshProcesses:
         return more
 
 
-def load_in(process: Loader, event: LoadEvent) -> Loaded:
+def load_in(process: Loader, event: LoadEvent, flags: int = AS_PYTHON_DOES) -> Loaded:
     """Load one file as Python would, and keep what came of it apart from other loads."""
     process.edges, process.touched = {}, {}
-    failure = process.load(event.path, AS_PYTHON_DOES)
+    failure = process.load(event.path, flags)
     return Loaded(event, failure, process.edges, process.touched)
 
 
-def _load_in_any_order(process: Loader, events: Iterable[LoadEvent]) -> dict[str, Loaded]:
+def _load_in_any_order(
+    process: Loader, events: Iterable[LoadEvent], flags: dict[str, int] | None = None
+) -> dict[str, Loaded]:
     """Load several files in one process, again and again while one more of them loads."""
-    done = {event.path: load_in(process, event) for event in events}
+    own = flags or {}
+    done = {event.path: load_in(process, event, own.get(event.path, AS_PYTHON_DOES)) for event in events}
     for _ in range(ROUNDS):
-        again = [loaded for loaded in done.values() if loaded.failure]
-        done.update({loaded.event.path: load_in(process, loaded.event) for loaded in again})
-        if all(done[loaded.event.path].failure for loaded in again):
+        again = [loaded.event for loaded in done.values() if loaded.failure]
+        done.update({event.path: load_in(process, event, own.get(event.path, AS_PYTHON_DOES)) for event in again})
+        if all(done[event.path].failure for event in again):
             break
     return done
 

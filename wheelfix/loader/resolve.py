@@ -15,6 +15,7 @@ from wheelfix.loader.modulefiles import unimportable_modules
 from wheelfix.loader.others import PackageHabits, Provisions
 from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads, python_code
 from wheelfix.loader.packageloading import begin, load_event, loading_of
+from wheelfix.loader.predict import NO_FILE
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
 from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Loader, runs_on
 from wheelfix.loader.target import Target
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import AbsentModule, CodeFault, Provider, UnreadCall
 
-FILE_NOT_FOUND = 2
+FILE_NOT_FOUND, PATH_NOT_FOUND = 2, 3
 
 
 _RESOLVED: weakref.WeakKeyDictionary[FileView, dict[tuple[Profile, tuple[str, ...]], Resolution]]
@@ -70,11 +71,13 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     _survey(whole, view, reached)
     companions = _Companions(whole, processes, loading, profile)
     edges = [*_upgraded(whole), *companions.edges()]
-    faults = _reached_faults(view, loads)
+    failing = {loaded.event.path for loaded in found if loaded.failure and not loaded.event.guarded}
+    # A load that fails in any order has a failure of its own, with all that is known about it.
+    faults = tuple(one for one in _reached_faults(view, loads) if not one.chain or one.names[0] not in failing)
     unimportable = unimportable_modules(view, profile) if startup is None else ()
     return Resolution(
         edges=tuple(sorted(edges, key=lambda edge: (edge.importer, edge.kind.value, dll_key(edge.name)))),
-        outcomes=in_import_order(view, profile, (*_failed_code(faults), *map(_outcome, found), *unimportable)),
+        outcomes=in_import_order(view, profile, (*_failed_code(view, faults), *map(_outcome, found), *unimportable)),
         reached=reached,
         search_dirs=tuple(folder for folder in dirs if view.in_folder(folder)),
         code_folders=loads.folders,
@@ -252,17 +255,21 @@ def _reached_faults(view: FileView, loads: PackageLoads) -> tuple[CodeFault, ...
     return tuple(replace(fault, reached=order.runs(fault.root)) for fault in loads.faults)
 
 
-def _failed_code(faults: tuple[CodeFault, ...]) -> Iterator[LoadOutcome]:
+def _failed_code(view: FileView, faults: tuple[CodeFault, ...]) -> Iterator[LoadOutcome]:
     """The loads that fail in Python code because there is no such file or folder, where importing the package does."""
     for fault in faults:
         if fault.sure and fault.reached:
             path = fault.names[0]
-            cause = fault.cause if fault.cause in ("cffi", "folder", "raise") else "code"
+            cause = fault.cause if fault.cause in ("cffi", "folder", "listing", "raise") else "code"
+            cause = "cffi" if fault.cause == "order" and fault.error == "OSError" else cause
             event = LoadEvent(path, cause, fault.error if cause == "raise" else "")
-            detail = f"there is no such {'folder' if fault.cause == 'folder' else 'file'}"
-            yield LoadOutcome(
-                event, FILE_NOT_FOUND if fault.cause == "folder" else MOD_NOT_FOUND, (base_name(path),), detail
-            )
+            code = {"folder": FILE_NOT_FOUND, "listing": PATH_NOT_FOUND}.get(cause, MOD_NOT_FOUND)
+            detail = "there is no such folder" if cause in ("folder", "listing") else NO_FILE
+            if path in view and cause == "raise":
+                detail = "the file is there, but cannot be loaded"
+            elif fault.chain:
+                detail = f"{fault.chain[-1]} is in the wheel, but not where this load looks at that point"
+            yield LoadOutcome(event, code, fault.chain or (base_name(path),), detail)
 
 
 def _outcome(loaded: Loaded) -> LoadOutcome:

@@ -145,8 +145,9 @@ class LoadEvent:
 
     path: str
     cause: str
-    """``torch-glob``, ``extension``, ``code`` or ``cffi``; ``folder`` for one that code adds, ``raise`` for code that
-    gives up because the DLL is not there, ``module`` for a file that Python does not take for the module."""
+    """``torch-glob``, ``extension``, ``code`` or ``cffi``; ``folder`` for one that code adds, ``listing`` for one whose
+    files it lists, ``raise`` for code that gives up because it cannot have a DLL, ``module`` for a file that Python
+    does not take for the module."""
     module: str = ""
     """For an extension: the dotted module name; for ``raise`` the class of the exception."""
     guarded: bool = False
@@ -217,8 +218,9 @@ class CodeFault:
     """Something in Python code that fails, or may fail, when its file is imported."""
 
     cause: str
-    """``load``, ``cffi`` or ``folder`` for what is not there, ``raise`` for code that gives up after it looked for
-    DLLs, ``unread`` for a load that could not be read."""
+    """``load``, ``cffi`` or ``folder`` for what is not there, ``listing`` for a folder whose files are listed,
+    ``order`` for a load that does not find a DLL of the package at that point, ``raise`` for code that gives up after
+    it looked for DLLs, ``unread`` for a load that could not be read."""
     root: str
     """The Python file whose import fails, as a path of the view."""
     file: str
@@ -232,6 +234,8 @@ class CodeFault:
     """Whether it fails for certain on a machine on which nothing else is installed."""
     reached: bool = False
     """Whether importing the package runs that file for certain, and catches no failure of it."""
+    chain: tuple[str, ...] = ()
+    """For a file that is there: the way from it to the DLL that is not found, as base names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from wheelfix.plan.model import Plan
 
 
-STAGES = {"read": "not readable", "repair": "not repaired", "report": "not reported"}
+STAGES = {"read": "not readable", "repair": "not repaired", "report": "not reported", "try": "not imported"}
 """What an input that failed at a stage is called in every format."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailedInput:
-    """An input that could not be read, repaired or reported, and why; one that was not repaired may have a report."""
+    """An input that could not be read, repaired, reported or imported, and why; it may have a report all the same."""
 
     path: str
     error: WheelfixError

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from wheelfix.model import Finding, ScanReport
 
-CASES = {"read": "can be read", "repair": "can be repaired", "report": "can be reported"}
+CASES = {"read": "can be read", "repair": "can be repaired", "report": "can be reported", "try": "can be imported"}
 
 
 def render_scan(reports: Sequence[ScanReport], failures: Sequence[FailedInput] = (), context: Context = DEFAULT) -> str:

@@ -22,16 +22,19 @@ if TYPE_CHECKING:
     "Python code of the package loads a DLL that is not there.",
 )
 def missing_code_loads(subject: Subject) -> Iterator[Finding]:
-    """Find loads in Python code that find no file, and code that gives up after it has looked for one."""
-    for fault in _first_per_name(subject, ("load", "cffi", "raise")):
+    """Find loads in Python code that find no file, and code that gives up after it has looked for one in vain."""
+    for fault in _first_per_name(subject, ("load", "cffi", "raise", "order")):
         names = [_shown(name) for name in fault.names]
-        asks = "looks for" if fault.cause == "raise" else "loads"
+        hint = f"add {base(fault.names[0])} to the wheel where the code looks for it, or catch the error in the code"
+        if fault.chain:
+            hint = (
+                f"add the folder of {fault.chain[-1]} to the search before this load, or put it beside {fault.chain[0]}"
+            )
         yield finding(
             "WF314",
-            names[0],
-            f"{_place(subject, fault)} {asks} {listing(names)}, which {'is' if len(names) == 1 else 'are'} not there; "
-            f"{_consequence(fault)}",
-            hint=f"add {base(fault.names[0])} to the wheel where the code looks for it, or catch the error in the code",
+            names[0] if len(fault.chain) <= 2 else fault.chain[-2],
+            f"{_place(subject, fault)} {_problem(subject, fault, names)}; {_consequence(fault)}",
+            hint=hint,
             evidence=_evidence(subject, fault),
             severity=Severity.ERROR if fault.reached else Severity.WARNING,
         )
@@ -42,17 +45,19 @@ def missing_code_loads(subject: Subject) -> Iterator[Finding]:
     "code-adds-missing-folder",
     Severity.ERROR,
     Repairable.NEVER,
-    "Python code of the package gives a folder that does not exist to os.add_dll_directory.",
+    "Python code of the package adds a folder that does not exist to the DLL search, or lists its files.",
 )
 def missing_code_folders(subject: Subject) -> Iterator[Finding]:
     """Find folders whose addition raises an exception by itself."""
-    for fault in _first_per_name(subject, ("folder",)):
+    for fault in _first_per_name(subject, ("folder", "listing")):
         name = _shown(fault.names[0])
+        added = fault.cause == "folder"
+        does = f"gives {name} to os.add_dll_directory" if added else f"lists the files of {name}"
         yield finding(
             "WF315",
             name,
-            f"{_place(subject, fault)} gives {name} to os.add_dll_directory, but the folder does not exist; "
-            f"{_consequence(fault)} [WinError 2]",
+            f"{_place(subject, fault)} {does}, but the folder does not exist; "
+            f"{_consequence(fault)} [WinError {2 if added else 3}]",
             hint="add the folder with its DLLs to the wheel, or ask os.path.isdir first",
             evidence=_evidence(subject, fault),
             severity=Severity.ERROR if fault.reached else Severity.WARNING,
@@ -89,6 +94,20 @@ def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
             hint="test the import on a clean Windows machine, or put the DLL into the wheel and load it by its path",
             evidence=_evidence(subject, fault),
         )
+
+
+def _problem(subject: Subject, fault: CodeFault, names: list[str]) -> str:
+    """What the code does, and what is wrong with that."""
+    if fault.chain:
+        return (
+            f"loads {names[0]}, which imports {fault.chain[-1]}: that is in the wheel, but not in a folder that is "
+            "searched at that point"
+        )
+    asks, number = "looks for" if fault.cause == "raise" else "loads", "is" if len(names) == 1 else "are"
+    there = [name for name in fault.names if name in subject.view]
+    state = "cannot be loaded" if len(there) == len(names) else f"{number} not there"
+    state = f"{number} not there or cannot be loaded" if there and len(there) < len(names) else state
+    return f"{asks} {listing(names)}, which {state}"
 
 
 def _first_per_name(subject: Subject, causes: tuple[str, ...]) -> Iterator[CodeFault]:

@@ -20,6 +20,7 @@ MARKS = ("/.dockerenv", "/run/.containerenv")
 """Files by which Docker and Podman mark their containers."""
 WORDS = ("docker", "kubepods", "containerd", "libpod", "lxc", "garden")
 """Words in the control group of the first process of a container."""
+NOT_SEALED = "files outside of the home folder can be changed by the wheel's code where your user may: use a container"
 _PROBE = 20.0
 
 
@@ -74,10 +75,11 @@ def confine(keep: Sequence[Path], stage: Path, home: Path | None = None) -> Conf
     if unshare is not None:
         own = () if os.geteuid() == 0 else ("--user", "--map-current-user", "--keep-caps")
         hidden = _hiding(home, [path for path in keep if path.is_relative_to(home)], stage)
-        script = f'set -e; {hidden}set +e; {limits}exec "$@"'
-        without_home = (unshare, *own, "--net", "--mount", "--", "/bin/sh", "-c", script, "sh")
-        if hidden and _works(without_home, stage.parent):
-            return Confinement(without_home)
+        for sealed in (_sealing(stage.parent, home), "") if hidden else ():
+            script = f'set -e; {hidden}{sealed}set +e; {limits}exec "$@"'
+            without_home = (unshare, *own, "--net", "--mount", "--", "/bin/sh", "-c", script, "sh")
+            if _works(without_home, stage.parent):
+                return Confinement(without_home, () if sealed else (NOT_SEALED,))
         notes.append(f"the files below {home} can be read by the wheel's code: they cannot be hidden here")
         without_network = (unshare, *own, "--net", "--", *plain)
         if _works(without_network, stage.parent):
@@ -100,6 +102,23 @@ def _hiding(home: Path, keep: Sequence[Path], stage: Path) -> str:
         before.append(f"mount --bind {old} {new}; ")
         after.append(f"mkdir -p {old}; mount --bind {new} {old}; ")
     return "".join([*before, f"mount -t tmpfs tmpfs {shlex.quote(str(home))}; ", *after])
+
+
+def _sealing(work: Path, home: Path) -> str:
+    """Return the commands that make everything read-only but the work folder, which also becomes ``/tmp``.
+
+    They come after those that put an empty file system over the home folder. Wine's server has its sockets in ``/tmp``.
+    What is not a disk (``/dev``, ``/proc``, ``/sys``) stays as it is; the first disk must be read-only for certain.
+    """
+    folder, own, above = shlex.quote(str(work)), shlex.quote(str(home / ".work")), shlex.quote(str(home))
+    return (
+        f"mount --make-rprivate /; mkdir -p {folder}/tmp {own}; mount --bind {folder} {own}; "
+        f"mount -o remount,bind,ro /; mount --bind {own}/tmp /tmp; mkdir -p {folder}; mount --bind {own} {folder}; "
+        "while read -r _ _ _ _ point _; do case $point in "
+        f"/|/tmp|{above}|{own}|{folder}|/dev|/dev/*|/proc|/proc/*|/sys|/sys/*) ;; "
+        '*) mount -o remount,bind,ro "$point" 2>/dev/null || : ;; esac; done < /proc/self/mountinfo; '
+        'cd "$(pwd)"; '
+    )
 
 
 def _works(words: Sequence[str], within: Path) -> bool:

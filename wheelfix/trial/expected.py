@@ -9,6 +9,7 @@ from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.loader.codebudget import CodeBudget
 from wheelfix.loader.importorder import ImportOrder
+from wheelfix.loader.modulefiles import has_entry
 from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict, predict_absent
@@ -55,6 +56,9 @@ class Expectations:
         self._order = ImportOrder(self._view, self.subject.profile.python, CodeBudget())
         self._failing = self._failures_by_file()
         loading = loading_of(self._view)
+        faults = self.subject.resolution.code_faults
+        outside = [fault for fault in faults if not any("/" in name for name in fault.names) or fault.cause == "unread"]
+        self._doubts = {fault.root: fault for fault in outside if fault.reached and not fault.sure}
         self._starts_with_loads = loading is not None and loading.startup is not None
         self._unsure = next(
             (item for item in self.report.findings if item.severity is Severity.UNSURE or item.code in UNSURE), None
@@ -71,7 +75,8 @@ class Expectations:
         loading: dict[str, str] = {}
         if any(outcome.event.cause in ("code", "cffi") for outcome in outcomes):
             for file in package_loads(self._view, self.subject.profile).files:
-                loading.update({event.path: file.path for event in file.events if not event.guarded})
+                now = [event for event in file.events if not event.guarded and event.path not in file.late]
+                loading.update({event.path: file.path for event in now})
         for outcome in outcomes:
             where = self._raising_file(outcome, roots, loading)
             prediction = predict(self._view, resolution, outcome)
@@ -86,6 +91,10 @@ class Expectations:
             return event.path
         return roots.get(event.path) or loading.get(event.path, "")
 
+    def _is_stub(self, path: str) -> bool:
+        """Whether a file with the name of an extension module is not one."""
+        return path.endswith(".pyd") and path in self._view and not has_entry(self._view, path)
+
     def of(self, module: str) -> Expected:
         """Return what is expected of ``import module`` in a fresh process."""
         first = self.report.first_failure
@@ -96,11 +105,18 @@ class Expectations:
             return Expected(ImportAnswer.UNSURE, because=f"{module} is not a file of the wheel")
         followed = True
         for step, complete in self._order.steps(path):
+            if step.absent and step.certain and not step.guarded:
+                return _without_module(step.absent)
             failure = self._failing.get(step.path)
+            doubt = self._doubts.get(step.path)
+            if failure is None and doubt is not None and step.certain and not step.guarded:
+                return Expected(ImportAnswer.UNSURE, because=f"whether {doubt.names[0]} is there is not known")
             if failure is not None and (not step.guarded or step.path == path):
                 if step.certain:
                     return expected_failure(failure)
                 return Expected(ImportAnswer.UNSURE, because=f"a condition decides whether {step.path} is imported")
+            if step.certain and (not step.guarded or step.path == path) and self._is_stub(step.path):
+                return _without_entry(step.path)
             followed &= complete
         if self._unsure is not None:
             return Expected(ImportAnswer.UNSURE, because=self._unsure.message)
@@ -112,10 +128,24 @@ class Expectations:
         return Expected(ImportAnswer.WORKS)
 
 
+def _without_module(name: str) -> Expected:
+    """Return what is expected where a package imports a module of its own that the wheel does not have."""
+    message = f"ModuleNotFoundError: No module named '{name}'"
+    return Expected(ImportAnswer.FAILS, "ModuleNotFoundError", message=message, named=name)
+
+
+def _without_entry(path: str) -> Expected:
+    """Return what is expected of a file that can be loaded, but is not a module."""
+    name = base_name(path).split(".")[0]
+    message = f"ImportError: dynamic module does not define module export function (PyInit_{name})"
+    return Expected(ImportAnswer.FAILS, "ImportError", message=message, named=base_name(path))
+
+
 def expected_failure(prediction: Prediction) -> Expected:
     """Return a prediction in the parts that are compared."""
     error = prediction.message.partition(":")[0]
-    by_python = error == "ModuleNotFoundError" or "module export function" in prediction.message
+    own = ("module export function", ": raised by the package because ")
+    by_python = error == "ModuleNotFoundError" or any(words in prediction.message for words in own)
     named = base_name(prediction.path.replace("\\", "/"))
     missing = prediction.chain[-1] if prediction.chain else ""
     return Expected(

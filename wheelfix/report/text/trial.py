@@ -83,7 +83,10 @@ def _details(canvas: Canvas, one: ModuleTrial, *, verbose: bool) -> None:
             last = one.observed.errors[0]
             canvas.paragraph(f"{last.error}: {last.message}", indent=4, lead=("and then ", "dim"))
     elif not one.observed.works:
-        canvas.paragraph(f"exit code {one.observed.exit_code:#x}", indent=4, lead=("ended with ", "dim"))
+        ended = f"with exit code {one.observed.exit_code:#x}"
+        if one.observed.outcome == "timeout":
+            ended = f"by wheelfix, after {one.observed.seconds:.0f} s (--timeout)"
+        canvas.paragraph(ended, indent=4, lead=("ended ", "dim"))
         if one.observed.output:
             canvas.paragraph(one.observed.output, indent=4)
     for dll, by in one.observed.missing:

@@ -1,0 +1,78 @@
+"""What packages load with Python code: predictions against a real Windows Python, in Wine or as recorded there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.oracle import codecases
+from tests.oracle.codewheels import Result, from_record, measure, predicted, recorded, table, variants, wheel_of
+from tests.support.tiers import unavailable
+from wheelfix.errors import WheelfixError
+from wheelfix.model import Machine
+from wheelfix.streams.workfolder import WorkFolder
+from wheelfix.trial.compare import compare
+from wheelfix.trial.model import TrialOptions
+from wheelfix.trial.run import open_interpreter
+from wheelfix.trial.wine import find_wine
+
+if TYPE_CHECKING:
+    from tests.oracle.codecases import CodeCase
+
+SETS = {"first": codecases.FIRST, "second": codecases.SECOND, "third": codecases.THIRD}
+UNSURE = {("chdir", "without lib/§core.dll"), ("globfirst", "without lib/§core.dll")} | {
+    (case, variant)
+    for case, name in (("tabled", "§core64.dll"), ("formatted", "§core.dll"))
+    for variant in ("as it is", f"without {name}")
+}
+"""What is not known beforehand: errors of os.chdir and of an empty list, tuples as keys, names in str.format."""
+RECORD = Path(__file__).with_name("codecases.json")
+"""What happened in Python 3.11 for Windows in Wine 8: for each variant nothing, or class, code, bases and message."""
+RECORDED: dict[str, dict[str, list[Any]]] = json.loads(RECORD.read_text(encoding="utf-8"))
+CASES = [(name, case) for cases in SETS.values() for name, case in cases.items()]
+
+
+@pytest.mark.parametrize(("name", "case"), CASES, ids=[name for name, _ in CASES])
+def test_predictions_are_what_was_recorded(name: str, case: CodeCase, tmp_path: Path) -> None:
+    results = []
+    for count, (variant, absent, foreign) in enumerate(variants(case)):
+        package = f"p{count}x"
+        expected = predicted(wheel_of(tmp_path, package, case, absent, foreign), tmp_path / "environment", package)
+        observed = from_record(RECORDED[name][variant], package)
+        agreement, why = compare(expected, observed, wine=False, machine=Machine.AMD64)
+        results.append(Result(name, variant, expected, observed, agreement, why))
+    unsure = {(one.case, one.variant) for one in results if one.is_unsure}
+    assert not any(one.is_wrong for one in results), table(results)
+    assert unsure <= UNSURE, table(results)
+
+
+@pytest.mark.long
+@pytest.mark.wine_x64
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETS)
+def test_a_windows_python_does_what_was_recorded(name: str) -> None:
+    try:
+        find_wine(None, Machine.AMD64)
+    except WheelfixError as error:
+        unavailable(str(error))
+    assert {case: RECORDED[case] for case in SETS[name]} == seen(name)
+
+
+def seen(name: str) -> dict[str, dict[str, list[Any]]]:
+    """What happens now; also prints how predictions compare."""
+    with WorkFolder() as work, open_interpreter(work, TrialOptions(), None) as target:
+        results = measure(SETS[name], target, work, name[0])
+    print(table(results))
+    counts = [len(list(variants(case))) for case in SETS[name].values()]
+    packages = [f"{name[0]}{number}v{count}" for number, many in enumerate(counts) for count in range(many)]
+    return recorded(results, packages)
+
+
+if __name__ == "__main__":  # python -m tests.oracle.test_code_cases NAME: record what happens
+    RECORDED.update(seen(sys.argv[1]))
+    lines = [f"{json.dumps(case)}: {json.dumps(rows, ensure_ascii=False)}" for case, rows in RECORDED.items()]
+    RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8", newline="\n")
