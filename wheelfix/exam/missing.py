@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from wheelfix.exam.needs import Need, gather
 from wheelfix.loader.view import base_name
 from wheelfix.model import Candidate, Edge, Missing, MissingDll, dll_key
-from wheelfix.rules.dependencies import is_required
 from wheelfix.rules.hints import providers_of
+from wheelfix.rules.unmet import is_required
 
 if TYPE_CHECKING:
     from wheelfix.roots.rootfile import Candidates

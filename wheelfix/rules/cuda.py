@@ -19,9 +19,9 @@ from wheelfix.knowledge.cuda import (
 )
 from wheelfix.model import EdgeKind, Finding, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
-from wheelfix.rules.dependencies import missing
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.unmet import missing
 from wheelfix.rules.wantedcuda import cuda_file, named_releases, version_of
 from wheelfix.rules.wording import dotted, listing, strings
 

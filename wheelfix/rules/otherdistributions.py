@@ -1,14 +1,15 @@
-"""WF318 to WF320: DLLs that other distributions provide, or may provide, and distributions that are not there."""
+"""WF307 and WF318 to WF320: DLLs that other distributions provide or may provide, and absent distributions."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import EdgeKind, Finding, InView, Json, MayComeFrom, OwnedBy, Repairable, Severity
+from wheelfix.model import Edge, EdgeKind, Finding, InView, Json, MayComeFrom, OwnedBy, Repairable, Severity
 from wheelfix.rules.context import folder
-from wheelfix.rules.dependencies import needs, unless
+from wheelfix.rules.dependencies import unless
 from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.unmet import evidence_of, needs
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
@@ -18,6 +19,38 @@ if TYPE_CHECKING:
     from wheelfix.rules.context import Subject
 
 _SHOWN = 6
+
+
+@rule(
+    "WF307",
+    "owner-not-reachable",
+    Severity.ERROR,
+    Repairable.SOMETIMES,
+    "Another distribution brings the DLL, but its folder is not searched when the load happens.",
+)
+def owner_not_reachable(subject: Subject) -> Iterator[Finding]:
+    """Find DLLs that a required distribution has and the loader will not find."""
+    for need in needs(subject, (edge for edge in subject.resolution.edges if _is_out_of_reach(edge))):
+        owner = need.first.provider
+        if not isinstance(owner, OwnedBy):
+            continue
+        hard = any(edge.kind is EdgeKind.IMPORT and subject.reached(edge.importer) for edge in need.edges)
+        yield finding(
+            "WF307",
+            need.name,
+            f"{need.name}, needed by {listing(need.importer_names)}, is in {owner.distribution}, but out of reach: "
+            f"{owner.because}",
+            hint=(
+                f"import {owner.distribution} first if it adds its own folder, or call os.add_dll_directory with the "
+                f"folder of {need.name} before the import"
+            ),
+            evidence={**evidence_of(subject, need), "distribution": owner.distribution, "because": owner.because},
+            severity=Severity.ERROR if hard else Severity.WARNING if need.reached else Severity.INFO,
+        )
+
+
+def _is_out_of_reach(edge: Edge) -> bool:
+    return isinstance(edge.provider, OwnedBy) and not edge.provider.reachable and edge.required
 
 
 @rule(

@@ -1,4 +1,4 @@
-"""WF409: the Visual C++ runtime in the wheel against the toolsets of the DLLs that use it.
+"""WF306 and WF409: the Visual C++ runtime that a wheel relies on, and the one in it against the toolsets of its DLLs.
 
 Microsoft's promise goes one way: a newer runtime serves older programs. Which toolset made a DLL is shown by its linker
 version and by the compilers in its Rich header, of which the newest counts. A runtime under its usual name is one of
@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import demangle
+from wheelfix.knowledge.providers import who_ships
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.knowledge.toolchains import python_runtime, runtime_needed, toolset_of_build
-from wheelfix.model import EdgeKind, Finding, InView, Repairable, Severity, dll_key
+from wheelfix.loader.requirements import Required
+from wheelfix.model import Edge, EdgeKind, Finding, InView, Repairable, Severity, VcRedist, dll_key, fold
 from wheelfix.pe.toolset import read_toolset
 from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import dotted
+from wheelfix.rules.unmet import needs
+from wheelfix.rules.wording import dotted, listing
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -186,3 +191,50 @@ def _is_shared(path: str) -> bool:
     """Whether a runtime has the name that every other copy of it has too."""
     key = dll_key(base(path))
     return key == "msvcp140.dll" and demangle(key) == key
+
+
+@rule(
+    "WF306",
+    "needs-vc-runtime",
+    Severity.INFO,
+    Repairable.SOMETIMES,
+    "The wheel relies on the Visual C++ runtime being installed on the machine.",
+)
+def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
+    """Say once per wheel which runtime DLLs have to be on the machine."""
+    relied = [edge for edge in subject.resolution.edges if isinstance(edge.provider, VcRedist)]
+    required = Required(subject.wheel.metadata.requires_dist if subject.wheel is not None else (), subject.profile)
+    imports = [
+        edge for edge in relied if edge.kind is EdgeKind.IMPORT and not _has_own_runtime(subject, edge, required)
+    ]
+    own = needs(subject, imports)
+    if not own:
+        return
+    names = [need.name.lower() for need in own]
+    importers = sorted({subject.origin(edge.importer) for need in own for edge in need.edges})
+    who = base(importers[0]) if len(importers) == 1 else f"{len(importers)} files"
+    yield finding(
+        "WF306",
+        names[0],
+        f"{who} {'needs' if len(importers) == 1 else 'need'} {listing(names, 6)} of the Visual C++ redistributable, "
+        "which must be installed on the machine",
+        hint=(
+            f"users get it from {_redistributable(names[0], subject)}; "
+            f"{repair_command(subject, '--with-vcredist --root FOLDER')} adds the DLLs"
+        ),
+        evidence={"names": [*names], "needed_by": [*importers]},
+    )
+
+
+def _has_own_runtime(subject: Subject, edge: Edge, required: Required) -> bool:
+    """Whether a requirement brings a runtime DLL, or the wheel itself does for a file that is loaded after it."""
+    if subject.wheel is not None and any(owner.distribution in required for owner in owners_of(edge.name)):
+        return True
+    # What nothing in the package loads by itself, such as a plugin, meets the copy that its loader brought in.
+    key = dll_key(edge.name)
+    return not subject.reached(edge.importer) and any(fold(base(path)) == key for path in subject.images)
+
+
+def _redistributable(name: str, subject: Subject) -> str:
+    shipper = next(iter(who_ships(name, machine=subject.machine)), "")
+    return shipper.rpartition(", ")[2] or "Microsoft"
