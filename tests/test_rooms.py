@@ -41,7 +41,7 @@ ORDER: tuple[str, ...] = (
 """Rooms and modules of the package; one may import what stands in its own line or above it."""
 CIRCLES_OF_TYPES = (
     {"rules.context", "rules.wantedcuda"},
-    {"plan.clean", "plan.layout", "plan.planner"},
+    {"plan.cleanup", "plan.layout", "plan.planner"},
 )
 
 LATE_IMPORTS = {

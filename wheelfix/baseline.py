@@ -26,7 +26,7 @@ _WORST_FIRST = tuple(Severity)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KnownFinding:
     """One known finding."""
 
     distribution: str
@@ -38,7 +38,7 @@ class Entry:
     """The members that the finding gathers, where it gathers some."""
 
     @classmethod
-    def from_finding(cls, report: ScanReport, finding: Finding) -> Entry:
+    def from_finding(cls, report: ScanReport, finding: Finding) -> KnownFinding:
         """Return what a baseline keeps of a finding."""
         version = f"-{report.version}.dist-info"
         paths = finding.evidence.get("paths")
@@ -57,7 +57,7 @@ class Entry:
         """Where the entry stands in the file."""
         return (self.distribution, self.code, self.subject, self.detail, *self.paths)
 
-    def covers(self, other: Entry) -> bool:
+    def covers(self, other: KnownFinding) -> bool:
         """Whether a finding with that entry is known by this one: the same, and not worse than it was."""
         if (self.distribution, self.code) != (other.distribution, other.code):
             return False
@@ -77,8 +77,8 @@ def _plain(subject: str, version: str) -> str:
 class Baseline:
     """The findings that are known."""
 
-    entries: tuple[Entry, ...] = ()
-    _by_code: dict[tuple[str, str], list[Entry]] = field(default_factory=dict, compare=False, repr=False)
+    entries: tuple[KnownFinding, ...] = ()
+    _by_code: dict[tuple[str, str], list[KnownFinding]] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for entry in self.entries:
@@ -87,7 +87,7 @@ class Baseline:
     @classmethod
     def of(cls, reports: Iterable[ScanReport]) -> Baseline:
         """Return a baseline that knows everything these reports found."""
-        found = {Entry.from_finding(report, finding) for report in reports for finding in report.findings}
+        found = {KnownFinding.from_finding(report, finding) for report in reports for finding in report.findings}
         return cls(tuple(sorted(found, key=lambda entry: entry.sort_key)))
 
     @classmethod
@@ -114,17 +114,17 @@ class Baseline:
 
     def knows(self, report: ScanReport, finding: Finding) -> bool:
         """Whether a finding is in the baseline, and not worse than it was."""
-        entry = Entry.from_finding(report, finding)
+        entry = KnownFinding.from_finding(report, finding)
         return any(known.covers(entry) for known in self._by_code.get((entry.distribution, entry.code), ()))
 
-    def stale(self, reports: Iterable[ScanReport]) -> tuple[Entry, ...]:
+    def stale(self, reports: Iterable[ScanReport]) -> tuple[KnownFinding, ...]:
         """Return the entries about the distributions of these reports that no finding answers to any more."""
-        found: dict[tuple[str, str], list[Entry]] = {}
+        found: dict[tuple[str, str], list[KnownFinding]] = {}
         seen = set()
         for report in reports:
             seen.add(canonical(report.name))
             for finding in report.findings:
-                entry = Entry.from_finding(report, finding)
+                entry = KnownFinding.from_finding(report, finding)
                 found.setdefault((entry.distribution, entry.code), []).append(entry)
         return tuple(
             entry
@@ -134,14 +134,14 @@ class Baseline:
         )
 
 
-def _alike(entry: Entry, other: Entry) -> bool:
+def _alike(entry: KnownFinding, other: KnownFinding) -> bool:
     """Whether a finding is what an entry speaks of, be it better or worse by now."""
     if entry.paths or other.paths:
         return bool(set(entry.paths) & set(other.paths))
     return (entry.subject, entry.detail) == (other.subject, other.detail)
 
 
-def _value(entry: Entry) -> dict[str, Any]:
+def _value(entry: KnownFinding) -> dict[str, Any]:
     value: dict[str, Any] = {
         "distribution": entry.distribution,
         "code": entry.code,
@@ -155,13 +155,13 @@ def _value(entry: Entry) -> dict[str, Any]:
     return value
 
 
-def _entry(value: Any) -> Entry:
+def _entry(value: Any) -> KnownFinding:
     if not isinstance(value, dict):
         raise TypeError("its keys")
     paths = value.get("paths", [])
     if not isinstance(paths, list):
         raise TypeError("paths")
-    return Entry(
+    return KnownFinding(
         str(value["distribution"]),
         str(value["code"]),
         Severity(value["severity"]),

@@ -136,7 +136,7 @@ def read_configuration(path: Path, options: Mapping[str, Option], commands: Sequ
     own = path.name != PROJECT_FILE
     tool = document.get("tool", {})
     table = document if own else tool.get("wheelfix", {}) if isinstance(tool, dict) else tool
-    reader = _Reader(path, _Lines(text, () if own else ("tool", "wheelfix")), options, tuple(commands))
+    reader = _ConfigReader(path, _Lines(text, () if own else ("tool", "wheelfix")), options, tuple(commands))
     reader.read(table)
     if reader.faults:
         raise _error(path, reader.faults)
@@ -154,7 +154,7 @@ def _error(path: Path, faults: Sequence[tuple[str, str]]) -> UsageError:
 
 
 @dataclass
-class _Reader:
+class _ConfigReader:
     """Walks the tables, and gathers settings and faults."""
 
     path: Path
@@ -202,7 +202,7 @@ class _Reader:
 
     def _take(self, option: Option, value: object, where: str, command: str, wheel: str) -> None:
         checked = _check(option, value)
-        if isinstance(checked, _Fault):
+        if isinstance(checked, _SettingFault):
             self.faults.append((f"{where}: {option.key} {checked.message}", checked.hint))
             return
         if option.is_path:
@@ -274,33 +274,33 @@ def _of(command: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fault:
+class _SettingFault:
     message: str
     hint: str = ""
 
 
-def _check(option: Option, value: object) -> bool | int | str | tuple[str, ...] | _Fault:
+def _check(option: Option, value: object) -> bool | int | str | tuple[str, ...] | _SettingFault:
     """Return a value as its option wants it, or what is wrong with it."""
     if option.kind == "flag":
-        return value if isinstance(value, bool) else _Fault(f"is true or false, not {value!r}")
+        return value if isinstance(value, bool) else _SettingFault(f"is true or false, not {value!r}")
     if option.kind == "number":
         if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
             return value
-        return _Fault(f"is a number from 1 on, not {value!r}")
+        return _SettingFault(f"is a number from 1 on, not {value!r}")
     if option.kind == "list":
         items = [value] if isinstance(value, str) else value
         if isinstance(items, list) and all(isinstance(item, str) for item in items):
             return tuple(items)
-        return _Fault(f"is a list of texts, not {value!r}")
+        return _SettingFault(f"is a list of texts, not {value!r}")
     if isinstance(value, bool | list | dict):
-        return _Fault(f"is a text, not {value!r}")
+        return _SettingFault(f"is a text, not {value!r}")
     text = str(value)
     if option.choices and text not in option.choices:
         import difflib
 
         close = difflib.get_close_matches(text, option.choices, n=1)
         hint = f"did you mean {close[0]!r}?" if close else ""
-        return _Fault(f"is one of {', '.join(option.choices)}, not {text!r}", hint)
+        return _SettingFault(f"is one of {', '.join(option.choices)}, not {text!r}", hint)
     return text
 
 

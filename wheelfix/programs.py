@@ -153,7 +153,7 @@ def _run(command: list[str], folder: str, timeout: float, environ: dict[str, str
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    streams = (_Kept(process.stdout, max_output), _Kept(process.stderr, max_output))
+    streams = (_KeptOutput(process.stdout, max_output), _KeptOutput(process.stderr, max_output))
     try:
         code = process.wait(timeout)
     finally:  # also when we are interrupted
@@ -165,7 +165,7 @@ def _run(command: list[str], folder: str, timeout: float, environ: dict[str, str
     return Finished(code, *texts)
 
 
-class _Kept:
+class _KeptOutput:
     """Reads a stream to its end in a thread of its own, and keeps the first bytes."""
 
     def __init__(self, stream: IO[bytes], limit: int) -> None:

@@ -72,7 +72,7 @@ def in_processes(
     ``lost`` makes the result of an input whose process died, from the reason. Of the inputs that may begin, the largest
     begins first. When the iterator is closed, or an interrupt leaves it, the processes are gone within a second.
     """
-    run = _Run(start, inputs, sizes, min(jobs, MOST), lost, progress)
+    run = _ProcessRun(start, inputs, sizes, min(jobs, MOST), lost, progress)
     try:
         yield from run.results()
     finally:
@@ -133,7 +133,7 @@ class _Worker:
         return code
 
 
-class _Run(Generic[_A, _R]):
+class _ProcessRun(Generic[_A, _R]):
     """Inputs on their way through processes."""
 
     def __init__(

@@ -29,7 +29,7 @@ SIGNER = """
 import sys, pathlib
 sys.path.insert(0, {root!r})
 from tests.support.signing import signed
-from wheelfix.pe.layout import read_headers
+from wheelfix.pe.sections import read_headers
 from wheelfix.streams.source import MemorySource
 for name in sys.argv[1:]:
     file = pathlib.Path(name)

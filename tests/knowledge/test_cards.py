@@ -55,7 +55,7 @@ def test_kepler_ends_with_cuda_11_8() -> None:
     assert (kepler.name, kepler.generation) == ("sm_35", "Kepler")
     assert kepler.compiles_with((11, 7))
     assert not kepler.compiles_with((12, 0))
-    assert (kepler.cudnn_has, kepler.cudnn_lacks) == ("8.7.0", "8.8.0")
+    assert (kepler.cudnn_has, kepler.cudnn_without) == ("8.7.0", "8.8.0")
 
 
 def test_blackwell_begins_with_cuda_12_8() -> None:

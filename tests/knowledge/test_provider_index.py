@@ -16,7 +16,7 @@ from tools.remote_wheel import Contents, comparable, dlls_of, read_contents
 from wheelfix.knowledge.provider_entries import DISTRIBUTIONS as DISTRIBUTIONS_TABLE
 from wheelfix.knowledge.provider_entries import DLLS as DLLS_TABLE
 from wheelfix.knowledge.provider_entries import find_line
-from wheelfix.knowledge.provider_index import LookedAt, ProviderIndex, Required, Ships, provider_index
+from wheelfix.knowledge.provider_index import LookedAt, ProviderIndex, RequiredEntry, Ships, provider_index
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.model import Machine
 
@@ -131,8 +131,8 @@ def test_what_a_version_ships_and_requires(index: ProviderIndex) -> None:
     assert index.shipped_by("mkl", "2022.2") is None
     assert index.shipped_by("mkl", "nonsense") is None
     assert index.shipped_by("numpy", "1.0") is None
-    assert index.requirements("mkl") == (Required("intel-openmp", "==2025.*"), Required("tbb", ""))
-    assert index.requirements("mkl", "2022.1.0") == (Required("tbb", ""),)
+    assert index.requirements("mkl") == (RequiredEntry("intel-openmp", "==2025.*"), RequiredEntry("tbb", ""))
+    assert index.requirements("mkl", "2022.1.0") == (RequiredEntry("tbb", ""),)
     assert index.requirements("numpy") is None
     assert index.requirements("mkl", "1") is None
 

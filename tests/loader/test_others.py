@@ -7,7 +7,7 @@ import pytest
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.requirements import Required
+from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.resolve import resolve
 from wheelfix.model import Machine, MayComeFrom, Missing, OwnedBy
 
@@ -29,15 +29,15 @@ TORCH = {f"{SITE}torch/__init__.py": "", f"{SITE}torch/version.py": "__version__
     ],
 )
 def test_only_what_an_installer_brings_on_windows_counts(line, expected):
-    required = Required((line,), Profile(python=(3, 11)))
+    required = Requirements((line,), Profile(python=(3, 11)))
     names = ("intel-openmp", "mkl", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13", "tbb", "x", "odd-name", "odd")
     assert {name for name in names if name in required} == expected
 
 
 def test_markers_see_the_target_and_not_this_machine():
     line = ('tbb; platform_machine == "ARM64" and python_version >= "3.12"',)
-    assert "tbb" in Required(line, Profile(machine=Machine.ARM64, python=(3, 12)))
-    assert "tbb" not in Required(line, Profile(machine=Machine.AMD64, python=(3, 12)))
+    assert "tbb" in Requirements(line, Profile(machine=Machine.ARM64, python=(3, 12)))
+    assert "tbb" not in Requirements(line, Profile(machine=Machine.AMD64, python=(3, 12)))
 
 
 def test_what_torch_requires_on_linux_is_missing_on_windows():

@@ -7,7 +7,7 @@ import pytest
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.requirements import Required
+from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.resolve import resolve
 from wheelfix.model import MayComeFrom, Missing, OwnedBy
 
@@ -75,7 +75,7 @@ def test_a_name_with_delvewheels_hash_belongs_to_the_folder_that_code_adds():
 
 def test_extras_are_named():
     lines = ('flux>=1; extra == "gpu"', 'numpy; extra == "test"', "six")
-    found = Required(lines, Profile(python=(3, 11))).direct()
+    found = Requirements(lines, Profile(python=(3, 11))).direct()
     assert [str(one) for one in found] == ["six", "flux (>=1) with the extra 'gpu'", "numpy with the extra 'test'"]
 
 

@@ -130,7 +130,7 @@ def test_a_missing_symbol_has_its_own_code(wanted, code):
     loader, failure = load({"x/a.dll": dll("a.dll", {"b.dll": [wanted]}), "x/b.dll": B}, "x/a.dll")
     assert failure is not None
     assert failure.code == code
-    assert loader.edges["x/a.dll", "b.dll", EdgeKind.IMPORT].lacks == (wanted,)
+    assert loader.edges["x/a.dll", "b.dll", EdgeKind.IMPORT].unexported == (wanted,)
 
 
 def test_a_missing_file_outranks_a_missing_symbol():
@@ -139,7 +139,7 @@ def test_a_missing_file_outranks_a_missing_symbol():
     loader, failure = load(files, "x/a.dll")
     assert failure is not None
     assert failure.code == 126
-    assert loader.edges["x/a.dll", "b.dll", EdgeKind.IMPORT].lacks == ("nope",)
+    assert loader.edges["x/a.dll", "b.dll", EdgeKind.IMPORT].unexported == ("nope",)
 
 
 def test_a_wrong_machine_stops_the_search_with_193():

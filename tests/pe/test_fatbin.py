@@ -15,7 +15,7 @@ from tests.pe.wheels import FOLDER, WHEELS, members, wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.pe import fatbin
 from wheelfix.pe.fatbin import read_archs, read_gpu_code
-from wheelfix.pe.layout import Headers, read_headers
+from wheelfix.pe.sections import Headers, read_headers
 from wheelfix.streams.source import InflatedSource, MemorySource
 
 if TYPE_CHECKING:

@@ -102,7 +102,7 @@ def test_what_is_missing_is_what_a_second_reader_finds(version: str, other: str,
         (edge.importer.removeprefix(f"{SITE.as_posix()}/"), dll_key(edge.name), str(symbol))
         for edge in report.resolution.edges
         if edge.kind is EdgeKind.IMPORT and dll_key(edge.name) in exports(torch)
-        for symbol in edge.lacks
+        for symbol in edge.unexported
     )
     assert found == expected
     # torchaudio goes on without its modules for FFmpeg, of which each needs another release.

@@ -139,7 +139,7 @@ def test_a_hash_that_turns_out_wrong_while_the_wheel_is_written_is_put_right(dry
     result = run(wheel, options(tmp_path, *roots), dry_run=dry_run)
     assert [finding.code for finding in result.before.findings if finding.subject == "torch/version.py"] == ["WF103"]
     assert "torch/version.py" in [mend.subject for mend in result.plan.mends]
-    assert {addition.name for addition in result.plan.additions} >= set(story.lacks)
+    assert {addition.name for addition in result.plan.additions} >= set(story.missing)
     if dry_run:
         assert not (tmp_path / "out").exists()
         return
@@ -154,4 +154,4 @@ def test_what_is_damaged_is_named_also_where_something_else_is_missing(tmp_path)
     with pytest.raises(CannotRepair) as caught:
         run(wheel, options(tmp_path))
     assert any("torch/version.py" in reason for reason in caught.value.reasons)
-    assert any(name in reason for name in story.lacks for reason in caught.value.reasons)
+    assert any(name in reason for name in story.missing for reason in caught.value.reasons)

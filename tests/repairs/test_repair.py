@@ -63,16 +63,16 @@ def test_a_kepler_build_is_broken_before_and_loads_after(make, tmp_path):
     assert before.verdict is Verdict.BROKEN
     assert before.first_failure is not None
     assert f'Error loading "…\\torch\\lib\\{story.blamed}"' in before.first_failure.message
-    assert before.first_failure.chain[-1] in story.lacks
+    assert before.first_failure.chain[-1] in story.missing
     imported = {missing.name for missing in before.missing if missing.kind.value == "import"}
-    assert imported == set(story.lacks)
+    assert imported == set(story.missing)
 
     original = wheel.read_bytes()
     roots = write_roots(story, tmp_path / "roots")
     result = run(wheel, options(tmp_path, *roots.values()))
     assert result.outcome is RepairOutcome.REPAIRED
     assert wheel.read_bytes() == original
-    assert {addition.name for addition in result.plan.additions} >= set(story.lacks)
+    assert {addition.name for addition in result.plan.additions} >= set(story.missing)
     assert all(addition.target.startswith("torch/lib/") for addition in result.plan.additions)
 
     after = scan(result.output, ScanOptions(roots=RootOptions(discover=False), verify=True))

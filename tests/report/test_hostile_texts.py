@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from tests.support.hostile_values import HOSTILE, Maker
 from wheelfix.diagnosis.answer import Diagnosis
-from wheelfix.diagnosis.symptoms.report_block import Block
+from wheelfix.diagnosis.symptoms.report_block import ReportBlock
 from wheelfix.diff import Comparison
 from wheelfix.errors import InputError
 from wheelfix.model import Finding, ScanReport, Severity
@@ -164,7 +164,7 @@ def test_other_documents() -> None:
     comparison = Maker(verdict="broken").make(Comparison)
     must_be_mute(diff_documents.render_markdown(comparison))
     check_json(diff_documents.render_json(comparison))
-    block = Block(((HOSTILE, HOSTILE),))
+    block = ReportBlock(((HOSTILE, HOSTILE),))
     check_json(diagnosis_json.render_json(Maker().make(Diagnosis), block))
 
 

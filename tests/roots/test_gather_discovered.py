@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.roots.trees import folders, grow, link, windows
 from wheelfix.roots.gather import discover, search_path_roots
 from wheelfix.roots.host import Host, this_machine
-from wheelfix.roots.recognise import recognise
+from wheelfix.roots.rootkinds import recognise
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -96,12 +96,12 @@ def edge(
     kind: EdgeKind = EdgeKind.IMPORT,
     *,
     required: bool = True,
-    lacks: tuple[Symbol, ...] = (),
+    unexported: tuple[Symbol, ...] = (),
     because: str = "",
 ) -> Edge:
     """Return an edge; a provider given as text is a file of the view, none means missing."""
     answer: Provider = InView(provider) if isinstance(provider, str) else provider or Missing(("<System32>",))
-    return Edge(importer, name, kind, answer, required, because=because, lacks=lacks)
+    return Edge(importer, name, kind, answer, required, because=because, unexported=unexported)
 
 
 def loads(path: str, code: int = 0, chain: tuple[str, ...] = ()) -> LoadOutcome:

@@ -201,8 +201,8 @@ def random_subjects(draw: st.DrawFn) -> tuple[list[Edge], list[str]]:
         provider = (
             InView(target) if inside else Missing(present_at=tuple(draw(st.sets(st.sampled_from(PATHS), max_size=1))))
         )
-        lacks = ("f", 7) if inside and draw(st.booleans()) else ()
-        edges.append(Edge(importer, name, kind, provider, draw(st.booleans()), lacks=lacks))
+        unexported = ("f", 7) if inside and draw(st.booleans()) else ()
+        edges.append(Edge(importer, name, kind, provider, draw(st.booleans()), unexported=unexported))
     return edges, draw(st.lists(st.sampled_from(PATHS), unique=True))
 
 

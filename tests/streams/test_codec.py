@@ -117,7 +117,7 @@ def unpack(unpacker: codec.Unpacker, packed: bytes, feed: int, room: int) -> byt
 
 @pytest.mark.parametrize("feed", [1, 7, 4096, 1 << 20])
 @pytest.mark.parametrize("room", [1, 100, 1 << 16])
-@pytest.mark.parametrize("make", [codec.stream_inflater, codec._Unpacker])
+@pytest.mark.parametrize("make", [codec.stream_inflater, codec._WrappedUnpacker])
 def test_both_unpackers_give_the_bytes(make, room: int, feed: int) -> None:
     data = bytes(3000) + bytes(range(256)) * 9
     packed = zlib.compress(data, 6)[2:-4]
@@ -128,7 +128,7 @@ def test_both_unpackers_give_the_bytes(make, room: int, feed: int) -> None:
     assert late.unused_data == b"behind"
 
 
-@pytest.mark.parametrize("make", [codec.stream_inflater, codec._Unpacker])
+@pytest.mark.parametrize("make", [codec.stream_inflater, codec._WrappedUnpacker])
 def test_both_unpackers_refuse_what_is_no_stream(make) -> None:
     with pytest.raises(codec.inflate_error()):
         make().decompress(b"\xff" * 100, 1000)
@@ -141,4 +141,4 @@ def test_both_unpackers_refuse_what_is_no_stream(make) -> None:
 def test_without_the_faster_unpacker_the_other_one_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codec, "_fastest", lambda: object())
     monkeypatch.setattr(codec, "inflater", lambda: zlib.decompressobj(codec.RAW))
-    assert isinstance(codec.stream_inflater(), codec._Unpacker)
+    assert isinstance(codec.stream_inflater(), codec._WrappedUnpacker)

@@ -15,7 +15,7 @@ from tools.make_provider_index import Survey, best_wheels, sample, series, surve
 from tools.package_index import IndexFault, IndexFile, PackageIndex, index_url
 from tools.provider_tables import Looked, write_tables
 from tools.remote_wheel import Contents, comparable, dlls_of, modules_of, read_contents, requires_of, wheel_rank
-from wheelfix.knowledge.provider_index import ProviderIndex, Required
+from wheelfix.knowledge.provider_index import ProviderIndex, RequiredEntry
 from wheelfix.remote.transport import Patience
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def test_the_whole_run(served: ServedIndex, tmp_path: Path, monkeypatch: pytest.
     assert [(dll.distribution, dll.since, dll.until) for dll in index.shipped("mkl_core.2.dll")] == [
         ("mkl", "2.0", "2.0")
     ]
-    assert index.requirements("mkl") == (Required("six", ">=1"),)
+    assert index.requirements("mkl") == (RequiredEntry("six", ">=1"),)
     assert index.names == ("mkl", "six")
     assert "six six\n" in (tmp_path / "modules.txt").read_text("utf-8")
 

@@ -127,7 +127,7 @@ def _compare(archive: OpenFile, member: Member) -> Local:
     data = at + LOCAL.size + name_length + extra_length
     announced = (usize, csize).count(MAX32)
     usize, csize = _widen(extra, usize, csize)
-    told = {"flags": flags, "method": method, "date": stamp, "CRC": crc, "packed size": csize, "size": usize}
+    stated = {"flags": flags, "method": method, "date": stamp, "CRC": crc, "packed size": csize, "size": usize}
     known = {
         "flags": member.flags,
         "method": member.method,
@@ -138,11 +138,11 @@ def _compare(archive: OpenFile, member: Member) -> Local:
     }
     if flags & DESCRIPTOR:  # then zeros are no lie
         for field in ("CRC", "packed size", "size"):
-            if not told[field]:
-                told[field] = known[field]
+            if not stated[field]:
+                stated[field] = known[field]
     differences = [
         f"{field}: {known[field]} in the directory, {value} in the header"
-        for field, value in told.items()
+        for field, value in stated.items()
         if value != known[field]
     ]
     if needed & 0xFF > NEWEST:  # lower ones differ without harm

@@ -324,15 +324,15 @@ def _check_tags(file_name: FileName, headers: dict[str, tuple[str, ...]]) -> Ite
     if any(tag != tag.lower() for tag in file_name.tags):
         message = "the file name has tags in capital letters, which uv does not recognise"
         yield ArchiveFault("tag-mismatch", "WHEEL", message, (UV,))
-    told: set[str] | None = set()
+    stated: set[str] | None = set()
     for tag in headers.get("tag", ()):
         expanded = expand_tag(tag)
-        if expanded is None or told is None or len(told) > MAX_TAGS:
-            told = None
+        if expanded is None or stated is None or len(stated) > MAX_TAGS:
+            stated = None
             break
-        told.update(expanded)
-    if told != set(file_name.tags):
-        says = f"more than {MAX_TAGS} tags" if told is None else _listed(told) or "none"
+        stated.update(expanded)
+    if stated != set(file_name.tags):
+        says = f"more than {MAX_TAGS} tags" if stated is None else _listed(stated) or "none"
         message = f"the file name says {_listed(file_name.tags)}; WHEEL says {says}"
         yield ArchiveFault("tag-mismatch", "WHEEL", message)
     build = headers.get("build", ("",))[0]
@@ -342,8 +342,8 @@ def _check_tags(file_name: FileName, headers: dict[str, tuple[str, ...]]) -> Ite
 
 
 def _check_licenses(archive: Archive, where: str, metadata: Metadata) -> Iterator[ArchiveFault]:
-    told = metadata.headers.get("metadata-version", ("",))[0]
-    major, _, minor = told.partition(".")
+    stated = metadata.headers.get("metadata-version", ("",))[0]
+    major, _, minor = stated.partition(".")
     if (number_pair(major, minor) or (0, 0)) < (2, 4):
         return  # before 2.4 tools wrote License-File with paths of their own choice
     for path in metadata.license_files:

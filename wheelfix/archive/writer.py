@@ -144,13 +144,13 @@ def close_if_replaced(source: Archive, target: Path) -> None:
 
 def _missing_rows(source: Archive, arrangement: MemberOrder, edition: WheelChanges, jobs: int) -> dict[str, Row]:
     """Return rows for kept members that have none, from their bytes."""
-    lacking = arrangement.kept_files.difference(row.path for row in edition.rows)
-    if not lacking:
+    without_row = arrangement.kept_files.difference(row.path for row in edition.rows)
+    if not without_row:
         return {}
     new_names = {
         member: name
         for member in (*arrangement.kept_first, *arrangement.kept_last)
-        if (name := edition.rename.get(member.name, member.name)) in lacking
+        if (name := edition.rename.get(member.name, member.name)) in without_row
     }
     made: dict[str, Row] = {}
     for digest in digests(source, new_names, jobs=jobs).values():
@@ -165,14 +165,14 @@ def _rows(
     edition: WheelChanges, arrangement: MemberOrder, made: Mapping[str, Row], added: Iterable[Added]
 ) -> tuple[Row, ...]:
     """Return RECORD's rows: known ones in their order, made and new ones by name, RECORD itself last."""
-    told: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     for row in edition.rows:
         if row.path in arrangement.kept_files:
-            told.setdefault(row.path, row)
+            rows.setdefault(row.path, row)
     fresh = dict(made)
     for new in added:
         fresh[new.name] = Row(new.name, "sha256", encode_digest(bytes.fromhex(new.sha256)), new.size)
-    return (*told.values(), *(fresh[name] for name in sorted(fresh)), Row(f"{edition.dist_info}/RECORD"))
+    return (*rows.values(), *(fresh[name] for name in sorted(fresh)), Row(f"{edition.dist_info}/RECORD"))
 
 
 class _Adding:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from wheelfix.cli.commands import Subparsers
     from wheelfix.diagnosis.answer import Diagnosis
     from wheelfix.diagnosis.diagnose import DiagnoseRequest
-    from wheelfix.diagnosis.symptoms.report_block import Block
+    from wheelfix.diagnosis.symptoms.report_block import ReportBlock
 
 EXAMPLES = """\
   wheelfix diagnose error.txt                    a traceback or a whole log, in any language
@@ -167,7 +167,7 @@ def _opened(word: str) -> IO[bytes]:
         raise InputError(word, because=error.strerror or str(error)) from error
 
 
-def _rendered(kind: str, args: argparse.Namespace, diagnosis: Diagnosis, block: Block | None) -> str:
+def _rendered(kind: str, args: argparse.Namespace, diagnosis: Diagnosis, block: ReportBlock | None) -> str:
     if kind == "json":
         from wheelfix.report.diagnosis import render_json
 
@@ -180,7 +180,7 @@ def _rendered(kind: str, args: argparse.Namespace, diagnosis: Diagnosis, block: 
     return render_diagnosis(diagnosis, look, verbose=args.verbose, quiet=args.quiet)
 
 
-def _block(args: argparse.Namespace, diagnosis: Diagnosis) -> Block:
+def _block(args: argparse.Namespace, diagnosis: Diagnosis) -> ReportBlock:
     """The block for an issue: this machine, the environment, the error and what was made of it."""
     from wheelfix.diagnosis.machine import describe_machine
     from wheelfix.diagnosis.symptoms.report_block import collect
@@ -193,6 +193,6 @@ def _block(args: argparse.Namespace, diagnosis: Diagnosis) -> Block:
     machine = describe_machine(environment, gather_roots(root_options(args), this_machine()))
     names = [name for one in diagnosis.explained for name in (*one.cause.likely_missing, *one.chain)]
     names += [name for symptom in diagnosis.symptoms for name in (*symptom.dlls, symptom.file) if name]
-    told = [("error", symptom.excerpt) for symptom in diagnosis.symptoms]
-    told += [("cause", one.cause.summary) for one in diagnosis.explained]
-    return collect(machine, names, told)
+    messages = [("error", symptom.excerpt) for symptom in diagnosis.symptoms]
+    messages += [("cause", one.cause.summary) for one in diagnosis.explained]
+    return collect(machine, names, messages)

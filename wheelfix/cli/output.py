@@ -118,7 +118,7 @@ class Output:
     """Without symbol tables, so that a folder of wheels fits into memory; text that is written needs no images."""
     failures: list[FailedInput] = field(default_factory=list)
     _bar: ProgressBar | None = None
-    _told: list[str] = field(default_factory=list)
+    _texts: list[str] = field(default_factory=list)
     _hints: Hints | None = None
     _several: bool | None = None
     """Whether the last report took more than one line; None before the first."""
@@ -230,7 +230,7 @@ class Output:
             if self.statistics and not summarised:  # the summary has it
                 self._tell("\n" + self._statistics())
             if self.file is not None:
-                write_result("".join(self._told), self.file)
+                write_result("".join(self._texts), self.file)
         if self.statistics and self.kind != "text":
             for line in self._statistics().splitlines():
                 say(line)
@@ -278,7 +278,7 @@ class Output:
 
     def _tell(self, text: str) -> None:
         if self.file is not None:
-            self._told.append(text)
+            self._texts.append(text)
             return
         if self._bar is not None:
             self._bar.hide()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wheelfix.cli.commands import Subparsers
     from wheelfix.options import ScanOptions
     from wheelfix.survey.engines import Engine
-    from wheelfix.survey.queries import Answer
+    from wheelfix.survey.queries import QueryResult
     from wheelfix.survey.run import Summary
     from wheelfix.survey.sources import WheelSource
     from wheelfix.survey.wheelrows import WheelRows
@@ -113,7 +113,7 @@ def execute(args: argparse.Namespace) -> int:
     with folder.locked():
         sources, unlisted = _sources(args, progress)
         summary = run_survey(sources, folder, engine, progress, unlisted)
-    _say(_told(summary))
+    _say(_described(summary))
     return Exit.OK
 
 
@@ -164,7 +164,7 @@ def _sources(args: argparse.Namespace, progress: Callable[[str], None]) -> tuple
     return found, unlisted
 
 
-def _told(summary: Summary) -> str:
+def _described(summary: Summary) -> str:
     text = f"survey: {summary.scanned} wheels read, {summary.skipped} done before, {summary.failed} failed"
     if summary.passing:
         text += f" ({summary.passing} of them are tried again by the next run)"
@@ -184,7 +184,7 @@ def _query(args: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def _rendered(answer: Answer, kind: str) -> str:
+def _rendered(answer: QueryResult, kind: str) -> str:
     if kind == "json":
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
         return json.dumps(rows, ensure_ascii=False, indent=1, default=str) + "\n"

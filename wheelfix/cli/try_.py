@@ -207,7 +207,7 @@ class TrialResults:
         self.args = args
         self.trials: list[Trial] = []
         self.failures: list[TrialFailure] = []
-        self._told: list[str] = []
+        self._texts: list[str] = []
 
     def fail(self, failure: TrialFailure) -> None:
         """Say on stderr what stopped us."""
@@ -227,7 +227,7 @@ class TrialResults:
         text = render_trial(trial, look, verbose=self.args.verbose, quiet=self.args.quiet)
         text = text if len(self.trials) == 1 or self.args.quiet else f"\n{text}"
         if self.args.output is not None:
-            self._told.append(text)
+            self._texts.append(text)
             return
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -236,7 +236,7 @@ class TrialResults:
         """Write the document."""
         if self.args.format == "text":
             if self.args.output is not None:
-                write_result("".join(self._told), self.args.output)
+                write_result("".join(self._texts), self.args.output)
             return
         from wheelfix.report.trial import render_json, render_junit
 

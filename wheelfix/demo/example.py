@@ -60,7 +60,7 @@ class ExampleBuild:
     """DLLs of ``torch/lib`` by name."""
     roots: Mapping[str, Mapping[str, bytes]]
     """Folder trees by the name of the root: relative path to content."""
-    lacks: tuple[str, ...]
+    missing: tuple[str, ...]
     """What ``import torch`` misses."""
     blamed: str
     """The file that the error names."""
@@ -160,7 +160,7 @@ def kepler_cu117() -> ExampleBuild:
         cuda="11.7",
         lib=lib,
         roots={"CUDA/v11.7": toolkit, "oneAPI": _oneapi()},
-        lacks=("cupti64_2022.2.1.dll", "libiomp5md.dll", "mkl_intel_thread.2.dll"),
+        missing=("cupti64_2022.2.1.dll", "libiomp5md.dll", "mkl_intel_thread.2.dll"),
         blamed="aoti_custom_ops.dll",
     )
 
@@ -184,7 +184,7 @@ def kepler_cu114() -> ExampleBuild:
             "CUDA/v11.4": _toolkit("11.4", "11.4.4", parts, "cupti64_2021.2.2.dll"),
             "NvToolsExt": nvtx,
         },
-        lacks=("cudnn64_8.dll", "nvToolsExt64_1.dll"),
+        missing=("cudnn64_8.dll", "nvToolsExt64_1.dll"),
         blamed="backend_with_compiler.dll",
     )
 

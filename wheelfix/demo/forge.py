@@ -34,7 +34,7 @@ DISCARDABLE = 0x42000040
 
 
 @dataclass(frozen=True, slots=True)
-class _Target:
+class _MachineFormat:
     """What differs between machine types."""
 
     machine: Machine
@@ -68,10 +68,10 @@ class _Target:
 
 
 _TARGETS = {
-    Machine.AMD64: _Target(Machine.AMD64, 0x8664, wide=True),
-    Machine.ARM64: _Target(Machine.ARM64, 0xAA64, wide=True),
-    Machine.X86: _Target(Machine.X86, 0x014C, wide=False),
-    Machine.ARM: _Target(Machine.ARM, 0x01C4, wide=False),
+    Machine.AMD64: _MachineFormat(Machine.AMD64, 0x8664, wide=True),
+    Machine.ARM64: _MachineFormat(Machine.ARM64, 0xAA64, wide=True),
+    Machine.X86: _MachineFormat(Machine.X86, 0x014C, wide=False),
+    Machine.ARM: _MachineFormat(Machine.ARM, 0x01C4, wide=False),
 }
 
 
@@ -103,7 +103,7 @@ def forge_dll(
     target = _TARGETS.get(machine)
     if target is None:
         raise ValueError(f"{name}: images for {machine} cannot be forged")
-    image = _Image(target)
+    image = _ImageBuilder(target)
     table = _ExportTable.arrange(exports, forwarders or {})
     entry = image.add_code(table.functions, dll_main)
     delayed = _pairs(delay_imports)
@@ -176,7 +176,7 @@ class _ExportTable:
 
 
 @dataclass(slots=True)
-class _Section:
+class _SectionBuilder:
     name: str
     flags: int
     rva: int
@@ -184,11 +184,11 @@ class _Section:
 
 
 @dataclass(slots=True)
-class _Image:
+class _ImageBuilder:
     """Sections under construction; the last one is open, and its addresses are known while it grows."""
 
-    target: _Target
-    sections: list[_Section] = field(default_factory=list)
+    target: _MachineFormat
+    sections: list[_SectionBuilder] = field(default_factory=list)
     directories: dict[int, tuple[int, int]] = field(default_factory=dict)
     pointers: list[int] = field(default_factory=list)
     """Places that hold an absolute address, for the relocations."""
@@ -203,7 +203,7 @@ class _Image:
         if self.sections:
             last = self.sections[-1]
             rva = _up(last.rva + max(len(last.data), 1), SECTION_ALIGNMENT)
-        self.sections.append(_Section(name, flags, rva))
+        self.sections.append(_SectionBuilder(name, flags, rva))
         return rva
 
     def append(self, data: bytes, align: int = 8) -> int:

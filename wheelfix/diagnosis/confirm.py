@@ -247,8 +247,8 @@ def _two_openmp(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     places = [f"{base_name(path)} in {parent(path) or 'the prefix'} ({view.file(path).size} bytes)" for path in chosen]
     cause = cause_by_id("two-openmp", symptom)
     summary = f"{len(chosen)} OpenMP runtimes can meet in one process: {'; '.join(places)}."
-    told = replace(cause, summary=summary, confidence=Confidence.SURE)
-    return Explained(told, symptom, tuple(chosen), cause.what_is_known, case.exam.identity.name)
+    confirmed = replace(cause, summary=summary, confidence=Confidence.SURE)
+    return Explained(confirmed, symptom, tuple(chosen), cause.what_is_known, case.exam.identity.name)
 
 
 def _no_gpu_code(symptom: Symptom, case: ScannedPackage) -> Explained | None:

@@ -72,7 +72,7 @@ class DiagnoseRequest:
 
 
 @dataclass
-class _State:
+class _DiagnosisState:
     """What has been put together so far."""
 
     log: Log | None = None
@@ -133,7 +133,7 @@ def answer(question: DiagnoseRequest) -> Diagnosis:
             "there is nothing to diagnose",
             hint="give a file with the error text, --env PREFIX or --wheel W; or activate an environment",
         )
-    state = _State()
+    state = _DiagnosisState()
     with ExitStack() as stack:
         if question.text is not None:
             _read_text(question, state, stack)
@@ -147,7 +147,7 @@ def answer(question: DiagnoseRequest) -> Diagnosis:
 # ---------------------------------------------------------------------------------------------------------- evidence
 
 
-def _read_text(question: DiagnoseRequest, state: _State, stack: ExitStack) -> None:
+def _read_text(question: DiagnoseRequest, state: _DiagnosisState, stack: ExitStack) -> None:
     assert question.text is not None
     text = _rereadable(question.text, stack)
     if not isinstance(text, str) and _starts_with(text, PML_MAGIC):
@@ -223,7 +223,7 @@ def _in_short(symptom: Symptom) -> str:
     return f"line {symptom.line}: {symptom.kind}{code}{f' ({about})' if about else ''}"
 
 
-def _examine(question: DiagnoseRequest, state: _State, stack: ExitStack) -> None:
+def _examine(question: DiagnoseRequest, state: _DiagnosisState, stack: ExitStack) -> None:
     options = question.options
     index = stack.enter_context(open_index(options.roots))
     for wheel, exam in _examined_wheels(question, index, stack):
@@ -246,9 +246,9 @@ def _examine(question: DiagnoseRequest, state: _State, stack: ExitStack) -> None
 
         state.cases += [examine(distribution) for distribution in chosen]
         state.examine_other = examine_other
-        told = state.how + ", ".join(f"{one.name} {one.version}" for one in chosen[:_SHOWN]) or "no package with DLLs"
+        text = state.how + ", ".join(f"{one.name} {one.version}" for one in chosen[:_SHOWN]) or "no package with DLLs"
         more = f" and {len(chosen) - _SHOWN} more" if len(chosen) > _SHOWN else ""
-        state.evidence.append(Evidence("environment", str(question.environment), told + more))
+        state.evidence.append(Evidence("environment", str(question.environment), text + more))
 
 
 def _examined_wheels(
@@ -328,7 +328,7 @@ def _inside(path: str) -> str:
 # -------------------------------------------------------------------------------------------------------- conclusions
 
 
-def _conclude(state: _State, trusted_roots: Path | None) -> Diagnosis:
+def _conclude(state: _DiagnosisState, trusted_roots: Path | None) -> Diagnosis:
     explained: list[tuple[Explained, ScannedPackage | None]] = []
     for recording in state.recordings:
         for one in explain_recording(recording, state.cases):
@@ -342,7 +342,7 @@ def _conclude(state: _State, trusted_roots: Path | None) -> Diagnosis:
         for fault in faults(case):
             if _loaded_in_record(fault, state):
                 continue
-            if fault.cause.likely_missing + fault.chain not in shown and not _told(fault, explained):
+            if fault.cause.likely_missing + fault.chain not in shown and not _is_explained(fault, explained):
                 explained.append((fault, state.case_of(fault, case)))
     # What a record shows comes first, then what the files prove, then what the text suggests, guesses last.
     order = list(Confidence)
@@ -368,7 +368,7 @@ def _conclude(state: _State, trusted_roots: Path | None) -> Diagnosis:
     )
 
 
-def _explain(symptom: Symptom, state: _State) -> list[tuple[Explained, ScannedPackage | None]]:
+def _explain(symptom: Symptom, state: _DiagnosisState) -> list[tuple[Explained, ScannedPackage | None]]:
     """What is behind one symptom: as the files show it, else as the text and the tables tell."""
     for case in state.cases:
         found = confirm(symptom, case)
@@ -378,13 +378,13 @@ def _explain(symptom: Symptom, state: _State) -> list[tuple[Explained, ScannedPa
     return [(Explained(cause, symptom, explanation=cause.what_is_known), None)] if cause else []
 
 
-def _told(fault: Explained, explained: list[tuple[Explained, ScannedPackage | None]]) -> bool:
+def _is_explained(fault: Explained, explained: list[tuple[Explained, ScannedPackage | None]]) -> bool:
     """Whether the same DLL was already found to be missing."""
-    lacking = {dll_key(name) for one, case in explained if case is not None for name in one.cause.likely_missing}
-    return bool(fault.cause.likely_missing) and {dll_key(name) for name in fault.cause.likely_missing} <= lacking
+    missing = {dll_key(name) for one, case in explained if case is not None for name in one.cause.likely_missing}
+    return bool(fault.cause.likely_missing) and {dll_key(name) for name in fault.cause.likely_missing} <= missing
 
 
-def _loaded_in_record(fault: Explained, state: _State) -> bool:
+def _loaded_in_record(fault: Explained, state: _DiagnosisState) -> bool:
     """Whether a record shows that the process found what these files do not have."""
     missing = fault.cause.likely_missing
     return bool(missing) and all(
@@ -405,16 +405,16 @@ def _broken(case: ScannedPackage) -> bool:
     )
 
 
-def _others(state: _State, kept: list[tuple[Explained, ScannedPackage | None]]) -> list[str]:
+def _others(state: _DiagnosisState, kept: list[tuple[Explained, ScannedPackage | None]]) -> list[str]:
     """Further faults of the files: errors about anything that no cause is about."""
     about = {dll_key(name) for one, _ in kept for name in (*one.cause.likely_missing, *one.chain[-1:])}
     for case in state.cases:
         about |= _files_of_pairs(case, {one.cause.summary for one, _ in kept})
-    told = " ".join(one.cause.summary for one, _ in kept)
+    text = " ".join(one.cause.summary for one, _ in kept)
     found = []
     for case in state.cases:
         for finding in case.exam.report.findings:
-            if finding.severity is Severity.ERROR and not _is_about(finding, about) and finding.message not in told:
+            if finding.severity is Severity.ERROR and not _is_about(finding, about) and finding.message not in text:
                 found.append(f"{finding.message} ({finding.code})")
     return list(dict.fromkeys(found))
 
@@ -429,7 +429,7 @@ def _is_about(finding: Finding, names: set[str]) -> bool:
     return dll_key(PureWindowsPath(finding.subject).name) in names
 
 
-def _remarks(state: _State, kept: list[tuple[Explained, ScannedPackage | None]]) -> list[str]:
+def _remarks(state: _DiagnosisState, kept: list[tuple[Explained, ScannedPackage | None]]) -> list[str]:
     """Where text and files disagree, and what was not at hand."""
     remarks = []
     if state.log is not None and not state.symptoms and not state.recordings:

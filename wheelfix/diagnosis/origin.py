@@ -38,7 +38,7 @@ def doubtful_dlls(environment: Environment, trusted_roots: Path | None = None) -
             continue
         if environment.distributions and file.path not in owned:
             strangers.append((file.path, member))
-        elif _lacks_signature(environment, file.path, member):
+        elif _without_signature(environment, file.path, member):
             unsigned.append((file.path, member))
     warnings = [_stranger(environment, path, trusted_roots) for path, _ in strangers[:_MOST]]
     warnings += [
@@ -48,7 +48,7 @@ def doubtful_dlls(environment: Environment, trusted_roots: Path | None = None) -
     return tuple(warnings)
 
 
-def _lacks_signature(environment: Environment, path: str, member: FamilyMember) -> bool:
+def _without_signature(environment: Environment, path: str, member: FamilyMember) -> bool:
     if member.family.id not in _SIGNED or (member.family.id == "cudnn" and (member.major or 0) < 9):
         return False
     if member.family.id in _REBUILT and "/Library/" in f"/{path}":
@@ -60,8 +60,8 @@ def _lacks_signature(environment: Environment, path: str, member: FamilyMember) 
 def _stranger(environment: Environment, path: str, trusted_roots: Path | None) -> str:
     """A file that no package brought: who signed it is all that can be said for it."""
     signature = read_signature(environment.view.source(path), trusted_roots)
-    told = "it is not signed" if signature.status == "unsigned" else f"signature {signature}"
-    return f"{_where(path)} does not belong to any installed package: it was put there by hand; {told}."
+    signed = "it is not signed" if signature.status == "unsigned" else f"signature {signature}"
+    return f"{_where(path)} does not belong to any installed package: it was put there by hand; {signed}."
 
 
 def _where(path: str) -> str:

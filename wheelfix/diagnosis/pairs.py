@@ -8,7 +8,7 @@ from wheelfix.diagnosis.symptoms.causes import Remedy
 from wheelfix.diagnosis.symptoms.installing import may_replace_a_build
 from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.knowledge.torch_builds import FAMILY, TorchBuild
-from wheelfix.loader.requirements import Required, fits, newest_fitting
+from wheelfix.loader.requirements import Requirements, fits, newest_fitting
 from wheelfix.loader.view import base_name
 from wheelfix.model import EdgeKind, InView, canonical, dll_key
 from wheelfix.values import dataclass
@@ -60,10 +60,10 @@ class Pair:
     def explanation(self) -> str:
         """Which file imports what, and from where."""
         importer, provider = self.chain
-        symbol = self.edge.lacks[0]
+        symbol = self.edge.unexported[0]
         name = f"ordinal {symbol}" if isinstance(symbol, int) else symbol
         name = name if len(name) <= _LONGEST_SYMBOL else f"{name[:_LONGEST_SYMBOL]}…"
-        rest = len(self.edge.lacks) - 1
+        rest = len(self.edge.unexported) - 1
         more = f" and {rest} more" if rest else ""
         return (
             f"{importer} of {self.user} imports {name}{more} from {provider}, and the {provider} of {self.provider} "
@@ -76,7 +76,7 @@ def mismatched_edges(case: ScannedPackage) -> Iterator[Edge]:
     """Yield the imports across two distributions that the DLL of the other does not answer."""
     subject = case.exam.subject
     for edge in case.resolution.edges:
-        if edge.kind is EdgeKind.IMPORT and edge.lacks and isinstance(edge.provider, InView):
+        if edge.kind is EdgeKind.IMPORT and edge.unexported and isinstance(edge.provider, InView):
             provider = subject.owner(edge.provider.path)
             if provider and provider != subject.owner(edge.importer):
                 yield edge
@@ -101,7 +101,7 @@ def pair_of_edge(case: ScannedPackage, edge: Edge) -> Pair:
     assert isinstance(edge.provider, InView)
     user, provider = subject.owner(edge.importer), subject.owner(edge.provider.path)
     requires = beside.requires(user) if user else identity.requires
-    asked = Required(requires, subject.profile).direct()
+    asked = Requirements(requires, subject.profile).direct()
     requirement = next((one.specifier for one in asked if one.name == provider and not one.extra), "")
     name, version = (user, beside.version(user)) if user else (canonical(identity.name), identity.version)
     installed = beside.version(provider)

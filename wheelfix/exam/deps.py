@@ -13,7 +13,7 @@ from wheelfix.archive.wheelinfo import WheelInfo, parse_headers
 from wheelfix.errors import InputError
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import Machine, canonical
-from wheelfix.remote.target import Target
+from wheelfix.remote.target import InstallTarget
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def required_wheels(
     found = RequiredWheels()
     with Archive.open(subject, limits) as archive:
         info = WheelInfo.from_archive(archive)
-    target = Target(_PLATFORMS.get(profile.machine, "win_amd64"), profile.python)
+    target = InstallTarget(_PLATFORMS.get(profile.machine, "win_amd64"), profile.python)
     known = {canonical(info.name), *map(canonical, present)}
     wanted: dict[str, Requirement] = {}
     pending = list(_holding(info.metadata.requires_dist, profile, ()))

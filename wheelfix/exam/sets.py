@@ -21,7 +21,7 @@ from wheelfix.failures import failure_of
 from wheelfix.loader.neighbours import Neighbours, focused_on
 from wheelfix.loader.places import Distribution, open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.requirements import Required, newest_fitting
+from wheelfix.loader.requirements import Requirements, newest_fitting
 from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer
 from wheelfix.model import Machine, canonical
 from wheelfix.streams.pool import WorkerPool
@@ -191,7 +191,7 @@ def _asked_for(subjects: Iterable[WheelPath], options: ScanOptions, profile: Pro
     for path in subjects:
         with Archive.open(path, options.limits) as archive:
             requires = WheelInfo.from_archive(archive).metadata.requires_dist
-        for one in Required(requires, profile).direct():
+        for one in Requirements(requires, profile).direct():
             if not one.extra:
                 found[one.name] = ",".join(filter(None, (found.get(one.name), one.specifier)))
     return found

@@ -35,7 +35,7 @@ class Architecture:
     """The newest toolkit that compiles for it; None while there are new ones."""
     cudnn_has: str = ""
     """The newest cuDNN known to have code for it, where that has ended."""
-    cudnn_lacks: str = ""
+    cudnn_without: str = ""
     """The oldest cuDNN known to have no code for it."""
 
     @property
@@ -86,7 +86,7 @@ def parse_cards(table: str, text: str) -> CardTable:
 
 
 def _architectures(check: Checker, tree: dict[str, Any]) -> dict[Capability, Architecture]:
-    optional = ["last_cuda", "cudnn_has", "cudnn_lacks"]
+    optional = ["last_cuda", "cudnn_has", "cudnn_without"]
     rows = check.rows(tree, "architecture", ["capability", "generation", "first_cuda"], optional)
     check.unique("capability", (row["capability"] for row in rows))
     found = {}
@@ -95,11 +95,11 @@ def _architectures(check: Checker, tree: dict[str, Any]) -> dict[Capability, Arc
         last = _pair(row["last_cuda"]) if "last_cuda" in row else None
         if last and last < first:
             check.faults.append(f"toolkits for {row['capability']} end before they begin")
-        has, lacks = row.get("cudnn_has", ""), row.get("cudnn_lacks", "")
-        if has and lacks and _numbers(has) >= _numbers(lacks):
-            check.faults.append(f"cuDNN {has} has code for {row['capability']} and {lacks} has none")
+        has, without = row.get("cudnn_has", ""), row.get("cudnn_without", "")
+        if has and without and _numbers(has) >= _numbers(without):
+            check.faults.append(f"cuDNN {has} has code for {row['capability']} and {without} has none")
         capability = _pair(row["capability"])
-        found[capability] = Architecture(capability, row["generation"], first, row["source"], last, has, lacks)
+        found[capability] = Architecture(capability, row["generation"], first, row["source"], last, has, without)
     return found
 
 

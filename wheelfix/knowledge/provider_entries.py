@@ -64,7 +64,7 @@ class LookedAt:
 
 
 @dataclass(frozen=True, slots=True)
-class Required:
+class RequiredEntry:
     """A distribution that another one requires on Windows."""
 
     name: str
@@ -74,13 +74,13 @@ class Required:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DistributionEntry:
     """A line of the table of distributions."""
 
     distribution: str
     wheels: tuple[LookedAt, ...]
     folders: tuple[str, ...]
-    requirements: tuple[tuple[Required, frozenset[int]], ...]
+    requirements: tuple[tuple[RequiredEntry, frozenset[int]], ...]
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def find_line(text: str, key: str) -> list[str]:
     return []
 
 
-def parse_entry(distribution: str, fields: Sequence[str]) -> Entry:
+def parse_entry(distribution: str, fields: Sequence[str]) -> DistributionEntry:
     try:
         looked, folders, requirements = fields
         wheels: list[LookedAt] = []
@@ -116,7 +116,7 @@ def parse_entry(distribution: str, fields: Sequence[str]) -> Entry:
             version, _, tags = wheel.partition("/")
             wheels.append(LookedAt(distribution, version, wheels[-1].tags if tags == "-" else tags))
         required = (text.partition("@") for text in requirements.split(" ") if text)
-        return Entry(
+        return DistributionEntry(
             distribution,
             tuple(wheels),
             tuple(folders.split("|")),
@@ -126,11 +126,11 @@ def parse_entry(distribution: str, fields: Sequence[str]) -> Entry:
         raise TableFault(DISTRIBUTIONS, [f"{distribution!r}: {exc}"]) from exc
 
 
-def _parse_required(text: str) -> Required:
+def _parse_required(text: str) -> RequiredEntry:
     name = re.match(r"[a-z0-9-]+", text)
     if name is None:
         raise ValueError(f"{text!r} has no name")
-    return Required(name[0], text[name.end() :])
+    return RequiredEntry(name[0], text[name.end() :])
 
 
 def parse_numbers(text: str, count: int) -> frozenset[int]:

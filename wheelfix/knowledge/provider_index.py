@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.provider_entries import (
     DISTRIBUTIONS,
     DLLS,
-    Entry,
+    DistributionEntry,
     LookedAt,
-    Required,
+    RequiredEntry,
     ShippedDll,
     find_line,
     parse_entry,
@@ -46,7 +46,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-__all__ = ["HASHED", "Answer", "LookedAt", "ProviderIndex", "Required", "ShippedDll", "Ships", "provider_index"]
+__all__ = [
+    "HASHED",
+    "LookedAt",
+    "ProviderAnswer",
+    "ProviderIndex",
+    "RequiredEntry",
+    "ShippedDll",
+    "Ships",
+    "provider_index",
+]
 
 HASHED = re.compile(r"-[0-9a-f]{32}\.|-(?=[0-9a-f]*[a-f])(?=[0-9a-f]*[0-9])[0-9a-f]{8}\.|\.[a-z0-9]{32}\.")
 """The hashes that delvewheel and others put into names: ``a-0f2ea955.dll``."""
@@ -68,7 +77,7 @@ class Ships(str, enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProviderAnswer:
     """Whether the versions of a distribution that fit a specifier ship a DLL, and how that is known."""
 
     ships: Ships
@@ -91,7 +100,7 @@ class ProviderIndex:
         """Take the texts of the tables, with or without their headings."""
         self._distributions = _without_heading(distributions)
         self._dlls = _without_heading(dlls)
-        self._entries: dict[str, Entry | None] = {}
+        self._entries: dict[str, DistributionEntry | None] = {}
         self._found: dict[str, tuple[ShippedDll, ...]] = {}
 
     @property
@@ -129,7 +138,7 @@ class ProviderIndex:
             place = self._dlls.find(f"\t{own}:", end)
         return tuple(dll for dll in found if wanted in dll.versions)
 
-    def ships(self, distribution: str, specifier: str, name: str, machine: Machine = Machine.AMD64) -> Answer:
+    def ships(self, distribution: str, specifier: str, name: str, machine: Machine = Machine.AMD64) -> ProviderAnswer:
         """Say whether the versions of a distribution that fit a specifier, empty for any, ship a DLL of that name.
 
         Unknown: a distribution or versions that were not looked at, a machine of which no wheel was looked at, and
@@ -139,7 +148,7 @@ class ProviderIndex:
         entry = self._entry(canonical(distribution))
         key = dll_key(name)
         if entry is None or HASHED.search(key):
-            return Answer(Ships.UNKNOWN)
+            return ProviderAnswer(Ships.UNKNOWN)
         mine = [dll for dll in self.shipped(key) if dll.distribution == entry.distribution]
         having = {version for dll in mine for version in dll.versions}
         versions = [wheel.version for wheel in entry.wheels if wheel.machine in (None, machine)]
@@ -149,9 +158,11 @@ class ProviderIndex:
         with_it = tuple(version for version in fitting if version in having)
         without = tuple(version for version in fitting if version not in having)
         kind = Ships.SOME if with_it and without else Ships.YES if with_it else _no(key)
-        return Answer(kind, with_it, without, newest=fitting[-1] in having, folders=_folders(mine, with_it[-1:]))
+        return ProviderAnswer(
+            kind, with_it, without, newest=fitting[-1] in having, folders=_folders(mine, with_it[-1:])
+        )
 
-    def requirements(self, distribution: str, version: str = "") -> tuple[Required, ...] | None:
+    def requirements(self, distribution: str, version: str = "") -> tuple[RequiredEntry, ...] | None:
         """Return what a version requires on Windows, without extras; the newest that was looked at unless one is named.
 
         None when the distribution or that version was not looked at.
@@ -163,21 +174,23 @@ class ProviderIndex:
         number = entry.versions.index(wanted)
         return tuple(required for required, numbers in entry.requirements if number in numbers)
 
-    def _from_neighbours(self, entry: Entry, specifier: str, versions: Sequence[str], key: str) -> Answer:
+    def _from_neighbours(
+        self, entry: DistributionEntry, specifier: str, versions: Sequence[str], key: str
+    ) -> ProviderAnswer:
         """Answer for versions that were not looked at: the nearest older and the nearest newer one have to agree."""
         gap = _gap(specifier, versions)
         if not 0 < gap < len(versions):
-            return Answer(Ships.UNKNOWN)
+            return ProviderAnswer(Ships.UNKNOWN)
         between = (versions[gap - 1], versions[gap])
         mine = [dll for dll in self.shipped(key) if dll.distribution == entry.distribution]
         older, newer = (any(version in dll.versions for dll in mine) for version in between)
         if older and newer:
-            return Answer(Ships.YES, between=between, folders=_folders(mine, between[1:]))
+            return ProviderAnswer(Ships.YES, between=between, folders=_folders(mine, between[1:]))
         if older or newer or self._changes_digits(entry, between, key):
-            return Answer(Ships.UNKNOWN)
-        return Answer(_no(key), between=between)
+            return ProviderAnswer(Ships.UNKNOWN)
+        return ProviderAnswer(_no(key), between=between)
 
-    def _changes_digits(self, entry: Entry, between: tuple[str, str], key: str) -> bool:
+    def _changes_digits(self, entry: DistributionEntry, between: tuple[str, str], key: str) -> bool:
         """Whether two versions have different names that differ from this one in digits alone: ``a-1.0.dll``."""
         older, newer = (
             {
@@ -189,7 +202,7 @@ class ProviderIndex:
         )
         return older != newer
 
-    def _entry(self, distribution: str) -> Entry | None:
+    def _entry(self, distribution: str) -> DistributionEntry | None:
         if distribution not in self._entries:
             fields = find_line(self._distributions, distribution)
             self._entries[distribution] = parse_entry(distribution, fields) if fields else None

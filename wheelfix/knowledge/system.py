@@ -63,7 +63,7 @@ class PythonFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Toolset:
+class RuntimeGeneration:
     """A generation of the Visual C++ runtime and the package that installs it."""
 
     id: str
@@ -78,7 +78,7 @@ class RuntimeFile:
     """A DLL of the Visual C++ runtime."""
 
     pattern: NamePattern
-    toolset: Toolset
+    toolset: RuntimeGeneration
     runtime: tuple[int, int]
     """The redistributable that first has it; what imports it was linked by at least that."""
     source: str
@@ -103,14 +103,16 @@ class Runtimes:
     python: tuple[PythonFile, ...]
     vcredist: tuple[RuntimeFile, ...]
     editions: tuple[tuple[NamePattern, str], ...]
-    toolsets: dict[str, Toolset] = field(default_factory=dict)
+    toolsets: dict[str, RuntimeGeneration] = field(default_factory=dict)
 
 
 def parse_runtimes(table: str, text: str) -> Runtimes:
     """Turn the table's text into values; every fault is reported at once."""
     tree = parse_toml(table, text)
     check = Checker(table)
-    toolsets = {row["id"]: Toolset(**row) for row in check.rows(tree, "toolset", ["id", "package", "years", "url"])}
+    toolsets = {
+        row["id"]: RuntimeGeneration(**row) for row in check.rows(tree, "toolset", ["id", "package", "years", "url"])
+    }
     drivers = tuple(
         DriverFile(NamePattern(row["pattern"]), row["vendor"], row["what"], row["source"])
         for row in check.rows(tree, "driver", ["pattern", "vendor", "what"])
@@ -144,7 +146,9 @@ def _python_files(check: Checker, tree: dict[str, Any]) -> Iterator[PythonFile]:
         )
 
 
-def _runtime_files(check: Checker, tree: dict[str, Any], toolsets: dict[str, Toolset]) -> Iterator[RuntimeFile]:
+def _runtime_files(
+    check: Checker, tree: dict[str, Any], toolsets: dict[str, RuntimeGeneration]
+) -> Iterator[RuntimeFile]:
     for row in check.rows(tree, "vcredist", ["pattern", "toolset", "runtime"], ["debug"]):
         toolset = toolsets.get(row["toolset"])
         if toolset is None:

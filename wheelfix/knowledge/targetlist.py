@@ -118,7 +118,7 @@ class TargetList:
 
 
 @dataclass(slots=True)
-class _Section:
+class _ListSection:
     """A section while it is read."""
 
     title: str
@@ -138,7 +138,7 @@ class _Reader:
     def __init__(self) -> None:
         self.faults: list[str] = []
         self.header: dict[str, str] = {}
-        self.sections: list[_Section] = []
+        self.sections: list[_ListSection] = []
         self.dlls: dict[str, Fact] = {}
         self.patterns: list[tuple[str, Fact]] = []
         self.exports: dict[str, tuple[set[str], set[int]]] = {}
@@ -180,7 +180,7 @@ class _Reader:
             self.fault(number, f"{_short(text)} is none of {', '.join(f'[{one}]' for one in SECTIONS)}")
             title = "has"
         self._last = ""
-        self.sections.append(_Section(title, number))
+        self.sections.append(_ListSection(title, number))
 
     def _describe(self, number: int, key: str, value: str) -> None:
         section = self.sections[-1]

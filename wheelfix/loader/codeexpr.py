@@ -16,15 +16,15 @@ from wheelfix.loader.codevalue import (
     UNKNOWN,
     AddedFolder,
     Class,
+    DictValue,
     Extern,
     Function,
     Items,
-    Library,
+    LoadedLibrary,
     Module,
-    OpenFile,
+    OpenFileValue,
     Partial,
     Scope,
-    Table,
     bounded,
     combined,
     join,
@@ -111,7 +111,7 @@ class Expressions(Names):
                 entries[keys[0]] = value
             else:
                 complete = False
-        return (Table(entries, complete),)
+        return (DictValue(entries, complete),)
 
     def visit_Lambda(self, node: ast.Lambda) -> Value:
         return (Function(node, self.scope),)
@@ -220,7 +220,7 @@ class Expressions(Names):
             return self._of_object(atom, name)
         if isinstance(atom, str):
             return codemethods.of_path(atom, name)
-        if isinstance(atom, Library):
+        if isinstance(atom, LoadedLibrary):
             if codeloads.is_load_call(name):
                 return (Extern(f"{atom.target}.{name}"),)  # of kernel32
             return (atom.target,) if name == "_name" else ANYTHING
@@ -315,7 +315,7 @@ class Expressions(Names):
                 entries[key[0]] = value
             else:
                 complete = False
-        return (Table(entries, complete),)
+        return (DictValue(entries, complete),)
 
     # ---------------------------------------------------------------------------------------------- calls
 
@@ -338,7 +338,7 @@ class Expressions(Names):
             if name in ("close", "__exit__"):
                 self.close_folder(owner.folder)
             return (owner,)
-        if isinstance(owner, str | Items | Table | OpenFile):
+        if isinstance(owner, str | Items | DictValue | OpenFileValue):
             return codemethods.method(self, node, owner, name, args)
         return united(self.called_with(node, atom, args, keywords) for atom in self.attribute(owner, name))
 

@@ -15,7 +15,7 @@ from wheelfix.loader.codevalue import (
     AddedFolder,
     Extern,
     Items,
-    Library,
+    LoadedLibrary,
     combined,
     is_absolute,
     join,
@@ -170,7 +170,7 @@ def load_library(
         _note_unread(run, node, function)
     if not known:
         return ANYTHING
-    attempts = [_Attempt(run, text, _flags_of(function, text, flags)) for text in known]
+    attempts = [_GuardedAttempt(run, text, _flags_of(function, text, flags)) for text in known]
     outcomes = [attempt.outcome() for attempt in attempts]
     fails = whole and all(outcome is False for outcome in outcomes)
     quiet = function in _OF_WINDOWS
@@ -186,7 +186,7 @@ def load_library(
     if caught:
         raise Raised(kind)
     run.unsure_calls += True not in outcomes
-    return ANYTHING if quiet and True not in outcomes else (Library(known[0]),)
+    return ANYTHING if quiet and True not in outcomes else (LoadedLibrary(known[0]),)
 
 
 def _from_folder(run: CodeState, atom: Atom) -> Atom:
@@ -198,7 +198,7 @@ def _from_folder(run: CodeState, atom: Atom) -> Atom:
 
 
 def _note_load(
-    run: CodeState, node: ast.expr, function: str, attempts: list[_Attempt], *, whole: bool, fails: bool
+    run: CodeState, node: ast.expr, function: str, attempts: list[_GuardedAttempt], *, whole: bool, fails: bool
 ) -> None:
     """Remember a load, with what is known about how it ends."""
     texts = [attempt.text for attempt in attempts]
@@ -226,14 +226,14 @@ def _note_load(
     )
 
 
-def _kind_of(function: str, attempts: list[_Attempt]) -> str:
+def _kind_of(function: str, attempts: list[_GuardedAttempt]) -> str:
     """The class of the exception that a failed load raises: ctypes has one of its own for error 126."""
     there = [attempt.failure for attempt in attempts if attempt.failure is not None]
     missing = all(failure.code == MOD_NOT_FOUND for failure in there) and (there or not _is_there(attempts))
     return NO_FILE if missing and function != "dlopen" else "OSError"
 
 
-def _is_there(attempts: list[_Attempt]) -> bool:
+def _is_there(attempts: list[_GuardedAttempt]) -> bool:
     return any(attempt.found for attempt in attempts)
 
 
@@ -249,7 +249,7 @@ def _flags_of(function: str, text: str, flags: Atom) -> int | None:
     return AS_PYTHON_DOES if has_folder else DEFAULT_DIRS
 
 
-class _Attempt:
+class _GuardedAttempt:
     """One load of one file, at this point of the code."""
 
     def __init__(self, run: CodeState, text: str, flags: int | None) -> None:

@@ -18,10 +18,10 @@ from wheelfix.loader.codevalue import (
     ROOT,
     SITE,
     UNKNOWN,
+    DictValue,
     Extern,
     Items,
-    OpenFile,
-    Table,
+    OpenFileValue,
     ancestor,
     combined,
     is_absolute,
@@ -106,7 +106,7 @@ def of_path(path: str, name: str) -> Value:
 
 def item(run: CodeState, owner: Atom, key: Atom, node: ast.Subscript) -> Value:
     """What ``owner[key]`` gives."""
-    if isinstance(owner, Table):
+    if isinstance(owner, DictValue):
         found = owner.entries.get(key) if isinstance(key, str | int) or key is None else None
         if found is None and not isinstance(key, str | int):
             return united([*owner.entries.values(), ANYTHING])
@@ -146,9 +146,9 @@ def listed(value: Value) -> tuple[list[Value], bool]:
         atom = value[0]
         if isinstance(atom, Items):
             return ([*atom.items] if atom.complete else [*atom.items, ANYTHING]), atom.complete
-        if isinstance(atom, Table):
+        if isinstance(atom, DictValue):
             return [(key,) for key in atom.entries], atom.complete
-        if isinstance(atom, OpenFile):
+        if isinstance(atom, OpenFileValue):
             lines = atom.text.splitlines(keepends=True)
             return [(line,) for line in lines[:MAX_TURNS]], len(lines) <= MAX_TURNS
         if isinstance(atom, str) and re.search(r"[*?\[]", atom):  # a pattern that glob was given, of unknown files
@@ -162,12 +162,12 @@ def listed(value: Value) -> tuple[list[Value], bool]:
 
 
 def method(
-    run: CodeState, node: ast.Call, owner: str | Items | Table | OpenFile, name: str, args: list[Value]
+    run: CodeState, node: ast.Call, owner: str | Items | DictValue | OpenFileValue, name: str, args: list[Value]
 ) -> Value:
     """What a method of a string, path, list or dictionary gives."""
-    if isinstance(owner, Table):
+    if isinstance(owner, DictValue):
         return _of_table(owner, name, args)
-    if isinstance(owner, OpenFile):
+    if isinstance(owner, OpenFileValue):
         lines, complete = listed((owner,))
         return (
             (owner.text,) if name == "read" else (Items(tuple(lines), complete),) if name == "readlines" else (owner,)
@@ -185,7 +185,7 @@ def method(
     if name in ("read_text", "read_bytes") and is_absolute(owner):
         return content(run, owner)
     if name == "open" and is_absolute(owner):
-        return combined(lambda atom: OpenFile(atom) if isinstance(atom, str) else UNKNOWN, content(run, owner))
+        return combined(lambda atom: OpenFileValue(atom) if isinstance(atom, str) else UNKNOWN, content(run, owner))
     if name in ("open", "load"):
         return ANYTHING
     if name in SAME:
@@ -284,7 +284,7 @@ def percent(text: Atom, args: Atom, budget: CodeBudget) -> Atom:
         return UNKNOWN
 
 
-def _of_table(owner: Table, name: str, args: list[Value]) -> Value:
+def _of_table(owner: DictValue, name: str, args: list[Value]) -> Value:
     if name == "get" and args:
         default = args[1] if len(args) > 1 else (None,)
         found = []

@@ -14,12 +14,12 @@ from wheelfix.loader.codevalue import (
     ROOT,
     UNKNOWN,
     Class,
+    DictValue,
     Extern,
     Function,
     Items,
     Module,
     Scope,
-    Table,
     united,
 )
 from wheelfix.loader.importcode import imported_from
@@ -107,13 +107,13 @@ class Names(CodeState):
                 if isinstance(key, str):
                     self.store.set(self.variables, key.upper(), value)
             return
-        tables = [atom for atom in owners if isinstance(atom, Table)]
+        tables = [atom for atom in owners if isinstance(atom, DictValue)]
         if len(owners) == 1 and tables and len(keys) == 1 and isinstance(keys[0], str | int):
             self.budget.step(len(tables[0].entries))
-            changed = Table({**tables[0].entries, keys[0]: value}, tables[0].complete)
+            changed = DictValue({**tables[0].entries, keys[0]: value}, tables[0].complete)
             self.assign(target.value, (changed,))
         elif tables:
-            self.assign(target.value, (Table(tables[0].entries, complete=False),))
+            self.assign(target.value, (DictValue(tables[0].entries, complete=False),))
 
     def bind_parameters(
         self, node: FunctionNode, function: Function, args: list[Value], keywords: dict[str, Value]

@@ -13,9 +13,9 @@ from wheelfix.loader.codevalue import (
     BASE,
     ROOT,
     UNKNOWN,
+    DictValue,
     Extern,
     Items,
-    Table,
 )
 from wheelfix.loader.importcode import catches_kind
 
@@ -131,7 +131,7 @@ def compared(op: ast.cmpop, left: Atom, right: Atom, budget: CodeBudget) -> bool
 def _contains(owner: Atom, wanted: Atom, budget: CodeBudget) -> bool | None:
     if isinstance(owner, Extern) and owner.last == "environ":
         return environment(wanted) is not None if isinstance(wanted, str) else None
-    if isinstance(owner, Table) and (isinstance(wanted, str | int) or wanted is None):
+    if isinstance(owner, DictValue) and (isinstance(wanted, str | int) or wanted is None):
         return True if wanted in owner.entries else False if owner.complete else None
     if isinstance(owner, str):
         return wanted in owner if isinstance(wanted, str) else None

@@ -50,7 +50,7 @@ class Items:
         """False if there may be more, or fewer."""
 
 
-class Table:
+class DictValue:
     """A dictionary, by those of its keys that are known."""
 
     __slots__ = ("complete", "entries")
@@ -124,7 +124,7 @@ class Class:
 
 
 @dataclass(frozen=True, slots=True)
-class Library:
+class LoadedLibrary:
     """What a load gives: something that is true."""
 
     target: str
@@ -149,15 +149,15 @@ class AddedFolder:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenFile:
+class OpenFileValue:
     """A small text file of the package that is open for reading."""
 
     text: str
 
 
 Atom: TypeAlias = (
-    "str | int | None | _Unknown | Items | Table | Extern | Module | Function | Class | Library | AddedFolder"
-    " | OpenFile | Partial"
+    "str | int | None | _Unknown | Items | DictValue | Extern | Module | Function | Class | LoadedLibrary | AddedFolder"
+    " | OpenFileValue | Partial"
 )
 FunctionNode: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda"
 Value: TypeAlias = "tuple[Atom, ...]"
@@ -225,7 +225,7 @@ def _is_true(atom: Atom) -> bool | None:
         return None
     if isinstance(atom, Items):
         return bool(atom.items) if atom.complete else None
-    if isinstance(atom, Table):
+    if isinstance(atom, DictValue):
         return True if atom.entries else False if atom.complete else None
     return bool(atom) if isinstance(atom, str | int) or atom is None else True
 

@@ -59,7 +59,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class _Statement:
+class _ImportStatement:
     names: tuple[str, ...]
     certain: bool
     guarded: bool = False
@@ -67,10 +67,10 @@ class _Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class _Code:
+class _FileImports:
     """The imports of one file that are carried out when it is imported."""
 
-    statements: tuple[_Statement, ...] = ()
+    statements: tuple[_ImportStatement, ...] = ()
     complete: bool = True
     literal: bool = False
     """Whether it imports what its statements name, and nothing else."""
@@ -103,8 +103,8 @@ class ImportOrder:
         self._work = work or budget_of(view)
         self._python = python
         self._budget = MAX_SOURCE
-        self._parsed: dict[str, _Code] = {}
-        self._known: dict[str, tuple[tuple[_Statement, ...], bool]] = view.notes.setdefault("imports", {})
+        self._parsed: dict[str, _FileImports] = {}
+        self._known: dict[str, tuple[tuple[_ImportStatement, ...], bool]] = view.notes.setdefault("imports", {})
         self._traces: dict[tuple[str, ...], _Trace] = {}
         self._roots = [SITE_PACKAGES, *_roots_of_path_files(view)]
         self._modules = self._name_modules()
@@ -259,11 +259,11 @@ class ImportOrder:
             elif step.path not in seen:
                 seen.add(step.path)
                 own = step.path.endswith(".py") and self.view.layer(step.path) is not Layer.ENVIRONMENT
-                code = self._code(step.path) if own else _Code()
+                code = self._code(step.path) if own else _FileImports()
                 yield step, code.complete
                 pending.append(self._steps(code, step.certain, step.guarded))
 
-    def _steps(self, code: _Code, certain: bool, guarded: bool = False) -> Iterator[Step]:
+    def _steps(self, code: _FileImports, certain: bool, guarded: bool = False) -> Iterator[Step]:
         """The files that the statements of a file import, in their order."""
         for statement in code.statements:
             if code.literal and self._is_absent(statement.names[0]):
@@ -285,18 +285,18 @@ class ImportOrder:
 
     # ---------------------------------------------------------------------------------------------- one file
 
-    def _code(self, path: str) -> _Code:
+    def _code(self, path: str) -> _FileImports:
         if path not in self._parsed:
             size = self.view.file(path).size
             self._budget -= min(size, MAX_FILE)
             if self._budget < 0 or size > MAX_FILE or len(self._parsed) >= MAX_FILES:
-                return _Code(complete=False)
+                return _FileImports(complete=False)
             if path not in self._known and not self._read(path):
-                self._parsed[path] = _Code(complete=False)
+                self._parsed[path] = _FileImports(complete=False)
             else:
                 statements, fixed = self._known[path]
                 whole = fixed and not any(map(self._is_unknown, statements))
-                self._parsed[path] = _Code(statements, whole, fixed)
+                self._parsed[path] = _FileImports(statements, whole, fixed)
         return self._parsed[path]
 
     def _read(self, path: str) -> bool:
@@ -317,7 +317,7 @@ class ImportOrder:
         self._known[path] = statements, literal
         return True
 
-    def _is_unknown(self, statement: _Statement) -> bool:
+    def _is_unknown(self, statement: _ImportStatement) -> bool:
         """Whether an import names a module of this package of which there is no file."""
         first = statement.names[0]
         return first.partition(".")[0] in self._tops and first not in self._modules and not self._is_folder(first)
@@ -346,18 +346,18 @@ def packages_above(path: str) -> list[str]:
     return [posixpath.join(SITE_PACKAGES, *folders[:count], "__init__.py") for count in range(1, 1 + len(folders))]
 
 
-def _executed(tree: ast.Module, package: str, values: CodeRun) -> Iterator[_Statement]:
+def _executed(tree: ast.Module, package: str, values: CodeRun) -> Iterator[_ImportStatement]:
     """The imports that running a file carries out, in order; those in functions are not among them."""
     pending: list[tuple[ast.stmt, bool, bool]] = [(node, True, False) for node in reversed(tree.body)]
     while pending:
         node, certain, guarded = pending.pop()
         values.budget.step()
         if isinstance(node, ast.Import):
-            yield from (_Statement((alias.name,), certain, guarded) for alias in node.names)
+            yield from (_ImportStatement((alias.name,), certain, guarded) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield _Statement(tuple(imported_from(node, package)), certain, guarded)
+            yield _ImportStatement(tuple(imported_from(node, package)), certain, guarded)
         elif isinstance(node, ast.Assign | ast.Expr) and isinstance(node.value, ast.Call):
-            yield from (_Statement((name,), certain, guarded) for name in imported_by_call(node.value))
+            yield from (_ImportStatement((name,), certain, guarded) for name in imported_by_call(node.value))
         elif isinstance(node, ast.Try):
             pending += [(inner, sure and certain, guarded or caught) for inner, sure, caught in _tried(node, values)]
         else:

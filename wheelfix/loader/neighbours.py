@@ -11,7 +11,7 @@ from wheelfix.loader.packagecode import SOURCE_LIMIT
 from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.pathcode import WORDS
 from wheelfix.loader.pythonsource import python_source
-from wheelfix.loader.requirements import Required
+from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import canonical
 
@@ -172,12 +172,12 @@ class Neighbours:
     def related(self, requires: tuple[str, ...], modules: Iterable[str], profile: Profile) -> tuple[str, ...]:
         """The distributions that are required, transitively, or whose modules are imported."""
         found: dict[str, None] = {}
-        pending = [name for name in self.distributions if name in Required(requires, profile)]
+        pending = [name for name in self.distributions if name in Requirements(requires, profile)]
         pending += filter(None, (self.owner(self.file_of_module(module) or "") for module in modules))
         for name in pending:  # grows while it is walked
             if name not in found:
                 found[name] = None
-                own = Required(self.distributions[name].requires, profile)
+                own = Requirements(self.distributions[name].requires, profile)
                 pending += [other for other in self.distributions if other not in found and other in own]
         return tuple(found)
 

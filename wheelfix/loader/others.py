@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from wheelfix.knowledge.distributions import Owner
-    from wheelfix.knowledge.provider_index import Answer
+    from wheelfix.knowledge.provider_index import ProviderAnswer
     from wheelfix.loader.packageloading import PackageLoading
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import Beside, FileView
@@ -96,7 +96,7 @@ class Provisions:
         self.adds_cuda = loading is None or adds_toolkit(loading, view)
         self.habits = habits or PackageHabits()
         self.dependencies = DependencyTree(requires, profile, provider_index, lambda: self.imported)
-        self._answers: dict[str, list[tuple[Dependency, Answer]]] = {}
+        self._answers: dict[str, list[tuple[Dependency, ProviderAnswer]]] = {}
         self._unclear_names: dict[str, Provider | None] = {}
 
     @functools.cached_property
@@ -129,7 +129,7 @@ class Provisions:
             self._unclear_names[name] = self._unclear(name, answers)
         return self._assumed(name) or self._unclear_names[name]
 
-    def _unclear(self, name: str, answers: list[tuple[Dependency, Answer]]) -> Provider | None:
+    def _unclear(self, name: str, answers: list[tuple[Dependency, ProviderAnswer]]) -> Provider | None:
         """Who may provide a DLL without a known provider, else why those that should have it do not."""
         unsure: list[tuple[str, str]] = []
         without: list[str] = []
@@ -225,7 +225,7 @@ class Provisions:
                 if file:
                     yield AbsentModule(module, one.name, str(one), file, sure=False)
 
-    def _ask(self, name: str) -> list[tuple[Dependency, Answer]]:
+    def _ask(self, name: str) -> list[tuple[Dependency, ProviderAnswer]]:
         """What the index says about each dependency, asked once for each name."""
         key = dll_key(name)
         if key not in self._answers:
@@ -271,7 +271,7 @@ class Provisions:
         wheels = provider_index().looked_at(dependency.name)
         return bool(wheels) and all(wheel.machine is None and wheel.tags.endswith("-any") for wheel in wheels)
 
-    def _owned(self, name: str, dependency: Dependency, answer: Answer, steps: tuple[str, ...]) -> Provider:
+    def _owned(self, name: str, dependency: Dependency, answer: ProviderAnswer, steps: tuple[str, ...]) -> Provider:
         owner = _owner(name, dependency.name)
         folders = answer.folders or (owner.folders if owner else ())
         reachable, because = self._reach(dependency, folders, owner, steps)
@@ -294,7 +294,7 @@ class Provisions:
         return ""
 
     def _tabled(
-        self, name: str, dependency: Dependency, owner: Owner, answer: Answer, steps: tuple[str, ...]
+        self, name: str, dependency: Dependency, owner: Owner, answer: ProviderAnswer, steps: tuple[str, ...]
     ) -> Provider:
         """What the table of distributions says where the index does not know, or does not know that build."""
         reachable, because = self._reach(dependency, owner.folders, owner, steps)
@@ -346,7 +346,7 @@ def _own_modules(view: FileView) -> frozenset[str]:
     return frozenset(path.partition("/")[0].partition(".")[0] for path in own)
 
 
-def _has_it(answer: Answer) -> bool:
+def _has_it(answer: ProviderAnswer) -> bool:
     """Whether the version that pip chooses has it."""
     return answer.ships is Ships.YES or (answer.ships is Ships.SOME and answer.newest)
 
@@ -357,7 +357,7 @@ def _owner(name: str, distribution: str) -> Owner | None:
     return min(entries, key=lambda owner: bool(owner.only), default=None)
 
 
-def _some(dependency: Dependency, answer: Answer) -> str:
+def _some(dependency: Dependency, answer: ProviderAnswer) -> str:
     if dependency.extra:
         return f"{dependency.name} has it, but is installed only with the extra {dependency.extra!r}"
     return f"{dependency.name} {answer.having[-1]} has it, {answer.without[-1]} does not"

@@ -376,4 +376,4 @@ def merged_edges(found: Iterable[Loaded]) -> dict[tuple[str, str, EdgeKind], Edg
 
 def _is_unmet(edge: Edge) -> bool:
     unreachable = isinstance(edge.provider, OwnedBy) and not edge.provider.reachable
-    return isinstance(edge.provider, Missing) or unreachable or bool(edge.lacks)
+    return isinstance(edge.provider, Missing) or unreachable or bool(edge.unexported)

@@ -86,7 +86,7 @@ def holds_on_target(requirement: Requirement, profile: Profile, extra: str = "")
         return True
 
 
-class Required:
+class Requirements:
     """The distributions that an installer adds on the target: no extras, no lines for another system.
 
     torch's METADATA names NVIDIA's packages in its Windows wheels too, but for Linux only. A line is parsed when
@@ -142,7 +142,7 @@ class DependencyTree:
         imported: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         """``imported`` gives the distributions that the wheel's code imports."""
-        self.required = Required(requires, profile)
+        self.required = Requirements(requires, profile)
         self._index, self._imported = index, imported
 
     @functools.cached_property

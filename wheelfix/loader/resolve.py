@@ -300,10 +300,10 @@ def _survey(loader: Loader, view: FileView, touched: frozenset[str]) -> None:
             provider = loader.find(need.dll, steps)
             if isinstance(provider, Missing) and provider.present_at:
                 provider = InView(provider.present_at[0])
-            lacks: tuple[str | int, ...] = ()
+            unexported: tuple[str | int, ...] = ()
             if isinstance(provider, InView) and kind is EdgeKind.IMPORT and runs_on(image.machine, loader.machine):
-                lacks = loader.lacking(need, provider.path)
-            edge = Edge(path, need.dll, kind, provider, kind is EdgeKind.IMPORT, lacks=lacks)
+                unexported = loader.symbols_missing_from(need, provider.path)
+            edge = Edge(path, need.dll, kind, provider, kind is EdgeKind.IMPORT, unexported=unexported)
             loader.edges.setdefault((path, dll_key(need.dll), kind), edge)
 
 

@@ -372,28 +372,28 @@ class Loader:
             key = (path, number, provider.path)
             if key not in self._unmet:  # many loads bind the same files
                 self._spend(1 + len(needed.symbols) // SYMBOLS_PER_LOOKUP)
-                self._unmet[key] = self.lacking(needed, provider.path)
-            lacks = self._unmet[key]
-            if lacks:
-                self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, lacks=lacks))
-                attempt.fail(self._lack(path, provider.path, lacks[0]))
+                self._unmet[key] = self.symbols_missing_from(needed, provider.path)
+            unexported = self._unmet[key]
+            if unexported:
+                self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, unexported=unexported))
+                attempt.fail(self._symbol_failure(path, provider.path, unexported[0]))
             self._follow(needed, provider.path, attempt, steps)
 
     def _bind_to_python(self, path: str, needed: Import, provider: Provider, attempt: _Attempt) -> None:
         """Look for symbols that the interpreter does not have, where its exports are known."""
-        lacks = missing_from_python(needed.dll, needed.symbols)
-        if lacks:
-            self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, lacks=lacks))
-            attempt.fail(Failure(PROC_NOT_FOUND, (path, needed.dll), f"{needed.dll} has no {_spell(lacks[0])}"))
+        unexported = missing_from_python(needed.dll, needed.symbols)
+        if unexported:
+            self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, unexported=unexported))
+            attempt.fail(Failure(PROC_NOT_FOUND, (path, needed.dll), f"{needed.dll} has no {_spell(unexported[0])}"))
 
-    def _lack(self, path: str, provider: str, symbol: Symbol) -> Failure:
+    def _symbol_failure(self, path: str, provider: str, symbol: Symbol) -> Failure:
         """The fault of a missing symbol; importing from a DLL without any export table has a code of its own."""
         image = self.view.image(provider)
         if isinstance(image, Image) and not image.exports.names and not image.exports.ordinals:
             return Failure(BAD_EXE_FORMAT, (path, provider), f"{base_name(provider)} exports nothing at all")
-        return Failure(_lack_code(symbol), (path, provider), f"{base_name(provider)} has no {_spell(symbol)}")
+        return Failure(_code_for(symbol), (path, provider), f"{base_name(provider)} has no {_spell(symbol)}")
 
-    def lacking(self, needed: Import, path: str) -> tuple[Symbol, ...]:
+    def symbols_missing_from(self, needed: Import, path: str) -> tuple[Symbol, ...]:
         """The imported symbols that a file of the view does not export."""
         image = self.view.image(path)
         if not isinstance(image, Image) or not runs_on(image.machine, self.machine):
@@ -422,7 +422,9 @@ class Loader:
             if isinstance(provider, Missing) or (isinstance(provider, OwnedBy) and not provider.reachable):
                 attempt.fail(
                     Failure(
-                        _lack_code(asked), (where, module), f"{base_name(where)} forwards {_spell(symbol)} to {target}"
+                        _code_for(asked),
+                        (where, module),
+                        f"{base_name(where)} forwards {_spell(symbol)} to {target}",
                     )
                 )
             elif isinstance(provider, InView):
@@ -435,15 +437,15 @@ class Loader:
         image = self.view.image(path)
         module, wanted = split_forwarder(target)
         if isinstance(image, Image) and not image.exports.offers(wanted):
-            self._note(Edge(where, module, EdgeKind.FORWARDER, InView(path), because=target, lacks=(wanted,)))
-            attempt.fail(Failure(_lack_code(asked), (where, path), f"{base_name(path)} has no {_spell(wanted)}"))
+            self._note(Edge(where, module, EdgeKind.FORWARDER, InView(path), because=target, unexported=(wanted,)))
+            attempt.fail(Failure(_code_for(asked), (where, path), f"{base_name(path)} has no {_spell(wanted)}"))
 
     def _note(self, edge: Edge) -> None:
         """Keep the first positive answer to each need, and what later binding learned about its symbols."""
         key = (edge.importer, dll_key(edge.name), edge.kind)
         known = self.edges.get(key)
         # A later load may find what an earlier one missed, because it is in the process by then.
-        if known is None or edge.lacks or (isinstance(known.provider, Missing) and not known.lacks):
+        if known is None or edge.unexported or (isinstance(known.provider, Missing) and not known.unexported):
             self.edges[key] = edge
 
 
@@ -451,6 +453,6 @@ def _spell(symbol: Symbol) -> str:
     return f"ordinal {symbol}" if isinstance(symbol, int) else symbol
 
 
-def _lack_code(asked: Symbol) -> int:
+def _code_for(asked: Symbol) -> int:
     """The code for a symbol that cannot be had, by the way in which the importer asks for it."""
     return INVALID_ORDINAL if isinstance(asked, int) else PROC_NOT_FOUND

@@ -135,7 +135,7 @@ class Edge:
     """For companions: what happens without it."""
     source: str = ""
     """For companions: where the table has it from."""
-    lacks: tuple[Symbol, ...] = ()
+    unexported: tuple[Symbol, ...] = ()
     """Imported symbols that the provider, a file of the view, does not export."""
 
 

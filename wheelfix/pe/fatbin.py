@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, cast
 
 from wheelfix.errors import InputError
 from wheelfix.model import Malformed
-from wheelfix.pe.layout import Headers, Section, Space, read_headers
 from wheelfix.pe.offload import read_offload_code
+from wheelfix.pe.sections import Headers, Section, Space, read_headers
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError
 from wheelfix.model import Exports, Image, Import, Machine, Malformed
-from wheelfix.pe import layout
-from wheelfix.pe.layout import Exhausted, Headers, Space, read_headers
+from wheelfix.pe import sections
+from wheelfix.pe.sections import Exhausted, Headers, Space, read_headers
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def read_image(source: ByteSource) -> ImageFacts:
     """Return the facts of a PE image, or why it is none; never raises because of its bytes."""
     try:
         headers = read_headers(source)
-        return headers if isinstance(headers, Malformed) else _Reader(source, headers).image()
+        return headers if isinstance(headers, Malformed) else _TableReader(source, headers).image()
     except InputError as exc:
         return Malformed("malformed", str(exc), source.size)
 
@@ -65,7 +65,7 @@ class _Descriptor:
     """What to subtract from addresses within the thunks: the image base in old delay imports."""
 
 
-class _Reader:
+class _TableReader:
     """Reads the tables of one image, and notes what is odd about them."""
 
     def __init__(self, source: ByteSource, headers: Headers) -> None:
@@ -83,10 +83,10 @@ class _Reader:
     def image(self) -> Image:
         """Read every table, in the order in which they lie in the file."""
         tables: dict[int, Callable[[int, int], None]] = {
-            layout.EXPORTS: self._read_exports,
-            layout.IMPORTS: self._read_imports,
-            layout.DELAY_IMPORTS: self._read_delay_imports,
-            layout.LOAD_CONFIG: self._read_load_config,
+            sections.EXPORTS: self._read_exports,
+            sections.IMPORTS: self._read_imports,
+            sections.DELAY_IMPORTS: self._read_delay_imports,
+            sections.LOAD_CONFIG: self._read_load_config,
         }
         for index in sorted(tables, key=lambda index: self.space.locate(self.headers.directory(index)[0])):
             rva, size = self.headers.directory(index)
@@ -95,7 +95,7 @@ class _Reader:
                     tables[index](rva, size)
                 except Exhausted as exc:
                     self.odd(f"reading stopped: {exc}")
-        certificates, length = self.headers.directory(layout.CERTIFICATES)
+        certificates, length = self.headers.directory(sections.CERTIFICATES)
         if certificates and certificates + length > self.source.size:
             self.odd("the certificate table lies outside the file")
         return Image(
@@ -107,7 +107,7 @@ class _Reader:
             exports=self.exports,
             linker=self.headers.linker,
             dependent_load_flags=self.load_flags,
-            managed=self.headers.directory(layout.DOTNET)[0] != 0,
+            managed=self.headers.directory(sections.DOTNET)[0] != 0,
             sections=tuple(section.name for section in self.headers.sections),
             signed=bool(certificates and length),
             oddities=tuple(self.oddities),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.model import ByteSource
-    from wheelfix.pe.layout import Headers, Section
+    from wheelfix.pe.sections import Headers, Section
 
 HIP_SECTION = ".hip_fat"
 """What eight letters leave of ``.hip_fatbin``."""

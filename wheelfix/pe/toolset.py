@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError
 from wheelfix.model import Malformed
-from wheelfix.pe.layout import read_headers
+from wheelfix.pe.sections import read_headers
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError
 from wheelfix.model import FileVersion, Malformed
-from wheelfix.pe.layout import RESOURCES, Exhausted, Space, read_headers
+from wheelfix.pe.sections import RESOURCES, Exhausted, Space, read_headers
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _entries(space: Space, rva: int) -> dict[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class _ResourceNode:
     """One node of the version resource: a key, a value, and children behind it."""
 
     key: str
@@ -104,7 +104,7 @@ class _Block:
     end: int
 
 
-def _blocks(data: bytes, at: int, end: int) -> Iterator[_Block]:
+def _blocks(data: bytes, at: int, end: int) -> Iterator[_ResourceNode]:
     """Yield the nodes that lie one after another between two offsets; stops at the first that makes no sense."""
     while at + 6 <= end:
         size, length, _ = struct.unpack_from("<HHH", data, at)
@@ -112,7 +112,7 @@ def _blocks(data: bytes, at: int, end: int) -> Iterator[_Block]:
             return
         stop = min(at + size, end)
         key = _utf16(data, at + 6, stop)
-        yield _Block(key, _aligned(at + 6 + len(key.encode("utf-16-le")) + 2), length, stop)
+        yield _ResourceNode(key, _aligned(at + 6 + len(key.encode("utf-16-le")) + 2), length, stop)
         at = _aligned(at + size)
 
 

@@ -67,7 +67,7 @@ def make_plan(
     """
     info = before.facts.info
     with WorkerPool(options.scan.jobs) as pool:
-        reading = _Reading(index, pool, preview=preview)
+        reading = _FileReading(index, pool, preview=preview)
         planner = Planner(before, index, options, before.subject.view, reading.begin)
         planner.run()
         chosen = tuple(planner.chosen[path] for path in sorted(planner.chosen))
@@ -96,7 +96,7 @@ def make_plan(
         additions=additions,
         drops=tuple(sorted(planner.drops, key=lambda drop: drop.path)),
         renames=(Rename(info.prefix, "", "everything lay one folder too deep"),) if info and info.prefix else (),
-        mends=_mends(before, options, bool(chosen or planner.drops)),
+        mends=_archive_fixes(before, options, bool(chosen or planner.drops)),
         refused=tuple(planner.refused[key] for key in sorted(planner.refused)),
         remaining=tuple(_remaining(after, planner)),
         kept=(len(archive.members) if archive else len(before.subject.view.files)) - len(planner.drops),
@@ -109,7 +109,7 @@ def make_plan(
         notes=tuple(
             dict.fromkeys(
                 [
-                    *(told for addition in additions for told in addition.warnings),
+                    *(warning for addition in additions for warning in addition.warnings),
                     *layout.notes,
                     *waiting,
                     *fetched_notes(chosen),
@@ -149,7 +149,7 @@ def output_name(name: str, build_tag: str | None) -> str:
     return "-".join([parts["name"], parts["version"], build_tag, *tags]) + ".whl"
 
 
-class _Reading:
+class _FileReading:
     """Reads what the plan says about each file while it is still being made, several at a time, the largest first."""
 
     def __init__(self, index: RootIndex, pool: WorkerPool, *, preview: bool = False) -> None:
@@ -222,7 +222,7 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool, trust: Mapping[Root
     )
 
 
-def _mends(before: Examination, options: RepairOptions, writing: bool) -> tuple[ArchiveFix, ...]:
+def _archive_fixes(before: Examination, options: RepairOptions, writing: bool) -> tuple[ArchiveFix, ...]:
     """What rewriting the wheel fixes by itself; a harmless fault is not a reason to rewrite it."""
     findings = [
         f for f in before.report.findings if group_of(f) is Group.ARCHIVE and f.repairable is not Repairable.NEVER

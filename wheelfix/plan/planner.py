@@ -17,7 +17,7 @@ from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, Layer, ViewFile, base_name, parent
 from wheelfix.model import EdgeKind, Image, Severity, dll_key
 from wheelfix.plan.chosen import Chosen, in_site_packages, inside
-from wheelfix.plan.clean import drops_asked_for, leftovers, unusable
+from wheelfix.plan.cleanup import drops_asked_for, leftovers, unusable
 from wheelfix.plan.layout import processed_by
 from wheelfix.plan.model import Drop, Refusal, Rejected
 from wheelfix.plan.needs import destinations, unmet_needs
@@ -194,8 +194,8 @@ class Planner:
         if not self.before.subject.unread_code:
             return False
         places = {self.view.origin(path) for path in need.present_at}
-        told = [f for f in self.before.report.findings if says_out_of_reach(f) and f.subject in places]
-        return any(finding.severity is not Severity.ERROR for finding in told)
+        reported = [f for f in self.before.report.findings if says_out_of_reach(f) and f.subject in places]
+        return any(finding.severity is not Severity.ERROR for finding in reported)
 
     def _copy_own(self, need: Need, folders: tuple[str, ...]) -> bool:
         """Put a copy of a DLL that the wheel has, or that this plan adds, where the loader looks."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wheelfix.remote.packageindex import PackageIndex
     from wheelfix.remote.pages import IndexFile
     from wheelfix.remote.settings import IndexSettings, RemoteOptions
-    from wheelfix.remote.target import Target
+    from wheelfix.remote.target import InstallTarget
     from wheelfix.remote.transport import Patience, Transport
     from wheelfix.remote.wheel import RemoteWheel
 
@@ -98,7 +98,7 @@ class Client:
         return self._cache
 
     @property
-    def target(self) -> Target:
+    def target(self) -> InstallTarget:
         """Where wheels are to be installed."""
         return target_of(self.options)
 

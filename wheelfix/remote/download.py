@@ -15,13 +15,13 @@ from wheelfix.streams.output import AtomicFile
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wheelfix.remote.transport import Answer, Transport
+    from wheelfix.remote.transport import ServerAnswer, Transport
 
 LARGEST = 8 << 30
 """Bytes of the largest file that is downloaded; the largest wheels have 4 GB."""
 
 
-def refuse_status(answer: Answer, name: str) -> None:
+def refuse_status(answer: ServerAnswer, name: str) -> None:
     """Raise the error for an answer that has nothing of the file."""
     status = answer.status
     if status in (200, 206):
@@ -79,7 +79,7 @@ def download(transport: Transport, url: str, target: Path, *, sha256: str = "", 
     return total
 
 
-def condition_of(answer: Answer) -> str:
+def condition_of(answer: ServerAnswer) -> str:
     """Return what If-Range may say about the file of an answer; nothing where only its date or a weak tag is known."""
     tag = answer.headers.get("ETag", "")
     return tag if tag and not tag.startswith("W/") else answer.headers.get("Last-Modified", "")
@@ -95,7 +95,7 @@ def check_hash(found: str, wanted: str, name: str) -> None:
         )
 
 
-def _expected(answer: Answer, before: int, known: int, limit: int, name: str) -> int:
+def _expected(answer: ServerAnswer, before: int, known: int, limit: int, name: str) -> int:
     """Return how many bytes the whole file has, as far as the server says; -1 where it does not."""
     if answer.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
         raise NetworkFailure(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
     from wheelfix.remote.settings import IndexSettings
-    from wheelfix.remote.target import Target
+    from wheelfix.remote.target import InstallTarget
     from wheelfix.remote.transport import Transport
 
 LARGEST_PAGE = 64 << 20
@@ -115,7 +115,7 @@ class PackageIndex:
 
     # ---------------------------------------------------------------------------------------------- choosing
 
-    def choose(self, requirement: Requirement, target: Target) -> IndexFile:
+    def choose(self, requirement: Requirement, target: InstallTarget) -> IndexFile:
         """Return the wheel that an installer on the target takes; InputError says what there is instead."""
         return choose_file(self.files(requirement.name), requirement, target, self._where())
 
@@ -144,7 +144,7 @@ def _folder_files(folder: Path) -> list[IndexFile]:
         return []
 
 
-def choose_file(files: Iterable[IndexFile], requirement: Requirement, target: Target, where: str) -> IndexFile:
+def choose_file(files: Iterable[IndexFile], requirement: Requirement, target: InstallTarget, where: str) -> IndexFile:
     """Return the wheel of some files that an installer on the target takes."""
     from packaging.utils import parse_wheel_filename
 
@@ -186,7 +186,7 @@ def _reversed(build: tuple[int, str]) -> tuple[int, tuple[int, ...]]:
     return -build[0], tuple(-ord(letter) for letter in build[1])
 
 
-def _takes(requires: str, python: tuple[int, int], target: Target) -> bool:
+def _takes(requires: str, python: tuple[int, int], target: InstallTarget) -> bool:
     """Whether a file is for a version of Python, as far as the index says."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
@@ -208,7 +208,7 @@ def _tag_ranks(python: tuple[int, int], platform: str) -> dict[Tag, int]:
 
 def _nothing_fits(
     requirement: Requirement,
-    target: Target,
+    target: InstallTarget,
     fitting: Sequence[Version],
     offered: dict[Version, list[tuple[IndexFile, frozenset[Tag], tuple[int, str]]]],
 ) -> InputError:

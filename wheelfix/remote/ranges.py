@@ -16,6 +16,7 @@ from wheelfix.errors import InputError, NetworkFailure
 from wheelfix.remote.addresses import file_name, without_secrets
 from wheelfix.remote.download import LARGEST, download, refuse_status
 from wheelfix.remote.failures import CutShort
+from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import FileSource
 from wheelfix.values import dataclass
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.remote.segments import Segments
-    from wheelfix.remote.transport import Answer, Transport
+    from wheelfix.remote.transport import ServerAnswer, Transport
 
 TAIL = 32 << 10
 """Bytes of the first request: they hold the directory of most wheels; the end record is looked for in what follows."""
@@ -58,7 +59,7 @@ class Version:
         return self.tag if self.tag and not self.tag.startswith("W/") else self.changed
 
     @classmethod
-    def of(cls, size: int, answer: Answer) -> Version:
+    def of(cls, size: int, answer: ServerAnswer) -> Version:
         """Return the version that an answer is about."""
         return cls(size, answer.headers.get("ETag", ""), answer.headers.get("Last-Modified", ""))
 
@@ -143,28 +144,10 @@ class RangeSource:
         ]
         if self._whole is not None:
             return
-        failures: list[Exception] = []
-        waiting = list(reversed(joined(wanted, gap)))
-
-        def work() -> None:
-            while waiting and not failures:
-                try:
-                    start, end = waiting.pop()
-                except IndexError:
-                    return
-                try:
-                    self._fetch(start, end)
-                except Exception as error:
-                    failures.append(error)
-
-        helpers = [threading.Thread(target=work, daemon=True) for _ in range(min(CONNECTIONS, len(waiting)) - 1)]
-        for helper in helpers:
-            helper.start()
-        work()
-        for helper in helpers:
-            helper.join()
-        if failures:
-            raise failures[0]
+        spans_to_fetch = joined(wanted, gap)
+        # Threads that wait for a server do not need processors, so there are as many as connections.
+        with WorkerPool(min(CONNECTIONS, len(spans_to_fetch))) as pool:
+            pool.map(lambda span: self._fetch(*span), spans_to_fetch)
 
     # ------------------------------------------------------------------------------------------------- fetching
 
@@ -221,7 +204,7 @@ class RangeSource:
         missing = self._segments.missing(start, end)
         return missing[0][0] if missing else end
 
-    def _keep(self, answer: Answer, start: int, end: int) -> int:
+    def _keep(self, answer: ServerAnswer, start: int, end: int) -> int:
         """Keep what comes, in parts of bounded size, also if it is cut short; return up to where it came."""
         waiting, place = bytearray(), start
         try:
@@ -247,7 +230,7 @@ class RangeSource:
             headers["If-Range"] = self._version.condition
         return headers
 
-    def _check_part(self, answer: Answer, start: int, end: int) -> None:
+    def _check_part(self, answer: ServerAnswer, start: int, end: int) -> None:
         """Refuse an answer that is not the part that was asked for, of the same version of the file."""
         if answer.status == 200:
             if Version.of(self._version.size, answer) == self._version and self._version.condition:
@@ -286,7 +269,7 @@ class RangeSource:
                 refuse_status(answer, self.name)
         return self._download(), b""
 
-    def _read_tail(self, answer: Answer, length: int) -> bytes:
+    def _read_tail(self, answer: ServerAnswer, length: int) -> bytes:
         """Return the last bytes, or nothing if they are cut short: then they are asked for again."""
         tail = bytearray()
         try:
@@ -318,7 +301,7 @@ def joined(spans: Iterable[tuple[int, int]], gap: int) -> list[tuple[int, int]]:
     return found
 
 
-def _check_encoding(answer: Answer, name: str) -> None:
+def _check_encoding(answer: ServerAnswer, name: str) -> None:
     encoding = answer.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         raise NetworkFailure(
@@ -328,7 +311,7 @@ def _check_encoding(answer: Answer, name: str) -> None:
         )
 
 
-def _range_of(answer: Answer, start: int, end: int, name: str) -> int:
+def _range_of(answer: ServerAnswer, start: int, end: int, name: str) -> int:
     """Return the size of the file; NetworkFailure if the part is not the one that was asked for."""
     said = answer.headers.get("Content-Range", "")
     found = _RANGE.fullmatch(said.strip())

@@ -18,7 +18,7 @@ PYTHONS = tuple((3, minor) for minor in range(16, 6, -1))
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class InstallTarget:
     """Where a wheel is to be installed."""
 
     platform: str = "win_amd64"
@@ -37,12 +37,12 @@ class Target:
         return f"{self.platform} and Python {'.'.join(map(str, self.python))}" if self.python else self.platform
 
 
-def target_of(options: RemoteOptions) -> Target:
+def target_of(options: RemoteOptions) -> InstallTarget:
     """Return the target that the options mean."""
     if options.platform not in PLATFORMS:
         raise UsageError(f"--platform {options.platform}", because=f"it is not one of {', '.join(PLATFORMS)}")
     if not options.python_version:
-        return Target(options.platform)
+        return InstallTarget(options.platform)
     found = re.fullmatch(r"(?:cp|py)?(3)\.?(\d{1,2})(?:\.\d+)?", options.python_version.strip())
     if found is None:
         raise UsageError(
@@ -50,4 +50,4 @@ def target_of(options: RemoteOptions) -> Target:
             because="it is not a version of Python 3",
             hint="write it as 3.11",
         )
-    return Target(options.platform, (int(found[1]), int(found[2])))
+    return InstallTarget(options.platform, (int(found[1]), int(found[2])))

@@ -105,7 +105,9 @@ class Transport:
         self._say(message)
 
     @contextlib.contextmanager
-    def get(self, url: str, headers: Mapping[str, str] | None = None, *, decoded: bool = False) -> Iterator[Answer]:
+    def get(
+        self, url: str, headers: Mapping[str, str] | None = None, *, decoded: bool = False
+    ) -> Iterator[ServerAnswer]:
         """Ask for a URL.
 
         Busy servers and broken connections are tried again until there is an answer. ``decoded`` unpacks an answer
@@ -117,14 +119,14 @@ class Transport:
         finally:
             answer.close()
 
-    def _answered(self, url: str, headers: dict[str, str], decoded: bool) -> Answer:
+    def _answered(self, url: str, headers: dict[str, str], decoded: bool) -> ServerAnswer:
         patience, auth, asked_keyring = self.patience, self._account(url), False
         headers.setdefault("Accept-Encoding", "gzip" if decoded else "identity")
         for number in range(1, patience.tries + 1):
             last = number == patience.tries
             wait = min(patience.first_wait * 2 ** (number - 1), patience.longest_wait)
             try:
-                answer = Answer(self, url, headers, auth, decoded)
+                answer = ServerAnswer(self, url, headers, auth, decoded)
             except CutShort as error:
                 if last:
                     raise NetworkFailure(error.what, because=error.reasons, hint=error.hint) from error
@@ -150,7 +152,7 @@ class Transport:
         netrc: tuple[str, str] | None = self._requests.utils.get_netrc_auth(without_userinfo(url))
         return netrc or found
 
-    def _retry_after(self, answer: Answer, url: str) -> float:
+    def _retry_after(self, answer: ServerAnswer, url: str) -> float:
         wait = seconds_of(answer.headers.get("Retry-After", ""))
         if wait > self.patience.longest_wait:
             raise NetworkFailure(
@@ -183,7 +185,7 @@ class Transport:
         return explain(self._requests.exceptions, error, url, self.connection)
 
 
-class Answer:
+class ServerAnswer:
     """An answer of a server: its headers, and its bytes as they come, until a deadline."""
 
     def __init__(

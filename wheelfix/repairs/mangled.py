@@ -14,7 +14,7 @@ from wheelfix.exam.wheel import examine_wheel
 from wheelfix.knowledge.families import demangle
 from wheelfix.model import Severity, dll_key
 from wheelfix.pe.signature import read_signature
-from wheelfix.plan.sources import bytes_of
+from wheelfix.plan.newmembers import bytes_of
 from wheelfix.repairs.delve import run_delvewheel
 from wheelfix.repairs.rewrite import keep, rewrite
 from wheelfix.rules.registry import Group, group_of

@@ -62,7 +62,7 @@ class _Repair:
     def done(self, before: Examination, wait_for_hashes: Callable[[], None]) -> Repaired:
         """Plan, and write what was planned; before anything is reported or named, ``wait_for_hashes`` is called."""
         from wheelfix.plan.make import make_plan
-        from wheelfix.plan.sources import new_members
+        from wheelfix.plan.newmembers import new_members
         from wheelfix.repairs.rewrite import keep, rewrite
 
         archive, options = self.archive, self.options

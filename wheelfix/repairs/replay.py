@@ -10,7 +10,7 @@ from wheelfix.archive.record import check_record
 from wheelfix.errors import CannotRepair
 from wheelfix.model import TRUSTED
 from wheelfix.plan.lock import WheelHashCheck, check_lock, open_sources
-from wheelfix.plan.sources import opened
+from wheelfix.plan.newmembers import opened
 from wheelfix.repairs.outcome import Repaired, RepairOutcome, target_of
 from wheelfix.repairs.rewrite import keep, rewrite
 from wheelfix.values import replace

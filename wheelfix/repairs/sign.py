@@ -15,7 +15,7 @@ from wheelfix.errors import CannotSign, EnvironmentFailure
 from wheelfix.exam.verify import archive_findings
 from wheelfix.model import TRUSTED, Severity, Signature
 from wheelfix.options import ScanOptions, SignOptions
-from wheelfix.pe.layout import Headers, read_headers
+from wheelfix.pe.sections import Headers, read_headers
 from wheelfix.plan.sbom import FILE_NAME, with_signed
 from wheelfix.programs import run_program
 from wheelfix.repairs.rewrite import keep, kept_rows, write_checked

@@ -66,20 +66,20 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class CodeBlock:
     """Lines that stay as they are."""
 
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableBlock:
     """Rows of equal length; the first is the head."""
 
     rows: tuple[tuple[Line, ...], ...]
 
 
-Block: TypeAlias = "Heading | Paragraph | Listing | Code | Table"
+Block: TypeAlias = "Heading | Paragraph | Listing | CodeBlock | TableBlock"
 
 
 @functools.cache
@@ -109,11 +109,11 @@ def _blocks(node: SyntaxTreeNode, quoted: bool = False) -> Iterator[Block]:
     elif node.type == "paragraph":
         yield Paragraph(_line_of(node), quoted)
     elif node.type in ("fence", "code_block"):
-        yield Code(tuple(node.content.rstrip("\n").split("\n")))
+        yield CodeBlock(tuple(node.content.rstrip("\n").split("\n")))
     elif node.type in ("bullet_list", "ordered_list"):
         yield Listing(tuple(_items(node, 0)))
     elif node.type == "table":
-        yield Table(
+        yield TableBlock(
             tuple(tuple(_line_of(cell) for cell in row.children) for part in node.children for row in part.children)
         )
     elif node.type == "blockquote":

@@ -9,14 +9,14 @@ from wheelfix.report.json_ import dump, tool
 if TYPE_CHECKING:
     from wheelfix.diagnosis.answer import Diagnosis, Explained
     from wheelfix.diagnosis.symptoms.causes import Remedy
-    from wheelfix.diagnosis.symptoms.report_block import Block
+    from wheelfix.diagnosis.symptoms.report_block import ReportBlock
     from wheelfix.diagnosis.symptoms.symptom import Symptom
     from wheelfix.model import Json
 
 SCHEMA = "wheelfix.diagnosis/1"
 
 
-def render_json(diagnosis: Diagnosis, block: Block | None = None) -> str:
+def render_json(diagnosis: Diagnosis, block: ReportBlock | None = None) -> str:
     """Return the document; ``report`` is there only when the block was asked for."""
     causes = [cause_value(one) for one in diagnosis.explained]
     first: dict[str, Json] = causes[0] if causes else {}

@@ -97,11 +97,11 @@ def _section(difference: Difference) -> list[str]:
     for title, problems in (("New findings", difference.arisen), ("Cured findings", difference.cured)):
         if problems:
             lines += ["", f"{title}:", ""]
-            lines += [_told(problem) for problem in problems]
+            lines += [_described(problem) for problem in problems]
     return lines
 
 
-def _told(problem: Problem) -> str:
+def _described(problem: Problem) -> str:
     return f"- {escape(f'{problem.code} {problem.name}')} ({problem.severity}): {escape(problem.message)}"
 
 

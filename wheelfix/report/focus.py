@@ -56,7 +56,7 @@ def _causes(graph: Graph) -> list[int]:
         found = [number for number, node in enumerate(graph.nodes) if node.kind in kinds]
         if found:
             return found
-    return [link.target for link in graph.links if link.lacks]
+    return [link.target for link in graph.links if link.unexported]
 
 
 def _way_up(number: int, above: dict[int, list[int]], graph: Graph) -> list[int]:
@@ -88,7 +88,7 @@ def _part(graph: Graph, kept: set[int]) -> Graph:
         elif link.source in numbers and link.target not in numbers:
             nodes[numbers[link.source]].not_drawn["below"].append(graph.nodes[link.target].name)
     links = [
-        Link(numbers[link.source], numbers[link.target], link.kind, link.required, link.lacks)
+        Link(numbers[link.source], numbers[link.target], link.kind, link.required, link.unexported)
         for link in graph.links
         if link.source in numbers and link.target in numbers
     ]

@@ -57,7 +57,7 @@ class Link:
     target: int
     kind: str
     required: bool = True
-    lacks: tuple[str, ...] = ()
+    unexported: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Graph:
 def build_graph(report: ScanReport) -> Graph:
     """Return the drawing of a report."""
     nodes = [_image_node(image) for image in report.images]
-    places = _Places(report.images)
+    places = _ImageFinder(report.images)
     extra: dict[str, int] = {}
     links: dict[tuple[int, int, str], Link] = {}
     for edge in report.resolution.edges:
@@ -84,7 +84,9 @@ def build_graph(report: ScanReport) -> Graph:
         if target is None:
             _note_outside(nodes[source], edge)
             continue
-        link = Link(source, target, edge.kind.value, edge.required, tuple(str(symbol) for symbol in edge.lacks[:20]))
+        link = Link(
+            source, target, edge.kind.value, edge.required, tuple(str(symbol) for symbol in edge.unexported[:20])
+        )
         links.setdefault((source, target, link.kind), link)
     width, height = place(nodes, list(links.values()))
     return Graph(tuple(nodes), tuple(links.values()), width, height)
@@ -113,7 +115,7 @@ def _image_node(image: ScannedImage) -> Node:
     return Node(name, image.path, kind, image.facts.size, facts)
 
 
-def _target(edge: Edge, places: _Places, nodes: list[Node], extra: dict[str, int]) -> int | None:
+def _target(edge: Edge, places: _ImageFinder, nodes: list[Node], extra: dict[str, int]) -> int | None:
     """Return the node that a need leads to, made where it is none of the wheel; None for Windows and the like."""
     match edge.provider:
         case InView(path):
@@ -142,7 +144,7 @@ def _target(edge: Edge, places: _Places, nodes: list[Node], extra: dict[str, int
     return extra[key]
 
 
-class _Places:
+class _ImageFinder:
     """Finds the image that lies at a path of the installed layout."""
 
     def __init__(self, images: tuple[ScannedImage, ...]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import wheelfix
 from wheelfix.model import Finding, Json, ScanReport, Severity, canonical
-from wheelfix.report.blocks import Code, Heading, Listing, Paragraph, Table, bare, parse_markdown
+from wheelfix.report.blocks import CodeBlock, Heading, Listing, Paragraph, TableBlock, bare, parse_markdown
 from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.json_ import dump
 from wheelfix.report.totals import totals
@@ -99,9 +99,9 @@ def _plain(markdown: str) -> str:
                 parts.append(bare(line))
             case Listing(items):
                 parts.append("\n".join(f"{' ' * item.depth}{item.mark} {bare(item.line)}" for item in items))
-            case Code(lines):
+            case CodeBlock(lines):
                 parts.append("\n".join(f"    {line}" for line in lines))
-            case Table(rows):
+            case TableBlock(rows):
                 parts.append("\n".join(" | ".join(map(bare, row)) for row in rows))
     return "\n\n".join(parts) + "\n"
 

@@ -19,10 +19,10 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.model import Machine, dll_key
 from wheelfix.remote.packageindex import choose_file
-from wheelfix.remote.target import Target
+from wheelfix.remote.target import InstallTarget
 from wheelfix.roots.choice.release import cuda_fit, cuda_of_package
-from wheelfix.roots.recognise import member_folders
 from wheelfix.roots.root import Root
+from wheelfix.roots.rootkinds import member_folders
 from wheelfix.roots.tree import numbers
 from wheelfix.roots.trust import vendor_of
 
@@ -82,7 +82,7 @@ class Fetcher:
         client = self._client
         wanted = Requirement(f"{distribution}=={version}")
         try:
-            file = choose_file(client.index.files(distribution), wanted, Target(platform), "")
+            file = choose_file(client.index.files(distribution), wanted, InstallTarget(platform), "")
         except InputError:
             return None
         wheel = client.wheel_of(file)

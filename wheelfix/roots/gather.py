@@ -16,7 +16,8 @@ from wheelfix.options import as_paths
 from wheelfix.roots import tree
 from wheelfix.roots.host import this_machine
 from wheelfix.roots.index import RootIndex
-from wheelfix.roots.recognise import (
+from wheelfix.roots.root import LABELS, Root, RootFolder, Vendor
+from wheelfix.roots.rootkinds import (
     VENDORS,
     conda_package_root,
     is_package,
@@ -25,7 +26,6 @@ from wheelfix.roots.recognise import (
     vendors_by_kind,
     wheel_root,
 )
-from wheelfix.roots.root import LABELS, Root, RootFolder, Vendor
 from wheelfix.roots.safety import with_warnings
 from wheelfix.roots.vendors import condafile, msvc
 from wheelfix.values import dataclass, replace

@@ -129,7 +129,7 @@ _SINGLY = 10
 
 
 @dataclass(frozen=True, slots=True)
-class _Fault:
+class _WheelFault:
     """An archive, RECORD or metadata fault in one form."""
 
     code: str
@@ -182,9 +182,9 @@ def archive_faults(subject: Subject) -> Iterator[Finding]:
     yield from _findings(subject, dict.fromkeys(_archive_faults(subject)))
 
 
-def _archive_faults(subject: Subject) -> list[_Fault]:
+def _archive_faults(subject: Subject) -> list[_WheelFault]:
     return [
-        _Fault(
+        _WheelFault(
             _ARCHIVE_CODES.get(item.kind, "WF121"), item.kind, item.subject or "archive", item.message, item.rejected_by
         )
         for item in (*subject.archive_faults, *(subject.wheel.faults if subject.wheel is not None else ()))
@@ -204,9 +204,9 @@ def record_faults(subject: Subject) -> Iterator[Finding]:
     yield from _findings(subject, _record_faults(subject))
 
 
-def _record_faults(subject: Subject) -> list[_Fault]:
+def _record_faults(subject: Subject) -> list[_WheelFault]:
     return [
-        _Fault(
+        _WheelFault(
             _RECORD_CODES.get(item.kind, "WF108"),
             item.kind,
             item.path,
@@ -219,9 +219,9 @@ def _record_faults(subject: Subject) -> list[_Fault]:
     ]
 
 
-def _findings(subject: Subject, faults: Iterable[_Fault]) -> Iterator[Finding]:
+def _findings(subject: Subject, faults: Iterable[_WheelFault]) -> Iterator[Finding]:
     blocker = _blocker(subject)
-    grouped: dict[tuple[str, str, tuple[str, ...]], list[_Fault]] = {}
+    grouped: dict[tuple[str, str, tuple[str, ...]], list[_WheelFault]] = {}
     for fault in faults:
         grouped.setdefault((fault.code, fault.kind, fault.rejected_by), []).append(fault)
     for (code, _, _), group in sorted(grouped.items()):
@@ -231,7 +231,7 @@ def _findings(subject: Subject, faults: Iterable[_Fault]) -> Iterator[Finding]:
             yield from (_single(fault, blocker) for fault in group)
 
 
-def _single(fault: _Fault, blocker: str) -> Finding:
+def _single(fault: _WheelFault, blocker: str) -> Finding:
     evidence: dict[str, Json] = {"kind": fault.kind, "rejected_by": [*fault.rejected_by]}
     if fault.expected or fault.found:
         evidence |= {"expected": fault.expected, "found": fault.found}
@@ -246,7 +246,7 @@ def _single(fault: _Fault, blocker: str) -> Finding:
     )
 
 
-def _together(group: list[_Fault], blocker: str) -> Finding:
+def _together(group: list[_WheelFault], blocker: str) -> Finding:
     first = group[0]
     names = sorted(fault.subject for fault in group)
     return finding(
@@ -260,7 +260,7 @@ def _together(group: list[_Fault], blocker: str) -> Finding:
     )
 
 
-def _hint(fault: _Fault, blocker: str) -> str:
+def _hint(fault: _WheelFault, blocker: str) -> str:
     """Return what to do; a repair is named only where it rewrites the wheel and the finding is gone then."""
     hint = _LASTING_HINTS[fault.kind] if _is_lasting(fault) else _HINTS[fault.code]
     if "wheelfix repair" not in hint:
@@ -271,7 +271,7 @@ def _hint(fault: _Fault, blocker: str) -> str:
     return f"repair cannot rewrite this wheel; see {blocker}" if blocker else hint
 
 
-def _is_lasting(fault: _Fault) -> bool:
+def _is_lasting(fault: _WheelFault) -> bool:
     """Whether rewriting the wheel would not help."""
     if fault.kind == "duplicate-member":  # those with the same content are refused by PyPI alone
         return fault.rejected_by != ("pypi",)
@@ -292,7 +292,7 @@ def _refusal(who: tuple[str, ...]) -> str:
     return f" (refused by {listing([spelled.get(name, name) for name in who])})" if who else ""
 
 
-def _severity(fault: _Fault) -> Severity | None:
+def _severity(fault: _WheelFault) -> Severity | None:
     """An archive that an installer refuses is broken; one that only PyPI or no one refuses is not."""
     if {"pip", "uv"}.intersection(fault.rejected_by):
         return Severity.ERROR

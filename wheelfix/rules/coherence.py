@@ -29,12 +29,12 @@ _LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})
 )
 def several_openmp(subject: Subject) -> Iterator[Finding]:
     """Find import closures with more than one OpenMP runtime."""
-    told: set[frozenset[str]] = set()
+    reported: set[frozenset[str]] = set()
     for process in subject.processes:
         found = _openmp_runtimes(subject, process)
-        if len(found) < 2 or frozenset(found) in told:
+        if len(found) < 2 or frozenset(found) in reported:
             continue
-        told.add(frozenset(found))
+        reported.add(frozenset(found))
         llvm = sorted(runtime for runtime, (family, _) in found.items() if family in _LLVM)
         clash = len(llvm) > 1
         shown = llvm if clash else sorted(found)

@@ -53,13 +53,13 @@ def cuda_dlls(subject: Subject, process: Iterable[str]) -> dict[str, str]:
 )
 def mixed_cuda_majors(subject: Subject) -> Iterator[Finding]:
     """Find import closures whose CUDA DLLs no single toolkit has."""
-    told: set[frozenset[str]] = set()
+    reported: set[frozenset[str]] = set()
     for process in subject.processes:
         found = cuda_dlls(subject, process)
         fits = [cuda_majors_for(key) for key in found]
-        if not found or frozenset.intersection(*fits) or frozenset(found) in told:
+        if not found or frozenset.intersection(*fits) or frozenset(found) in reported:
             continue
-        told.add(frozenset(found))
+        reported.add(frozenset(found))
         sides = _sides(found)
         (first, first_names), (second, second_names) = sorted(sides.items())[:2]
         yield finding(
@@ -157,25 +157,26 @@ def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
             hint=f"{_set_version(subject)} the label that fits the toolkit, and build again",
             evidence={"label": dotted(label), "built": dotted(built)},
         )
-    told = built or label
-    if told is None:
+    release = built or label
+    if release is None:
         return
     # One process after the other: an image that only another backend loads says nothing about this one.
     odd = {
         key: by
         for process in subject.processes
         for key, by in cuda_dlls(subject, process).items()
-        if not fits_release(key, told)
+        if not fits_release(key, release)
     }
     if odd:
         names = sorted(odd)
         yield finding(
             "WF407",
             names[0],
-            f"the wheel is made for CUDA {dotted(told)}, but {_asked(names[0], odd)} is of CUDA "
+            f"the wheel is made for CUDA {dotted(release)}, but {_asked(names[0], odd)} is of CUDA "
             f"{_toolkits(names[0])}" + (f" (as {listing(names[1:])})" if len(names) > 1 else ""),
-            hint=f"build against CUDA {dotted(told)} alone, or give the wheel the label of the toolkit it really needs",
-            evidence={"expected": dotted(told), "dlls": strings(names)},
+            hint=f"build against CUDA {dotted(release)} alone, "
+            "or give the wheel the label of the toolkit it really needs",
+            evidence={"expected": dotted(release), "dlls": strings(names)},
         )
 
 
@@ -227,14 +228,14 @@ def nvrtc_release(subject: Subject, path: str) -> Release | None:
 # ------------------------------------------------------------------------------------------------- for the story too
 
 
-def fits_release(name: str, told: Release) -> bool:
+def fits_release(name: str, release: Release) -> bool:
     """Whether a CUDA DLL may be used by something that was built with that toolkit.
 
     Most names are those of a major. CUPTI's and the built-ins' name the very toolkit, as far as the table knows it.
     """
     if is_versioned_by_patch(name):
-        return dotted(told) in cuda_versions_for(name)
-    return told[0] in cuda_majors_for(name)
+        return dotted(release) in cuda_versions_for(name)
+    return release[0] in cuda_majors_for(name)
 
 
 def _toolkits(name: str) -> str:

@@ -35,21 +35,21 @@ def cuda_story(subject: Subject) -> CudaStory | None:
     majors = _majors(subject)
     if not (label or built or majors):
         return None
-    told = built or label
+    release = built or label
     # What the DLLs need counts, not what the label says.
-    releases = [told] if told and not majors - {told[0]} else [(major, -1) for major in sorted(majors)]
+    releases = [release] if release and not majors - {release[0]} else [(major, -1) for major in sorted(majors)]
     needed = [(cuda, driver) for cuda in releases if (driver := driver_needed(*cuda)) is not None]
     sentences = [
         *_made_for(subject, label, built, majors),
         *_inside(subject),
         *_runtime_compiler(subject),
-        *_profiler(subject, told),
+        *_profiler(subject, release),
         *_cudnn(subject),
         *_driver(needed),
         *_card(subject, needed),
     ]
     newest = max((driver for _, driver in needed), default=0)
-    spelled = dotted(told) if told else listing([str(major) for major in sorted(majors)], 9)
+    spelled = dotted(release) if release else listing([str(major) for major in sorted(majors)], 9)
     return CudaStory(spelled, windows_driver(newest) if newest else "", " ".join(sentences))
 
 
@@ -75,10 +75,10 @@ def _made_for(subject: Subject, label: Release | None, built: Release | None, ma
             yield f"{said} says CUDA {dotted(built)}, {tag} says {dotted(label)}: one of them is wrong."
     elif label or built:
         yield f"Made for CUDA {dotted(label or built or (0, 0))}, as {tag if label else said} says."
-    told = built or label
-    others = sorted(majors - {told[0]} if told else majors)
+    release = built or label
+    others = sorted(majors - {release[0]} if release else majors)
     names = listing([str(major) for major in others], 9)
-    if told and others:
+    if release and others:
         yield f"But it has or asks for DLLs of CUDA {names}."
     elif others:
         several = ", which do not meet in one process" if len(others) > 1 and _are_apart(subject) else ""
@@ -124,14 +124,14 @@ def _runtime_compiler(subject: Subject) -> Iterator[str]:
             yield f"NVRTC is of CUDA {dotted(own)}, {builtins} " + ("fits." if fits else "is of another release.")
 
 
-def _profiler(subject: Subject, told: Release | None) -> Iterator[str]:
+def _profiler(subject: Subject, release: Release | None) -> Iterator[str]:
     """Tell which patch of the toolkit CUPTI's name belongs to: no other will do."""
     patches: dict[str, list[str]] = {}
     for patch, name in cuda_table().cupti.items():
         patches.setdefault(dll_key(name), []).append(".".join(map(str, patch)))
     names = {dll_key(base(path)) for path in subject.images} | {dll_key(edge.name) for edge in subject.resolution.edges}
     for name in sorted(names & patches.keys()):
-        fits = "" if told is None or fits_release(name, told) else f", not of {dotted(told)}"
+        fits = "" if release is None or fits_release(name, release) else f", not of {dotted(release)}"
         yield f"CUPTI is needed as {name}, which is that of CUDA {listing(patches[name])}{fits}."
 
 
@@ -149,8 +149,8 @@ def _cudnn(subject: Subject) -> Iterator[str]:
 
 def _driver(needed: list[tuple[Release, int]]) -> Iterator[str]:
     if needed:
-        told = [f"CUDA {_short(cuda)} needs driver {windows_driver(driver)} or later" for cuda, driver in needed]
-        yield f"{listing(told, 9)}."
+        drivers = [f"CUDA {_short(cuda)} needs driver {windows_driver(driver)} or later" for cuda, driver in needed]
+        yield f"{listing(drivers, 9)}."
 
 
 def _short(cuda: Release) -> str:
@@ -184,14 +184,14 @@ def _card(subject: Subject, needed: list[tuple[Release, int]]) -> Iterator[str]:
         )
 
 
-def _toolkits(known: Architecture | None, told: Release) -> Iterator[str]:
+def _toolkits(known: Architecture | None, release: Release) -> Iterator[str]:
     """Tell whether the toolkit makes code for the card, where that has begun late or ended."""
-    if known is None or told[1] < 0:
+    if known is None or release[1] < 0:
         return
     card = f"{known.name} ({known.generation})"
-    if told < known.first_cuda:
-        yield f"CUDA {dotted(told)} does not know {card} yet; {dotted(known.first_cuda)} is the first that does."
-    elif known.last_cuda is not None and told <= known.last_cuda:
-        yield f"CUDA {dotted(told)} still compiles for {card}; {dotted(known.last_cuda)} is the last that does."
+    if release < known.first_cuda:
+        yield f"CUDA {dotted(release)} does not know {card} yet; {dotted(known.first_cuda)} is the first that does."
+    elif known.last_cuda is not None and release <= known.last_cuda:
+        yield f"CUDA {dotted(release)} still compiles for {card}; {dotted(known.last_cuda)} is the last that does."
     elif known.last_cuda is not None:
-        yield f"CUDA {dotted(told)} no longer compiles for {card}; {dotted(known.last_cuda)} was the last that did."
+        yield f"CUDA {dotted(release)} no longer compiles for {card}; {dotted(known.last_cuda)} was the last that did."

@@ -65,15 +65,15 @@ def shadowed_by_environment(subject: Subject) -> Iterator[Finding]:
     own: dict[str, list[str]] = {}
     for path in subject.images:
         own.setdefault(dll_key(base(path)), []).append(path)
-    told = set()
+    reported = set()
     for edge in subject.resolution.edges:
         if edge.kind is not EdgeKind.IMPORT or not isinstance(edge.provider, InView):
             continue
         winner, mine = edge.provider.path, own.get(dll_key(edge.name), [])
-        if winner in told or not mine or winner in subject.images or not subject.reached(edge.importer):
+        if winner in reported or not mine or winner in subject.images or not subject.reached(edge.importer):
             continue
         if winner in subject.view and subject.view.layer(winner) is Layer.ENVIRONMENT:
-            told.add(winner)
+            reported.add(winner)
             yield finding(
                 "WF313",
                 subject.origin(winner),

@@ -78,7 +78,7 @@ def misplaced_dlls(subject: Subject) -> Iterator[Finding]:
 
 def misplaced(subject: Subject) -> list[Misplaced]:
     """Return the DLLs that are not where they belong, by path."""
-    places = _Places(subject)
+    places = _DllPlaces(subject)
     found = (places.judge(file.path) for file in subject.view.files if file.path[-4:].lower() == ".dll")
     return [item for item in found if item is not None]
 
@@ -107,7 +107,7 @@ def used_files(subject: Subject) -> frozenset[str]:
     return frozenset(used)
 
 
-class _Places:
+class _DllPlaces:
     """What is known about the places of DLLs in one view."""
 
     def __init__(self, subject: Subject) -> None:

@@ -32,10 +32,14 @@ if TYPE_CHECKING:
     Repairable.SOMETIMES,
     "A function that a DLL imports is missing from the DLL that should have it: they are of different versions.",
 )
-def missing_symbols(subject: Subject) -> Iterator[Finding]:
+def unexported(subject: Subject) -> Iterator[Finding]:
     """Find imports whose DLL is there and does not export what is wanted: error 127 or 182."""
     for edge in subject.resolution.edges:
-        if edge.kind not in (EdgeKind.IMPORT, EdgeKind.DELAY) or not edge.lacks or not subject.concerns(edge.importer):
+        if (
+            edge.kind not in (EdgeKind.IMPORT, EdgeKind.DELAY)
+            or not edge.unexported
+            or not subject.concerns(edge.importer)
+        ):
             continue
         if not isinstance(edge.provider, InView | PythonRuntime):
             continue
@@ -45,12 +49,12 @@ def missing_symbols(subject: Subject) -> Iterator[Finding]:
         if edge.kind is EdgeKind.DELAY:
             consequence = "the first call to it ends the process (0xC06D007F)"
         else:
-            consequence = f"loading {importer} fails with error {182 if isinstance(edge.lacks[0], int) else 127}"
+            consequence = f"loading {importer} fails with error {182 if isinstance(edge.unexported[0], int) else 127}"
         yield finding(
             "WF310",
             subject.origin(own) if own else edge.name,
-            f"{importer} imports {_spell(edge.lacks)} from {provider}, which does not export "
-            f"{'it' if len(edge.lacks) == 1 else 'them'}; {consequence}",
+            f"{importer} imports {_spell(edge.unexported)} from {provider}, which does not export "
+            f"{'it' if len(edge.unexported) == 1 else 'them'}; {consequence}",
             hint=(
                 f"they are of different versions: take {provider} from the build that {importer} was linked against"
                 if own
@@ -58,7 +62,7 @@ def missing_symbols(subject: Subject) -> Iterator[Finding]:
             ),
             evidence={
                 "importer": subject.origin(edge.importer),
-                "symbols": [*edge.lacks],
+                "symbols": [*edge.unexported],
                 "kind": edge.kind.value,
                 "loaded": loaded,
             },
@@ -81,17 +85,17 @@ def broken_forwarders(subject: Subject) -> Iterator[Finding]:
         stub = base(edge.importer)
         loaded = subject.reached(edge.importer)
         absent = not isinstance(edge.provider, InView)
-        lack = "which is missing" if absent else f"which does not export {_spell(edge.lacks)}"
+        fault = "which is missing" if absent else f"which does not export {_spell(edge.unexported)}"
         yield finding(
             "WF311",
             subject.origin(edge.importer),
-            f"{stub} is a stub that passes calls on to {edge.name}, {lack}; a file that imports them from {stub} "
+            f"{stub} is a stub that passes calls on to {edge.name}, {fault}; a file that imports them from {stub} "
             "fails with error 127",
             hint=where_from(edge.name, subject) if absent else f"take {stub} and {edge.name} from the same release",
             evidence={
                 "target": edge.name,
                 "forwarder": edge.because,
-                "symbols": [*edge.lacks],
+                "symbols": [*edge.unexported],
                 "searched": [*edge.provider.searched] if isinstance(edge.provider, Missing) else [],
                 "loaded": loaded,
             },
@@ -101,7 +105,7 @@ def broken_forwarders(subject: Subject) -> Iterator[Finding]:
 
 def _is_broken(edge: Edge) -> bool:
     out_of_reach = isinstance(edge.provider, OwnedBy) and not edge.provider.reachable
-    return isinstance(edge.provider, Missing) or out_of_reach or bool(edge.lacks)
+    return isinstance(edge.provider, Missing) or out_of_reach or bool(edge.unexported)
 
 
 def _spell(symbols: tuple[Symbol, ...]) -> str:

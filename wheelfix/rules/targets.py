@@ -13,8 +13,8 @@ from wheelfix.knowledge.targetlist import Fact, State, TargetList
 from wheelfix.knowledge.targets import missing_exports, presence
 from wheelfix.model import EdgeKind, Finding, Image, InView, Json, Repairable, Severity, System, dll_key
 from wheelfix.rules.context import Subject, base
-from wheelfix.rules.dependencies import excuse_of
 from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.unmet import excuse_of
 from wheelfix.rules.wording import listing, strings
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from wheelfix.knowledge.families import demangle
 from wheelfix.knowledge.providers import who_ships
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.knowledge.toolchains import python_runtime, runtime_needed, toolset_of_build
-from wheelfix.loader.requirements import Required
+from wheelfix.loader.requirements import Requirements
 from wheelfix.model import Edge, EdgeKind, Finding, InView, Repairable, Severity, VcRedist, dll_key, fold
 from wheelfix.pe.toolset import read_toolset
 from wheelfix.rules.context import Subject, base, folder
@@ -50,7 +50,7 @@ class _User:
     """Locks a std::mutex that no constructor has run for."""
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """For a sentence: who did what with which toolset."""
         how = "has objects compiled by" if self.compiled else "was linked by"
         return f"{base(self.path)} {how} toolset {dotted(self.toolset)}"
@@ -84,7 +84,7 @@ def _too_old(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding:
     return finding(
         "WF409",
         subject.origin(runtime),
-        f"{base(runtime)} is {dotted(own)}, {user.told}; "
+        f"{base(runtime)} is {dotted(own)}, {user.description}; "
         + (
             "the first lock of a std::mutex crashes"
             if crash
@@ -203,7 +203,7 @@ def _is_shared(path: str) -> bool:
 def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
     """Say once per wheel which runtime DLLs have to be on the machine."""
     relied = [edge for edge in subject.resolution.edges if isinstance(edge.provider, VcRedist)]
-    required = Required(subject.wheel.metadata.requires_dist if subject.wheel is not None else (), subject.profile)
+    required = Requirements(subject.wheel.metadata.requires_dist if subject.wheel is not None else (), subject.profile)
     imports = [
         edge for edge in relied if edge.kind is EdgeKind.IMPORT and not _has_own_runtime(subject, edge, required)
     ]
@@ -226,7 +226,7 @@ def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
     )
 
 
-def _has_own_runtime(subject: Subject, edge: Edge, required: Required) -> bool:
+def _has_own_runtime(subject: Subject, edge: Edge, required: Requirements) -> bool:
     """Whether a requirement brings a runtime DLL, or the wheel itself does for a file that is loaded after it."""
     if subject.wheel is not None and any(owner.distribution in required for owner in owners_of(edge.name)):
         return True

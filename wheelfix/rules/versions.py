@@ -45,7 +45,7 @@ def _releases(subject: Subject, paths: list[str], digits: int) -> dict[tuple[int
     return found
 
 
-def _told(releases: dict[tuple[int, ...], list[str]]) -> str:
+def _spelled(releases: dict[tuple[int, ...], list[str]]) -> str:
     return listing([f"{base(paths[0])} {dotted(release)}" for release, paths in sorted(releases.items())])
 
 
@@ -85,8 +85,8 @@ def mixed_cudnn(subject: Subject) -> Iterator[Finding]:
                 yield finding(
                     "WF404",
                     subject.origin(paths[0]),
-                    f"cuDNN's parts are of different releases: {_told(releases)}; the first operation that needs both "
-                    "fails with CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH or a crash",
+                    f"cuDNN's parts are of different releases: {_spelled(releases)}; the first operation that needs "
+                    "both fails with CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH or a crash",
                     hint=_replace_all(subject, paths, "cudnn*.dll", "--cudnn FOLDER"),
                     evidence=_evidence(subject, releases),
                 )
@@ -119,7 +119,7 @@ def mixed_mkl(subject: Subject) -> Iterator[Finding]:
             yield finding(
                 "WF408",
                 subject.origin(min(own)),
-                f"MKL's parts are of different releases: {_told(releases)}; calls between them crash or go wrong",
+                f"MKL's parts are of different releases: {_spelled(releases)}; calls between them crash or go wrong",
                 hint=_replace_all(subject, sorted(own), "mkl_*.dll", "--oneapi FOLDER"),
                 evidence=_evidence(subject, releases),
             )

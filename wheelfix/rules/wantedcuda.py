@@ -67,8 +67,8 @@ def _present(subject: Subject) -> set[str]:
     for path in subject.images:
         name = posixpath.basename(path)
         if cuda_versions_for(name):
-            told = _of_package(subject, name) or toolkits_of_file(name, subject.version(path))
-            found |= told if len(told) == 1 else set()
+            stated = _of_package(subject, name) or toolkits_of_file(name, subject.version(path))
+            found |= stated if len(stated) == 1 else set()
     return found
 
 
@@ -77,8 +77,8 @@ def _of_package(subject: Subject, name: str) -> frozenset[str]:
     wheel = subject.wheel
     if wheel is None or not canonical(wheel.name).startswith("nvidia-"):
         return frozenset()
-    told = toolkits_of(name, numbers(wheel.version))
-    return told if len(told) == 1 and told <= cuda_versions_for(name) else frozenset()
+    stated = toolkits_of(name, numbers(wheel.version))
+    return stated if len(stated) == 1 and stated <= cuda_versions_for(name) else frozenset()
 
 
 def version_of(subject: Subject) -> str:

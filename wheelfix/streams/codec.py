@@ -99,10 +99,10 @@ def stream_inflater() -> Unpacker:
     has ended, it may still hold output: it is asked again, with nothing, until nothing comes.
     """
     make = getattr(_fastest(), "_ZlibDecompressor", None)
-    return cast("Unpacker", make(RAW)) if make is not None else _Unpacker()
+    return cast("Unpacker", make(RAW)) if make is not None else _WrappedUnpacker()
 
 
-class _Unpacker:
+class _WrappedUnpacker:
     """The same, made from the public object of the library."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ _MORE = b"\x01\x01\x00\xfe\xff" + b"."
 """A last block with a full stop in it, which comes out only if nothing before it was a last block."""
 
 
-class _Library(Protocol):
+class _Libdeflate(Protocol):
     __version__: str
     DeflateError: type[Exception]
 
@@ -32,12 +32,12 @@ class _Library(Protocol):
 
 
 @functools.cache
-def _library() -> _Library | None:
+def _library() -> _Libdeflate | None:
     try:
         import deflate
     except ImportError:
         return None
-    return cast("_Library", deflate)
+    return cast("_Libdeflate", deflate)
 
 
 def version() -> str:

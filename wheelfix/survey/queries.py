@@ -30,7 +30,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueryResult:
     """The rows of a query."""
 
     columns: tuple[str, ...]
@@ -53,7 +53,7 @@ def questions() -> dict[str, Question]:
     return found
 
 
-def ask(folder: Path, text: str, values: Sequence[str] = ()) -> Answer:
+def ask(folder: Path, text: str, values: Sequence[str] = ()) -> QueryResult:
     """Answer a question by its name, or any SQL, over the tables of a survey."""
     question = questions().get(text)
     wanted = question.parameters if question else ()
@@ -75,7 +75,7 @@ def ask(folder: Path, text: str, values: Sequence[str] = ()) -> Answer:
             _add_targets(connection)
         result = connection.execute(question.sql if question else text, [value.lower() for value in values])
         columns = tuple(one[0] for one in result.description or ())
-        return Answer(columns, tuple(result.fetchall()))
+        return QueryResult(columns, tuple(result.fetchall()))
     except Exception as exc:  # DuckDB's own, all with a message for the author of the query
         if "'pytz'" in str(exc):
             because, hint = ["it has times with a time zone"], "cast them: CAST(... AS TIMESTAMP)"

@@ -54,7 +54,7 @@ def run_survey(
     known = {(row["source"], row["size"], row["modified"]) for row in done}
     known |= {(row["source"], 0, row["modified"]) for row in done}  # an index may not say how large its files are
     todo = [source for source in listed if (shown(source.place), source.size, source.modified) not in known]
-    run = _Run(folder, len(todo), {str(row["sha256"]) for row in done if row["status"] == "scanned"}, say)
+    run = _SurveyRun(folder, len(todo), {str(row["sha256"]) for row in done if row["status"] == "scanned"}, say)
     say(f"survey: {len(todo)} wheels to read, {len(listed) - len(todo)} done before")
     try:
         run.add_unlisted(rows for rows in unlisted if (rows.wheel["source"], 0, "") not in known)
@@ -69,7 +69,7 @@ def run_survey(
 
 
 @dataclass
-class _Run:
+class _SurveyRun:
     """Rows on their way into the tables."""
 
     folder: SurveyFolder

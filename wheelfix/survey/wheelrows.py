@@ -192,7 +192,7 @@ def _edge(edge: Edge, loaded: bool) -> Row:
         "required": edge.required,
         "provider": KINDS[type(edge.provider)],
         "detail": _detail(edge.provider),
-        "missing_symbols": len(edge.lacks),
+        "missing_symbols": len(edge.unexported),
         "loaded": loaded,
     }
 

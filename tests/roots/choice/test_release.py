@@ -9,7 +9,7 @@ import pytest
 from tests.roots.trees import dll, grow
 from tests.support.nvidia import TOOLKITS, nvidia_dll, toolkit_files
 from tests.support.wheels import build_wheel
-from wheelfix.roots.choice.release import cuda_told, possible_releases, shown_version, stated_version
+from wheelfix.roots.choice.release import cuda_release_of, possible_releases, shown_version, stated_version
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
@@ -84,5 +84,5 @@ def test_a_folder_of_another_release_is_not_believed_against_the_name_of_the_dll
     with RootIndex([named_root(grow(tmp_path / "v12.1", files), HOST)]) as index:
         (stray,) = index.candidates("cublas64_11.dll")
         (own,) = index.candidates("cublas64_12.dll")
-        assert cuda_told(stray, index) == "11"
-        assert cuda_told(own, index) == "12.1"
+        assert cuda_release_of(stray, index) == "11"
+        assert cuda_release_of(own, index) == "12.1"

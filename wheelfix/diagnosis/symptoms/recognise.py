@@ -53,7 +53,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LineReading:
     """What one line said."""
 
     symptoms: tuple[Symptom, ...]
@@ -73,7 +73,7 @@ def form_triggers() -> tuple[str, ...]:
     return tuple(sorted(word for word in words if not any(other != word and other in word for other in words)))
 
 
-def recognise(lines: Sequence[str]) -> Reading:
+def recognise(lines: Sequence[str]) -> LineReading:
     """Return what the first line, read on into the following ones where it was broken, reports."""
     line = lines[0]
     lowered = (line + (lines[1] if len(lines) > 1 and len(line) >= _NARROWEST else "")).lower()
@@ -97,7 +97,7 @@ def recognise(lines: Sequence[str]) -> Reading:
         kept = list(_bare_sentence(text))
         tried += 1
         alone = False
-    return Reading(tuple(_last_resort(hit.symptom) for hit in kept), alone, tried)
+    return LineReading(tuple(_last_resort(hit.symptom) for hit in kept), alone, tried)
 
 
 def _apply(form: Form, text: _Wrapped) -> tuple[list[Found], bool]:

@@ -84,7 +84,7 @@ class MachineFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ReportBlock:
     """The rows of the block, masked."""
 
     rows: tuple[tuple[str, str], ...]
@@ -103,10 +103,10 @@ class Block:
         return lines
 
 
-def collect(machine: MachineFacts, names: Iterable[str] = (), told: Iterable[tuple[str, str]] = ()) -> Block:
+def collect(machine: MachineFacts, names: Iterable[str] = (), more: Iterable[tuple[str, str]] = ()) -> ReportBlock:
     """Return the block; ``names`` are the DLLs in question, whose whole families are listed.
 
-    ``told`` are rows of others to put at the end, such as the error and its cause.
+    ``more`` are rows of others to put at the end, such as the error and its cause.
     """
     rows: list[tuple[str, str]] = [
         ("wheelfix", machine.tool),
@@ -119,10 +119,10 @@ def collect(machine: MachineFacts, names: Iterable[str] = (), told: Iterable[tup
         *(("VC++ runtime", _dll(dll)) for dll in machine.runtime),
         *_gpu(machine),
         *(("DLL", _dll(dll)) for dll in _family(machine, tuple(names))),
-        *told,
+        *more,
     ]
     users = user_names(machine.environ)
-    return Block(tuple((label, mask_users(text, users)) for label, text in rows if text))
+    return ReportBlock(tuple((label, mask_users(text, users)) for label, text in rows if text))
 
 
 # ------------------------------------------------------------------------------------------------------------- torch
@@ -182,12 +182,12 @@ def _cuda(machine: MachineFacts) -> list[tuple[str, str]]:
         variable = f"CUDA_PATH_V{cuda.replace('.', '_')}"
         vendored = [dll for dll in machine.dlls if dll.name.lower().startswith("cudart64")]
         if vendored:
-            told = f"none for torch: it has {vendored[0].name} in {vendored[0].folder}"
+            more = f"none for torch: it has {vendored[0].name} in {vendored[0].folder}"
         elif variable in machine.environ:
-            told = f"{machine.environ[variable]} for torch ({variable})"
+            more = f"{machine.environ[variable]} for torch ({variable})"
         else:
-            told = f"the default folder of CUDA {cuda} for torch ({variable} is not set)"
-        rows.append(("CUDA that wins", told))
+            more = f"the default folder of CUDA {cuda} for torch ({variable} is not set)"
+        rows.append(("CUDA that wins", more))
     return rows
 
 
@@ -221,5 +221,5 @@ def _family(machine: MachineFacts, names: tuple[str, ...]) -> list[InstalledDll]
 
 def _dll(dll: InstalledDll) -> str:
     version = dll.version()
-    told = f" {version}" if version is not None else ""
-    return f"{dll.name}{told}, {dll.size} bytes, {dll.folder or '.'}"
+    more = f" {version}" if version is not None else ""
+    return f"{dll.name}{more}, {dll.size} bytes, {dll.folder or '.'}"

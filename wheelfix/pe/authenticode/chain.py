@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Iterator, Sequence
 
-    from wheelfix.pe.authenticode.roots import RootStore, TrustedRoot
+    from wheelfix.pe.authenticode.trustedroots import RootStore, TrustedRoot
 
 LONGEST = 8
 MOST_CHECKS, MOST_PATHS = 30, 50

@@ -24,7 +24,7 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wheelfix.pe.authenticode.roots import RootStore
+    from wheelfix.pe.authenticode.trustedroots import RootStore
 
 TOKEN, COUNTER_SIGNATURE = "1.3.6.1.4.1.311.3.3.1", "1.2.840.113549.1.9.6"
 TIME_INFO, SIGNING_TIME = "1.2.840.113549.1.9.16.1.4", "1.2.840.113549.1.9.5"

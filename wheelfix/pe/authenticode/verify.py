@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.pe.authenticode.certificates import Certificate
-    from wheelfix.pe.authenticode.roots import RootStore
     from wheelfix.pe.authenticode.signers import Timestamp
+    from wheelfix.pe.authenticode.trustedroots import RootStore
 
     Digest = Callable[[str], bytes]
 
@@ -142,7 +142,7 @@ def _judge(
 
 def _stores(trusted_roots: Path | None) -> tuple[list[RootStore], str]:
     """Return the roots that count, and why some may be missing."""
-    from wheelfix.pe.authenticode.roots import microsoft_roots, user_roots
+    from wheelfix.pe.authenticode.trustedroots import microsoft_roots, user_roots
 
     stores = [user_roots(trusted_roots)] if trusted_roots is not None else []
     try:

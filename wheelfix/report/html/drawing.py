@@ -80,7 +80,7 @@ def _line(graph: Graph, number: int, link: Link) -> Html:
     else:
         bend = max(24, (y2 - y1) // 2)
         path = f"M{x1} {y1}C{x1} {y1 + bend} {x2} {y2 - bend} {x2} {y2}"
-    bad = " bad" if target.kind in ("missing", "malformed") or link.lacks else ""
+    bad = " bad" if target.kind in ("missing", "malformed") or link.unexported else ""
     return el("path", d=path, class_=f"{link.kind}{bad}", data_link=number)
 
 
@@ -138,7 +138,7 @@ def _data(graph: Graph, sources: Mapping[str, str]) -> Html:
         for node in graph.nodes
     ]
     links: Json = [
-        [link.source, link.target, link.kind, link.required, [safe.html(symbol) for symbol in link.lacks]]
+        [link.source, link.target, link.kind, link.required, [safe.html(symbol) for symbol in link.unexported]]
         for link in graph.links
     ]
     text = json.dumps({"nodes": nodes, "links": links}, ensure_ascii=True, separators=(",", ":"))

@@ -6,7 +6,17 @@ import html
 from typing import TYPE_CHECKING
 
 from wheelfix.report import safe
-from wheelfix.report.blocks import Block, Code, Heading, Line, Listing, Paragraph, Piece, Table, parse_markdown
+from wheelfix.report.blocks import (
+    Block,
+    CodeBlock,
+    Heading,
+    Line,
+    Listing,
+    Paragraph,
+    Piece,
+    TableBlock,
+    parse_markdown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,9 +69,9 @@ def _block(block: Block, top: int) -> Html:
         case Listing(items):
             ordered = bool(items) and items[0].mark[0].isdigit()
             return el("ol" if ordered else "ul", *(el("li", _line(item.line)) for item in items))
-        case Code(lines):
+        case CodeBlock(lines):
             return el("pre", el("code", "\n".join(lines)), tabindex=0)
-        case Table(rows):
+        case TableBlock(rows):
             head = el("tr", *(el("th", _line(cell), scope="col") for cell in rows[0])) if rows else None
             body = [el("tr", *(el("td", _line(cell)) for cell in row)) for row in rows[1:]]
             return el("table", el("thead", head), el("tbody", *body))

@@ -215,7 +215,7 @@ def _group(severity: Severity, code: str, members: list[Finding], report: ScanRe
     items = [_finding(finding, context.known(report, finding), finding.hint != shared) for finding in members]
     rest = items[SHOWN:]
     number = f" ({len(members)})" if len(members) > 1 else ""
-    told = {item.name for item in report.missing}  # the table of what is missing has said it already
+    reported = {item.name for item in report.missing}  # the table of what is missing has said it already
     return el(
         "details",
         el(
@@ -229,7 +229,7 @@ def _group(severity: Severity, code: str, members: list[Finding], report: ScanRe
         _hint(shared) if shared else None,
         el("p", el("a", f"What {code} means", href=f"#{code}"), class_="dim"),
         class_="finding",
-        open=severity is not Severity.INFO and not all(finding.subject in told for finding in members),
+        open=severity is not Severity.INFO and not all(finding.subject in reported for finding in members),
     )
 
 

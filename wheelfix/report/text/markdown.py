@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.report.blocks import Block, Code, Heading, Line, Listing, Paragraph, Piece, Table, bare, parse_markdown
+from wheelfix.report.blocks import (
+    Block,
+    CodeBlock,
+    Heading,
+    Line,
+    Listing,
+    Paragraph,
+    Piece,
+    TableBlock,
+    bare,
+    parse_markdown,
+)
 
 if TYPE_CHECKING:
     from wheelfix.report.text.canvas import Canvas, Span
@@ -28,10 +39,10 @@ def _draw(canvas: Canvas, block: Block) -> None:
             for item in items:
                 mark = f"{item.mark} " if item.mark[0].isdigit() else "• "
                 canvas.paragraph(*_spans(item.line), indent=2 + item.depth, lead=mark)
-        case Code(lines):
+        case CodeBlock(lines):
             for text in lines:
                 canvas.line((text, "note"), indent=4)
-        case Table(rows):
+        case TableBlock(rows):
             canvas.table(
                 [[(bare(cell), "name" if number == 0 else "") for cell in row] for number, row in enumerate(rows)],
                 indent=2,

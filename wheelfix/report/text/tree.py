@@ -27,8 +27,8 @@ def draw_tree(canvas: Canvas, report: ScanReport) -> None:
     for spans in itertools.islice(lines, MOST):
         canvas.line(*spans)
     if next(lines, None) is not None:
-        told = f"The tree ends here, after {MOST} lines; --format json has all {len(report.resolution.edges)} edges."
-        canvas.line((told, "warn"), indent=2)
+        note = f"The tree ends here, after {MOST} lines; --format json has all {len(report.resolution.edges)} edges."
+        canvas.line((note, "warn"), indent=2)
 
 
 def _lines(report: ScanReport) -> Iterator[list[Span]]:
@@ -87,8 +87,12 @@ def _rows(edges: list[Edge]) -> list[tuple[tuple[list[Span], str | None], bool]]
         if isinstance(edge.provider, InView):
             same = posixpath.basename(edge.provider.path) == edge.name
             where = phrase if not same else posixpath.dirname(phrase)
-            lacks: Span = (f"  does not export {', '.join(map(str, edge.lacks[:3]))}", "bad") if edge.lacks else ""
-            rows.append(([edge.name, (_how(edge), "note"), (f" → {where or '.'}", "dim"), lacks], edge.provider.path))
+            unexported: Span = (
+                (f"  does not export {', '.join(map(str, edge.unexported[:3]))}", "bad") if edge.unexported else ""
+            )
+            rows.append(
+                ([edge.name, (_how(edge), "note"), (f" → {where or '.'}", "dim"), unexported], edge.provider.path)
+            )
         elif isinstance(edge.provider, Missing):
             style = "bad" if edge.required else "warn"
             rows.append(([(edge.name, style), (_how(edge), "note"), (f" → {phrase}", style)], None))

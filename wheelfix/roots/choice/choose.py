@@ -19,7 +19,7 @@ from wheelfix.roots.choice.release import (
     GROUPS,
     SEPARATE,
     cuda_fit,
-    cuda_told,
+    cuda_release_of,
     possible_releases,
     release_fit,
     stated_version,
@@ -61,10 +61,10 @@ class Ranking:
     file: RootFile
     serves: Serves
     objection: str
-    lacks: tuple[str, ...]
+    absent_companions: tuple[str, ...]
     cuda: int
     release: int
-    told: str
+    cuda_release: str
     """The CUDA release that it is for."""
     toolkit: int = 0
     """2 in the root that gives most of the one release, 1 certainly of that release, 0 perhaps."""
@@ -73,7 +73,7 @@ class Ranking:
     def rank(self) -> tuple[bool, int, bool, int, int, int]:
         """The smaller, the better."""
         brings = bool(self.serves.brings)
-        return (bool(self.objection), len(self.lacks), brings, -self.toolkit, -self.cuda, -self.release)
+        return (bool(self.objection), len(self.absent_companions), brings, -self.toolkit, -self.cuda, -self.release)
 
 
 def choose(need: DllRequest, candidates: Sequence[RootFile], facts: Facts, terms: Terms | None = None) -> Outcome:
@@ -98,12 +98,12 @@ def choose(need: DllRequest, candidates: Sequence[RootFile], facts: Facts, terms
             later = [file for file in candidates if standing(file) in ranks[position + 1 :]]
             passed = [Considered(file, "outranked", _STANDINGS[standing(file)]) for file in later]
             return _decide(need, fits, facts, (*rejected, *passed))
-    told = [f"{entry.file.location}: {entry.reason}" for entry in rejected[:MAX_TOLD]]
-    told += [f"and {len(rejected) - MAX_TOLD} more"] if len(rejected) > MAX_TOLD else []
-    return NoCandidate(need.name, f"no candidate for {need.name} serves: " + "; ".join(told), tuple(rejected))
+    cuda_release = [f"{entry.file.location}: {entry.reason}" for entry in rejected[:MAX_NAMED]]
+    cuda_release += [f"and {len(rejected) - MAX_NAMED} more"] if len(rejected) > MAX_NAMED else []
+    return NoCandidate(need.name, f"no candidate for {need.name} serves: " + "; ".join(cuda_release), tuple(rejected))
 
 
-MAX_TOLD = 4
+MAX_NAMED = 4
 """Rejected candidates in one sentence; all of them are in ``considered``."""
 
 
@@ -130,9 +130,9 @@ def examine(need: DllRequest, file: RootFile, facts: Facts, terms: Terms) -> Ran
     objection = terms.objection(file)
     if objection is not None and objection.fatal:
         return objection.reason
-    told = cuda_told(file, facts) if need.cuda else ""
-    cuda = cuda_fit(told, need.cuda)
-    other = _other_release(need, file, facts) or _other_major(need, file, told)
+    cuda_release = cuda_release_of(file, facts) if need.cuda else ""
+    cuda = cuda_fit(cuda_release, need.cuda)
+    other = _other_release(need, file, facts) or _other_major(need, file, cuda_release)
     if other and dll_key(need.name) not in terms.included:
         return f"{other}; --include {need.name} takes it all the same"
     if other:
@@ -144,7 +144,7 @@ def examine(need: DllRequest, file: RootFile, facts: Facts, terms: Terms) -> Ran
         tuple(name for name in need.companions if facts.beside(file, name) is None),
         cuda,
         release_fit(file, need.release, facts) if need.release else 1,
-        told,
+        cuda_release,
         _toolkit_rank(need.one_release, file, facts),
     )
 
@@ -166,12 +166,17 @@ _CUDA = ("cuda", "cudnn", "cuda-extra")
 """Groups of families that are built for one CUDA major."""
 
 
-def _other_major(need: DllRequest, file: RootFile, told: str) -> str:
+def _other_major(need: DllRequest, file: RootFile, cuda_release: str) -> str:
     """Return that a candidate was made for another CUDA major than the wheel, which never works."""
     member = family_of(file.name)
-    if cuda_fit(told, need.cuda) or member is None or member.family.group not in _CUDA or member.family.id in SEPARATE:
+    if (
+        cuda_fit(cuda_release, need.cuda)
+        or member is None
+        or member.family.group not in _CUDA
+        or member.family.id in SEPARATE
+    ):
         return ""
-    return f"for CUDA {told}; the wheel is for CUDA {need.cuda}"
+    return f"for CUDA {cuda_release}; the wheel is for CUDA {need.cuda}"
 
 
 def _toolkit_rank(one: OneRelease | None, file: RootFile, facts: Facts) -> int:
@@ -218,7 +223,7 @@ def _why_best(fit: Ranking, losers: list[Ranking], others: tuple[Considered, ...
 def _advantage(fit: Ranking, loser: Ranking) -> str:
     if loser.objection and not fit.objection:
         return "the only one that nothing speaks against"
-    if len(loser.lacks) > len(fit.lacks):
+    if len(loser.absent_companions) > len(fit.absent_companions):
         return "what it needs lies beside it"
     if loser.serves.brings and not fit.serves.brings:
         return "it stands by itself, the others only forward"
@@ -227,24 +232,24 @@ def _advantage(fit: Ranking, loser: Ranking) -> str:
             "in the root that has most of this release" if loser.toolkit else "certainly of the release that was chosen"
         )
     if fit.cuda > loser.cuda:
-        told = fit.told
+        cuda_release = fit.cuda_release
         exact = "which the wheel wants" if fit.cuda == 3 else "which comes nearest to what the wheel wants"
-        return f"for CUDA {told}, {exact}" if told else "the others are for another CUDA than the wheel"
+        return f"for CUDA {cuda_release}, {exact}" if cuda_release else "the others are for another CUDA than the wheel"
     return f"of release {fit.file.version_hint}, which fits the wheel"
 
 
 def _why_below(fit: Ranking, best: Ranking) -> str:
     if bool(fit.objection) > bool(best.objection):
         return fit.objection
-    if len(fit.lacks) > len(best.lacks):
-        return f"{', '.join(fit.lacks)} does not lie beside it"
+    if len(fit.absent_companions) > len(best.absent_companions):
+        return f"{', '.join(fit.absent_companions)} does not lie beside it"
     if bool(fit.serves.brings) > bool(best.serves.brings):
         return f"it only forwards to {', '.join(fit.serves.brings)}; the chosen one stands by itself"
     if fit.toolkit < best.toolkit:
         return "another root has most of this release" if fit.toolkit else "its release is not certain"
     if fit.cuda < best.cuda:
-        told, better = fit.told, best.told
-        mine = f"for CUDA {told}" if told else "its CUDA release is not known"
+        cuda_release, better = fit.cuda_release, best.cuda_release
+        mine = f"for CUDA {cuda_release}" if cuda_release else "its CUDA release is not known"
         return f"{mine}; the chosen one is for CUDA {better}" if better else f"{mine}, which the wheel does not want"
     return f"of release {fit.file.version_hint or 'unknown'}; the chosen one fits the wheel better"
 
@@ -343,8 +348,8 @@ def _warnings(need: DllRequest, fit: Ranking) -> list[str]:
         warnings.append(fit.objection)
     if not _redistributable(file):
         warnings.append(f"the vendor does not allow to pass on {file.name} (it lies in {file.folder.path})")
-    if fit.lacks:
-        warnings.append(f"{', '.join(fit.lacks)} does not lie beside {file.name}")
+    if fit.absent_companions:
+        warnings.append(f"{', '.join(fit.absent_companions)} does not lie beside {file.name}")
     if need.release and fit.release == 0:
         warnings.append(f"{file.name} is of release {file.version_hint}, the wheel wants {need.release}")
     return warnings

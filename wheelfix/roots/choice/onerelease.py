@@ -68,7 +68,7 @@ def choose_release(
                     "only in roots that come later: named ones come first, caches and PATH last"
                 )
             return _chosen(group, best, fitting, needs, wanted, refused)
-    return OneRelease(group, "", "", None, _told(group, refused))
+    return OneRelease(group, "", "", None, _refusals(group, refused))
 
 
 OTHER = 9
@@ -108,7 +108,7 @@ def _chosen(
         extra = f", although only it has {', '.join(only)}" if only else ""
         refused.setdefault(offer.release, []).append(f"releases are not mixed{extra}")
     why = _why(best, others, wanted, known=wanted.text in refused)
-    return OneRelease(group, best.release, why, _main_root(best), _told(group, refused))
+    return OneRelease(group, best.release, why, _main_root(best), _refusals(group, refused))
 
 
 def _why(best: _Offer, others: list[_Offer], wanted: Wanted, *, known: bool) -> str:
@@ -138,7 +138,7 @@ def _main_root(offer: _Offer) -> Path | None:
     return ranked[0] if ranked else None
 
 
-def _told(group: str, refused: dict[str, list[str]]) -> tuple[str, ...]:
+def _refusals(group: str, refused: dict[str, list[str]]) -> tuple[str, ...]:
     title = GROUPS[group]
     ordered = sorted(refused, key=tree.numbers)
     return tuple(f"{title} {release}: {'; '.join(dict.fromkeys(refused[release]))}" for release in ordered)

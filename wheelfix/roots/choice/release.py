@@ -107,14 +107,14 @@ def _is_own_package(file: RootFile) -> bool:
 
 def _of_neighbours(file: RootFile, facts: Facts) -> frozenset[str]:
     """Return what the folder's own DLLs say about it; nothing when they disagree."""
-    told: set[str] = set()
+    stated: set[str] = set()
     for other in facts.siblings(file):
         if not _NEIGHBOURS.fullmatch(other.key):
             continue
         exact = is_versioned_by_patch(other.name)
         named = cuda_versions_for(other.name) if exact else toolkits_of_file(other.name, facts.version(other))
-        told |= named if len(named) == 1 else set()
-    return frozenset(told) if len(told) == 1 else frozenset()
+        stated |= named if len(named) == 1 else set()
+    return frozenset(stated) if len(stated) == 1 else frozenset()
 
 
 def _of_text(text: str) -> frozenset[str]:
@@ -127,22 +127,22 @@ def _of_text(text: str) -> frozenset[str]:
 
 def _own_release(file: RootFile, facts: Facts) -> frozenset[str]:
     """Return major and minor of the library itself, for groups whose DLLs are numbered like their release."""
-    told = _is_own_package(file) or (file.root.kind == "oneapi" and not file.package)
-    parts = tree.numbers(file.version_hint) if told else ()
+    stated = _is_own_package(file) or (file.root.kind == "oneapi" and not file.package)
+    parts = tree.numbers(file.version_hint) if stated else ()
     if len(parts) < 2:
         parts = library_version(file.name, facts.version(file))
     return frozenset({f"{parts[0]}.{parts[1]}"}) if len(parts) > 1 else frozenset()
 
 
-def cuda_told(file: RootFile, facts: Facts) -> str:
+def cuda_release_of(file: RootFile, facts: Facts) -> str:
     """Return the CUDA release that a candidate is for, ``11.7``, or its major alone; empty when unknown."""
-    told = cuda_of(file)
+    stated = cuda_of(file)
     if group_of(file.name) != "cuda":
-        return told
+        return stated
     named = cuda_versions_for(file.name)
-    if "." in told and (not named or told in named):  # a folder that contradicts the DLL's own name is not believed
-        return told
-    return Wanted(possible_releases(file, facts)).text or told
+    if "." in stated and (not named or stated in named):  # a folder that contradicts the DLL's own name is not believed
+        return stated
+    return Wanted(possible_releases(file, facts)).text or stated
 
 
 def stated_version(file: RootFile, facts: Facts) -> tuple[int, ...]:
@@ -184,11 +184,11 @@ def cuda_of(file: RootFile) -> str:
     return file.folder.cuda or cuda_of_package(file.package, file.version_hint)
 
 
-def cuda_fit(told: str, wanted: str) -> int:
+def cuda_fit(stated: str, wanted: str) -> int:
     """Return how well a release fits the wanted one: 3 the same, 2 the same major, 1 not known, 0 another major."""
-    if not wanted or not told:
+    if not wanted or not stated:
         return 1
-    has, wants = tree.numbers(told), tree.numbers(wanted)
+    has, wants = tree.numbers(stated), tree.numbers(wanted)
     if not has or not wants:
         return 1
     if has[0] != wants[0]:

@@ -43,11 +43,11 @@ def serves(
         return f"for {image.machine}, not for {machine}"
     if debug := next((need.dll for need in image.imports if classify(need.dll, machine).debug), ""):
         return f"a debug build: it imports {debug}, which only machines with Visual Studio have"
-    lacking = [
+    missing = [
         (needer.path, symbol) for needer in needers for symbol in needer.symbols if not image.exports.offers(symbol)
     ]
-    if lacking:
-        return _lacks(lacking)
+    if missing:
+        return _missing_exports(missing)
     wanted = {symbol for needer in needers for symbol in needer.symbols}
     forwarders = image.exports.forwarders
     used = [symbol for symbol in forwarders if symbol in wanted]
@@ -62,10 +62,10 @@ def serves(
     return Serves(tuple(brings.values()))
 
 
-def _lacks(lacking: list[tuple[str, Symbol]]) -> str:
-    importer, symbol = lacking[0]
+def _missing_exports(missing: list[tuple[str, Symbol]]) -> str:
+    importer, symbol = missing[0]
     name = f"ordinal {symbol}" if isinstance(symbol, int) else symbol
-    more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
+    more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
     return f"it does not export {name}, which {importer} imports{more}"
 
 

@@ -87,7 +87,7 @@ _MOST_OPENED = 64
 
 def _unpack(path: Path, size: int, limits: Limits) -> CondaPackage:
     folder = WorkFolder()
-    stream_inflater = _Unpacker(path, folder.path, size, limits)
+    stream_inflater = _PackageReader(path, folder.path, size, limits)
     try:
         stream_inflater.run()
     except BaseException:
@@ -112,7 +112,7 @@ class _Bounded:
     end are stopped here.
     """
 
-    def __init__(self, stream: IO[bytes], package: _Unpacker) -> None:
+    def __init__(self, stream: IO[bytes], package: _PackageReader) -> None:
         self._stream, self._package = stream, package
         self.announced = 0
 
@@ -126,7 +126,7 @@ class _Bounded:
         return data
 
 
-class _Unpacker:
+class _PackageReader:
     """One pass over a package."""
 
     def __init__(self, path: Path, target: Path, size: int, limits: Limits) -> None:

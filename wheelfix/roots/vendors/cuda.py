@@ -61,10 +61,10 @@ def places(host: Host) -> Iterator[Place]:
 
 def recognise(folder: Path) -> Root | None:
     """Return the toolkit that a folder is, or None."""
-    told, notes = told_version(folder)
-    if not told and not _looks_like_toolkit(folder):
+    stated, notes = stated_version(folder)
+    if not stated and not _looks_like_toolkit(folder):
         return None
-    version = told or _version_from_names(folder)
+    version = stated or _version_from_names(folder)
     release = ".".join(version.split(".")[:2])
     folders = tuple(
         RootFolder(tree.relative(found, folder), version=version, cuda=release)
@@ -78,7 +78,7 @@ def recognise(folder: Path) -> Root | None:
     return Root(KIND, folder, version, folders=folders, notes=tuple(notes))
 
 
-def told_version(folder: Path) -> tuple[str, list[str]]:
+def stated_version(folder: Path) -> tuple[str, list[str]]:
     """Return what version.json or version.txt says, and notes on what could not be read there."""
     if (path := tree.locate(folder, "version.json")) is not None:
         try:

@@ -19,7 +19,7 @@ _LONGEST = 8192
 """Characters of a line that are looked at; no tool writes longer ones about a load."""
 
 
-class _Reader(Protocol):
+class _RecordingReader(Protocol):
     markers: tuple[str, ...]
 
     def feed(self, number: int, line: str) -> None: ...
@@ -29,7 +29,7 @@ class _Reader(Protocol):
 
 def read_recordings(text: Text, limits: TextLimits | None = None) -> tuple[Recording, ...]:
     """Return the recordings in a text, in bytes of any common encoding, or in an open file."""
-    readers: list[_Reader] = [
+    readers: list[_RecordingReader] = [
         DlltracerReader(),
         SnapsReader(),
         ProcmonReader(),
@@ -56,7 +56,7 @@ def read_recordings(text: Text, limits: TextLimits | None = None) -> tuple[Recor
     return tuple(result for result in results if result is not None)
 
 
-def _feed(readers: list[_Reader], number: int, text: str) -> None:
+def _feed(readers: list[_RecordingReader], number: int, text: str) -> None:
     for offset, line in enumerate(text.split("\n")):
         line = line[:_LONGEST].rstrip("\r")
         for reader in readers:

@@ -55,7 +55,7 @@ def unusable(subject: Subject) -> Iterator[tuple[str, str]]:
     loaded = {outcome.event.path for outcome in subject.resolution.outcomes}
     imports = [edge for edge in subject.resolution.edges if edge.kind is EdgeKind.IMPORT]
     loaded.update(edge.provider.path for edge in imports if isinstance(edge.provider, InView))
-    lacking = {edge.provider.path: edge for edge in imports if edge.lacks and isinstance(edge.provider, InView)}
+    unfit = {edge.provider.path: edge for edge in imports if edge.unexported and isinstance(edge.provider, InView)}
     for path in sorted(loaded):
         if not path.lower().endswith(".dll") or not _may_go(subject, path):
             continue
@@ -64,9 +64,9 @@ def unusable(subject: Subject) -> Iterator[tuple[str, str]]:
             yield path, f"it cannot be loaded: {image.reason}"
         elif isinstance(image, Image) and not runs_on(image.machine, subject.machine):
             yield path, f"it is for {image.machine}, the package for {subject.machine}"
-        elif path in lacking:
-            edge = lacking[path]
-            yield path, f"it does not export {edge.lacks[0]}, which {base_name(edge.importer)} imports"
+        elif path in unfit:
+            edge = unfit[path]
+            yield path, f"it does not export {edge.unexported[0]}, which {base_name(edge.importer)} imports"
 
 
 def leftovers(subject: Subject, chosen: Iterable[Chosen]) -> Iterator[Drop]:

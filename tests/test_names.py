@@ -1,0 +1,102 @@
+"""One name, one meaning: no class name stands for two things, and words in private senses do not return."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import wheelfix
+
+PACKAGE = Path(wheelfix.__file__).parent
+SAME_NAME = {
+    "Requirements": "both are the distributions that some wheels require on the target, read here and installed there",
+    "Setting": "both are a value with the file that set it: ours, and those of pip and uv",
+}
+"""Class names, without leading underscores, that two modules have, each with why that confuses nobody."""
+PRIVATE_WORDS = re.compile(r"(?:^|_)(?:told|lacks?|lacking|mends?|stead|anew|whoever|aloud)(?:_|$)")
+CONTRACTS = {
+    "told": "a field of Evidence, in the Python interface and in the JSON of diagnose",
+    "mends": "a field of Plan, in the JSON of repair and in locks",
+    "mend": "one of them",
+}
+"""Names that stay, because others rely on them."""
+FILE_NAMES = {
+    "model.py": "the values of its room",
+    "target.py": "the machine that a wheel is for: as the loader sees it, and as a package index does",
+    "targets.py": "kinds of Windows: the lists, the question, the findings, and what reports show of them",
+    "abi.py dependencies.py diagnosis.py gpu.py missing.py signers.py trial.py": "report/ prints what the other makes",
+    "diff.py roots.py scan.py sign.py": "the command, what does its work, and what prints it",
+    "cache.py diagnose.py repair.py": "the command and what does its work",
+    "run.py": "does the work of its room's command",
+    "verify.py": "the command, what does its work, and the same for a signature",
+    "cuda.py": "the tables, the toolkit as a root, and the rules about CUDA",
+    "wine.py": "the table of deviations, Wine's log as a recording, and Wine that imports a wheel",
+    "codeloads.py failures.py placement.py": "the facts, and the rules that judge them",
+    "markdown.py": "Markdown as a format of reports, and Markdown shown on a terminal",
+    "fetched.py": "wheels on the index as roots, and why what came from them is trusted",
+    "needs.py": "unmet needs as a value, and which of them a plan has to meet",
+    "modules.py": "modules by name: which distribution has one, and which of a wheel are imported",
+    "reader.py": "reads the input of its room: a zip archive, a pasted text",
+    "tree.py": "folders on a disk, and the tree of DLLs on a terminal",
+    "output.py": "where a command's output goes: the options, and files that appear whole",
+    "settings.py": "what files set: our own, and those of pip and uv",
+    "tables.py": "tables that come with us, and tables that a survey writes",
+    "wheel.py": "a wheel under examination, on a server, and in an HTML report",
+    "pages.py": "pages of an index, and pages of findings",
+}
+"""File names that several rooms have, with the one thing that they share; ``cli/`` has one file per command."""
+
+
+def classes() -> dict[str, list[str]]:
+    """The modules that define a class, by its name without leading underscores."""
+    found = defaultdict(list)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found[node.name.lstrip("_")].append(path.relative_to(PACKAGE).as_posix())
+    return found
+
+
+def names_in(source: str) -> set[str]:
+    """The names that a module gives: to functions, classes, arguments, fields and variables."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            found.add(node.attr)
+    return found
+
+
+def test_a_class_name_means_one_thing() -> None:
+    repeated = {name: modules for name, modules in classes().items() if len(modules) > 1}
+    new = {name: modules for name, modules in repeated.items() if name not in SAME_NAME}
+    assert new == {}, "name the class for what it is in its room, or say in SAME_NAME why one name serves both"
+    assert set(SAME_NAME) <= set(repeated), "this name is used once now: take it out of SAME_NAME"
+
+
+def test_no_name_uses_a_word_in_a_private_sense() -> None:
+    wrong = {
+        f"{path.relative_to(PACKAGE).as_posix()}: {name}"
+        for path in PACKAGE.rglob("*.py")
+        for name in names_in(path.read_text(encoding="utf-8"))
+        if PRIVATE_WORDS.search(name) and name not in CONTRACTS
+    }
+    assert wrong == set()
+
+
+def test_a_file_name_repeats_only_for_a_reason() -> None:
+    found = defaultdict(list)
+    for path in PACKAGE.rglob("*.py"):
+        if path.name != "__init__.py":
+            found[path.name].append(path.relative_to(PACKAGE).as_posix())
+    repeated = {name: sorted(paths) for name, paths in found.items() if len(paths) > 1}
+    allowed = {name for names in FILE_NAMES for name in names.split()}
+    assert {name: paths for name, paths in repeated.items() if name not in allowed} == {}
+    assert allowed <= set(repeated), "this file name is used once now: take it out of FILE_NAMES"
