@@ -39,11 +39,10 @@ class PackageIndex:
         configured = index_settings(RemoteOptions())
         self.url = (url or configured.index_url).rstrip("/")
         self._settings: IndexSettings = replace(configured, index_url=self.url, extra_index_urls=(), find_links=())
-        known = Credentials(configured.urls, configured.keyring)
+        known = Credentials(configured.urls, configured.connection.keyring)
         self._transport = Transport(
             patience=PATIENCE,
-            certificates=configured.certificates or None,
-            proxy=configured.proxy,
+            connection=configured.connection,
             credentials=known.of,
             after_refusal=known.after_refusal,
         )

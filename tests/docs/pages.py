@@ -97,7 +97,7 @@ def shown_commands(page: Path) -> Iterator[tuple[str, str]]:
     for match in _INLINE.finditer(prose(page)):
         yield f"{page.name}: {match[1]}", " ".join(match[1].split()[1:])
     for block in blocks(page):
-        if block.language == "python":
+        if block.language in ("python", "ini"):
             continue
         for number, line in enumerate(block.text.splitlines(), start=block.line + 1):
             match = _LINE.search(line)

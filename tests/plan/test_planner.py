@@ -92,7 +92,7 @@ def test_a_copy_in_the_wheel_that_does_not_fit_is_not_copied(tmp_path: Path) -> 
 def test_of_namesakes_the_one_is_taken_whose_own_imports_can_be_met(layout: str, tmp_path: Path) -> None:
     """The tables wheel has libblosc2.dll twice; only one of them imports DLLs under names that exist."""
     files: dict[str, bytes | str] = {
-        "tables/__init__.py": "import ctypes\nctypes.CDLL('libblosc2.dll')\n",
+        "tables/__init__.py": "import ctypes\nctypes.CDLL(__file__.replace('__init__.py', 'libblosc2.dll'))\n",
         "tables/_a.cp311-win_amd64.pyd": module(libblosc2=["pack"]),
     }
     wheel = build_wheel(tmp_path, "tables", "1.0", files=files)

@@ -85,7 +85,7 @@ class Maker:
 def _names() -> dict[str, Any]:
     """Return every class and alias of the package by its name; modules import some for their annotations only."""
     # Of two classes of one name that of the model is meant, unless a module has the other.
-    found: dict[str, Any] = {name: value for name, value in vars(model).items() if isinstance(value, type)}
+    found: dict[str, Any] = {name: getattr(model, name) for name in model.__all__}
     for info in pkgutil.walk_packages(wheelfix.__path__, "wheelfix."):
         if "__main__" not in info.name:
             module = importlib.import_module(info.name)

@@ -81,10 +81,6 @@ def locate(read: Callable[[int, int], bytes], size: int, path: Path | str) -> Di
 
 def _find_end(read: Callable[[int, int], bytes], size: int, path: Path | str) -> tuple[int, bytes, int]:
     """Return where the last end record is, and the tail of the file that holds it with its place."""
-    tail_at = max(0, size - END.size)
-    tail = read(tail_at, END.size)
-    if len(tail) == END.size and tail[:4] == b"PK\x05\x06" and tail[-2:] == b"\0\0":
-        return tail_at, tail, tail_at  # the usual case: nothing follows it, so that it is the last
     tail_at = max(0, size - END.size - MAX16)
     tail = read(tail_at, size - tail_at)
     at = tail.rfind(b"PK\x05\x06", 0, max(0, len(tail) - END.size + 4))

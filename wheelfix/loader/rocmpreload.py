@@ -14,6 +14,7 @@ import ast
 import fnmatch
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codebudget import budget_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import LoadEvent
 from wheelfix.values import dataclass
@@ -37,23 +38,23 @@ class _Library:
 
 def rocm_preloads(view: FileView) -> tuple[LoadEvent, ...]:
     """The loads in their order; none where ``rocm_sdk`` is not at hand, or cannot be read."""
-    wanted = _short_names(view.read_text(_INIT) or "")
-    libraries = _libraries(view.read_text(_TABLE) or "")
+    wanted = _short_names(_calls(view, _INIT, "initialize_process"))
+    libraries = _libraries(_calls(view, _TABLE, "LibraryEntry"))
     return tuple(_events(view, [*_in_order(wanted, libraries, set())], libraries))
 
 
-def _short_names(text: str) -> list[str]:
-    for call in _calls(text, "initialize_process"):
+def _short_names(calls: Iterable[ast.Call]) -> list[str]:
+    for call in calls:
         for word in call.keywords:
             if word.arg == "preload_shortnames" and isinstance(word.value, ast.List | ast.Tuple):
                 return _texts(word.value.elts)
     return []
 
 
-def _libraries(text: str) -> dict[str, _Library]:
+def _libraries(calls: Iterable[ast.Call]) -> dict[str, _Library]:
     """The entries of ``_dist_info.py``: short name, package, patterns on Linux and on Windows, what it depends on."""
     found = {}
-    for call in _calls(text, "LibraryEntry"):
+    for call in calls:
         named = {word.arg: word.value for word in call.keywords}
         texts = _texts([*call.args[:4], *filter(None, [named.get("dll_pattern")])])
         depends = named.get("deps")
@@ -63,10 +64,10 @@ def _libraries(text: str) -> dict[str, _Library]:
     return found
 
 
-def _calls(text: str, function: str) -> Iterator[ast.Call]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+def _calls(view: FileView, path: str, function: str) -> Iterator[ast.Call]:
+    text = view.read_text(path)
+    tree = budget_of(view).parse_more(text, path) if text else None
+    if tree is None:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):

@@ -37,7 +37,8 @@ class Segments:
         self._spans: list[tuple[int, int, str]] = []
         self._recent: OrderedDict[str, bytes] = OrderedDict()
         self._remembered = 0
-        with _failing(folder):
+        names: list[str] = []
+        with _failing(folder), contextlib.suppress(FileNotFoundError):  # another run makes room at this moment
             folder.mkdir(parents=True, exist_ok=True)
             os.utime(folder)
             names = sorted(path.name for path in folder.iterdir())
@@ -58,6 +59,8 @@ class Segments:
             self._folder.mkdir(parents=True, exist_ok=True)  # another process may have made room
             partial.write_bytes(data)
             partial.replace(self._folder / name)
+        except FileNotFoundError:
+            pass  # another run makes room at this moment: the bytes are in memory, and else read from the server again
         except OSError as exc:
             with contextlib.suppress(OSError):
                 partial.unlink()
