@@ -189,6 +189,7 @@ def test_a_symbol_that_the_interpreter_does_not_have_is_error_127(tmp_path: Path
     ("tags", "exports", "message"),
     [
         ("cp27-cp27m-win_amd64", ["init_core"], ""),
+        ("cp27-none-win_amd64", ["init_core"], ""),
         (
             "cp27-cp27m-win_amd64",
             ["PyInit__core"],

@@ -195,7 +195,7 @@ def python_of_tags(tags: tuple[str, ...]) -> tuple[int, int] | None:
         python, _, rest = tag.partition("-")
         abi = rest.partition("-")[0]
         match = re.fullmatch("cp([0-9])([0-9]{1,3})", python)
-        if match and abi.startswith("cp"):
+        if match and (abi.startswith("cp") or match[1] == "2"):  # Python 2 has no stable ABI
             found.add((int(match[1]), int(match[2])))
         else:
             return None
