@@ -71,6 +71,17 @@ def test_what_is_bounded_but_harmless_is_read() -> None:
     assert read_path_code(source, INIT).added == ("Lib",)
 
 
+def test_a_function_that_has_nothing_to_do_with_dlls_is_not_followed_for_ever() -> None:
+    """TensorFlow registers thousands of functions; its code was given up, and the verdict was "risky"."""
+    helper = "def register(name):\n    i = 0\n    while i < 20:\n        i += 1\n    return name\n"
+    loader = "def load(name):\n    os.add_dll_directory(name)\n"
+    calls = "".join(f"x{number} = register('f{number}')\n" for number in range(5000))
+    loads = "".join(f"load('Lib{number}')\n" for number in range(300))
+    code = read_path_code("import os\n" + helper + loader + calls + loads, INIT)
+    assert code.unread == ""
+    assert code.added == tuple(f"Lib{number}" for number in range(300))
+
+
 @pytest.mark.parametrize(
     ("path", "index", "folder"),
     [

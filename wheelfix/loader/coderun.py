@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 NEXT, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
 """How a statement may end; several at once where that is not known."""
 MAX_WHILE = 24
+MAX_VAIN = 10_000
+"""Steps for all calls of one function in which nothing concerns DLLs; TensorFlow calls such ones thousands of times."""
 CAUGHT = "<caught>."
 """What the names of exceptions that were caught begin with, before their class."""
 
@@ -107,6 +109,8 @@ class CodeRun(Expressions):
         function = self.defined[node] = Function(node, self.scope)
         value: Value = (function,)
         for decorator in reversed(node.decorator_list):
+            if not self._is_of_this_file(decorator):  # TensorFlow has thousands of functions with those of others
+                continue
             own = [atom for atom in self.value(decorator) if isinstance(atom, Function)]
             if len(own) == 1 and self.level != LATER:
                 value = self.call_function(own[0], [value], {})
@@ -115,6 +119,10 @@ class CodeRun(Expressions):
         return NEXT
 
     visit_AsyncFunctionDef = visit_FunctionDef
+
+    def _is_of_this_file(self, decorator: ast.expr) -> bool:
+        name = decorator.func if isinstance(decorator, ast.Call) else decorator
+        return any(isinstance(atom, Function) and atom.scope.path == self.scope.path for atom in self.value(name))
 
     def visit_ClassDef(self, node: ast.ClassDef) -> int:
         scope, outer = Scope(self.scope.path, self.scope), self.scope
@@ -385,8 +393,9 @@ class CodeRun(Expressions):
     def call_function(self, function: Function, args: list[Value], keywords: dict[str, Value]) -> Value:
         """Follow the body of a function of the package with what it is given; return what it may return."""
         node = function.node
-        if len(self.active) >= MAX_DEPTH or node in self.active:
+        if len(self.active) >= MAX_DEPTH or node in self.active or self.vain.get(node, 0) > MAX_VAIN:
             return ANYTHING
+        before, steps = self._findings(), self.budget.steps
         scope, outer, returned = Scope(function.scope.path, function.scope), self.scope, self.returned
         yielded, self.yielded = self.yielded, []
         maybe, self.yielded_maybe = self.yielded_maybe, False
@@ -405,11 +414,16 @@ class CodeRun(Expressions):
             self.scope, self.returned, self.yielded = outer, returned, yielded
             self.yielded_maybe = maybe
             self.active.pop()
+            if self._findings() == before:
+                self.vain[node] = self.vain.get(node, 0) + steps - self.budget.steps
         if items:
             return (Items(tuple(items), complete=flow == NEXT and self.level == CERTAIN and not unclear),)
         if not flow & (NEXT | RETURN):
             raise Raised(self.raised)
         return united(values)
+
+    def _findings(self) -> int:
+        return len(self.loads) + len(self.folders) + len(self.unread) + len(self.ends)
 
     def look_into(self, function: Function) -> None:
         """Follow a function that nothing is known to call, with unknown arguments."""

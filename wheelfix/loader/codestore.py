@@ -171,6 +171,8 @@ class CodeState(abc.ABC):
         self.defined: dict[FunctionNode, Function] = {}
         self.methods: dict[FunctionNode, Class] = {}
         self.called: set[FunctionNode] = set()
+        self.vain: dict[FunctionNode, int] = {}
+        """Steps spent on functions in which nothing was found that concerns DLLs."""
         self.modules: dict[str, Scope] = {path: self.scope}
         self.loads: list[FoundLoad] = []
         self.folders: list[FoundFolder] = []

@@ -159,7 +159,8 @@ def missing_companions(subject: Subject) -> Iterator[Finding]:
         severity = Severity.INFO if needless else Severity.ERROR if loaded else Severity.WARNING
         if severity is Severity.ERROR and subject.loading is not None and subject.loading.works_on_cpu:
             severity = Severity.WARNING
-        if severity is Severity.ERROR and subject.unread_code and all(is_absent(subject, e.importer) for e in edges):
+        open_question = bool(subject.unread_code or unless(subject, need))
+        if severity is Severity.ERROR and open_question and all(is_absent(subject, edge.importer) for edge in edges):
             severity = Severity.UNSURE  # whether those who load it are missing is not certain either
         parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in edges))
         # What many miss is reported one by one; what one DLL that is itself absent would miss is one thing to know.
