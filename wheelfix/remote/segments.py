@@ -26,6 +26,8 @@ _NAME = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16})-([0-9a-f]{8})")
 LARGEST = 4 << 20
 """Bytes of a part; what is longer is kept as several."""
 _IN_MEMORY = 16 << 20
+_VANISHED = (FileNotFoundError, FileExistsError)
+"""What is raised when another run removes a folder at the moment in which it is made or written to."""
 
 
 class Segments:
@@ -38,7 +40,7 @@ class Segments:
         self._recent: OrderedDict[str, bytes] = OrderedDict()
         self._remembered = 0
         names: list[str] = []
-        with _failing(folder), contextlib.suppress(FileNotFoundError):  # another run makes room at this moment
+        with _failing(folder), contextlib.suppress(*_VANISHED):
             folder.mkdir(parents=True, exist_ok=True)
             os.utime(folder)
             names = sorted(path.name for path in folder.iterdir())
@@ -59,8 +61,8 @@ class Segments:
             self._folder.mkdir(parents=True, exist_ok=True)  # another process may have made room
             partial.write_bytes(data)
             partial.replace(self._folder / name)
-        except FileNotFoundError:
-            pass  # another run makes room at this moment: the bytes are in memory, and else read from the server again
+        except _VANISHED:
+            pass  # the bytes are in memory, and else read from the server again
         except OSError as exc:
             with contextlib.suppress(OSError):
                 partial.unlink()
