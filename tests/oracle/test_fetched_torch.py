@@ -30,7 +30,7 @@ CUPTI = "cupti64_2022.2.1.dll"
 CUDNN = {"cudnn64_8.dll": ["cudnnCreate"]}
 
 
-def torch_like(folder: Path, cudnn: bool) -> Path:
+def torch_like(folder: Path, cudnn: bool, zlib: bool = True) -> Path:
     """Write the wheel: its own DLLs import what the real ones of such a build import, by names that vendors export."""
     cpu = {"mkl_intel_thread.2.dll": ["mkl_blas_caxpy"], "libiomp5md.dll": ["omp_get_max_threads"]}
     cuda = {"cudart64_110.dll": ["cudaMalloc"], CUPTI: ["cuptiActivityEnable"], **(CUDNN if cudnn else {})}
@@ -40,7 +40,7 @@ def torch_like(folder: Path, cudnn: bool) -> Path:
         "torch_cuda.dll": _torch_dll("torch_cuda.dll", {"torch_cpu.dll": ["at_empty"], **cuda}, ["at_cuda"]),
         "torch.dll": _torch_dll("torch.dll", {"torch_cpu.dll": ["at_empty"], "torch_cuda.dll": ["at_cuda"]}, []),
     }
-    if cudnn:  # cuDNN 8 loads it when it computes; torch's wheels have it, and no other wheel on PyPI
+    if cudnn and zlib:  # cuDNN 8 loads it when it computes; torch's wheels have it, and no other wheel on PyPI
         own["zlibwapi.dll"] = _torch_dll("zlibwapi.dll", {}, ["deflate", "inflate"])
     files = {"torch/__init__.py": INIT, "torch/version.py": "__version__ = '2.0.1+cu117'\ncuda = '11.7'\n"}
     files |= {f"{LIB}/{name}": data for name, data in own.items()}
@@ -86,3 +86,11 @@ def test_it_is_repaired_from_the_index_and_loads(
     assert main(["scan", str(repaired), "--no-discover", "-q"]) == 0
     after = load_all(x64, repaired, tmp_path / "after")
     assert {name: code for name, code in after.items() if code} == {}, after
+
+
+@pytest.mark.long
+def test_what_cudnn_8_needs_and_no_wheel_has_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = torch_like(tmp_path / "dist", cudnn=True, zlib=False)
+    words = ["--no-discover", "--fetch", "--dry-run", "--cache-dir", str(tmp_path / "cache")]
+    assert main(["repair", str(broken), *words]) == 1
+    assert "zlibwapi.dll" in capsys.readouterr().out
