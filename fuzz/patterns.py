@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import wheelfix
 from wheelfix.diagnosis.symptoms import report_block
-from wheelfix.diagnosis.symptoms.causes import CauseRule
-from wheelfix.diagnosis.symptoms.patterns import Form
+from wheelfix.diagnosis.symptoms.causetable import CauseRule
+from wheelfix.diagnosis.symptoms.form import Form
 from wheelfix.knowledge.tables import NamePattern
 from wheelfix.roots.vendors import cudnn
 
@@ -32,7 +32,7 @@ MODES = frozenset({"search", "match", "fullmatch", "sub", "subn", "findall", "fi
 MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
     ("knowledge/tables.py", "fullmatch"): (),  # NamePattern: found as objects
     ("knowledge/tables.py", "pattern"): (),  # Checker: the patterns of Rule, found as objects
-    ("diagnosis/symptoms/patterns.py", "_form"): (),  # Form: found as objects
+    ("diagnosis/symptoms/form.py", "form"): (),  # Form: found as objects
     ("diagnosis/symptoms/phrases.py", "compile_phrase"): (),  # Form as well
     ("loader/codenames.py", "_holds"): (r"(?<![\w.-])a\.dll(?![\w.-])",),
     ("loader/codefiles.py", "sets_variable"): (

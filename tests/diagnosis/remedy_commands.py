@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from wheelfix.diagnosis.symptoms import explain_symptoms, read_symptoms
-from wheelfix.diagnosis.symptoms.causes import cause_table
+from wheelfix.diagnosis.symptoms.causetable import cause_table
 from wheelfix.diagnosis.symptoms.installing import again, for_card, for_cpu, together, upgrade
 from wheelfix.diagnosis.symptoms.messages import messages
 from wheelfix.knowledge.torch_builds import TorchBuild

@@ -17,7 +17,7 @@ from wheelfix.options import RootOptions, ScanOptions
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from wheelfix.diagnosis.symptoms.causes import Remedy
+    from wheelfix.diagnosis.symptoms.causetable import Remedy
 
 STORY = kepler_cu117()
 ERROR = (

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from wheelfix.cli.commands import Subparsers
     from wheelfix.diagnosis.answer import Diagnosis
-    from wheelfix.diagnosis.diagnose import DiagnoseRequest
+    from wheelfix.diagnosis.gathered import DiagnoseRequest
     from wheelfix.diagnosis.symptoms.report_block import ReportBlock
 
 EXAMPLES = """\
@@ -117,7 +117,8 @@ def execute(args: argparse.Namespace) -> int:
 @contextmanager
 def _question(args: argparse.Namespace) -> Iterator[DiagnoseRequest]:
     """What the command line asks, with its file open."""
-    from wheelfix.diagnosis.diagnose import DiagnoseRequest, active_environment
+    from wheelfix.diagnosis.files import active_environment
+    from wheelfix.diagnosis.gathered import DiagnoseRequest
     from wheelfix.options import ScanOptions, all_cores
 
     refuse_contradiction(args.assume, args.no_assume)

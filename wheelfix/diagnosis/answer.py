@@ -9,7 +9,7 @@ from wheelfix.diagnosis.symptoms.symptom import Confidence
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from wheelfix.diagnosis.symptoms.causes import Cause, Remedy
+    from wheelfix.diagnosis.symptoms.causetable import Cause, Remedy
     from wheelfix.diagnosis.symptoms.symptom import Symptom
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from wheelfix.diagnosis.case import ScannedPackage
     from wheelfix.diagnosis.pairs import Pair
-    from wheelfix.diagnosis.symptoms.causes import Cause
+    from wheelfix.diagnosis.symptoms.causetable import Cause
     from wheelfix.loader.places import Environment
     from wheelfix.model import Finding, MissingDll
 

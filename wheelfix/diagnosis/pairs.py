@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.symptoms.causes import Remedy
+from wheelfix.diagnosis.symptoms.causetable import Remedy
 from wheelfix.diagnosis.symptoms.installing import may_replace_a_build
 from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.knowledge.torch_builds import FAMILY, TorchBuild

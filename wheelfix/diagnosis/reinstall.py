@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.confirm import matching_outcome
-from wheelfix.diagnosis.symptoms.causes import Remedy
+from wheelfix.diagnosis.symptoms.causetable import Remedy
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.plan.sbom import FILE_NAME
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.diagnosis.symptoms.causes import Remedy
+from wheelfix.diagnosis.symptoms.causetable import Remedy
 from wheelfix.diagnosis.symptoms.installing import may_replace_a_build
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import family_of

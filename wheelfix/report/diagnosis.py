@@ -8,7 +8,7 @@ from wheelfix.report.json_ import dump, tool
 
 if TYPE_CHECKING:
     from wheelfix.diagnosis.answer import Diagnosis, Explained
-    from wheelfix.diagnosis.symptoms.causes import Remedy
+    from wheelfix.diagnosis.symptoms.causetable import Remedy
     from wheelfix.diagnosis.symptoms.report_block import ReportBlock
     from wheelfix.diagnosis.symptoms.symptom import Symptom
     from wheelfix.model import Json

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from wheelfix.diagnosis.symptoms import Confidence, Symptom, explain_symptom, explain_symptoms, read_symptoms
-from wheelfix.diagnosis.symptoms.causes import Cause, cause_table, environment_prefix, parse_causes
+from wheelfix.diagnosis.symptoms.causetable import Cause, cause_table, parse_causes
+from wheelfix.diagnosis.symptoms.symptom import environment_prefix
 from wheelfix.knowledge.tables import TableFault
 from wheelfix.knowledge.winerrors import winerror_table
 

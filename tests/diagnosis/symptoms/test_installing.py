@@ -7,7 +7,7 @@ import re
 import pytest
 
 from wheelfix.diagnosis.symptoms import Symptom, explain_symptom, read_symptoms
-from wheelfix.diagnosis.symptoms.causes import cause_table
+from wheelfix.diagnosis.symptoms.causetable import cause_table
 from wheelfix.diagnosis.symptoms.installing import again, for_card, together, upgrade
 from wheelfix.knowledge.modules import distribution_of_module, module_owners
 from wheelfix.knowledge.torch_builds import TorchBuild, cuda_labels

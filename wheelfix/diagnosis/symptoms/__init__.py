@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from wheelfix.diagnosis.symptoms.causes import Cause, Remedy, explain_symptom, explain_symptoms
+from wheelfix.diagnosis.symptoms.causes import explain_symptom, explain_symptoms
+from wheelfix.diagnosis.symptoms.causetable import Cause, Remedy
 from wheelfix.diagnosis.symptoms.reader import read_log, read_symptoms
 from wheelfix.diagnosis.symptoms.symptom import Confidence, Log, Symptom, TextLimits
 

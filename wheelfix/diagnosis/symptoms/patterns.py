@@ -1,8 +1,7 @@
 """The forms in which programs print a failed load, as a table of patterns.
 
 Only what Windows does not translate is matched: codes in brackets, quoted paths, the English frame that Python, torch,
-cuDNN and others put around the system's sentence. Named groups say what is what: ``code``, ``path``, ``dlls`` (a
-stretch that holds DLL names), ``module``, ``text`` (the system's sentence); ``d_…`` groups become details.
+cuDNN and others put around the system's sentence.
 """
 
 from __future__ import annotations
@@ -10,88 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.diagnosis.symptoms.codeforms import CODE_FORMS
+from wheelfix.diagnosis.symptoms.form import form, sentence_before
 from wheelfix.diagnosis.symptoms.symptom import Confidence
-from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-LOADER_CODES = (126, 127, 182, 193, 216, 225, 487, 577, 998, 1114, 1157, 1260, 1455, 1920, 4551, 14001)
-"""Windows error codes that a failed load can end with; others, such as 2 or 5, speak of other troubles."""
-AMBIGUOUS_CODES = (5, 8, 14, 87, 206, 1392)
-"""Codes that a failed load can end with, and many other operations too."""
-
-# 0xC0000135 and its kind, as printed in hexadecimal, as a signed and as an unsigned decimal.
-_EXIT_STATUSES = (
-    0xC0000005,
-    0xC000001D,
-    0xC000007B,
-    0xC000012F,
-    0xC0000130,
-    0xC0000135,
-    0xC0000138,
-    0xC0000139,
-    0xC0000142,
-    0xC0000409,
-    0xC0000428,
-    0xC0150002,
-)
-_DELAY_STATUSES = (0xC06D007E, 0xC06D007F)
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """One way of printing an error."""
-
-    kind: str
-    triggers: tuple[str, ...]
-    """Lower-case words, one of which has to be in the line before the pattern is tried."""
-    pattern: re.Pattern[str]
-    code: int | None = None
-    """The code when the form itself tells it."""
-    confidence: Confidence = Confidence.SURE
-    weak: bool = False
-    """Dropped where a stronger form already covers the same place."""
-    before: Callable[[str], dict[str, str] | None] | None = None
-    """Reads more groups from the text before the match, backwards from its end, so that no pattern has to try every
-    start; None means that what has to stand there does not, and that the form does not match."""
-    among: tuple[str, ...] = ()
-    """Lower-case words, one of which has to be in the line as well, where the trigger alone says too little."""
-
-    def fits(self, lowered: str) -> bool:
-        """Whether a line, given in lower case, is worth trying."""
-        if not any(word in lowered for word in self.triggers):
-            return False
-        return not self.among or any(word in lowered for word in self.among)
-
-
-_MARKS = "\"'“”„«»‘’`"
-_Q = rf"\\?[{_MARKS}]"
-_REST = r"(?:(?!\[WinError|Traceback \(|Error: |Error loading)[^\r\n])"
-# What stands between quotes; an apostrophe may be one of its own, so each is a place where it could end.
-_QUOTED = r"[^\"'“”„«»‘’]{1,700}(?:['‘’][^\"'“”„«»‘’]{1,260}){0,4}?"
-_DLL = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,119}?\.(?:dll|pyd)(?![A-Za-z0-9_])"
-_TRIPLE = r"\d{1,9}[.,] ?\d{1,9}(?:[.,] ?\d{1,9})?"
-_PARTS = {"{Q}": _Q, "{REST}": _REST, "{DLL}": _DLL, "{TRIPLE}": _TRIPLE, "{MARKS}": _MARKS, "{QUOTED}": _QUOTED}
-_CODES = "|".join(map(str, LOADER_CODES))
-
-
-def _form(kind: str, triggers: str, pattern: str, code: int | None = None, **more: object) -> Form:
-    words = tuple(word.strip() for word in triggers.split("|"))
-    for name, part in _PARTS.items():
-        pattern = pattern.replace(name, part)
-    compiled = re.compile(pattern, re.IGNORECASE)
-    return Form(kind, words, compiled, code, **more)  # type: ignore[arg-type]  # fields of Form, given by keyword
-
-
-def _statuses(statuses: tuple[int, ...]) -> str:
-    """A pattern for NTSTATUS values in the three ways in which they are printed."""
-    numbers = [form for status in statuses for form in (f"0x{status:08x}", str(status), str(status - (1 << 32)))]
-    return rf"(?<![\w.])(?P<status>{'|'.join(map(re.escape, numbers))})(?![\w])"
-
+    from wheelfix.diagnosis.symptoms.form import Form
 
 _CARD_BACKWARDS = re.compile(r"\s([\w -]{1,60})")
-_SENTENCE_BACKWARDS = re.compile(r"[^\r\n(]+")
 
 
 def _card_before(text: str) -> dict[str, str]:
@@ -101,30 +26,24 @@ def _card_before(text: str) -> dict[str, str]:
     return {"d_card": card} if len(card) > 1 else {}
 
 
-def _sentence_before(text: str) -> dict[str, str]:
-    """Return the sentence that a text ends with."""
-    found = _SENTENCE_BACKWARDS.match(text[::-1])
-    return {"text": found[0][::-1]} if found else {}
-
-
 FORMS: tuple[Form, ...] = (
     # torch/__init__.py; also the wording of builds that print the code in other brackets
-    _form(
+    form(
         "torch-load",
         "error loading|winerror",
         r"\[WinError\s*(?P<code>\d{1,5})\](?P<text>{REST}{0,400}?)Error loading"
         r"\s*\\?[\"“„«'](?P<path>{QUOTED})\\?[\"”“»'](?=\s|$|[.),\\])",
     ),
     # the same, retold without the code in brackets
-    _form(
+    form(
         "torch-load",
         "or one of its dependencies",
         r"Error loading\s*\\?[\"“„«'](?P<path>{QUOTED})\\?[\"”“»']\s*or one of its dependencies",
         weak=True,
-        before=_sentence_before,
+        before=sentence_before,
     ),
     # onnxruntime, both generations
-    _form(
+    form(
         "onnxruntime-load",
         "error loading",
         r"Error loading\s*\\?[\"“](?P<path>[^\"“”]{3,700}?)\\?[\"”]"
@@ -132,7 +51,7 @@ FORMS: tuple[Form, ...] = (
         r"(?:{REST}{0,40}?\(Error (?P<code>\d{1,10})(?P<text>[^)\r\n]{0,300}))?",
         126,
     ),
-    _form(
+    form(
         "onnxruntime-load",
         "error loading",
         r"Error loading\s*\\?[\"“](?P<path>[^\"“”]{3,700}?)\\?[\"”]{REST}{0,400}?"
@@ -140,14 +59,14 @@ FORMS: tuple[Form, ...] = (
         confidence=Confidence.LIKELY,
         weak=True,
     ),
-    _form(
+    form(
         "onnxruntime-load",
         "loadlibrary failed",
         r"LoadLibrary failed with error (?P<code>\d{1,10})\s*(?:\\?\"(?P<text>[^\"]{0,300})\\?\"\s*)?"
         r"when trying to load\s*\\?[\"“](?P<path>[^\"”\r\n]{3,700}?)\\?(?:[\"”]|$)",
     ),
     # CPython's dynload_win.c, with and without a module name, with and without a sentence
-    _form(
+    form(
         "dll-load-failed",
         "dll load failed|dll load while|importerror: dll",
         r"DLL load fail(?:ed|ure)(?: with error code (?P<code>-?\d{1,10}))?"
@@ -155,7 +74,7 @@ FORMS: tuple[Form, ...] = (
         r"[ \t]*[:：]?[ \t]*(?P<text>[^\r\n]{0,300})",
     ),
     # ctypes turns 126 into this, always in English
-    _form(
+    form(
         "ctypes-not-found",
         "could not find module",
         r"Could not find module\s*\\?[\"'“‘](?P<path>{QUOTED})\\?[\"'”’]"
@@ -163,128 +82,128 @@ FORMS: tuple[Form, ...] = (
         126,
     ),
     # PaddlePaddle's dynamic loader, with one name or several that would do
-    _form(
+    form(
         "named-file-missing",
         "third-party dynamic library",
         r"third-party dynamic library \((?P<dlls>[^()\r\n]{3,200}?\.dll)\)[^\r\n]{0,120}?"
         r"error code is (?P<code>\d{1,10})",
     ),
-    _form(
+    form(
         "named-file-missing",
         "cuda binary at|cuda binary not found at",
         r"CUDA binary (?:not found )?at\s*(?!\s)(?:WindowsPath\()?{Q}?(?P<path>[^\"'\r\n)]{3,300}?\.dll)",
         126,
     ),
     # torch/_ops.py on top of what ctypes said
-    _form(
+    form(
         "could-not-load-this",
         "could not load this library",
         r"Could not load this library:\s*(?!\s)(?P<path>(?:[A-Za-z]:)?[^:\r\n]{1,700}?\.(?:dll|pyd))",
     ),
     # cuDNN's own loader
-    _form("could-not-locate", "could not locate", r"Could not locate (?P<dlls>{DLL})", 126),
-    _form(
+    form("could-not-locate", "could not locate", r"Could not locate (?P<dlls>{DLL})", 126),
+    form(
         "could-not-locate",
         "could not load library",
         r"Could not load library\s*{Q}?(?P<dlls>[\w.+-]{1,120}?\.dll){Q}?[.,:]?\s*Error code:?\s*(?P<code>\d{1,10})",
     ),
-    _form(
+    form(
         "cudnn-sublibrary",
         "load symbol",
         r"(?:Could not|Cannot) load symbol (?P<d_symbol>\w{1,300})[.,]?(?:\s*Error code:?\s*(?P<code>\d{1,10}))?",
         confidence=Confidence.LIKELY,
         weak=True,
     ),
-    _form(
+    form(
         "cudnn-sublibrary",
         "cudnn_status_sublibrary",
         r"CUDNN_STATUS_SUBLIBRARY_(?P<d_status>LOADING_FAILED)",
     ),
-    _form(
+    form(
         "cudnn-version",
         "cudnn_status_sublibrary",
         r"CUDNN_STATUS_SUBLIBRARY_(?P<d_status>VERSION_MISMATCH)",
     ),
-    _form(
+    form(
         "cudnn-version",
         "cudnn version incompatibility|loaded runtime cudnn library",
         r"compiled\s+(?:against|with):?\s*\(?(?P<d_built>{TRIPLE})(?!\d)\)?"
         r"[^\r\n]{0,80}?found runtime version\s*\(?(?P<d_running>{TRIPLE})",
     ),
-    _form(
+    form(
         "cudnn-version",
         "loaded runtime cudnn library",
         r"Loaded runtime CuDNN library:\s*(?P<d_running>[\d.]{1,60})\s*"
         r"but source was compiled with:\s*(?P<d_built>[\d.]{1,60})",
     ),
     # Intel MKL
-    _form("mkl-cannot-load", "mkl fatal error|mkl error", r"MKL (?:FATAL )?ERROR\s*:(?P<dlls>[^\r\n]{0,300})", 126),
+    form("mkl-cannot-load", "mkl fatal error|mkl error", r"MKL (?:FATAL )?ERROR\s*:(?P<dlls>[^\r\n]{0,300})", 126),
     # NVIDIA's run-time compiler
-    _form(
+    form(
         "nvrtc-builtins",
         "nvrtc-builtins",
         r"(?:failed to open|make sure that|could not (?:open|find|load))\s*(?P<dlls>nvrtc-builtins[\w.-]{0,60}?\.dll)",
         126,
     ),
     # Intel's and LLVM's OpenMP; a Japanese runtime prints the same number
-    _form(
+    form(
         "omp-duplicate",
         "omp: error #15|omp: エラー #15",
         r"OMP:\s*(?:Error|エラー)\s*#15\s*[:：]\s*(?P<dlls>[^\r\n]{0,300})",
     ),
     # GPU code for other cards
-    _form(
+    form(
         "no-kernel-image",
         "with cuda capability",
         r"with CUDA capability (?P<d_capability>sm_\d{1,4}[a-z]?) is not compatible",
         before=_card_before,
     ),
-    _form(
+    form(
         "no-kernel-image",
         "supports cuda capabilities",
         r"supports CUDA capabilities (?P<d_supported>(?:(?:sm|compute)_\d{1,4}[a-z]?[\s.,]*){1,60})",
     ),
-    _form(
+    form(
         "no-kernel-image",
         "kernel image|no_binary_for_gpu|cudaerrornokernelimage",
         r"no kernel image is available|cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU"
         r"|device kernel image is invalid",
     ),
-    _form(
+    form(
         "driver-too-old",
         "driver version is insufficient|system_driver_mismatch|unsupported toolchain",
         r"CUDA driver version is insufficient for CUDA runtime version|CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
         r"|PTX was compiled with an unsupported toolchain",
     ),
-    _form(
+    form(
         "driver-too-old",
         "driver on your system is too old",
         r"driver on your system is too old \(found version (?P<d_running>\d{1,10})\)",
     ),
     # Python's and NumPy's own ABI checks
-    _form(
+    form(
         "python-dll-conflict",
         "conflicts with this version of python",
         r"Module use of (?P<dlls>python\w{1,40}\.dll) conflicts with this version of Python",
     ),
-    _form(
+    form(
         "numpy-abi",
         "compiled using numpy",
         r"compiled using NumPy (?P<d_built>[\w.]{1,60}) cannot be run in\s+NumPy "
         r"(?P<d_running>\d{1,9}(?:\.\d{1,9}){0,5})",
     ),
-    _form(
+    form(
         "numpy-abi",
         "module compiled against",
         r"module compiled against (?:API|ABI) version (?P<d_built>0x[0-9a-f]{1,16})"
         r" but this version of numpy is (?P<d_running>0x[0-9a-f]{1,16})",
     ),
-    _form(
+    form(
         "numpy-abi",
         "size changed, may indicate binary",
         r"(?P<d_type>numpy\.\w{1,100}) size changed, may indicate binary incompatibility",
     ),
-    _form(
+    form(
         "numpy-abi",
         "_array_api not found|multiarray failed to import|numpy is not available|initialization of _internal failed",
         r"_ARRAY_API not found|numpy\.(?:_?core)\.multiarray failed to import|RuntimeError: Numpy is not available"
@@ -293,39 +212,39 @@ FORMS: tuple[Form, ...] = (
         weak=True,
     ),
     # TensorFlow and jax
-    _form(
+    form(
         "tensorflow-dll",
         "could not load dynamic library",
         r"Could not load dynamic library '(?P<dlls>[^'\r\n]{1,200}?\.dll)'",
         126,
     ),
-    _form(
+    form(
         "tensorflow-dll",
         "tensorflow requires that this dll",
         r"Could not find '(?P<dlls>[^'\r\n]{1,200}?\.dll)'\.? ?TensorFlow requires",
         126,
     ),
-    _form(
+    form(
         "named-file-missing",
         "could not find the dll",
         r"Could not find the DLL\(?s?\)?\s*{Q}(?P<dlls>[^{MARKS}\r\n]{3,200}?){Q}",
         126,
     ),
     # the loader that delvewheel puts into packages
-    _form(
+    form(
         "could-not-load-this",
         "error loading",
         r"OSError: Error loading (?P<path>[^\s;\"']{3,200}?\.(?:dll|pyd));[ \t]*(?P<text>[^\r\n]{0,300})",
     ),
     # llama-cpp-python, when there is no file of that name at all
-    _form(
+    form(
         "ctypes-not-found",
         "shared library with base name",
         r"Shared library with base name\s*{Q}(?P<module>[\w.+-]{1,60}){Q}\s*not found",
         126,
     ),
     # in the words of a package: one name, or several that would do
-    _form(
+    form(
         "could-not-locate",
         "cannot find|can't find|could not find|couldn't find|unable to find|unable to locate|cannot locate"
         "|failed to find|unable to open|could not open|cannot open|failed to open|missing",
@@ -340,7 +259,7 @@ FORMS: tuple[Form, ...] = (
         among=(".dll",),
     ),
     # cairocffi and others that ask ctypes.util first
-    _form(
+    form(
         "asked-by-name",
         "no library called",
         r"no library called\s*{Q}(?P<path>[\w.+-]{1,80}){Q}\s*was found",
@@ -348,9 +267,9 @@ FORMS: tuple[Form, ...] = (
         weak=True,
     ),
     # .NET's word for a file of the other bitness
-    _form("winerror", "badimageformatexception", r"BadImageFormatException", 193, weak=True),
+    form("winerror", "badimageformatexception", r"BadImageFormatException", 193, weak=True),
     # TensorRT and others, which load a DLL by its name and print no code
-    _form(
+    form(
         "load-library",
         "unable to load library|could not load library|cannot load library|failed to load library|unable to load dll",
         r"(?:can(?:no|')t|could not|unable to|failed to) load (?:library|dll)[: ]{1,3}"
@@ -360,7 +279,7 @@ FORMS: tuple[Form, ...] = (
         weak=True,
     ),
     # packages that try one name after the other; the list is the same on every system
-    _form(
+    form(
         "load-library",
         "unable to load any of the following libraries",
         r"Unable to load any of the following libraries:[^\r\n]{0,600}?"
@@ -368,13 +287,13 @@ FORMS: tuple[Form, ...] = (
         126,
     ),
     # XGBoost; the code comes lines later, or not at all
-    _form(
+    form(
         "could-not-load-this",
         "could not be loaded",
         r"Library \((?P<path>[\w.+-]{1,100}?\.dll)\) could not be loaded",
     ),
     # Qt, R, GStreamer and others: the file, then the sentence
-    _form(
+    form(
         "load-library",
         "cannot load library|failed to load plugin|unable to load shared object|failed to load library"
         "|failed to load dll",
@@ -383,7 +302,7 @@ FORMS: tuple[Form, ...] = (
         weak=True,
     ),
     # faulthandler and ctypes
-    _form(
+    form(
         "exit-code",
         "windows fatal exception: access violation|exception: access violation",
         r"Windows fatal exception: access violation|OSError: exception: access violation",
@@ -391,37 +310,37 @@ FORMS: tuple[Form, ...] = (
         weak=True,
     ),
     # torch's note when vcruntime140.dll or msvcp140.dll could not be loaded
-    _form(
+    form(
         "vc-runtime-missing",
         "visual c++ redistributable is not installed",
         r"Visual C\+\+ Redistributable is not installed",
     ),
     # cffi's dlopen, with the code in hexadecimal
-    _form(
+    form(
         "load-library",
         "cannot load library",
         r"cannot load library\s*{Q}(?P<path>[^{MARKS}\r\n]{1,700}?){Q}:\s*error 0x(?P<hresult>[0-9a-f]{1,8})",
     ),
     # .NET, Java, Julia, node
-    _form(
+    form(
         "load-library",
         "unable to load dll",
         r"Unable to load DLL\s*{Q}(?P<path>[^{MARKS}\r\n]{1,700}?){Q}"
         r"(?P<text>[^\r\n]{0,300}?)0x8007(?P<hresult>[0-9a-f]{4})",
     ),
-    _form(
+    form(
         "load-library",
         "unsatisfiedlinkerror",
         r"UnsatisfiedLinkError:\s*(?!\s)(?P<path>(?:[A-Za-z]:)?[^:\r\n]{1,700}?\.dll):\s*(?P<text>[^\r\n]{0,300})",
     ),
-    _form(
+    form(
         "load-library",
         "could not load library|error loading library",
         r"(?:could not load|error loading) library\s*{Q}(?P<path>[^{MARKS}\r\n]{3,700}?\.dll){Q}:?"
         r"\s*(?P<text>[^\r\n]{0,300})",
     ),
     # in the few words of a title or a heading
-    _form(
+    form(
         "could-not-locate",
         ".dll not found|.dll was not found|.dll is missing|.dll missing|.dll is not found",
         r"(?<![\w.\\/-])(?P<dlls>{DLL})[\"'”’]? (?:was |is )?(?:not found|missing)\b(?! or cannot)",
@@ -429,59 +348,6 @@ FORMS: tuple[Form, ...] = (
         confidence=Confidence.LIKELY,
         weak=True,
     ),
-    # the words of dialog boxes are in phrases.toml; what they have in common is the status
-    _form("delay-load", "c06d007|322836902|106659827", _statuses(_DELAY_STATUSES), weak=True),
-    _form("exit-code", "0xc0|-10737|-10725|322122|32223", _statuses(_EXIT_STATUSES), weak=True),
-    _form(
-        "exit-code",
-        "status_dll_|status_entrypoint|status_ordinal|status_invalid_image|status_illegal",
-        r"\bSTATUS_(?P<status_name>DLL_NOT_FOUND|ENTRYPOINT_NOT_FOUND|ORDINAL_NOT_FOUND|INVALID_IMAGE_FORMAT|DLL_INIT_FAILED|ILLEGAL_INSTRUCTION)\b",
-        weak=True,
-    ),
-    # anything else with one of the loader's codes
-    _form(
-        "winerror",
-        "winerror",
-        rf"\[?WinError\s*(?::\s*)?(?P<code>{_CODES})\b\]?(?P<text>{{REST}}{{0,300}})",
-        weak=True,
-    ),
-    # codes that many other operations end with, where the line speaks of a load
-    _form(
-        "winerror",
-        "winerror",
-        rf"\[?WinError\s*(?::\s*)?(?P<code>{'|'.join(map(str, AMBIGUOUS_CODES))})\b\]?(?P<text>{{REST}}{{0,300}})",
-        weak=True,
-        among=("dlopen", "loadlibrary", "error loading", "failed to load", "error message(s)"),
-    ),
-    _form(
-        "winerror",
-        "os error",
-        rf"\(os error (?P<code>{_CODES})\)",
-        weak=True,
-        before=_sentence_before,
-    ),
-    _form(
-        "winerror",
-        "0x8007",
-        r"(?<!\w)0x8007(?P<hresult>007e|007f|00b6|00c1|00d8|00e1|03e6|045a|04ec|05af|11c7|36b1)\b",
-        weak=True,
-    ),
-    _form(
-        "winerror",
-        "error 126|error 127|error 182|error 193|error 998|error 1114|error 1455|error 14001"
-        "|error code|getlasterror|errno 126|errno 193|error: 126|error: 127|error: 193",
-        rf"(?:error|errno|GetLastError)(?: code)?(?:\(\))?[ ]?[:=#]?[ ]?\(?(?P<code>{_CODES})\b",
-        confidence=Confidence.LIKELY,
-        weak=True,
-        among=(".dll", ".pyd", "loadlibrary", "dlopen"),
-    ),
+    # what has a number only; it comes last, because each of the forms above says more
+    *CODE_FORMS,
 )
-
-STATUS_NAMES = {
-    "DLL_NOT_FOUND": 0xC0000135,
-    "ENTRYPOINT_NOT_FOUND": 0xC0000139,
-    "ORDINAL_NOT_FOUND": 0xC0000138,
-    "INVALID_IMAGE_FORMAT": 0xC000007B,
-    "DLL_INIT_FAILED": 0xC0000142,
-    "ILLEGAL_INSTRUCTION": 0xC000001D,
-}

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.diagnosis.symptoms.patterns import Form
+from wheelfix.diagnosis.symptoms.form import Form
 from wheelfix.knowledge.tables import Checker, parse_toml
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.symptoms.clean import join_wrapped
+from wheelfix.diagnosis.symptoms.codeforms import STATUS_NAMES
 from wheelfix.diagnosis.symptoms.messages import message_triggers, read_messages
-from wheelfix.diagnosis.symptoms.patterns import FORMS, STATUS_NAMES, Form
+from wheelfix.diagnosis.symptoms.patterns import FORMS
 from wheelfix.diagnosis.symptoms.phrases import dialog_forms
 from wheelfix.diagnosis.symptoms.sentences import language_of, nearest_sentence, read_sentence, sentence_triggers
 from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
@@ -20,6 +21,8 @@ from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from wheelfix.diagnosis.symptoms.form import Form
 
 WINDOW = 6
 """Lines that may belong to one broken line: a path of 260 characters on a console of 80 columns, and one to spare."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
@@ -92,3 +93,12 @@ class Log:
     lines: int = 0
     stopped: str = ""
     """Why reading stopped before the end; empty when it did not."""
+
+
+_SITE = re.compile(r"(?P<prefix>.+?)[\\/](?:Lib[\\/])?site-packages(?:[\\/]|$)", re.IGNORECASE)
+
+
+def environment_prefix(path: str) -> str:
+    """Return the environment that a path lies in, as far as ``Lib\\site-packages`` in it tells; or nothing."""
+    found = _SITE.match(path)
+    return str(PureWindowsPath(found.group("prefix"))) if found else ""

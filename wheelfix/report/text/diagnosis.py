@@ -8,7 +8,7 @@ from wheelfix.report.text.canvas import Canvas, Span
 
 if TYPE_CHECKING:
     from wheelfix.diagnosis.answer import Diagnosis, Explained
-    from wheelfix.diagnosis.symptoms.causes import Remedy
+    from wheelfix.diagnosis.symptoms.causetable import Remedy
     from wheelfix.report.textstyle import TextStyle
 
 _SHOWN = 5

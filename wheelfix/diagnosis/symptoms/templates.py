@@ -1,0 +1,213 @@
+"""Fills the templates of causes and remedies with what a symptom says about files, packages and versions."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.diagnosis.symptoms.installing import (
+    again,
+    for_card,
+    for_cpu,
+    may_replace_a_build,
+    then_again,
+    together,
+    upgrade,
+)
+from wheelfix.diagnosis.symptoms.messages import about_architecture
+from wheelfix.diagnosis.symptoms.symptom import environment_prefix
+from wheelfix.knowledge.modules import distribution_of_module
+from wheelfix.knowledge.providers import conda_package, pip_packages, who_ships
+from wheelfix.knowledge.torch_builds import TorchBuild
+from wheelfix.knowledge.winerrors import winerror
+from wheelfix.values import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from wheelfix.diagnosis.symptoms.causetable import Remedy
+    from wheelfix.diagnosis.symptoms.symptom import Symptom
+
+
+def words_for(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
+    """What the templates may ask for; an empty value means that the text does not tell."""
+    details = symptom.details
+    names = symptom.dlls or ((symptom.file,) if symptom.file else missing)
+    capability = details.get("capability", "")
+    supported = details.get("supported", "").rstrip(" .")
+    built, running = details.get("built", ""), details.get("running", "")
+    card = details.get("card", "")
+    pip, conda, who = _vendor(missing)
+    error = winerror(symptom.code) if symptom.code is not None else None
+    prefix = environment_prefix(symptom.path or "")
+    package = _package(symptom)
+    distribution = details.get("distribution", "") or distribution_of_module(package)
+    build = TorchBuild.parse(details["torch"]) if details.get("torch") else None
+    return {
+        "file": symptom.file or (f"the module {symptom.module}" if symptom.module else "the file"),
+        "full_path": _full_path(symptom.path or ""),
+        "names": _and(names) or "a part",
+        "module": symptom.module,
+        "package": package,
+        "package_name": _package_name(symptom, package),
+        "distribution": distribution,
+        "again": again(distribution, details.get("version", ""), build),
+        "then_again": then_again(distribution, details.get("version", "")),
+        "torch_241": upgrade(build, ">=2.4.1"),
+        "torch_together": together(build, distribution),
+        "torch_for_card": for_card(capability) if package == "torch" else "",
+        "torch_cpu": for_cpu() if package == "torch" else "",
+        "torchvision": together(build, "torchvision"),
+        "dll": symptom.dlls[0] if symptom.dlls else "a DLL",
+        "card_arch": details.get("arch", ""),
+        "arch_known": about_architecture(details.get("arch", "")),
+        "symbol": details.get("symbol", ""),
+        "meaning": error.meaning if error else "",
+        "code_note": _code_note(symptom.code),
+        "prefix": prefix,
+        "root": prefix or "%CONDA_PREFIX%",
+        "env_option": f' --env "{prefix}"' if prefix else "",
+        "package_folder": _package_folder(symptom),
+        "wheel": rf"dist\{distribution.replace('-', '_')}*.whl",
+        "card": card,
+        "capability": capability,
+        "arch": _arch(capability),
+        "ask_arch": "" if _arch(capability) else "nvidia-smi --query-gpu=compute_cap --format=csv,noheader",
+        "for_card": f": {card} has {capability}" if card and capability else "",
+        "has_archs": f", here {supported}" if supported else "",
+        "numpy_versions": f": built for {built}, running with {running}" if built and running else "",
+        "vendor_command": pip,
+        "conda_command": conda,
+        "vendor_why": who,
+        "wildcard": _with_suffix(symptom.dlls[0] if symptom.dlls else symptom.file),
+        "script": "script.py",
+    }
+
+
+def _vendor(missing: tuple[str, ...]) -> tuple[str, str, str]:
+    """Return a pip command, a conda command and who ships it, for the first DLLs of which something is known."""
+    pip: list[str] = []
+    conda: list[str] = []
+    who: list[str] = []
+    for name in missing:
+        if "*" in name:
+            continue
+        packages = tuple(package for package in pip_packages(name) if not may_replace_a_build(package))
+        if len(packages) > 1:
+            # One for each major version of CUDA: nothing in the text tells which one fits.
+            who.append(f"one of {', '.join(packages)} on PyPI, the one for the CUDA version that is in use")
+            continue
+        pip += [f'"{package}"' if set(package) & set("<>=!*") else package for package in packages]
+        conda += filter(None, [conda_package(name)])
+        who += who_ships(name)[:1]
+    return (
+        f"python -m pip install {' '.join(dict.fromkeys(pip))}" if pip else "",
+        f"conda install -c conda-forge {' '.join(dict.fromkeys(conda))}" if conda else "",
+        "who has it: " + "; ".join(dict.fromkeys(who)) if who else "",
+    )
+
+
+def _package_name(symptom: Symptom, package: str) -> str:
+    """How to speak of the package: by its name, or by the module of it that the text names."""
+    if symptom.package or not package.startswith("_"):
+        return package or "the package"
+    return f"the package that has {package}"
+
+
+def _full_path(path: str) -> str:
+    """A path that can stand between the quotes of a command; empty for a bare name, which is looked for elsewhere."""
+    return path if "\\" in path and "'" not in path else ""
+
+
+def _with_suffix(name: str) -> str:
+    """A name as where.exe finds it: without a suffix it looks for programs."""
+    return f"{name}.dll" if name and "." not in name else name
+
+
+def _code_note(code: int | None) -> str:
+    if code is None:
+        return "the text does not say with which code"
+    number = str(code) if code <= 0xFFFF else f"0x{code:08X}"
+    return f"the text has error {number}, which is not one that loads usually end with"
+
+
+def _and(names: tuple[str, ...]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def _package_folder(symptom: Symptom) -> str:
+    prefix = environment_prefix(symptom.path or "")
+    # Inside the single quotes of PowerShell, an apostrophe is written twice.
+    folder = rf"{prefix}\Lib\site-packages\{symptom.package}" if prefix and symptom.package else ""
+    return folder.replace("'", "''")
+
+
+_NUMPY_CORE = frozenset({"_multiarray_umath", "multiarray"})
+
+
+def _package(symptom: Symptom) -> str:
+    """The importable package that a symptom is about: from the path, the kind of message, or the module."""
+    # "… with CUDA capability sm_120 is not compatible with the current PyTorch installation"
+    if symptom.kind == "no-kernel-image" and "capability" in symptom.details:
+        return "torch"
+    if symptom.kind == "torch-load":
+        return symptom.package or "torch"
+    if symptom.module in _NUMPY_CORE:
+        return "numpy"
+    return symptom.package or symptom.module.partition(".")[0]
+
+
+def _arch(capability: str) -> str:
+    """``sm_120`` as TORCH_CUDA_ARCH_LIST wants it: ``12.0``."""
+    found = re.fullmatch(r"sm_(\d+)(\d)([a-z]?)", capability)
+    return f"{found[1]}.{found[2]}{found[3]}" if found else ""
+
+
+_HOLE = re.compile(r"\{(\w+)\}")
+_OPTIONAL = frozenset({"env_option"})
+_NAMES_A_DISTRIBUTION = frozenset(
+    {
+        "package",
+        "distribution",
+        "again",
+        "torchvision",
+        "vendor_command",
+        "torch_241",
+        "torch_together",
+        "torch_for_card",
+        "torch_cpu",
+    }
+)
+"""Without these a remedy stays advice in words: nothing tells which distribution, or which build of it, is meant."""
+
+
+def fill(text: str, words: Mapping[str, str]) -> str:
+    """Return a template's text with its words; those that are not known are empty."""
+    filled = _HOLE.sub(lambda hole: words[hole[1]], text)
+    return re.sub(r" {2,}", " ", filled).strip()
+
+
+def fill_remedy(step: Remedy, words: Mapping[str, str]) -> Remedy | None:
+    """Fill a remedy's holes; None when its command needs something that the text does not tell.
+
+    Advice about a package stays, without its command, where nothing tells which distribution it is: a module's name
+    is not a distribution's name.
+    """
+    empty = {hole for hole in _HOLE.findall(step.command) if not words[hole]} - _OPTIONAL
+    if empty and empty <= _NAMES_A_DISTRIBUTION:
+        step = replace(step, command="")
+    elif empty:
+        return None
+    command = fill(step.command, words)
+    why = fill(step.why, words) + _in_powershell(command)
+    filled = replace(step, title=fill(step.title, words), command=command, why=why)
+    return filled if filled.command or filled.why else None
+
+
+_SETTING = re.compile(r"set (\w+)=(.*)")
+
+
+def _in_powershell(command: str) -> str:
+    """How PowerShell sets what cmd sets: its ``set`` is another command, which does nothing here and says nothing."""
+    found = _SETTING.fullmatch(command)
+    return f"; in PowerShell: $env:{found[1]} = '{found[2]}'" if found else ""
