@@ -42,9 +42,10 @@ def _ranks(view: FileView, profile: Profile, paths: dict[str, None]) -> dict[str
     order = ImportOrder(view, profile.python, CodeBudget())
     tops = dict.fromkeys(path.removeprefix(SITE_PACKAGES + "/").partition("/")[0] for path in paths)
     ranks: dict[str, int] = {}
-    for top in tops:
-        init = f"{SITE_PACKAGES}/{top}/__init__.py"
-        for step, _ in order.steps(init) if init in view else ():
-            if step.path in paths and step.certain and not step.guarded:
-                ranks.setdefault(step.path, len(ranks))
+    inits = (f"{SITE_PACKAGES}/{top}/__init__.py" for top in tops)
+    for step, _ in (step for init in inits if init in view for step in order.steps(init)):
+        if step.path in paths and step.certain and not step.guarded:
+            ranks.setdefault(step.path, len(ranks))
+            if len(ranks) == len(paths) - 1:  # the one that is left comes last, imported or not
+                break
     return ranks

@@ -75,9 +75,12 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     # A load that fails in any order has a failure of its own, with all that is known about it.
     faults = tuple(one for one in _reached_faults(view, loads) if not one.chain or one.names[0] not in failing)
     unimportable = unimportable_modules(view, profile) if startup is None else ()
+    outcomes = (*_failed_code(view, faults), *map(_outcome, found), *unimportable)
+    if startup is None or not _fails(startup, found):  # else the import ends before it gets to an extension module
+        outcomes = in_import_order(view, profile, outcomes)
     return Resolution(
         edges=tuple(sorted(edges, key=lambda edge: (edge.importer, edge.kind.value, dll_key(edge.name)))),
-        outcomes=in_import_order(view, profile, (*_failed_code(view, faults), *map(_outcome, found), *unimportable)),
+        outcomes=outcomes,
         reached=reached,
         search_dirs=tuple(folder for folder in dirs if view.in_folder(folder)),
         code_folders=loads.folders,
@@ -238,6 +241,11 @@ def _import_with(startup: Startup, loader: Loader, profile: Profile) -> Imported
         processes.append(loader.fork())
         found.append(load_in(processes[-1], LoadEvent(path, "extension", module_name(path))))
     return found, processes, tuple(loader.user_dirs)
+
+
+def _fails(startup: Startup, found: list[Loaded]) -> bool:
+    """Whether one of the package's own loads fails, and nothing catches that."""
+    return any(loaded.failure and not loaded.event.guarded for loaded in found[: len(startup.events)])
 
 
 def _import_package(blank: Loader, loads: PackageLoads, profile: Profile, requires: tuple[str, ...]) -> Imported:

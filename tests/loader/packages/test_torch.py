@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
+from wheelfix.loader.codebudget import CodeBudget
 from wheelfix.loader.packageloading import adds_toolkit, loading_of, search_dirs
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
@@ -149,3 +150,21 @@ def test_a_folder_that_delvewheels_patch_adds_is_searched_too():
     libs = {f"{SITE}torch.libs/helper-0123.dll": forge_dll("helper-0123.dll", exports=["f"])}
     assert resolve(torch_view(dlls, init=patch + NEW, **libs), Profile()).first_failure is None
     assert resolve(torch_view(dlls, **libs), Profile()).first_failure is not None
+
+
+def test_code_behind_a_failed_load_is_not_followed(monkeypatch):
+    """It was, for a second and a half of torch's code, to put extension modules in order that are never imported."""
+    parsed = []
+    own = CodeBudget.parse
+    monkeypatch.setattr(CodeBudget, "parse", lambda self, source, path: parsed.append(path) or own(self, source, path))
+    needs = {"gone.dll": ["f"]}
+    modules = {f"{SITE}torch/{name}.pyd": forge_dll(f"{name}.pyd", imports=needs) for name in ("_A", "_B", "_C")}
+    init = NEW + "from torch import _C\nfrom torch import _B\n"
+
+    resolution = resolve(torch_view({"c10.dll": forge_dll("c10.dll", imports=needs)}, init, **modules), Profile())
+    assert resolution.first_failure.event.path == f"{SITE}torch/lib/c10.dll"
+    assert not parsed
+
+    resolution = resolve(torch_view({"c10.dll": forge_dll("c10.dll")}, init, **modules), Profile())
+    failed = [outcome.event.path for outcome in resolution.outcomes if outcome.code]
+    assert failed == [f"{SITE}torch/{name}.pyd" for name in ("_C", "_B", "_A")]
