@@ -64,14 +64,16 @@ def test_torch_241_is_whole(tmp_path: Path) -> None:
 
 
 def test_a_build_like_keplers_from_a_real_torch(tmp_path: Path) -> None:
-    """torch 2.7.1 with a test artefact and an MKL that is linked dynamically: the artefact is blamed, MKL lacks."""
+    """torch 2.7.1 with a test artefact and a dynamically linked MKL: the artefact is blamed, MKL is missing."""
     prefix = install(wheel("torch-2.7.1-cp311-cp311-win_amd64.whl"), tmp_path / "env")
     lib = prefix / "Lib" / "site-packages" / "torch" / "lib"
     artefact = forge_dll("aoti_custom_ops.dll", imports={"torch_cpu.dll": [], "mkl_intel_thread.2.dll": ["f"]})
     (lib / "aoti_custom_ops.dll").write_bytes(artefact)
     found = diagnose(torch_error("aoti_custom_ops.dll"), environment=prefix, options=QUIET)
     assert found.explained[0].chain == ("aoti_custom_ops.dll", "mkl_intel_thread.2.dll")
-    assert any("aoti_custom_ops.dll in torch/lib belongs to no installed package" in text for text in found.warnings)
+    assert any(
+        "aoti_custom_ops.dll in torch/lib does not belong to any installed package" in text for text in found.warnings
+    )
     mended = install(wheel("mkl-2023.2.0-py2.py3-none-win_amd64.whl"), prefix)
     after = diagnose(torch_error("aoti_custom_ops.dll"), environment=mended, options=QUIET)
     assert not any(one.cause.likely_missing for one in after.explained if one.proven)

@@ -6,7 +6,8 @@ import pytest
 
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
-from wheelfix.loader.search import Loader, split_forwarder
+from wheelfix.loader.loadcall import split_forwarder
+from wheelfix.loader.loading import Loader
 from wheelfix.model import EdgeKind, InView, Machine, Missing, System
 
 

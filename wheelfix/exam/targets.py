@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.predict import predict
-from wheelfix.loader.search import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.model import LoadOutcome, Severity, TargetVerdict, verdict_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.codeloads import is_load_call
 from wheelfix.loader.codestore import CERTAIN, LATER
-from wheelfix.loader.search import MOD_NOT_FOUND
+from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.view import base_name
 from wheelfix.model import CodeFault
 

@@ -23,7 +23,7 @@ from wheelfix.loader.codevalue import (
     tidy,
 )
 from wheelfix.loader.importcode import catches_kind, goes_on_after
-from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, DLL_LOAD_DIR, MOD_NOT_FOUND
+from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, DLL_LOAD_DIR, MOD_NOT_FOUND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.codebudget import CodeBudget
     from wheelfix.loader.codestore import CodeState
     from wheelfix.loader.codevalue import Atom, Value
-    from wheelfix.loader.search import Failure
+    from wheelfix.loader.loadcall import Failure
 
 _LOADERS = frozenset(
     {"CDLL", "WinDLL", "OleDLL", "PyDLL", "LoadLibrary", "load_library", "LoadLibraryExW", "LoadLibraryW", "dlopen"}

@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.distributions import owners_of
-from wheelfix.loader.search import BAD_EXE_FORMAT, MOD_NOT_FOUND, Loader
+from wheelfix.loader.loadcall import BAD_EXE_FORMAT, MOD_NOT_FOUND
+from wheelfix.loader.loading import Loader
 from wheelfix.loader.target import Target
 from wheelfix.loader.view import BASE
 from wheelfix.model import InView, MayComeFrom
 
 if TYPE_CHECKING:
+    from wheelfix.loader.loadcall import Failure
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.search import Failure
     from wheelfix.loader.view import FileView
     from wheelfix.model import Provider
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from wheelfix.loader.codebudget import CodeBudget
     from wheelfix.loader.codevalue import Atom, Class, Function, FunctionNode, Value
-    from wheelfix.loader.search import Failure
+    from wheelfix.loader.loadcall import Failure
 
 CERTAIN, MAYBE, LATER = 2, 1, 0
 """Whether importing the file does something: for certain, if a condition holds, or only once it is called."""

@@ -6,14 +6,14 @@ import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codefiles import ViewFiles
+from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS
 from wheelfix.loader.packagecode import SOURCE_LIMIT, file_loads
 from wheelfix.loader.packageloading import begin, load_event, startup_at
-from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS
 
 if TYPE_CHECKING:
+    from wheelfix.loader.loading import Loader
     from wheelfix.loader.packagecode import FileLoads
     from wheelfix.loader.profile import Profile
-    from wheelfix.loader.search import Loader
     from wheelfix.loader.view import Beside, FileView
 
 

@@ -11,10 +11,10 @@ from wheelfix.loader.resolve import Start, all_together
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
+    from wheelfix.loader.loading import Loader
     from wheelfix.loader.processes import Loaded
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.resolve import Imported
-    from wheelfix.loader.search import Loader
     from wheelfix.loader.view import Beside
     from wheelfix.model import Edge
 

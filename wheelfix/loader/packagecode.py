@@ -12,9 +12,9 @@ from wheelfix.loader.codefiles import MAX_SOURCE, ViewFiles
 from wheelfix.loader.codestore import LATER
 from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.importorder import ImportOrder
+from wheelfix.loader.loadcall import AS_PYTHON_DOES
 from wheelfix.loader.pathcode import WORDS, names_loader, read_in_view, read_path_code
 from wheelfix.loader.pythonsource import python_source
-from wheelfix.loader.search import AS_PYTHON_DOES
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, LoadEvent, dll_key, fold
 from wheelfix.values import dataclass, replace

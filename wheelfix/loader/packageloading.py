@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from wheelfix.listed import listed_modules
 from wheelfix.loader import packages
-from wheelfix.loader.search import AS_PYTHON_DOES, MOD_NOT_FOUND
+from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 from wheelfix.model import canonical
 from wheelfix.values import dataclass
@@ -22,7 +22,8 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.search import Failure, Loader
+    from wheelfix.loader.loadcall import Failure
+    from wheelfix.loader.loading import Loader
     from wheelfix.loader.view import FileView
     from wheelfix.model import LoadEvent
 

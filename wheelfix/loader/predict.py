@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.winerrors import message_text
+from wheelfix.loader.loadcall import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.packageloading import loading_of
-from wheelfix.loader.search import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Missing, Prediction, dll_key
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.foreigncode import ForeignCode
 from wheelfix.loader.guards import guarded_imports
 from wheelfix.loader.importorder import ImportOrder, packages_above
+from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
 from wheelfix.loader.packagecode import SOURCE_LIMIT, python_code
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
 from wheelfix.loader.view import Layer, base_name, parent
 from wheelfix.model import Image, Missing, OwnedBy, dll_key
 from wheelfix.values import dataclass, replace
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wheelfix.loader.importorder import Route
+    from wheelfix.loader.loadcall import Failure
+    from wheelfix.loader.loading import Loader
     from wheelfix.loader.packagecode import FileLoads, PackageLoads
-    from wheelfix.loader.search import Failure, Loader
     from wheelfix.model import Edge, EdgeKind, LoadEvent
 
 ROUNDS = 10

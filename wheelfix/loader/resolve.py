@@ -11,13 +11,14 @@ from wheelfix.loader.codebudget import CodeBudget, budget_of
 from wheelfix.loader.firstimport import in_import_order
 from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.importorder import ImportOrder, packages_above
+from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, runs_on
+from wheelfix.loader.loading import Loader
 from wheelfix.loader.modulefiles import unimportable_modules
 from wheelfix.loader.others import PackageHabits, Provisions
 from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads, python_code
 from wheelfix.loader.packageloading import begin, load_event, loading_of
 from wheelfix.loader.predict import NO_FILE
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
-from wheelfix.loader.search import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Loader, runs_on
 from wheelfix.loader.target import Target
 from wheelfix.loader.view import BASE, SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import (

@@ -1,8 +1,7 @@
-"""How Windows loads a DLL: where it looks, what it finds, and with which code it gives up.
+"""How Windows finds a DLL: the folders that a process searches for a name, in which order, and who answers.
 
 The order and the rules are those of Microsoft's "Dynamic-link library search order" and "LoadLibraryEx"; they are
-checked against a real PE loader in ``tests/oracle``. Faults are looked for in two phases, as the loader does it: first
-every module of the closure is mapped (126, 193), then imports are bound to exports (127, 182).
+checked against a real PE loader in ``tests/oracle``.
 """
 
 from __future__ import annotations
@@ -10,44 +9,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.errors import InputError
-from wheelfix.knowledge.python_exports import missing_from_python
-from wheelfix.loader.view import base_name, parent
-from wheelfix.model import (
-    Edge,
-    EdgeKind,
-    Image,
-    InView,
-    Machine,
-    Malformed,
-    MayComeFrom,
-    Missing,
-    OwnedBy,
-    PythonRuntime,
-    dll_key,
+from wheelfix.loader.loadcall import (
+    ALTERED_SEARCH_PATH,
+    APPLICATION_DIR,
+    DEFAULT_DIRS,
+    DLL_LOAD_DIR,
+    SEARCH_FLAGS,
+    SYSTEM32,
+    USER_DIRS,
 )
-from wheelfix.parsing import whole_number
-from wheelfix.values import dataclass, field, replace
+from wheelfix.loader.view import parent
+from wheelfix.model import InView, MayComeFrom, Missing, OwnedBy, dll_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from wheelfix.loader.view import FileView
-    from wheelfix.model import Import, Provider, Symbol
+    from wheelfix.model import Edge, EdgeKind, Machine, Provider, Symbol
 
-DLL_LOAD_DIR = 0x100
-APPLICATION_DIR = 0x200
-USER_DIRS = 0x400
-SYSTEM32 = 0x800
-DEFAULT_DIRS = 0x1000
-ALTERED_SEARCH_PATH = 0x8
-SEARCH_FLAGS = DLL_LOAD_DIR | APPLICATION_DIR | USER_DIRS | SYSTEM32 | DEFAULT_DIRS
-AS_PYTHON_DOES = DEFAULT_DIRS | DLL_LOAD_DIR
-"""What CPython uses for extension modules and ctypes, and torch for its own DLLs."""
-
-MOD_NOT_FOUND = 126
-PROC_NOT_FOUND = 127
-INVALID_ORDINAL = 182
-BAD_EXE_FORMAT = 193
+MAX_LOOKUPS = 300_000
+"""Imports that all loads of a package may look up together; vtk, with 368 images, needs ten thousand."""
+_PYTHON, _SYSTEM = "<folder of python.exe>", "<System32>"
 
 
 class SystemModules(Protocol):
@@ -74,69 +56,8 @@ class SystemModules(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a load fails: the code, and the way from the module that was asked for to the true cause."""
-
-    code: int
-    chain: tuple[str, ...]
-    """View paths of the modules passed through; the last is the cause, a plain DLL name if it is missing."""
-    detail: str = ""
-    mapped: tuple[str, ...] = field(default=(), compare=False)
-    """View paths of everything that the load had mapped when it gave up."""
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """One call of LoadLibrary: what it mapped so far and the first fault it met."""
-
-    steps: tuple[str, ...]
-    mapped: dict[str, str] = field(default_factory=dict)
-    order: dict[str, None] = field(default_factory=dict)
-    above: dict[str, str] = field(default_factory=dict)
-    """For each module the one on whose behalf it is mapped; the first of a walk has none."""
-    via: tuple[str, ...] = ()
-    """What stands before the first of the walk: the module whose forwarder leads there."""
-    failure: Failure | None = None
-
-    def fail(self, failure: Failure) -> None:
-        """Note a fault; the first one decides the code, the walk goes on for the report's sake."""
-        if self.failure is None:
-            self.failure = failure
-
-    def fail_at(self, path: str, code: int, *more: str, detail: str = "") -> None:
-        """Note a fault of a module that is being mapped, with the way to it."""
-        if self.failure is None:
-            chain = [path]
-            while chain[-1] in self.above:
-                chain.append(self.above[chain[-1]])
-            self.failure = Failure(code, (*self.via, *reversed(chain), *more), detail)
-
-
-def runs_on(image: Machine, process: Machine) -> bool:
-    """Whether an image of one machine type can be mapped into a process of another."""
-    return image is process or (process is Machine.AMD64 and image is Machine.ARM64EC)
-
-
-def split_forwarder(target: str) -> tuple[str, Symbol]:
-    """Take ``libomp.dll.KMP_CALLOC`` or ``NTDLL.#12`` apart: the module, with its ``.dll``, and the symbol."""
-    module, _, symbol = target.rpartition(".")
-    name = module if "." in module else module + ".dll"
-    ordinal = whole_number(symbol[1:]) if symbol[:1] == "#" else None
-    return name, symbol if ordinal is None else ordinal
-
-
-MAX_LOOKUPS = 300_000
-"""Imports that all loads of a package may look up together; vtk, with 368 images, needs ten thousand."""
-KNOWN_PER_LOOKUP = 8
-"""Imports that take as long as one lookup when the answer is known from an earlier load."""
-SYMBOLS_PER_LOOKUP = 50
-"""Symbols that take as long to bind as it takes to look up one import."""
-_PYTHON, _SYSTEM = "<folder of python.exe>", "<System32>"
-
-
-class Loader:
-    """A process that loads DLLs: its added folders, what it has loaded, and what was asked on the way."""
+class DllSearch:
+    """What a process has: folders to search, modules, what was asked so far; and how it finds a DLL by its name."""
 
     def __init__(
         self,
@@ -173,57 +94,6 @@ class Loader:
         self._unmet: dict[tuple[str, int, str], tuple[Symbol, ...]] = {}
         """The symbols that an entry of a file's import table does not find in another file; shared as well."""
 
-    def fork(self) -> Loader:
-        """Another process in the state of this one; what is loaded in one of them later is not in the other."""
-        other = Loader(
-            self.view,
-            self.surroundings,
-            self.machine,
-            application_dir=self.application_dir,
-            user_dirs=self.user_dirs,
-            path_dirs=self.path_dirs,
-        )
-        other.loaded, other.modules, other._spent = dict(self.loaded), dict(self.modules), self._spent
-        other._searched, other._unmet = self._searched, self._unmet
-        other.ran = set(self.ran)
-        return other
-
-    def after(self, first: Loader) -> Loader:
-        """A process like this one in which everything of another one has happened before; its work is counted apart."""
-        other = self.fork()
-        other._spent = [0]
-        other.user_dirs = [*first.user_dirs, *(folder for folder in self.user_dirs if folder not in first.user_dirs)]
-        other.loaded, other.modules, other.ran = {**first.loaded}, {**first.modules}, set(first.ran)
-        return other
-
-    # ------------------------------------------------------------------------------------------------- the calls
-
-    def load(self, path: str, flags: int = AS_PYTHON_DOES) -> Failure | None:
-        """Load a file by its full path, as ``LoadLibraryExW(path, NULL, flags)`` would; None is success."""
-        if path in self.modules:
-            return None
-        attempt = _Attempt(self.search_steps(path, flags))
-        self._map(path, attempt)
-        if attempt.failure is None:
-            self._bind(attempt)
-        else:
-            self._note_symbols(attempt)
-        self.touched.update(dict.fromkeys(attempt.order))
-        if attempt.failure is None:
-            for mapped in attempt.order:
-                self.modules[mapped] = None
-            for key, mapped in attempt.mapped.items():
-                self.loaded.setdefault(key, mapped)
-            return None
-        return replace(attempt.failure, mapped=tuple(attempt.order))
-
-    def load_by_name(self, name: str, flags: int = DEFAULT_DIRS) -> Failure | None:
-        """Load by base name, as ``ctypes.CDLL("msvcp140.dll")`` does."""
-        provider = self.find(name, self.search_steps("", flags & ~DLL_LOAD_DIR))
-        if isinstance(provider, InView):
-            return self.load(provider.path, flags)
-        return Failure(MOD_NOT_FOUND, (name,)) if isinstance(provider, Missing) else None
-
     def search_steps(self, path: str, flags: int) -> tuple[str, ...]:
         """The folders and stations in which a load of ``path`` looks for dependencies, in order."""
         if flags & DEFAULT_DIRS:
@@ -251,7 +121,7 @@ class Loader:
             return InView(mapped[key])
         known = self._searched.get((name, steps))
         if known is None:
-            self._spend(1)
+            self.spend(1)
             known = self._searched[name, steps] = self._search(name, key, steps)
         return known
 
@@ -282,51 +152,7 @@ class Loader:
         path = self.view.find(step, key)
         return InView(path) if path else None
 
-    # --------------------------------------------------------------------------------------------- the two phases
-
-    def _map(self, path: str, attempt: _Attempt, via: tuple[str, ...] = ()) -> None:
-        """Map a module and, depth first in table order, everything it imports."""
-        attempt.via = via
-        attempt.above.pop(path, None)
-        # A stack of our own: a wheel may hold a chain of DLLs that is longer than Python's.
-        pending = [self._mapping(path, attempt)]
-        while pending:
-            deeper = next(pending[-1], None)
-            if deeper is None:
-                pending.pop()
-            else:
-                pending.append(self._mapping(deeper, attempt))
-
-    def _mapping(self, path: str, attempt: _Attempt) -> Iterator[str]:
-        """Map one module; give each of its imports that has to be mapped at that very moment."""
-        image = self.view.image(path)
-        if isinstance(image, Malformed):
-            attempt.fail_at(path, BAD_EXE_FORMAT, detail=image.reason)
-            return
-        if image is None:
-            attempt.fail_at(path, MOD_NOT_FOUND, detail="the file does not exist")
-            return
-        if not runs_on(image.machine, self.machine):
-            attempt.fail_at(path, BAD_EXE_FORMAT, detail=f"it is for {image.machine}, the process is {self.machine}")
-            return
-        attempt.mapped.setdefault(dll_key(base_name(path)), path)
-        attempt.order[path] = None
-        if image.managed:
-            return
-        self._spend(1 + len(image.imports) // KNOWN_PER_LOOKUP)
-        steps = self._steps_for(path, image, attempt.steps)
-        for needed in image.imports:
-            provider = self.find(needed.dll, steps, attempt.mapped)
-            self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider))
-            if isinstance(provider, Missing) or (isinstance(provider, OwnedBy) and not provider.reachable):
-                attempt.fail_at(path, MOD_NOT_FOUND, needed.dll)
-            elif isinstance(provider, InView) and not self._is_in(provider.path, attempt):
-                attempt.above[provider.path] = path
-                yield provider.path
-        for needed in image.delay_imports:
-            self._note(Edge(path, needed.dll, EdgeKind.DELAY, self.find(needed.dll, steps, attempt.mapped), False))
-
-    def _spend(self, lookups: int) -> None:
+    def spend(self, lookups: int) -> None:
         """Count the work; InputError if the DLLs were made to need more of it than any package does."""
         self._spent[0] += lookups
         if self._spent[0] > MAX_LOOKUPS:
@@ -336,123 +162,10 @@ class Loader:
                 hint="this looks like an attack; if it is none, please report it",
             )
 
-    def _steps_for(self, path: str, image: Image, steps: tuple[str, ...]) -> tuple[str, ...]:
-        flags = image.dependent_load_flags & (SEARCH_FLAGS | ALTERED_SEARCH_PATH)
-        return self.search_steps(path, flags) if flags else steps
-
-    def _is_in(self, path: str, attempt: _Attempt) -> bool:
-        return path in self.modules or path in attempt.order
-
-    def _bind(self, attempt: _Attempt) -> None:
-        """Bind the imports of everything that was mapped, dependencies first."""
-        done = 0
-        while done < len(attempt.order):  # forwarders may map more modules while we bind
-            batch, done = list(attempt.order)[done:], len(attempt.order)
-            for path in reversed(batch):
-                self._bind_module(path, attempt)
-
-    def _note_symbols(self, attempt: _Attempt) -> None:
-        """Look for missing symbols although the load has failed already, so that one report tells all faults."""
-        failure = attempt.failure
-        self._bind(attempt)
-        attempt.failure = failure
-
-    def _bind_module(self, path: str, attempt: _Attempt) -> None:
-        image = self.view.image(path)
-        if not isinstance(image, Image) or image.managed:
-            return
-        self._spend(1)
-        steps = self._steps_for(path, image, attempt.steps)
-        for number, needed in enumerate(image.imports):
-            provider = self.find(needed.dll, steps, attempt.mapped)
-            if isinstance(provider, PythonRuntime):
-                self._bind_to_python(path, needed, provider, attempt)
-            if not isinstance(provider, InView):
-                continue
-            key = (path, number, provider.path)
-            if key not in self._unmet:  # many loads bind the same files
-                self._spend(1 + len(needed.symbols) // SYMBOLS_PER_LOOKUP)
-                self._unmet[key] = self.symbols_missing_from(needed, provider.path)
-            unexported = self._unmet[key]
-            if unexported:
-                self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, unexported=unexported))
-                attempt.fail(self._symbol_failure(path, provider.path, unexported[0]))
-            self._follow(needed, provider.path, attempt, steps)
-
-    def _bind_to_python(self, path: str, needed: Import, provider: Provider, attempt: _Attempt) -> None:
-        """Look for symbols that the interpreter does not have, where its exports are known."""
-        unexported = missing_from_python(needed.dll, needed.symbols)
-        if unexported:
-            self._note(Edge(path, needed.dll, EdgeKind.IMPORT, provider, unexported=unexported))
-            attempt.fail(Failure(PROC_NOT_FOUND, (path, needed.dll), f"{needed.dll} has no {_spell(unexported[0])}"))
-
-    def _symbol_failure(self, path: str, provider: str, symbol: Symbol) -> Failure:
-        """The fault of a missing symbol; importing from a DLL without any export table has a code of its own."""
-        image = self.view.image(provider)
-        if isinstance(image, Image) and not image.exports.names and not image.exports.ordinals:
-            return Failure(BAD_EXE_FORMAT, (path, provider), f"{base_name(provider)} exports nothing at all")
-        return Failure(_code_for(symbol), (path, provider), f"{base_name(provider)} has no {_spell(symbol)}")
-
-    def symbols_missing_from(self, needed: Import, path: str) -> tuple[Symbol, ...]:
-        """The imported symbols that a file of the view does not export."""
-        image = self.view.image(path)
-        if not isinstance(image, Image) or not runs_on(image.machine, self.machine):
-            return ()  # of another machine it is not even mapped: error 193
-        return tuple(symbol for symbol in needed.symbols if not image.exports.offers(symbol))
-
-    def _follow(self, needed: Import, path: str, attempt: _Attempt, steps: tuple[str, ...]) -> None:
-        """Follow the forwarders among the symbols that are really imported."""
-        first = self.view.image(path)
-        if not isinstance(first, Image) or not first.exports.forwarders:
-            return
-        trail: set[tuple[str, Symbol]] = set()
-        pending = [(path, symbol, symbol) for symbol in needed.symbols]
-        while pending:
-            where, symbol, asked = pending.pop()
-            image = self.view.image(where)
-            if not isinstance(image, Image) or (where, symbol) in trail:
-                continue
-            trail.add((where, symbol))
-            target = image.exports.forwarders.get(symbol)
-            if target is None:
-                continue
-            module, wanted = split_forwarder(target)
-            provider = self.find(module, steps, attempt.mapped)
-            self._note(Edge(where, module, EdgeKind.FORWARDER, provider, because=target))
-            if isinstance(provider, Missing) or (isinstance(provider, OwnedBy) and not provider.reachable):
-                attempt.fail(
-                    Failure(
-                        _code_for(asked),
-                        (where, module),
-                        f"{base_name(where)} forwards {_spell(symbol)} to {target}",
-                    )
-                )
-            elif isinstance(provider, InView):
-                if not self._is_in(provider.path, attempt):
-                    self._map(provider.path, attempt, (where,))
-                self._check_forwarded(where, provider.path, target, asked, attempt)
-                pending.append((provider.path, wanted, asked))
-
-    def _check_forwarded(self, where: str, path: str, target: str, asked: Symbol, attempt: _Attempt) -> None:
-        image = self.view.image(path)
-        module, wanted = split_forwarder(target)
-        if isinstance(image, Image) and not image.exports.offers(wanted):
-            self._note(Edge(where, module, EdgeKind.FORWARDER, InView(path), because=target, unexported=(wanted,)))
-            attempt.fail(Failure(_code_for(asked), (where, path), f"{base_name(path)} has no {_spell(wanted)}"))
-
-    def _note(self, edge: Edge) -> None:
+    def note(self, edge: Edge) -> None:
         """Keep the first positive answer to each need, and what later binding learned about its symbols."""
         key = (edge.importer, dll_key(edge.name), edge.kind)
         known = self.edges.get(key)
         # A later load may find what an earlier one missed, because it is in the process by then.
         if known is None or edge.unexported or (isinstance(known.provider, Missing) and not known.unexported):
             self.edges[key] = edge
-
-
-def _spell(symbol: Symbol) -> str:
-    return f"ordinal {symbol}" if isinstance(symbol, int) else symbol
-
-
-def _code_for(asked: Symbol) -> int:
-    """The code for a symbol that cannot be had, by the way in which the importer asks for it."""
-    return INVALID_ORDINAL if isinstance(asked, int) else PROC_NOT_FOUND

@@ -10,7 +10,7 @@ import fnmatch
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import UsageError
-from wheelfix.loader.search import runs_on
+from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.view import Layer, base_name
 from wheelfix.model import EdgeKind, Image, InView, Malformed, fold
 from wheelfix.plan.model import Drop

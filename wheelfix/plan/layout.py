@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from wheelfix.errors import UsageError
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.codenames import names_in_code
+from wheelfix.loader.loadcall import split_forwarder
 from wheelfix.loader.packagecode import python_code
-from wheelfix.loader.search import split_forwarder
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Image, InView, Missing, dll_key
 from wheelfix.values import dataclass, replace

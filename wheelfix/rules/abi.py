@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.stable_abi import stable_abi
 from wheelfix.knowledge.system import python_of
-from wheelfix.loader.search import MOD_NOT_FOUND
+from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.model import Finding, Image, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule

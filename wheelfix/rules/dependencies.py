@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import is_debug_python
-from wheelfix.loader.search import runs_on
+from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Edge, EdgeKind, Finding, Image, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.search import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND
+from wheelfix.loader.loadcall import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.model import EdgeKind, Finding, InView, LoadOutcome, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule, run

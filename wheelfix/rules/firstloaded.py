@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import runtime_file
+from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.orders import orders_of
-from wheelfix.loader.search import runs_on
 from wheelfix.loader.view import BASE
 from wheelfix.model import (
     EdgeKind,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import classify
-from wheelfix.loader.search import split_forwarder
+from wheelfix.loader.loadcall import split_forwarder
 from wheelfix.model import Image, Malformed, dll_key
 from wheelfix.values import dataclass
 
