@@ -80,20 +80,25 @@ def examine_view(
         name=identity.name,
         import_order=options.import_order,
     )
+    return Examination(_judged(subject, identity, options, index), subject, identity, facts)
+
+
+def _judged(subject: Subject, identity: Identity, options: ScanOptions, index: Candidates | None) -> ScanReport:
+    """Run the rules on what was read and resolved, and put the report together."""
     images = tuple(scanned_images(subject, options))
     check_patterns(options.select, "select")
     check_patterns(options.ignore, "ignore")
     findings = with_allowed(run(subject, options.select, options.ignore), options.allow_missing)
     first_failure = _first_failure(subject, findings)
-    report = ScanReport(
+    return ScanReport(
         path=identity.path,
         name=identity.name,
         version=identity.version,
         tags=identity.tags,
         # Pure Python is for no processor in particular; the profile still needs one to load with.
-        machine=machine if images or machine_of_tags(identity.tags) else Machine.UNKNOWN,
+        machine=subject.machine if images or machine_of_tags(identity.tags) else Machine.UNKNOWN,
         images=images,
-        resolution=resolution,
+        resolution=subject.resolution,
         missing=list_missing(subject, index),
         first_failure=first_failure,
         findings=findings,
@@ -102,7 +107,6 @@ def examine_view(
         provided=list_provided(subject),
         targets=target_verdicts(subject, findings, first_failure),
     )
-    return Examination(report, subject, identity, facts)
 
 
 def _first_failure(subject: Subject, findings: tuple[Finding, ...]) -> Prediction | None:

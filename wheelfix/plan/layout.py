@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from wheelfix.loader.loadcall import split_forwarder
 from wheelfix.loader.packagecode import python_code
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Image, InView, Missing, dll_key
+from wheelfix.plan.processed import processed_by
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from wheelfix.options import Renaming
     from wheelfix.plan.chosen import Chosen
     from wheelfix.plan.planner import Planner
-
-
-_PATCH = re.compile(r"^def _delvewheel_(?:init_)?patch_(\d+(?:_\d+)*)\(", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +96,6 @@ def one_of_each(chosen: tuple[Chosen, ...], layout: Layout) -> tuple[Chosen, ...
         serves = tuple(dict.fromkeys([*first.serves, *entry.serves])) if first else ()
         kept[name] = replace(first, serves=serves) if first else entry
     return tuple(kept.values())
-
-
-def processed_by(before: Examination) -> str:
-    """Return the delvewheel that has processed a wheel, as far as it says so; empty if none has."""
-    info, view = before.facts.info, before.subject.view
-    text = view.read_text(f"{SITE_PACKAGES}/{info.dist_info}/DELVEWHEEL") if info else None
-    if text is not None:
-        first = text.partition("\n")[0].strip()
-        return first.removeprefix("Version: ") if first.startswith("Version: ") else "(unknown version)"
-    for _, source in python_code(view, (b"_delvewheel_",)):  # early releases left only their patch
-        patch = _PATCH.search(source)
-        if patch is not None:
-            return patch[1].replace("_", ".")
-    return ""
 
 
 def _has_extensions(resolution: Resolution) -> bool:

@@ -88,6 +88,8 @@ def make_plan(
     additions = tuple(
         _addition(entry, planner, entry.path in layout.renamed, trust, preview=preview) for entry in chosen
     )
+    warnings = [warning for addition in additions for warning in addition.warnings]
+    notes = [*warnings, *layout.notes, *waiting, *fetched_notes(chosen)]
     plan = Plan(
         wheel=reference(archive, before, seal=options.seal),
         output=output_name(archive.path.name, options.build_tag) if archive else "",
@@ -106,16 +108,7 @@ def make_plan(
         recompress=options.recompress and any(f.code == STORED for f in before.report.findings),
         left_alone=left_to_others(after) if layout.renamed else (),
         renaming=options.renaming if layout.renamed else Renaming(),
-        notes=tuple(
-            dict.fromkeys(
-                [
-                    *(warning for addition in additions for warning in addition.warnings),
-                    *layout.notes,
-                    *waiting,
-                    *fetched_notes(chosen),
-                ]
-            )
-        ),
+        notes=tuple(dict.fromkeys(notes)),
     )
     return Planned(plan, chosen, after)
 
