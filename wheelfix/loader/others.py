@@ -41,9 +41,9 @@ def _no_modules(modules: tuple[str, ...]) -> Iterable[str]:
     return ()
 
 
-def _nowhere(module: str) -> str:
-    """No extension module has that name."""
-    return ""
+def _nowhere(modules: tuple[str, ...]) -> dict[str, str]:
+    """No extension module has their names."""
+    return {}
 
 
 def _is_shippable(name: str) -> bool:
@@ -69,8 +69,8 @@ class PackageHabits:
     """The top-level modules of others that running it imports for certain."""
     mentions: Callable[[tuple[str, ...]], Iterable[str]] = field(default=_no_modules)
     """Those of some top-level modules that some statement imports, wherever it stands."""
-    names_module: Callable[[str], str] = field(default=_nowhere)
-    """An extension module that has the name of a module in its data; empty if there is none."""
+    named: Callable[[tuple[str, ...]], dict[str, str]] = field(default=_nowhere)
+    """Those of some modules that an extension module names in its data, with its path."""
     kin: Callable[[], Iterable[str]] = field(default=tuple)
     """The modules of others that some statement imports, and whose names begin like one of the package's own."""
     absent: Callable[[Callable[[str], bool]], Iterable[tuple[str, str]]] = field(default=_none)
@@ -218,12 +218,13 @@ class Provisions:
 
     def _named_by_extensions(self) -> Iterator[AbsentModule]:
         """The modules of required distributions that are not installed, and whose names are in extension modules."""
+        wanted: dict[str, Dependency] = {}
         for one in self._not_installed():
             modules = [module for module, owners in module_owners().items() if one.name in owners]
-            for module in modules or [one.name.replace("-", "_")]:
-                file = self.habits.names_module(module)
-                if file:
-                    yield AbsentModule(module, one.name, str(one), file, sure=False)
+            wanted.update(dict.fromkeys(modules or [one.name.replace("-", "_")], one))
+        for module, file in self.habits.named(tuple(wanted)).items() if wanted else ():
+            one = wanted[module]
+            yield AbsentModule(module, one.name, str(one), file, sure=False)
 
     def _ask(self, name: str) -> list[tuple[Dependency, ProviderAnswer]]:
         """What the index says about each dependency, asked once for each name."""

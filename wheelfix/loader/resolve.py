@@ -33,6 +33,7 @@ from wheelfix.model import (
     Resolution,
     dll_key,
 )
+from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pe.version import read_version
 from wheelfix.values import dataclass, replace
 
@@ -138,8 +139,6 @@ class Start:
         return _import_package(process, self.loads, self.profile, self.requires)
 
 
-LARGEST_MODULE = 32 << 20
-"""Bytes of an extension module in which the names of modules are looked for."""
 MANY_MODULES = 40
 """Extension modules of one package for which the files that import them are looked for."""
 
@@ -184,11 +183,15 @@ def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) 
             left -= tops
         return tuple(found)
 
-    def names_module(module: str) -> str:
-        """Cython's modules have the names of what they import in their data, each between zeros."""
-        word, own = b"\0" + module.encode() + b"\0", (event.path for event in loads.extensions)
-        small = (path for path in own if view.file(path).size <= LARGEST_MODULE)
-        return next((path for path in small if word in view.source(path).read_at(0, view.file(path).size)), "")
+    def named(modules: tuple[str, ...]) -> dict[str, str]:
+        """Code that is compiled keeps the names of what it imports in its data."""
+        found: dict[str, str] = {}
+        for path in (event.path for event in loads.extensions):
+            left = [module for module in modules if module not in found]
+            if left and view.file(path).size <= LARGEST:
+                names = CompiledNames(view.source(path))
+                found.update((module, path) for module in left if names.has(module))
+        return found
 
     @functools.cache
     def kin() -> tuple[str, ...]:
@@ -200,7 +203,7 @@ def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) 
         return tuple(sorted(name for name in found - tops if name.startswith(stems)))
 
     folders = frozenset(item.folder for item in loads.folders)
-    return PackageHabits(folders, any(call.reached for call in calls), imports, mentions, names_module, kin, absent)
+    return PackageHabits(folders, any(call.reached for call in calls), imports, mentions, named, kin, absent)
 
 
 def all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) -> Loader:

@@ -1,0 +1,138 @@
+"""Names of Python modules in compiled code, kept as several compilers keep them."""
+
+import struct
+import zlib
+
+import pytest
+
+from wheelfix.demo.forge import forge_dll
+from wheelfix.pe.modulenames import CompiledNames
+from wheelfix.pe.sections import read_headers
+from wheelfix.streams.source import MemorySource
+
+STRINGS = [
+    b"?", b"a text about cftime and others", b"pkg/_ext.pyx", b"__Pyx_PyDict_NextRef", b"__main__", b"__module__",
+    b"__name__", b"__qualname__", b"__test__", b"asyncio.coroutines", b"cftime", b"cline_in_traceback", b"date2num",
+    b"flux.core", b"numpy", b"numpy_backend", b"use_xarray_too", b"zmq",
+]  # fmt: skip
+"""The strings of a Cython module in its order: what is not a name first, then sorted."""
+
+
+def packed(text: bytes) -> bytes:
+    """Pack as Cython 3.3 does: groups of eight plain bytes or repeats, each with a byte that says which is which."""
+    out, group, flags, at = bytearray(), bytearray(), 0, 0
+    count = 0
+    while at < len(text):
+        length = next((size for size in range(34, 2, -1) if text.find(text[at : at + size], 0, at) >= 0), 0)
+        length = length if at + length <= len(text) else 0
+        start = text.rfind(text[at : at + length], 0, at) if length else -1
+        distance = at - start - length
+        if length and 0 <= distance < 0x80:
+            group += bytes([distance, length - 3])
+        elif length and 0x80 <= distance < 0x280:
+            near = distance - 0x80
+            group += bytes([0x80 | near & 0x7F, near >> 2 & 0x60 | length - 3])
+        elif length and distance >= 0x280:
+            near = distance - 0x80
+            group += bytes([0x80 | near & 0x7F, 0x80 | near >> 7, length - 3])
+        else:
+            flags |= 1 << count
+            group.append(text[at])
+            length = 1
+        at, count = at + length, count + 1
+        if count == 8 or at >= len(text):
+            out += bytes([flags]) + group
+            group, flags, count = bytearray(), 0, 0
+    return bytes(out)
+
+
+def module(*data: bytes) -> CompiledNames:
+    """An extension module with some data behind its sections, each piece where an address may be."""
+    whole = forge_dll("_ext.pyd", exports=["PyInit__ext"])
+    for piece in data:
+        whole += bytes(-len(whole) % 16) + piece + bytes(16)
+    return CompiledNames(MemorySource(whole))
+
+
+def lengths(strings: list[bytes]) -> bytes:
+    return struct.pack(f"<{len(strings)}I", *map(len, strings))
+
+
+class TestNamesBetweenZeros:
+    @pytest.mark.parametrize("text", [b"cftime", b"cftime._cftime"])
+    def test_a_module_or_one_of_its_submodules(self, text):
+        assert module(text).has("cftime")
+
+    @pytest.mark.parametrize("text", [b"cftimes", b"use cftime here", b"cftime. It is", b"xcftime"])
+    def test_other_text(self, text):
+        assert not module(text).has("cftime")
+
+
+JOINED = b"".join(STRINGS)
+KINDS = {"plain": JOINED, "zlib": zlib.compress(JOINED, 9), "lzss": packed(JOINED)}
+
+
+class TestCython:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_by_the_table_of_lengths(self, kind):
+        """netCDF4 imports cftime in a module of Cython 3.3, where no zeros stand between the names."""
+        names = module(b"_cython_3_3_0", KINDS[kind], lengths(STRINGS))
+        assert all(map(names.has, ["cftime", "flux", "numpy", "zmq"]))
+        assert not any(map(names.has, ["time", "xarray", "date", "text", "others", "core", "num", "tape"]))
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_by_the_order_where_code_has_the_lengths(self, kind):
+        names = module(b"_cython_3_3_0", KINDS[kind])
+        assert all(map(names.has, ["cftime", "flux", "numpy"]))
+        assert not any(map(names.has, ["xarray", "num", "tape"]))
+
+    def test_long_texts_that_repeat_far_back(self):
+        text = b"".join(b"entry %d of a long documentation\n" % number for number in range(60))
+        strings = [text, *STRINGS[:10], *STRINGS[10:]]
+        names = module(b"_cython_3_3_1", packed(text + JOINED), lengths(strings))
+        assert names.has("cftime")
+        assert not names.has("time")
+
+    def test_a_first_string_of_one_zero(self):
+        """netCDF4 has the text ``"\\0"``, which is sorted before all others."""
+        assert module(b"_cython_3_3_0", packed(b"\0" + JOINED)).has("cftime")
+
+    def test_another_module_is_not_unpacked(self):
+        assert not module(packed(JOINED)).has("cftime")
+
+
+class TestMypyc:
+    def test_a_name_with_its_length(self):
+        names = module(b"mypyc", b"\x03\x05flux2\x06cftime\x0asome_thing")
+        assert names.has("cftime")
+        assert not names.has("thing")
+
+
+class TestRust:
+    """PyO3: texts are joined, and an address with a length says where one begins and ends."""
+
+    TEXT = b"cannot borrowcftimepanicked at"
+
+    def place(self, whole: bytes, text: bytes) -> int:
+        headers = read_headers(MemorySource(whole))
+        section = next(one for one in headers.sections if one.offset <= whole.find(text) < one.offset + one.size)
+        return section.rva + whole.find(text) - section.offset
+
+    def whole(self) -> bytes:
+        return forge_dll("_ext.pyd", exports=["PyInit__ext", self.TEXT.decode(), "pyo3_" + "x" * 64])
+
+    def test_an_address_and_a_length_in_data(self):
+        whole = self.whole()
+        base = read_headers(MemorySource(whole)).image_base
+        pair = struct.pack("<QQ", base + self.place(whole, b"cftime"), 6)
+        assert not CompiledNames(MemorySource(whole)).has("cftime")
+        assert CompiledNames(MemorySource(whole + pair)).has("cftime")
+
+    def test_an_address_and_a_length_in_code(self):
+        whole = self.whole()
+        text = next(one for one in read_headers(MemorySource(whole)).sections if one.name == ".text")
+        distance = self.place(whole, b"cftime") - (text.rva + 7)
+        for length, found in ((6, True), (5, False)):
+            code = b"\x48\x8d\x15" + struct.pack("<i", distance) + b"\x41\xb8" + struct.pack("<I", length)
+            changed = whole[: text.offset] + code + whole[text.offset + len(code) :]
+            assert CompiledNames(MemorySource(changed)).has("cftime") is found

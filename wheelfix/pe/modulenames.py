@@ -1,0 +1,255 @@
+"""The names of Python modules in the data of compiled extension modules: what they may import.
+
+Compilers of Python code keep names in different ways, and none of them in the import table:
+
+- C and C++ (pybind11, nanobind), and Cython before 3.2: each between zeros.
+- Cython 3.2 and later: all strings of a module joined, with a table of their lengths apart. 3.2 packs the text with
+  zlib, 3.3 with an LZSS of its own; both leave short text as it is.
+- mypyc: each with its length before it.
+- Rust (PyO3): joined without lengths; code that uses a text has its address and its length.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import struct
+import zlib
+from array import array
+from typing import TYPE_CHECKING
+
+from wheelfix.model import Malformed
+from wheelfix.pe.sections import read_headers
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.model import ByteSource
+
+LARGEST = 32 << 20
+"""Bytes of an extension module in which names are looked for."""
+_LARGEST_TABLE = 4 << 20
+"""Bytes of the strings of one Cython module; those of the largest known have 300 kB."""
+_WORDS = (b"__main__", b"__name__", b"__test__")
+"""Strings that every Cython module has; each has eight bytes."""
+_EIGHT = b"\x08\0\0\0"
+_LONGEST_WAY = 20_000
+"""Bytes between two of these strings."""
+_FIRST = 64
+"""Bytes that are unpacked to see whether they are text at all."""
+_CONTROLS = bytes({*range(1, 32)} - {*b"\t\n\r\x1b"})
+_LEA = re.compile(rb"[\x48\x4c]\x8d[\x05\x0d\x15\x1d\x25\x2d\x35\x3d]")
+"""The instruction that loads an address on x64, before its distance."""
+_NEAR = 48
+"""Bytes of code around it in which the length of the text is loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class CythonStrings:
+    """The strings of a Cython module, joined."""
+
+    text: bytes
+    starts: dict[int, int] | None
+    """Where each string begins, with its length; None where the table of lengths was not found."""
+
+    def has(self, name: bytes) -> bool:
+        """Whether one of the strings is a module or one of its submodules."""
+        at = self.text.find(name)
+        while at >= 0:
+            after = self.text[at + len(name) : at + len(name) + 2]
+            length = self.starts.get(at, 0) if self.starts is not None else _length_by_order(name, after)
+            if length == len(name) or (length > len(name) and after[:1] == b"."):
+                return True
+            at = self.text.find(name, at + 1)
+        return False
+
+
+def _length_by_order(name: bytes, after: bytes) -> int:
+    """The length of a name among sorted strings, by what follows it: the next string, which is not before it."""
+    if len(name) < _SHORTEST_ALONE:
+        return 0
+    if after[:1] == b".":
+        return len(name) + 1
+    return len(name) if not after or after == b"__" or after[:1].lower() >= name[:1].lower() else 0
+
+
+_SHORTEST_ALONE = 4
+"""Characters of a name that is looked for in joined strings whose lengths are not known."""
+
+
+class CompiledNames:
+    """What an extension module says about the modules that it may import."""
+
+    def __init__(self, source: ByteSource) -> None:
+        self._source = source
+        self._data = source.read_at(0, min(source.size, LARGEST))
+        self._cython = tuple(_cython_strings(self._data))
+
+    def has(self, module: str) -> bool:
+        """Whether a module, or one of its submodules, is named in a way that an import needs."""
+        name, data = module.encode(), self._data
+        if b"\0" + name + b"\0" in data or re.search(rb"\0" + re.escape(name) + rb"(?:\.\w{1,99}){1,9}\0", data):
+            return True
+        if any(strings.has(name) for strings in self._cython):
+            return True
+        if len(name) < 0x80 and b"mypyc" in data and bytes([len(name)]) + name in data:
+            return True
+        return b"pyo3" in data and self._is_rust_text(name)
+
+    def _is_rust_text(self, name: bytes) -> bool:
+        """Whether some address of the name is used together with its length."""
+        headers = read_headers(self._source)
+        if isinstance(headers, Malformed):
+            return False
+        places: dict[int, int] = {}
+        for section in headers.sections:
+            at = self._data.find(name, section.offset, section.offset + section.size)
+            while at >= 0 and len(places) < 1000:
+                places[section.rva + at - section.offset] = len(name)
+                at = self._data.find(name, at + 1, section.offset + section.size)
+        if not places:
+            return False
+        base = headers.image_base
+        pairs = (struct.pack("<QQ", base + rva, length) for rva, length in places.items())
+        return any(pair in self._data for pair in pairs) or any(
+            _loads(self._data, section.offset, section.offset + section.size, section.rva - section.offset, places)
+            for section in headers.sections
+            if section.name == ".text"
+        )
+
+
+def _loads(data: bytes, start: int, end: int, shift: int, places: dict[int, int]) -> bool:
+    """Whether x64 code loads one of some addresses, and the length that belongs to it near by."""
+    for match in _LEA.finditer(data, start, max(start, end - 4)):
+        after = match.end() + 4
+        length = places.get(after + shift + int.from_bytes(data[match.end() : after], "little", signed=True))
+        if length is not None:
+            near = data[max(start, match.start() - _NEAR) : after + _NEAR]
+            if struct.pack("<I", length) in near or bytes([0x6A, length & 0x7F]) in near:
+                return True
+    return False
+
+
+def _cython_strings(data: bytes) -> Iterator[CythonStrings]:
+    """The joined strings of the Cython modules in a file."""
+    if b"_cython_3_" not in data:
+        return
+    for text in (*_plain(data), *_packed_with_zlib(data)):
+        yield CythonStrings(text, _starts(data, text))
+        return
+    for text in _packed_with_lzss(data):
+        yield CythonStrings(text, _starts(data, text))
+        return
+
+
+def _is_table(text: bytes) -> bool:
+    return all(word in text for word in _WORDS)
+
+
+def _plain(data: bytes) -> Iterator[bytes]:
+    """Joined strings that are not packed: a text between zeros that has what every module has."""
+    for match in re.finditer(rb"__main__", data):
+        start = data.rfind(b"\0", 0, match.start()) + 1
+        end = data.find(b"\0", match.end())
+        text = data[start : end if end >= 0 else len(data)]
+        if len(text) <= _LARGEST_TABLE and _is_table(text):
+            yield text
+
+
+def _packed_with_zlib(data: bytes) -> Iterator[bytes]:
+    """Joined strings of Cython 3.2, which packs with the highest level."""
+    for match in re.finditer(rb"\x78\xda", data):
+        try:
+            text = zlib.decompressobj().decompress(data[match.start() : match.start() + _LARGEST_TABLE], _LARGEST_TABLE)
+        except zlib.error:
+            continue
+        if _is_table(text):
+            yield text
+
+
+def _packed_with_lzss(data: bytes) -> Iterator[bytes]:
+    """Joined strings of Cython 3.3: nothing marks where they begin, but other data soon repeats what is not there."""
+    for at in range(0, len(data) - 8, 8):
+        if data[at] & 7 == 7 and _is_text(_unpacked_lzss(data, at, _FIRST)):
+            text = _unpacked_lzss(data, at, _LARGEST_TABLE)
+            if _is_table(text):
+                yield text
+
+
+def _is_text(sample: bytes) -> bool:
+    """Whether some bytes may be the first of joined strings: hardly any of them are not printed."""
+    return len(sample) >= _FIRST and sample.count(0) <= 2 and len(sample.translate(None, _CONTROLS)) > len(sample) - 8
+
+
+def _unpacked_lzss(data: bytes, at: int, most: int) -> bytes:
+    """What Cython's LZSS makes of packed bytes, up to the first thing that it cannot contain."""
+    out = bytearray()
+    end = len(data) - 3
+    while at < end and len(out) < most and data[at : at + 5] != bytes(5):
+        flags = data[at]
+        at += 1
+        for bit in range(8):
+            if at >= end:
+                break
+            if flags >> bit & 1:
+                out.append(data[at])
+                at += 1
+                continue
+            low, high = data[at], data[at + 1]
+            at += 2
+            if not low & 0x80:
+                distance, length = low, high
+            elif not high & 0x80:
+                distance, length = 0x80 + (high << 2 & 0x180 | low & 0x7F), high & 0x1F
+            else:
+                distance, length = 0x80 + ((high & 0x7F) << 7 | low & 0x7F), data[at]
+                at += 1
+            start = len(out) - distance - length - 3
+            if start < 0:
+                return bytes(out)
+            out += out[start : start + length + 3]
+    return bytes(out)
+
+
+def _starts(data: bytes, text: bytes) -> dict[int, int] | None:
+    """Where each of some joined strings begins, by the table of lengths: one number of four bytes for each.
+
+    The table is where the numbers lead from the beginning of one string that is known to that of another.
+    """
+    known = [(at, other) for at in _places(text, _WORDS[1]) for other in _places(text, _WORDS[2])]
+    ways = {abs(other - at): (min(at, other), max(at, other)) for at, other in known if abs(other - at) < _LONGEST_WAY}
+    numbers = array("I", data[: len(data) // 4 * 4])
+    at = data.find(_EIGHT)
+    while at >= 0 and ways:
+        if at % 4 == 0:
+            total, step = 8, at // 4 + 1
+            while step < len(numbers) and 0 <= total <= _LONGEST_WAY:
+                if total in ways and numbers[step] == 8:
+                    found = _walk(numbers, at // 4, ways[total][0], len(text))
+                    if all(any(place in found for place in _places(text, word)) for word in _WORDS):
+                        return found
+                total += numbers[step]
+                step += 1
+        at = data.find(_EIGHT, at + 1)
+    return None
+
+
+def _places(text: bytes, word: bytes) -> list[int]:
+    return [match.start() for match in itertools.islice(re.finditer(word, text), 16)]
+
+
+def _walk(numbers: array[int], step: int, at: int, size: int) -> dict[int, int]:
+    """Where each string begins, from one whose place in text and table is known, in both directions."""
+    found = {}
+    forward, place = step, at
+    while forward < len(numbers) and place + numbers[forward] <= size:
+        found[place] = numbers[forward]
+        place += numbers[forward]
+        forward += 1
+    place = at
+    while step > 0 and numbers[step - 1] <= place and place > 0:
+        step -= 1
+        place -= numbers[step]
+        found.setdefault(place, numbers[step])
+    return found
