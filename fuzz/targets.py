@@ -25,7 +25,8 @@ from tests.archive.drafts import draft
 from tests.support.agreement import CLIENTS, disagreements
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Record, check_record, render
+from wheelfix.archive.record import Record, render
+from wheelfix.archive.recordcheck import check_record
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.cli.settings import vocabulary
 from wheelfix.config import read_configuration

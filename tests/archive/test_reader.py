@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.archive.byhand import Entry, build_zip, deflate, wheel_entries, write_wheel_by_hand
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.reader import Archive, Limits
-from wheelfix.archive.record import check_record
+from wheelfix.archive.recordcheck import check_record
 from wheelfix.errors import EnvironmentFailure, InputError, WheelfixError
 
 if TYPE_CHECKING:

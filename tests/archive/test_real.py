@@ -13,7 +13,8 @@ from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Record, check_record, record_member
+from wheelfix.archive.record import Record, record_member
+from wheelfix.archive.recordcheck import check_record
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.archive.writer import write_wheel
 

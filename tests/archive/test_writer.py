@@ -23,7 +23,8 @@ from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Record, Row, check_record, hash_bytes
+from wheelfix.archive.record import Record, Row, hash_bytes
+from wheelfix.archive.recordcheck import check_record
 from wheelfix.archive.writer import write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, WheelfixError
 from wheelfix.streams import codec

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.hashing import digests
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import MAX_SIZE, Record, check_record, encode_digest, record_matches, record_member
+from wheelfix.archive.record import MAX_SIZE, Record, encode_digest, record_member
+from wheelfix.archive.recordcheck import check_record, record_matches
 from wheelfix.streams import codec, libdeflate
 from wheelfix.streams.deflate import BLOCK, WINDOW
 from wheelfix.values import dataclass, field

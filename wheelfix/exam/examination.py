@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from wheelfix.archive.faults import ArchiveFault
-    from wheelfix.archive.record import RecordFault
+    from wheelfix.archive.faults import ArchiveFault, RecordFault
     from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.errors import WheelfixError
     from wheelfix.model import ScanReport

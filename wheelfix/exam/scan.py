@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.record import check_record
+from wheelfix.archive.recordcheck import check_record
 from wheelfix.archive.stored import stored_fault
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity, Progress, ScanFailure

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.hashing import HashedReading, digest_work
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import check_hashes, check_record, read_record
+from wheelfix.archive.record import read_record
+from wheelfix.archive.recordcheck import check_hashes, check_record
 from wheelfix.archive.stored import stored_fault
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import InputError
@@ -30,9 +31,9 @@ from wheelfix.streams.pool import WorkerPool
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from wheelfix.archive.faults import RecordFault
     from wheelfix.archive.hashing import Digest
     from wheelfix.archive.members import Member
-    from wheelfix.archive.record import RecordFault
     from wheelfix.exam.examination import Progress
     from wheelfix.loader.view import FileView, ViewFile
     from wheelfix.model import FileVersion, ImageFacts

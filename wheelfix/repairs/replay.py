@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import check_record
+from wheelfix.archive.recordcheck import check_record
 from wheelfix.errors import CannotRepair
 from wheelfix.model import TRUSTED
 from wheelfix.plan.lock import WheelHashCheck, check_lock, open_sources
