@@ -129,7 +129,8 @@ def main_module(wheel: Path) -> str:
             top = name.split("/")[0]
             if name.endswith((".py", ".pyd")) and ".dist-info" not in name and ".data" not in top:
                 counted[top.split(".")[0]] += 1
-    names = [name for name, _ in counted.most_common() if name.isidentifier() and not name.startswith("_")]
+    names = [name for name, _ in counted.most_common() if name.isidentifier()]
+    names.sort(key=lambda name: name.startswith("_"))
     own = wheel.name.split("-")[0].lower()
     top = next((name for name in names if name.lower() == own), names[0] if names else "")
     return _inside(wheel, top)

@@ -50,6 +50,7 @@ CASES = {
         AGREES,
     ),
     "nothing about DLLs": (WORKS, raised("ModuleNotFoundError", "No module named 'yaml'"), NOT_PREDICTED),
+    "the network is off": (WORKS, raised("OSError", "[WinError 10051] …", 10051), NOT_PREDICTED),
     "was unsure, works": (UNSURE, IMPORTED, NOT_PREDICTED),
     "was unsure, fails": (UNSURE, failed(), NOT_PREDICTED),
 }  # fmt: skip

@@ -123,6 +123,13 @@ def test_pip_installs_a_wheel_with_what_it_requires(host: HostPython, tmp_path: 
 
 
 @pytest.mark.slow
+def test_data_below_lib_lands_in_the_site_packages_of_windows(host: HostPython, tmp_path: Path) -> None:
+    files = {"p/__init__.py": "", "p-1.0.data/data/lib/site-packages/p/x.dll": b"MZ"}  # as setup.py's data_files give
+    install(build_wheel(tmp_path, "p", "1.0", files=files), host, TrialOptions(), tmp_path)
+    assert (host.site / "p" / "x.dll").read_bytes() == b"MZ"
+
+
+@pytest.mark.slow
 def test_a_requirement_that_is_nowhere(host: HostPython, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = build_wheel(tmp_path, "p", "1.0", files={"p.py": ""}, requires=["no-such-thing"])
     assert main(["try", str(path)]) == 4

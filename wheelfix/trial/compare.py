@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from wheelfix.trial.model import Expected, Observed, RaisedError
 
 MISSING = 126
+WINSOCK = range(10000, 12000)
+"""Codes of the network, which is switched off; the loader gives none of them."""
 PASSED_OVER = ("foreign-dependency-32",)
 """Faults of mapping with which a load still succeeds under Wine."""
 
@@ -88,7 +90,7 @@ def _names_same(expected: Expected, observed: Observed) -> bool:
 
 def _code(observed: Observed) -> int:
     cause = observed.cause
-    return cause.code if cause is not None else 0
+    return cause.code if cause is not None and cause.code not in WINSOCK else 0
 
 
 def _codes(codes: set[int]) -> str:

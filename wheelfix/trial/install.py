@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.placement import SITE_PACKAGES, installed_path
+from wheelfix.archive.placement import installed_path
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import FileName, WheelInfo
 from wheelfix.errors import EnvironmentFailure, InputError
@@ -95,16 +95,30 @@ def _hint(text: str) -> str:
 
 
 def _place_data(path: Path, target: Interpreter) -> None:
-    """Move what pip's --target leaves in site-packages to where a prefix has it: ``Library/bin`` and the like."""
+    """Put the files of ``.data/data`` where a prefix has them: ``Library/bin`` and the like.
+
+    pip's --target leaves them in site-packages, or leaves them out: what is below ``lib`` it takes for its own folder.
+    """
     with Archive.open(path) as archive:
         info = WheelInfo.from_archive(archive)
         data = f"{info.data}/data/"
-        names = [member.name for member in archive.members if member.name.startswith(data) and member.name[-1:] != "/"]
-    for name in names:
-        old, new = target.site / name.removeprefix(data), target.prefix / installed_path(name, info.data)
-        if old.is_file() and not name.removeprefix(data).startswith(SITE_PACKAGES):
-            new.parent.mkdir(parents=True, exist_ok=True)
-            old.replace(new)
+        for member in archive.members:
+            if member.name.startswith(data) and member.name[-1:] != "/":
+                new = _without_case(target.prefix, installed_path(member.name, info.data))
+                old = target.site / member.name.removeprefix(data)
+                if old != new and old.is_file():
+                    old.unlink()
+                new.parent.mkdir(parents=True, exist_ok=True)
+                with new.open("wb") as file:
+                    file.writelines(archive.chunks(member))
+
+
+def _without_case(folder: Path, name: str) -> Path:
+    """Return a path below a folder, by the names that are there: for Windows, ``lib`` is ``Lib``."""
+    for part in name.split("/"):
+        names = {path.name.lower(): path.name for path in folder.iterdir()} if folder.is_dir() else {}
+        folder /= names.get(part.lower(), part)
+    return folder
 
 
 # ------------------------------------------------------------------------------------------------- the requirements
