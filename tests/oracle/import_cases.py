@@ -67,7 +67,7 @@ def attempt(module, folder):
         result = {"outcome": "raised", "errors": errors, "traceback": child.formatted(error)}
     else:
         result = {"outcome": "imported"}
-    loaded = [path for path in child.loaded_modules() if path.lower().startswith(folder.lower())]
+    loaded = of_packages(folder)
     sys.stderr.write("\nEND\n")
     sys.stderr.flush()
     os.add_dll_directory = ADD_FOLDER
@@ -75,9 +75,15 @@ def attempt(module, folder):
     for cookie in added:
         cookie.close()
     unload(loaded)
-    left = [path for path in child.loaded_modules() if path.lower().startswith(folder.lower())]
-    result["loaded"], result["left"] = loaded, left
+    result["loaded"], result["left"] = loaded, of_packages(folder)
     return result
+
+
+def of_packages(folder):
+    """Return the files of packages that are loaded: below site-packages, and below the prefix."""
+    places = [folder, *(os.path.join(sys.prefix, name) for name in ("Library", "bin", "share"))]  # noqa: PTH118
+    starts = tuple(place.lower() + "\\" for place in places)
+    return [path for path in child.loaded_modules() if path.lower().startswith(starts)]
 
 
 def put_back(before):

@@ -2,6 +2,8 @@
 
 ``python -m tests.oracle.packageimports [--only WORD] FOLDER...`` runs every case whose wheels are in the folders and
 prints a table. It runs the packages' Python code under Wine; their images are stand-ins (``standins.py``).
+``--record`` also writes down what happened (``packagerecords.json``), ``--replay`` compares the predictions of today
+with what was written down, without Wine.
 """
 
 from __future__ import annotations
@@ -14,10 +16,14 @@ import sys
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tests.oracle.packagerecords import RECORDS, from_record, load, save, to_record
+from tests.oracle.sourceparts import made_part
 from tests.oracle.standins import Skeleton, chosen, helper_wheel, skeletons
 from wheelfix.archive.placement import installed_path
+from wheelfix.errors import WheelfixError
+from wheelfix.model import Machine
 from wheelfix.programs import Finished
 from wheelfix.streams.signals import interruptible
 from wheelfix.streams.workfolder import WorkFolder
@@ -49,13 +55,18 @@ class Case:
     """Distributions that are only imported for their names, with their packages."""
     remove: tuple[str, ...] = ("*",)
     """Patterns of the DLLs that are removed, one at a time."""
-    most: int = 8
-    """How many of them."""
+    parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of wheels that are made of source archives, or of torch's loading code: ``package``, ``images``, ``files``."""
+    exports: bool = False
+    """Whether stand-ins export all that the images do, for code that asks for functions with ctypes."""
     in_ci: bool = False
+    label: str = ""
+    """Tells two cases of one release apart."""
 
     @property
     def name(self) -> str:
-        return "-".join(self.wheels[0].split("-")[:2])
+        release = "-".join(self.wheels[0].removesuffix(".tar.gz").split("-")[:2])
+        return f"{release} {self.label}".strip()
 
 
 @dataclass(frozen=True)
@@ -86,45 +97,86 @@ def cases() -> list[Case]:
     return [
         Case(
             tuple(row["wheels"]), row["module"], row.get("plain", {}), tuple(row.get("remove", ["*"])),
-            row.get("most", 8), row.get("in_ci", False),
+            row.get("parts", {}), row.get("exports", False), row.get("in_ci", False), row.get("label", ""),
         )
         for row in rows
     ]  # fmt: skip
 
 
-def run(
-    case: Case, wheels: Sequence[Path], target: Interpreter, work: Path, most: int, timeout: float = 900
-) -> Iterator[Row]:
-    """Import a package as it is, then without each DLL."""
-    baseline = frozenset(path.name for path in target.prefix.iterdir())
-    parts = skeletons(wheels)
+@dataclass(frozen=True)
+class Place:
+    """An environment that is only read."""
+
+    prefix: Path
+
+    @property
+    def site(self) -> Path:
+        return self.prefix / "Lib" / "site-packages"
+
+
+@dataclass(frozen=True)
+class Installed:
+    """The wheels of a case, installed with stand-ins for their images."""
+
+    case: Case
+    parts: list[Skeleton]
+    placed: Mapping[str, Path]
+    """The members of the wheels, and where each is."""
+    place: Interpreter | Place
+    work: Path
+
+    @property
+    def removable(self) -> list[str]:
+        """The DLLs that are removed, one at a time."""
+        return chosen(self.parts, self.case.remove)
+
+    def predict(self, dll: str) -> Expected:
+        """Ask the model, with a file hidden."""
+        wheel = self.parts[0].write(self.work / "case", dll)
+        hidden = self.work / "hidden"
+        if dll:
+            self.placed[dll].rename(hidden)
+        try:
+            with expectations(wheel, self.place.prefix) as expected:
+                return expected.of(self.case.module)
+        finally:
+            if dll:
+                hidden.rename(self.placed[dll])
+
+
+def install(case: Case, wheels: Sequence[Path], place: Interpreter | Place, work: Path) -> Installed:
+    """Put the wheels of a case, and what is imported besides, where an installer puts them."""
+    whole = iter(skeletons([path for path in wheels if path.name not in case.parts], exports=case.exports))
+    parts = [made_part(path, case.parts[path.name]) if path.name in case.parts else next(whole) for path in wheels]
     placed: dict[str, Path] = {}
     for path in [*(part.write(work / "whole") for part in parts), *helper_wheel(work / "helper", case.plain, parts)]:
-        placed |= unpack(path, target)
-    compileall.compile_dir(target.site, quiet=2, workers=1, stripdir=target.site)
-    removed = chosen(parts, case.remove)
-    removed = removed[:: max(1, -(-len(removed) // min(most, case.most)))]
-    predicted = [predict(case, parts[0], dll, placed, target, work) for dll in ["", *removed]]
-    seen = import_all(case.module, [placed[dll] for dll in removed], target, timeout)
-    for dll, prediction, observed in zip(["", *removed], predicted, seen, strict=True):
-        yield row_of(case, dll, prediction, observed, target)
-    empty(target, baseline)
+        placed |= unpack(path, place)
+    return Installed(case, parts, placed, place, work)
 
 
-def predict(
-    case: Case, part: Skeleton, dll: str, placed: Mapping[str, Path], target: Interpreter, work: Path
-) -> Expected:
-    """Ask the model, with a file hidden."""
-    wheel = part.write(work / "case", dll)
-    hidden = work / "hidden"
-    if dll:
-        placed[dll].rename(hidden)
+def run(case: Case, wheels: Sequence[Path], target: Interpreter, work: Path, timeout: float = 600) -> Iterator[Row]:
+    """Import a package as it is, then without each DLL."""
+    baseline = frozenset(path.name for path in target.prefix.iterdir())
     try:
-        with expectations(wheel, target.prefix) as expected:
-            return expected.of(case.module)
+        there = install(case, wheels, target, work)
+        compileall.compile_dir(target.site, quiet=2, workers=1, stripdir=target.site)
+        removed = there.removable
+        predicted = [there.predict(dll) for dll in ["", *removed]]
+        seen = import_all(case.module, [there.placed[dll] for dll in removed], target, timeout)
+        for dll, prediction, observed in zip(["", *removed], predicted, seen, strict=True):
+            yield row_of(case, dll, prediction, observed, target.facts.machine)
     finally:
-        if dll:
-            hidden.rename(placed[dll])
+        empty(target, baseline)
+
+
+def replay(case: Case, wheels: Sequence[Path], rows: Mapping[str, Any], work: Path) -> Iterator[Row]:
+    """Compare what is predicted now with what was written down."""
+    place = Place(work / "environment")
+    place.site.mkdir(parents=True)
+    (place.prefix / "python.exe").touch()
+    there = install(case, wheels, place, work)
+    for dll, row in rows.items():
+        yield row_of(case, dll, there.predict(dll), from_record(row), Machine.AMD64)
 
 
 def import_all(module: str, files: Sequence[Path], target: Interpreter, timeout: float) -> list[Observed]:
@@ -137,28 +189,33 @@ def import_all(module: str, files: Sequence[Path], target: Interpreter, timeout:
     asked = [module, target.path(target.site), target.path(result), *map(target.path, files)]
     done = target.run(["-I", "-X", "utf8", target.path(script), *asked], timeout=timeout)
     if not result.exists():
-        raise RuntimeError(f"{module}: no answer ({done.code})\n{done.err[-3000:]}")
+        raise RuntimeError(f"{module}: no answer ({done.code})\n{_own_lines(done.err)}")
     logs = [part.partition("\nEND")[0] for part in done.err.split("\nCASE ")[1:]]
     answers = ast.literal_eval(result.read_text(encoding="ascii"))
     return [_with_answer(answer, Finished(0, "", log), target, 0.0) for answer, log in zip(answers, logs, strict=True)]
 
 
-def row_of(case: Case, dll: str, prediction: Expected, seen: Observed, target: Interpreter) -> Row:
+def _own_lines(log: str) -> str:
+    """The end of Wine's log, without what its own programs load."""
+    return "\n".join([line for line in log.splitlines() if "system32" not in line][-30:])
+
+
+def row_of(case: Case, dll: str, prediction: Expected, seen: Observed, machine: Machine) -> Row:
     """Compare one import with what was predicted."""
-    agreement, why = compare(prediction, seen, wine=target.facts.wine, machine=target.facts.machine)
+    agreement, why = compare(prediction, seen, wine=True, machine=machine)
     word = agreement.value
     if agreement is Agreement.NOT_PREDICTED and prediction.answer.value == "works" and seen.errors:
         word = "loads"  # every load succeeded; a stand-in was not what the code behind them expected
-    return Row(case.name, PurePosixPath(dll).name, word, prediction, seen, why)
+    return Row(case.name, dll, word, prediction, seen, why)
 
 
-def unpack(wheel: Path, target: Interpreter) -> dict[str, Path]:
+def unpack(wheel: Path, target: Interpreter | Place) -> dict[str, Path]:
     """Put the files of a wheel where an installer puts them; return the members with their places."""
     placed = {}
     with zipfile.ZipFile(wheel) as archive:
-        name, version = wheel.name.split("-")[:2]
         for member in [name for name in archive.namelist() if not name.endswith("/")]:
-            place = installed_path(member, f"{name}-{version}.data")
+            data = member.partition("/")[0]
+            place = installed_path(member, data if data.endswith(".data") else "")
             path = (
                 target.site / place.removeprefix("Lib/site-packages/")
                 if place.startswith("Lib/")
@@ -175,7 +232,7 @@ def show(rows: Iterator[Row]) -> list[Row]:
     found = []
     for row in rows:
         found.append(row)
-        words = [f"{row.agreement:13}", f"{row.case:32}", f"without {row.removed or 'nothing':40}"]
+        words = [f"{row.agreement:13}", f"{row.case:32}", f"without {PurePosixPath(row.removed).name or 'nothing':40}"]
         words += [
             f"predicted {row.expected.answer} {row.expected.message}",
             f"| {row.said[:150]}",
@@ -190,20 +247,47 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--only", action="append", help="only releases with this word in their name")
-    parser.add_argument("--most", type=int, default=99, help="DLLs that are removed, of each release")
+    parser.add_argument("--record", action="store_true", help=f"write what happens to {RECORDS.name}")
+    parser.add_argument("--new", action="store_true", help="only releases that were not written down yet")
+    parser.add_argument("--replay", action="store_true", help="compare with what was written down; no Wine")
     args = parser.parse_args(argv)
-    there = {path.name: path for folder in args.folders for path in folder.glob("*.whl")}
-    rows: list[Row] = []
-    with interruptible(), WorkFolder() as work, open_interpreter(work, TrialOptions(), print) as target:
-        for case in cases():
-            named = not args.only or any(word in case.name for word in args.only)
-            if named and all(wheel in there for wheel in case.wheels):
-                try:
-                    rows += show(run(case, [there[wheel] for wheel in case.wheels], target, work, args.most))
-                except RuntimeError as error:
-                    print(f"failed        {error}", flush=True)
+    there = {path.name: path for folder in args.folders for path in folder.iterdir()}
+    known = load()
+    asked = [
+        case
+        for case in cases()
+        if (not args.only or any(word in case.name for word in args.only))
+        and all(wheel in there for wheel in case.wheels)
+        and (case.name in known if args.replay else not (args.new and case.name in known))
+    ]
+    rows = replay_all(asked, there) if args.replay else run_all(asked, there, args.record)
     print(f"{sum(row.agrees for row in rows)} of {len(rows)} agree")
     return 0 if all(row.agrees for row in rows) else 1
+
+
+def replay_all(asked: Sequence[Case], there: Mapping[str, Path]) -> list[Row]:
+    """Compare the predictions of today with what was written down."""
+    rows: list[Row] = []
+    for case in asked:
+        with WorkFolder() as work:
+            rows += show(replay(case, [there[wheel] for wheel in case.wheels], load()[case.name], work))
+    return rows
+
+
+def run_all(asked: Sequence[Case], there: Mapping[str, Path], record: bool) -> list[Row]:
+    """Import packages for real."""
+    rows: list[Row] = []
+    with interruptible(), WorkFolder() as work, open_interpreter(work, TrialOptions(), print) as target:
+        for case in asked:
+            try:
+                found = show(run(case, [there[wheel] for wheel in case.wheels], target, work))
+            except (RuntimeError, WheelfixError) as error:
+                print(f"failed        {case.name}: {error}", flush=True)
+                continue
+            rows += found
+            if record:
+                save({**load(), case.name: {row.removed: to_record(row.observed) for row in found}})
+    return rows
 
 
 if __name__ == "__main__":

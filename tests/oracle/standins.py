@@ -73,8 +73,8 @@ class Skeleton:
         return build_wheel(folder, name, version, "-".join(tags), members, stored=True)
 
 
-def skeletons(wheels: Iterable[Path]) -> list[Skeleton]:
-    """Make stand-ins of wheels that are installed together."""
+def skeletons(wheels: Iterable[Path], *, exports: bool = False) -> list[Skeleton]:
+    """Make stand-ins of wheels that are installed together, with all that the images export if that is asked for."""
     wheels = [*wheels]
     images = {wheel: _images(wheel) for wheel in wheels}
     wanted: dict[str, set[Symbol]] = defaultdict(set)
@@ -82,6 +82,10 @@ def skeletons(wheels: Iterable[Path]) -> list[Skeleton]:
         for image in facts.values():
             for need in image.imports:
                 wanted[dll_key(need.dll)].update(need.symbols[:1])
+    if exports:
+        for facts in images.values():
+            for path, image in facts.items():
+                wanted[dll_key(PurePosixPath(path).name)].update(image.exports.names)
     return [_skeleton(wheel, images[wheel], wanted) for wheel in wheels]
 
 
@@ -129,7 +133,7 @@ def stand_in(name: str, image: Image, wanted: Mapping[str, set[Symbol]]) -> byte
         machine=image.machine,
         imports=imports,
         delay_imports=delayed,
-        exports=sorted(wanted.get(dll_key(name), set()), key=str),
+        exports=sorted({"f", *wanted.get(dll_key(name), ())}, key=str),
         forwarders=forwarders,
         dependent_load_flags=flags,
     )
@@ -149,7 +153,8 @@ def helper_wheel(folder: Path, plain: Mapping[str, str], parts: Iterable[Skeleto
     found = [build_wheel(folder, HELPER, "1.0", "cp311-cp311-win_amd64", files)]
     for name, top in plain.items():
         code = PLAIN_CODE.get(top) or f'from {HELPER} import attribute as __getattr__\n__version__ = "99.0.0"\n'
-        found.append(build_wheel(folder, name, "99.0", "py3-none-any", {f"{top}/__init__.py": code}))
+        if name:
+            found.append(build_wheel(folder, name, "99.0", "py3-none-any", {f"{top}/__init__.py": code}))
     return found
 
 

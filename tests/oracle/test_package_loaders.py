@@ -29,7 +29,7 @@ def test_the_import_ends_as_predicted(case: Case, tmp_path: Path) -> None:
     wheels = [wheel(name, optional=True) for name in case.wheels]
     try:
         with open_interpreter(tmp_path, TrialOptions(), print) as target:
-            rows = [*run(case, wheels, target, tmp_path, 8)]
+            rows = [*run(case, wheels, target, tmp_path)]
     except WheelfixError as error:
         pytest.skip(str(error))
     wrong = [f"{row.removed or 'intact'}: {row.why}" for row in rows if not row.agrees and row.agreement == "differs"]

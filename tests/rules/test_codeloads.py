@@ -51,7 +51,28 @@ def test_code_that_gives_up_names_what_it_looked_for(tmp_path: Path) -> None:
     report = scanned(tmp_path, {"pkg/__init__.py": code + "ctypes.CDLL(p)"})
     assert found(report) == [("WF314", Severity.ERROR, "pkg/core.dll")]
     assert report.first_failure is not None
-    assert report.first_failure.message == "RuntimeError: raised by the package because core.dll is not there"
+    assert report.first_failure.message == "RuntimeError: no core"
+
+
+def test_code_that_reports_a_failed_load_is_quoted_and_the_cause_is_blamed(tmp_path: Path) -> None:
+    # llama-cpp-python: the error named llama.dll as the cause, and was not the line that Python prints.
+    code = HERE + (
+        "def load(name):\n    p = os.path.join(here, name + '.dll')\n    try:\n        return ctypes.CDLL(p)\n"
+        "    except Exception as e:\n        raise RuntimeError(f\"Failed to load '{p}' ({sys.argv[1]}): {e}\")\n"
+        "load('core')\n"
+    )
+    core = forge_dll("core.dll", imports={"part.dll": ["f"]})
+    report = scanned(tmp_path, {"pkg/__init__.py": code, "pkg/core.dll": core})
+    assert report.first_failure is not None
+    assert report.first_failure.message == (
+        "RuntimeError: Failed to load '…\\pkg\\core.dll' (…): Could not find module '…\\pkg\\core.dll' "
+        "(or one of its dependencies). Try using the full path with constructor syntax."
+    )
+    assert report.first_failure.chain == ("core.dll", "part.dll")
+    assert report.first_failure.explanation.endswith("part.dll is missing, which core.dll imports.")
+    (item,) = [item for item in report.findings if item.code == "WF314"]
+    assert item.hint == "add part.dll to the wheel, beside core.dll"
+    assert "loads pkg/core.dll, which cannot be loaded without part.dll" in item.message
 
 
 def test_a_module_aside_is_a_warning(tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def _find_library(run: CodeState, args: list[Value], keywords: dict[str, Value])
         else:
             found.append((None,) if along is not None else (None, UNKNOWN))
             inside = [f"{one}/{name}" for one in along or () if run.files.is_own(one)]
-            run.looked_for.update(dict.fromkeys(inside or [name]))
+            run.looked_for.update(dict.fromkeys(inside or [name], ()))
     return united(found)
 
 

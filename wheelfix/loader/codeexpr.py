@@ -385,13 +385,14 @@ class Expressions(Names):
         elif self.process is not None and self.level != LATER:  # a generator does the rest when it goes on
             self.process.settled = False
 
-    def note_end(self, kind: str, line: int) -> None:
+    def note_end(self, kind: str, line: int, text: str = "") -> None:
         """Note an exception that nothing catches, after DLLs of the package were looked for in vain."""
         caught = any(catches_kind(handler.type, kind) is not False for node in self.tries for handler in node.handlers)
         if self.looked_for and not caught and not self.muted and self.level != LATER:
             names = tuple(self.looked_for)
             outside = not any("/" in name or self.files.named(name) for name in names)
-            self.ends.append(FoundEnd(kind, self.scope.path, line, self.level, names, outside, self.place))
+            chain = self.looked_for[names[0]] if len(names) == 1 else ()
+            self.ends.append(FoundEnd(kind, self.scope.path, line, self.level, names, outside, self.place, chain, text))
 
     def entered(self, value: Value) -> Value:
         """What ``with value as name`` gives the name: of a generator its first item, of everything else itself."""

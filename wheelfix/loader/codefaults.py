@@ -9,6 +9,7 @@ from wheelfix.loader.codestore import CERTAIN, LATER
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.view import base_name
 from wheelfix.model import CodeFault
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,8 @@ def _of_ends(code: PathCode, root: str) -> Iterator[tuple[int, CodeFault]]:
         if end.outside and end.level != CERTAIN:
             continue  # most packages that look for optional DLLs of others have some check that may raise
         sure = end.level == CERTAIN and not end.outside
-        yield end.place, CodeFault("raise", root, end.file, end.line, end.looked_for, end.kind, sure)
+        fault = CodeFault("raise", root, end.file, end.line, end.looked_for, end.kind, sure)
+        yield end.place, replace(fault, chain=end.chain, text=end.text)
 
 
 def _is_out_of_order(load: FoundLoad) -> bool:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from wheelfix.loader import codesyntax
 from wheelfix.loader.codebudget import MAX_TURNS
 from wheelfix.loader.codeexpr import Expressions
+from wheelfix.loader.coderaised import raised_text
 from wheelfix.loader.codestore import CERTAIN, LATER, MAYBE, Raised
-from wheelfix.loader.codevalue import UNKNOWN, AddedFolder, Extern, truth
+from wheelfix.loader.codevalue import CAUGHT, UNKNOWN, AddedFolder, Extern, truth
 from wheelfix.loader.importcode import catches_kind, goes_on_after, suppresses
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 NEXT, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
 """How a statement may end; several at once where that is not known."""
 MAX_WHILE = 24
-CAUGHT = "<caught>."
-"""What the names of exceptions that were caught begin with, before their class."""
 
 
 class ControlFlow(Expressions):
@@ -258,7 +257,7 @@ class ControlFlow(Expressions):
             caught = [atom.last for atom in value if isinstance(atom, Extern) and atom.name.startswith(CAUGHT)]
             kind = caught[0] if caught else kind if kind[:1].isupper() or kind[:1] == "_" else "Exception"
             kind = "OSError" if kind == "WinError" else kind  # ctypes.WinError makes one
-        self.note_end(kind, node.lineno)
+        self.note_end(kind, node.lineno, raised_text(self, node.exc))
         raise Raised(kind)
 
     def visit_Break(self, node: ast.Break) -> int:

@@ -24,6 +24,7 @@ from wheelfix.loader.codevalue import (
 )
 from wheelfix.loader.importcode import catches_kind, goes_on_after
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, DLL_LOAD_DIR, MOD_NOT_FOUND
+from wheelfix.loader.view import base_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,8 +182,8 @@ def load_library(
     if True in outcomes:
         run.looked_for.clear()
     elif fails:
-        paths = [tidy(text) for text in known]
-        run.looked_for.update(dict.fromkeys(path for path in paths if "/" not in path or run.files.is_own(path)))
+        ends = ((tidy(attempt.text), attempt.chain) for attempt in attempts)
+        run.looked_for.update((path, chain) for path, chain in ends if "/" not in path or run.files.is_own(path))
     if caught:
         raise Raised(kind)
     run.unsure_calls += True not in outcomes
@@ -262,6 +263,13 @@ class _GuardedAttempt:
         """Whether there is a file."""
         self.resolved = ""
         """The file of the view that a bare name stands for."""
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """The way from a file that is there to the DLL that is not found; empty where that is not why it fails."""
+        if self.failure is None or self.failure.code != MOD_NOT_FOUND or len(self.failure.chain) < 2:
+            return ()
+        return tuple(base_name(step) for step in self.failure.chain)
 
     def outcome(self) -> bool | None:
         """Whether the load succeeds: True, False, or None if that is not known."""

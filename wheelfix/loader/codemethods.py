@@ -350,7 +350,7 @@ def exists(run: CodeState, atom: Atom, folder: bool | None) -> Value:
         if found:
             run.looked_for.clear()
         elif found is False and run.files.is_own(path):
-            run.looked_for[path] = None
+            run.looked_for[path] = ()
     return ANYTHING if found is None else (found,)
 
 
@@ -393,5 +393,5 @@ def globbed(run: CodeState, atom: Atom, *, deep: bool = False) -> Value:
         return (Items(((atom,),), complete=False),)
     pattern = tidy(atom)
     if not found and pattern.lower().endswith((".dll", ".pyd")) and run.files.is_own(pattern):
-        run.looked_for[pattern] = None
+        run.looked_for[pattern] = ()
     return (Items(tuple((f"{ROOT}/{path}",) for path in found)),)

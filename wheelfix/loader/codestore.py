@@ -101,6 +101,10 @@ class FoundEnd:
     """Whether all of them were looked for along PATH, and the package has no file of such a name."""
     place: int = field(default=0, compare=False)
     """Goes up with every step of the code: what has a smaller one happens before."""
+    chain: tuple[str, ...] = ()
+    """For one file that is there: the way from it to the DLL that is not found, as base names."""
+    text: str = ""
+    """The first line of what the exception says, with ``…`` for what is not known; empty if nothing of it is."""
 
 
 class Store:
@@ -178,7 +182,8 @@ class CodeState(abc.ABC):
         self.folders: list[FoundFolder] = []
         self.unread: list[FoundCall] = []
         self.ends: list[FoundEnd] = []
-        self.looked_for: dict[str, None] = {}
+        self.looked_for: dict[str, tuple[str, ...]] = {}
+        """DLLs that were looked for in vain; for one that is there, the way from it to the one that is not found."""
         self.unsure_calls = 0
         """How many loads were made of which it is not known that they succeed."""
         self.listings: list[FoundFolder] = []

@@ -25,6 +25,8 @@ ROOT = "@"
 BASE = "@base"
 """Stands for the Python that a virtual environment was made from, which may be the same."""
 SITE = f"{ROOT}/{SITE_PACKAGES}"
+CAUGHT = "<caught>."
+"""What the names of exceptions that were caught begin with, before their class."""
 MAX_ALTERNATIVES = 16
 MAX_NUMBER = 1 << 80
 

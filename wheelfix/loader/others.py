@@ -108,7 +108,8 @@ class Provisions:
     def imported(self) -> tuple[str, ...]:
         """The distributions whose modules the package imports for certain; an unknown module names itself."""
         found: dict[str, None] = {}
-        for module in self.habits.imports():
+        first = self.startup.after if self.startup is not None else ()
+        for module in (*first, *self.habits.imports()):
             if module not in sys.stdlib_module_names and module not in self.own_modules:
                 owners = module_owners().get(module, ())
                 found.update(dict.fromkeys(owners if owners else [canonical(module)]))

@@ -144,7 +144,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
     # Folders that are not in the view are searched too: another distribution may have filled them.
     added = tuple(folder for folder in code.added if view.in_folder(folder) or not around.is_own(folder))
     # What is nowhere in the view may come from elsewhere; that is decided where all providers are known.
-    faults = tuple(fault for fault in code_faults(code, path) if not fault.chain or around.named(fault.chain[-1]))
+    faults = tuple(one for one in code_faults(code, path) if one.cause != "order" or around.named(one.chain[-1]))
     return FileLoads(
         path,
         added,

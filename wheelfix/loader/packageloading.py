@@ -53,6 +53,8 @@ class Startup:
     """The loads that must succeed. Their cause is the name of the package, a hyphen, and a word for how."""
     error: str
     """The line that Python prints when one fails, with ``{code}``, ``{text}`` and ``{path}``."""
+    after: tuple[str, ...] = ()
+    """Packages that it imports first: what they load is in the process, and what they add is searched."""
     retries_on_path: bool = False
     """Whether it tries once more with the added folders on PATH when the answer is 126."""
     searches_nvtx: bool = False
@@ -195,5 +197,20 @@ def load_event(startup: Startup, process: Loader, event: LoadEvent) -> Failure |
     failure = process.load(event.path, AS_PYTHON_DOES)
     if failure is None or failure.code != MOD_NOT_FOUND or not startup.retries_on_path:
         return failure
-    process.path_dirs = list(process.user_dirs)
+    added = search_dirs(startup, process.view)
+    process.path_dirs = [*added, *(folder for folder in process.path_dirs if folder not in added)]
     return process.load(event.path, 0)
+
+
+def import_before(startup: Startup, process: Loader) -> tuple[LoadEvent, Failure] | None:
+    """Import the packages that come first, as far as they are there; return the first load of theirs that fails."""
+    for package in startup.after:
+        first = startup_at(process.view, f"{SITE_PACKAGES}/{package}/__init__.py")
+        if first is None:
+            continue
+        begin(first, process)
+        for event in first.events:
+            failure = load_event(first, process, event)
+            if failure is not None:
+                return event, failure
+    return None

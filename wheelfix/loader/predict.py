@@ -86,6 +86,8 @@ def error_line(outcome: LoadOutcome, shown: str, python: tuple[int, int] | None 
         return f"FileNotFoundError: [WinError 2] The system cannot find the file specified: '{shown}'"
     if outcome.event.cause == "listing":
         return f"FileNotFoundError: [WinError 3] The system cannot find the path specified: '{shown}'"
+    if outcome.event.cause == "raise" and outcome.event.text:
+        return f"{outcome.event.module}: {outcome.event.text}"
     if outcome.event.cause == "raise":
         state = "is not there" if outcome.detail == NO_FILE else "cannot be loaded"
         return f"{outcome.event.module}: raised by the package because {outcome.chain[-1]} {state}"

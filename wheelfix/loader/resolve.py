@@ -16,7 +16,7 @@ from wheelfix.loader.loading import Loader
 from wheelfix.loader.modulefiles import unimportable_modules
 from wheelfix.loader.others import PackageHabits, Provisions
 from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads, python_code
-from wheelfix.loader.packageloading import begin, load_event, loading_of
+from wheelfix.loader.packageloading import begin, import_before, load_event, loading_of
 from wheelfix.loader.predict import NO_FILE
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
 from wheelfix.loader.target import Target
@@ -75,7 +75,8 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     edges = [*_upgraded(whole), *companions.edges()]
     failing = {loaded.event.path for loaded in found if loaded.failure and not loaded.event.guarded}
     # A load that fails in any order has a failure of its own, with all that is known about it.
-    faults = tuple(one for one in _reached_faults(view, loads) if not one.chain or one.names[0] not in failing)
+    reached_faults = _reached_faults(view, loads)
+    faults = tuple(one for one in reached_faults if one.cause != "order" or one.names[0] not in failing)
     unimportable = unimportable_modules(view, profile) if startup is None else ()
     outcomes = (*_failed_code(view, faults), *map(_outcome, found), *unimportable)
     if startup is None or not _fails(startup, found):  # else the import ends before it gets to an extension module
@@ -234,8 +235,11 @@ Imported: TypeAlias = "tuple[list[Loaded], list[Loader], tuple[str, ...]]"
 
 def _import_with(startup: Startup, loader: Loader, profile: Profile) -> Imported:
     """The package's own loads in one process, then each extension module in one that begins like it."""
-    begin(startup, loader)
     found = []
+    failed = import_before(startup, loader)
+    if failed is not None:
+        found.append(Loaded(*failed, {}, {}))
+    begin(startup, loader)
     for event in startup.events:
         loader.edges, loader.touched = {}, {}
         failure = load_event(startup, loader, event)
@@ -274,7 +278,7 @@ def _failed_code(view: FileView, faults: tuple[CodeFault, ...]) -> Iterator[Load
             path = fault.names[0]
             cause = fault.cause if fault.cause in ("cffi", "folder", "listing", "raise") else "code"
             cause = "cffi" if fault.cause == "order" and fault.error == "OSError" else cause
-            event = LoadEvent(path, cause, fault.error if cause == "raise" else "")
+            event = LoadEvent(path, cause, fault.error if cause == "raise" else "", text=fault.text)
             code = {"folder": FILE_NOT_FOUND, "listing": PATH_NOT_FOUND}.get(cause, MOD_NOT_FOUND)
             detail = "there is no such folder" if cause in ("folder", "listing") else NO_FILE
             if path in view and cause == "raise":

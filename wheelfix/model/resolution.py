@@ -152,6 +152,8 @@ class LoadEvent:
     """For an extension: the dotted module name; for ``raise`` the class of the exception."""
     guarded: bool = False
     """The code catches the failure of this load wherever it performs it, and goes on without."""
+    text: str = ""
+    """For ``raise``: what the exception says, as far as that is known."""
 
     @property
     def package(self) -> str:
@@ -236,6 +238,8 @@ class CodeFault:
     """Whether importing the package runs that file for certain, and catches no failure of it."""
     chain: tuple[str, ...] = ()
     """For a file that is there: the way from it to the DLL that is not found, as base names."""
+    text: str = ""
+    """For ``raise``: the first line of what the exception says, with ``…`` for what is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import CodeFault, Finding, Json, Repairable, Severity
+from wheelfix.model import CodeFault, Finding, Json, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
@@ -26,7 +26,9 @@ def missing_code_loads(subject: Subject) -> Iterator[Finding]:
     for fault in _first_per_name(subject, ("load", "cffi", "raise", "order")):
         names = [_shown(name) for name in fault.names]
         hint = f"add {base(fault.names[0])} to the wheel where the code looks for it, or catch the error in the code"
-        if fault.chain:
+        if fault.chain and not _is_in_wheel(subject, fault.chain[-1]):
+            hint = f"add {fault.chain[-1]} to the wheel, beside {fault.chain[0]}"
+        elif fault.chain:
             hint = (
                 f"add the folder of {fault.chain[-1]} to the search before this load, or put it beside {fault.chain[0]}"
             )
@@ -98,6 +100,8 @@ def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
 
 def _problem(subject: Subject, fault: CodeFault, names: list[str]) -> str:
     """What the code does, and what is wrong with that."""
+    if fault.chain and not _is_in_wheel(subject, fault.chain[-1]):
+        return f"loads {names[0]}, which cannot be loaded without {fault.chain[-1]}"
     if fault.chain:
         return (
             f"loads {names[0]}, which imports {fault.chain[-1]}: that is in the wheel, but not in a folder that is "
@@ -108,6 +112,11 @@ def _problem(subject: Subject, fault: CodeFault, names: list[str]) -> str:
     state = "cannot be loaded" if len(there) == len(names) else f"{number} not there"
     state = f"{number} not there or cannot be loaded" if there and len(there) < len(names) else state
     return f"{asks} {listing(names)}, which {state}"
+
+
+def _is_in_wheel(subject: Subject, name: str) -> bool:
+    """Whether the wheel has a DLL of some name anywhere."""
+    return any(dll_key(base(path)) == dll_key(name) for path in subject.view.images())
 
 
 def _first_per_name(subject: Subject, causes: tuple[str, ...]) -> Iterator[CodeFault]:

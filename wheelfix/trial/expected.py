@@ -29,6 +29,15 @@ if TYPE_CHECKING:
 UNSURE = ("WF308", "WF317", "WF318")
 """Findings that say that what decides an import could not be read."""
 
+BY_WINDOWS = (
+    "FileNotFoundError: Could not find module '",
+    "FileNotFoundError: [WinError ",
+    "ImportError: DLL load failed",
+    "OSError: [WinError ",
+    "OSError: cannot load library '",
+)
+"""How errors begin that have a code of Windows; packages raise others by themselves."""
+
 
 @contextlib.contextmanager
 def expectations(wheel: Path, prefix: Path) -> Iterator[Expectations]:
@@ -144,8 +153,7 @@ def _without_entry(path: str) -> Expected:
 def expected_failure(prediction: Prediction) -> Expected:
     """Return a prediction in the parts that are compared."""
     error = prediction.message.partition(":")[0]
-    own = ("module export function", ": raised by the package because ")
-    by_python = error == "ModuleNotFoundError" or any(words in prediction.message for words in own)
+    by_python = not prediction.message.startswith(BY_WINDOWS)
     named = base_name(prediction.path.replace("\\", "/"))
     missing = prediction.chain[-1] if prediction.chain else ""
     return Expected(
