@@ -439,3 +439,12 @@ def test_a_module_of_kin_that_nobody_knows_may_have_the_dll(tmp_path) -> None:
     told = scan(build_wheel(tmp_path, "pkg-bindings", "1.0", files=files))
     assert told.verdict is Verdict.UNSURE
     assert "may come from pkg_libs" in told.findings[0].message
+
+
+def test_a_name_with_a_hash_comes_from_no_module_of_kin(tmp_path) -> None:
+    """delvewheel's names are for the wheel that it has repaired: nobody else ships a file of that name."""
+    code = "try:\n    import pkg_libs\nexcept ImportError:\n    pass\nfrom . import _ext\n"
+    name = "nvpkg-0123456789abcdef0123456789abcdef.dll"
+    module = forge_dll("_ext.pyd", imports={name: ["f"]}, exports=["PyInit__ext"])
+    files = {"pkg_bindings/__init__.py": code, "pkg_bindings/_ext.pyd": module}
+    assert scan(build_wheel(tmp_path, "pkg-bindings", "1.0", files=files)).verdict is Verdict.BROKEN

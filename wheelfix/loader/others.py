@@ -172,7 +172,8 @@ class Provisions:
         """Modules like ``tensorrt_libs`` that the code of ``tensorrt`` imports, and that it does not require."""
         if runtime_file(name) is not None:
             return []
-        return [(one, f"the package's code imports {one}, which is not required") for one in self.habits.kin()]
+        kin = (one for one in self.habits.kin() if self._may_have(name, Dependency(canonical(one))))
+        return [(one, f"the package's code imports {one}, which is not required") for one in kin]
 
     def _installed_without(self, name: str) -> list[str]:
         """Why distributions that should provide a DLL do not: another version is installed, or none."""
