@@ -10,7 +10,7 @@ import pytest
 
 from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import InputError
-from wheelfix.model import CudaStory, FileVersion, GpuFit, Signature
+from wheelfix.model import CudaSummary, FileVersion, GpuFit, Signature
 from wheelfix.report.document import FailedInput
 from wheelfix.report.json_ import render_scan
 from wheelfix.schemas import load_schema
@@ -88,7 +88,7 @@ def test_gpu_code_and_cuda_are_added():
     report = clean_wheel()
     image = dataclasses.replace(report.images[0], archs=("sm_86",), gpu=GpuFit("RTX 5070", "sm_120", "none"))
     told = dataclasses.replace(
-        report, images=(image,), archs=("sm_86",), cuda=CudaStory("11.7", "452.39", "Made for CUDA 11.7.")
+        report, images=(image,), archs=("sm_86",), cuda=CudaSummary("11.7", "452.39", "Made for CUDA 11.7.")
     )
     document = json.loads(render_scan([told]))
     check(document)

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from tests.report.samples import clean_wheel
-from wheelfix.model import CudaStory, Finding, GpuFit, Image, Machine, ScannedImage, ScanReport, Severity
+from wheelfix.model import CudaSummary, Finding, GpuFit, Image, Machine, ScannedImage, ScanReport, Severity
 from wheelfix.report.text import render_scan
 from wheelfix.report.text.gpu import FITS, spell_archs
 from wheelfix.report.textstyle import TextStyle
@@ -43,7 +43,7 @@ def report(card: str | None = None, *, asked: bool = True, findings: tuple[Findi
         for path, archs in CODE.items()
     )
     archs = ("sm_30", "sm_35", "sm_50", "sm_86", "ptx_90") if asked else None
-    story = CudaStory("11.7", "452.39", "Made for CUDA 11.7. " + "It goes on for more than one line. " * 2)
+    story = CudaSummary("11.7", "452.39", "Made for CUDA 11.7. " + "It goes on for more than one line. " * 2)
     return dataclasses.replace(clean_wheel(), images=images, archs=archs, cuda=story, findings=findings)
 
 

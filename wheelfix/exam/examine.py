@@ -19,7 +19,7 @@ from wheelfix.loader.resolve import resolve
 from wheelfix.model import Image, Machine, ScanReport, Severity
 from wheelfix.rules.allowed import with_allowed
 from wheelfix.rules.context import Subject
-from wheelfix.rules.cudastory import cuda_story
+from wheelfix.rules.cudasummary import cuda_summary
 from wheelfix.rules.failures import visible_failure
 from wheelfix.rules.firstloaded import failure_of_order
 from wheelfix.rules.otherdistributions import is_absent_module
@@ -103,7 +103,7 @@ def _judged(subject: Subject, identity: Identity, options: ScanOptions, index: C
         first_failure=first_failure,
         findings=findings,
         archs=archs_of_all(images) if options.archs or options.gpu is not None else None,
-        cuda=cuda_story(subject),
+        cuda=cuda_summary(subject),
         provided=list_provided(subject),
         targets=target_verdicts(subject, findings, first_failure),
     )

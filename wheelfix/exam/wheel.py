@@ -1,8 +1,8 @@
 """Scan an open wheel: threads inflate its images, the largest first, while this one reads names, headers and RECORD.
 
 Images come first, because everything waits for their facts. The hashes of the other members, which only RECORD needs,
-may go on while a repair is planned and written; it calls :meth:`WheelScan.make_sure` before the result counts. Only the
-longest of them is started before the images, or it would be what is waited for in the end.
+may go on while a repair is planned and written; it calls :meth:`WheelScan.wait_for_hashes` before the result counts.
+Only the longest of them is started before the images, or it would be what is waited for in the end.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from wheelfix.loader.codevalue import (
     Extern,
     Items,
     Module,
-    OpenFileValue,
+    OpenTextFile,
     combined,
     is_absolute,
     join,
@@ -167,7 +167,7 @@ def _open(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Valu
     if not args or not all(isinstance(atom, str) and atom.startswith("r") for atom in mode):
         return ANYTHING
     texts = united(content(run, atom) for atom in args[0])
-    return combined(lambda atom: OpenFileValue(atom) if isinstance(atom, str) else UNKNOWN, texts)
+    return combined(lambda atom: OpenTextFile(atom) if isinstance(atom, str) else UNKNOWN, texts)
 
 
 def _has_attribute(run: CodeState, args: list[Value], keywords: dict[str, Value]) -> Value:

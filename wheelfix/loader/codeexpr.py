@@ -22,7 +22,7 @@ from wheelfix.loader.codevalue import (
     Items,
     LoadedLibrary,
     Module,
-    OpenFileValue,
+    OpenTextFile,
     Partial,
     Scope,
     bounded,
@@ -338,7 +338,7 @@ class Expressions(Names):
             if name in ("close", "__exit__"):
                 self.close_folder(owner.folder)
             return (owner,)
-        if isinstance(owner, str | Items | DictValue | OpenFileValue):
+        if isinstance(owner, str | Items | DictValue | OpenTextFile):
             return codemethods.method(self, node, owner, name, args)
         return united(self.called_with(node, atom, args, keywords) for atom in self.attribute(owner, name))
 

@@ -171,7 +171,7 @@ def load_library(
         _note_unread(run, node, function)
     if not known:
         return ANYTHING
-    attempts = [_GuardedAttempt(run, text, _flags_of(function, text, flags)) for text in known]
+    attempts = [_LoadAttempt(run, text, _flags_of(function, text, flags)) for text in known]
     outcomes = [attempt.outcome() for attempt in attempts]
     fails = whole and all(outcome is False for outcome in outcomes)
     quiet = function in _OF_WINDOWS
@@ -199,7 +199,7 @@ def _from_folder(run: CodeState, atom: Atom) -> Atom:
 
 
 def _note_load(
-    run: CodeState, node: ast.expr, function: str, attempts: list[_GuardedAttempt], *, whole: bool, fails: bool
+    run: CodeState, node: ast.expr, function: str, attempts: list[_LoadAttempt], *, whole: bool, fails: bool
 ) -> None:
     """Remember a load, with what is known about how it ends."""
     texts = [attempt.text for attempt in attempts]
@@ -227,14 +227,14 @@ def _note_load(
     )
 
 
-def _kind_of(function: str, attempts: list[_GuardedAttempt]) -> str:
+def _kind_of(function: str, attempts: list[_LoadAttempt]) -> str:
     """The class of the exception that a failed load raises: ctypes has one of its own for error 126."""
     there = [attempt.failure for attempt in attempts if attempt.failure is not None]
     missing = all(failure.code == MOD_NOT_FOUND for failure in there) and (there or not _is_there(attempts))
     return NO_FILE if missing and function != "dlopen" else "OSError"
 
 
-def _is_there(attempts: list[_GuardedAttempt]) -> bool:
+def _is_there(attempts: list[_LoadAttempt]) -> bool:
     return any(attempt.found for attempt in attempts)
 
 
@@ -250,7 +250,7 @@ def _flags_of(function: str, text: str, flags: Atom) -> int | None:
     return AS_PYTHON_DOES if has_folder else DEFAULT_DIRS
 
 
-class _GuardedAttempt:
+class _LoadAttempt:
     """One load of one file, at this point of the code."""
 
     def __init__(self, run: CodeState, text: str, flags: int | None) -> None:

@@ -21,7 +21,7 @@ from wheelfix.loader.codevalue import (
     DictValue,
     Extern,
     Items,
-    OpenFileValue,
+    OpenTextFile,
     ancestor,
     combined,
     is_absolute,
@@ -148,7 +148,7 @@ def listed(value: Value) -> tuple[list[Value], bool]:
             return ([*atom.items] if atom.complete else [*atom.items, ANYTHING]), atom.complete
         if isinstance(atom, DictValue):
             return [(key,) for key in atom.entries], atom.complete
-        if isinstance(atom, OpenFileValue):
+        if isinstance(atom, OpenTextFile):
             lines = atom.text.splitlines(keepends=True)
             return [(line,) for line in lines[:MAX_TURNS]], len(lines) <= MAX_TURNS
         if isinstance(atom, str) and re.search(r"[*?\[]", atom):  # a pattern that glob was given, of unknown files
@@ -162,12 +162,12 @@ def listed(value: Value) -> tuple[list[Value], bool]:
 
 
 def method(
-    run: CodeState, node: ast.Call, owner: str | Items | DictValue | OpenFileValue, name: str, args: list[Value]
+    run: CodeState, node: ast.Call, owner: str | Items | DictValue | OpenTextFile, name: str, args: list[Value]
 ) -> Value:
     """What a method of a string, path, list or dictionary gives."""
     if isinstance(owner, DictValue):
         return _of_table(owner, name, args)
-    if isinstance(owner, OpenFileValue):
+    if isinstance(owner, OpenTextFile):
         lines, complete = listed((owner,))
         return (
             (owner.text,) if name == "read" else (Items(tuple(lines), complete),) if name == "readlines" else (owner,)
@@ -185,7 +185,7 @@ def method(
     if name in ("read_text", "read_bytes") and is_absolute(owner):
         return content(run, owner)
     if name == "open" and is_absolute(owner):
-        return combined(lambda atom: OpenFileValue(atom) if isinstance(atom, str) else UNKNOWN, content(run, owner))
+        return combined(lambda atom: OpenTextFile(atom) if isinstance(atom, str) else UNKNOWN, content(run, owner))
     if name in ("open", "load"):
         return ANYTHING
     if name in SAME:

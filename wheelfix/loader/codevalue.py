@@ -151,7 +151,7 @@ class AddedFolder:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenFileValue:
+class OpenTextFile:
     """A small text file of the package that is open for reading."""
 
     text: str
@@ -159,7 +159,7 @@ class OpenFileValue:
 
 Atom: TypeAlias = (
     "str | int | None | _Unknown | Items | DictValue | Extern | Module | Function | Class | LoadedLibrary | AddedFolder"
-    " | OpenFileValue | Partial"
+    " | OpenTextFile | Partial"
 )
 FunctionNode: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda"
 Value: TypeAlias = "tuple[Atom, ...]"

@@ -73,7 +73,7 @@ class Loader(DllSearch):
         """Another process in the state of this one; what is loaded in one of them later is not in the other."""
         other = Loader(
             self.view,
-            self.surroundings,
+            self.system,
             self.machine,
             application_dir=self.application_dir,
             user_dirs=self.user_dirs,

@@ -62,7 +62,7 @@ class DllSearch:
     def __init__(
         self,
         view: FileView,
-        surroundings: SystemModules,
+        system: SystemModules,
         machine: Machine,
         *,
         application_dir: str = "",
@@ -70,7 +70,7 @@ class DllSearch:
         path_dirs: Iterable[str] = (),
     ) -> None:
         self.view = view
-        self.surroundings = surroundings
+        self.system = system
         self.machine = machine
         self.application_dir = application_dir
         self.user_dirs = list(user_dirs)
@@ -112,7 +112,7 @@ class DllSearch:
     def find(self, name: str, steps: tuple[str, ...], mapped: dict[str, str] | None = None) -> Provider:
         """Who answers to a DLL name in this process, searching the given steps."""
         key = dll_key(name)
-        found = self.surroundings.redirected(name)
+        found = self.system.redirected(name)
         if found is not None:
             return found
         if key in self.loaded:
@@ -127,7 +127,7 @@ class DllSearch:
 
     def _search(self, name: str, key: str, steps: tuple[str, ...]) -> Provider:
         """Who answers to a name that no module in the process has."""
-        found = self.surroundings.resident(name)
+        found = self.system.resident(name)
         if found is not None:
             return found
         for step in steps:
@@ -135,7 +135,7 @@ class DllSearch:
             if found is not None:
                 return found
         present = self.view.named(key)
-        found = self.surroundings.elsewhere(name, steps)
+        found = self.system.elsewhere(name, steps)
         if present and (isinstance(found, MayComeFrom) or (isinstance(found, OwnedBy) and not found.reachable)):
             found = None
         if found is not None and not isinstance(found, Missing):
@@ -145,10 +145,10 @@ class DllSearch:
 
     def _look(self, step: str, name: str, key: str) -> Provider | None:
         if step == _SYSTEM:
-            return self.surroundings.in_system32(name)
+            return self.system.in_system32(name)
         if step == _PYTHON:
             path = self.view.find(self.application_dir, key)
-            return InView(path) if path else self.surroundings.beside_python(name)
+            return InView(path) if path else self.system.beside_python(name)
         path = self.view.find(step, key)
         return InView(path) if path else None
 

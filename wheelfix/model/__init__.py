@@ -55,7 +55,7 @@ from wheelfix.model.resolution import (
 )
 from wheelfix.model.scanreport import (
     Candidate,
-    CudaStory,
+    CudaSummary,
     Finding,
     MissingDll,
     Prediction,
@@ -78,7 +78,7 @@ __all__ = [
     "Candidate",
     "CodeFault",
     "CodeFolder",
-    "CudaStory",
+    "CudaSummary",
     "Driver",
     "Edge",
     "EdgeKind",

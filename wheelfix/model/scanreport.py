@@ -140,7 +140,7 @@ class ScannedImage:
 
 
 @dataclass(frozen=True, slots=True)
-class CudaStory:
+class CudaSummary:
     """What there is to know about the CUDA of a wheel."""
 
     release: str
@@ -199,7 +199,7 @@ class ScanReport:
     findings: tuple[Finding, ...]
     archs: tuple[str, ...] | None = None
     """GPU code of all images together; None when it was not asked for."""
-    cuda: CudaStory | None = None
+    cuda: CudaSummary | None = None
     """None for what has nothing to do with CUDA."""
     provided: tuple[ProvidedDll, ...] = ()
     """What other distributions provide."""

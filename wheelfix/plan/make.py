@@ -91,7 +91,7 @@ def make_plan(
     warnings = [warning for addition in additions for warning in addition.warnings]
     notes = [*warnings, *layout.notes, *waiting, *fetched_notes(chosen)]
     plan = Plan(
-        wheel=reference(archive, before, seal=options.seal),
+        wheel=reference(archive, before, hash_file=options.seal),
         output=output_name(archive.path.name, options.build_tag) if archive else "",
         layout="libs" if layout.renamed else "beside",
         releases=tuple(_releases(planner)),
@@ -120,13 +120,13 @@ def _releases(planner: Planner) -> Iterator[TakenRelease]:
             yield TakenRelease(GROUPS[group], one.release, one.because, one.refused)
 
 
-def reference(archive: Archive | None, before: Examination, *, seal: bool = False) -> WheelRef:
+def reference(archive: Archive | None, before: Examination, *, hash_file: bool = False) -> WheelRef:
     """What identifies the wheel that a plan is for; an installed distribution has no archive."""
     identity = before.identity
     if archive is None:
         return WheelRef(identity.path, identity.name, identity.version, 0, "")
     digest = hashlib.sha256(archive.directory).hexdigest()
-    whole = sha256_of(archive).hex() if seal else ""
+    whole = sha256_of(archive).hex() if hash_file else ""
     return WheelRef(str(archive.path), identity.name, identity.version, archive.size, digest, whole, archive.is_regular)
 
 

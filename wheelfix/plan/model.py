@@ -150,7 +150,8 @@ class WheelRef:
     sha256: str = ""
     """Digest of the whole file, for a lock; empty when none was asked for."""
     plain: bool = False
-    """Whether the archive is regular in every respect; for readers, a replay looks itself."""
+    """Whether the archive is regular in every respect; for readers of a plan, since a replay looks itself. The name is
+    that of the field in plans and locks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,8 @@ def replay(plan: Plan, options: RepairOptions, where: str) -> Repaired:
         info = check_lock(plan, archive, where)
         if options.require_signed:
             _refuse_unsigned(plan, members, options.scan.roots.trusted_roots)
-        with WheelHashCheck(plan, archive, where, trust=options.trust_record) as seal:
-            return _carry_out(plan, archive, info, members, options, seal)
+        with WheelHashCheck(plan, archive, where, trust=options.trust_record) as hashes:
+            return _carry_out(plan, archive, info, members, options, hashes)
 
 
 def _carry_out(
@@ -43,11 +43,11 @@ def _carry_out(
     info: WheelInfo,
     members: tuple[NewMember, ...],
     options: RepairOptions,
-    seal: WheelHashCheck,
+    hashes: WheelHashCheck,
 ) -> Repaired:
     target = target_of(archive.path, plan, options)
     if not plan.changes:
-        seal.check()
+        hashes.check()
         return Repaired(RepairOutcome.UNCHANGED, plan, keep(archive, target), None, None)
     stale: set[str] = set()
     if not options.trust_record:
@@ -55,10 +55,10 @@ def _carry_out(
     if plan.layout == "libs":
         from wheelfix.repairs.mangled import repair_with_libs
 
-        seal.check()
+        hashes.check()
         named, after, size = repair_with_libs(archive, plan, members, stale, options, target)
         return Repaired(RepairOutcome.REPAIRED, named, target, None, after, size)
-    written = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes=seal.check)
+    written = rewrite(archive, info, plan, members, stale, target, options, wait_for_hashes=hashes.check)
     return Repaired(RepairOutcome.REPAIRED, plan, target, None, None, written.size)
 
 

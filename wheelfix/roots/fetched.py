@@ -20,7 +20,7 @@ from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.model import Machine, dll_key
 from wheelfix.remote.packageindex import choose_file
 from wheelfix.remote.target import InstallTarget
-from wheelfix.roots.choice.release import cuda_fit, cuda_of_package
+from wheelfix.roots.choice.release import cuda_compatibility, cuda_of_package
 from wheelfix.roots.root import Root
 from wheelfix.roots.rootkinds import member_folders
 from wheelfix.roots.tree import numbers
@@ -113,14 +113,14 @@ def ranked_releases(name: str, cuda: str, releases: tuple[str, ...] = ()) -> lis
         if not vendor_of(shipped.distribution):
             continue
         for version in shipped.versions:
-            fit = cuda_fit(cuda_of_package(shipped.distribution, version), cuda)
+            compatibility = cuda_compatibility(cuda_of_package(shipped.distribution, version), cuda)
             wanted = _is_of(name, version, releases or ((cuda,) if "." in cuda else ()))
             try:
                 parsed = Version(version)
             except InvalidVersion:
                 continue
-            if fit:
-                found.append((not wanted, -fit, parsed.is_prerelease, parsed, shipped.distribution, version))
+            if compatibility:
+                found.append((not wanted, -compatibility, parsed.is_prerelease, parsed, shipped.distribution, version))
     found.sort(key=lambda one: one[3], reverse=True)
     found.sort(key=lambda one: one[:3])
     return list(dict.fromkeys((one[4], one[5]) for one in found))

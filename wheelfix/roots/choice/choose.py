@@ -18,10 +18,10 @@ from wheelfix.roots.choice.model import Choice, Conflict, Considered, DllRequest
 from wheelfix.roots.choice.release import (
     GROUPS,
     SEPARATE,
-    cuda_fit,
+    cuda_compatibility,
     cuda_release_of,
     possible_releases,
-    release_fit,
+    release_compatibility,
     stated_version,
 )
 from wheelfix.roots.choice.serving import Serves, serves
@@ -87,17 +87,17 @@ def choose(need: DllRequest, candidates: Sequence[RootFile], facts: Facts, terms
     ranks = sorted({standing(file) for file in candidates})
     for position, rank in enumerate(ranks):
         group = [file for file in candidates if standing(file) == rank]
-        fits: list[Ranking] = []
+        rankings: list[Ranking] = []
         for file in group:
-            fit = examine(need, file, facts, terms)
-            if isinstance(fit, Ranking):
-                fits.append(fit)
+            ranking = examine(need, file, facts, terms)
+            if isinstance(ranking, Ranking):
+                rankings.append(ranking)
             else:
-                rejected.append(Considered(file, "rejected", fit))
-        if fits:
+                rejected.append(Considered(file, "rejected", ranking))
+        if rankings:
             later = [file for file in candidates if standing(file) in ranks[position + 1 :]]
             passed = [Considered(file, "outranked", _STANDINGS[standing(file)]) for file in later]
-            return _decide(need, fits, facts, (*rejected, *passed))
+            return _decide(need, rankings, facts, (*rejected, *passed))
     cuda_release = [f"{entry.file.location}: {entry.reason}" for entry in rejected[:MAX_NAMED]]
     cuda_release += [f"and {len(rejected) - MAX_NAMED} more"] if len(rejected) > MAX_NAMED else []
     return NoCandidate(need.name, f"no candidate for {need.name} serves: " + "; ".join(cuda_release), tuple(rejected))
@@ -131,7 +131,7 @@ def examine(need: DllRequest, file: RootFile, facts: Facts, terms: Terms) -> Ran
     if objection is not None and objection.fatal:
         return objection.reason
     cuda_release = cuda_release_of(file, facts) if need.cuda else ""
-    cuda = cuda_fit(cuda_release, need.cuda)
+    cuda = cuda_compatibility(cuda_release, need.cuda)
     other = _other_release(need, file, facts) or _other_major(need, file, cuda_release)
     if other and dll_key(need.name) not in terms.included:
         return f"{other}; --include {need.name} takes it all the same"
@@ -143,7 +143,7 @@ def examine(need: DllRequest, file: RootFile, facts: Facts, terms: Terms) -> Ran
         objection.reason if objection is not None else "",
         tuple(name for name in need.companions if facts.beside(file, name) is None),
         cuda,
-        release_fit(file, need.release, facts) if need.release else 1,
+        release_compatibility(file, need.release, facts) if need.release else 1,
         cuda_release,
         _toolkit_rank(need.one_release, file, facts),
     )
@@ -170,7 +170,7 @@ def _other_major(need: DllRequest, file: RootFile, cuda_release: str) -> str:
     """Return that a candidate was made for another CUDA major than the wheel, which never works."""
     member = family_of(file.name)
     if (
-        cuda_fit(cuda_release, need.cuda)
+        cuda_compatibility(cuda_release, need.cuda)
         or member is None
         or member.family.group not in _CUDA
         or member.family.id in SEPARATE
@@ -194,64 +194,68 @@ def _same_folder(file: RootFile, other: RootFile) -> bool:
     return file.root.path == other.root.path and file.folder.path == other.folder.path
 
 
-def _decide(need: DllRequest, fits: list[Ranking], facts: Facts, others: tuple[Considered, ...]) -> Choice | Conflict:
-    best = min(fit.rank for fit in fits)
-    top = [fit for fit in fits if fit.rank == best]
-    losers = [fit for fit in fits if fit.rank != best]
-    below = [Considered(fit.file, "outranked", _why_below(fit, top[0])) for fit in losers]
+def _decide(
+    need: DllRequest, rankings: list[Ranking], facts: Facts, others: tuple[Considered, ...]
+) -> Choice | Conflict:
+    best = min(ranking.rank for ranking in rankings)
+    top = [ranking for ranking in rankings if ranking.rank == best]
+    losers = [ranking for ranking in rankings if ranking.rank != best]
+    below = [Considered(ranking.file, "outranked", _why_below(ranking, top[0])) for ranking in losers]
     contest = _Contest([top], _why_best(top[0], losers, others), []) if len(top) == 1 else _newest(top, facts)
     if len(contest.left) > 1:
-        return _conflict(need, [fit for group in contest.left for fit in group], (*contest.older, *below, *others))
+        return _conflict(
+            need, [ranking for group in contest.left for ranking in group], (*contest.older, *below, *others)
+        )
     winner, *twins = contest.left[0]
     below = [*contest.older, *below]
     reason = contest.reason
-    same = [Considered(fit.file, "identical", "the same bytes") for fit in twins]
+    same = [Considered(ranking.file, "identical", "the same bytes") for ranking in twins]
     considered = (Considered(winner.file, "chosen", reason), *same, *below, *others)
     return Choice(need.name, winner.file, reason, considered, tuple(_warnings(need, winner)), winner.serves.brings)
 
 
-def _why_best(fit: Ranking, losers: list[Ranking], others: tuple[Considered, ...]) -> str:
+def _why_best(ranking: Ranking, losers: list[Ranking], others: tuple[Considered, ...]) -> str:
     """Return what set the winner apart from the one that came nearest."""
     if losers:
-        return _advantage(fit, min(losers, key=lambda loser: loser.rank))
-    root = fit.file.root
+        return _advantage(ranking, min(losers, key=lambda loser: loser.rank))
+    root = ranking.file.root
     if root.explicit and any(other.verdict == "outranked" for other in others):
         return f"named with {root.learned}"
     return "the only candidate that serves"
 
 
-def _advantage(fit: Ranking, loser: Ranking) -> str:
-    if loser.objection and not fit.objection:
+def _advantage(ranking: Ranking, loser: Ranking) -> str:
+    if loser.objection and not ranking.objection:
         return "the only one that nothing speaks against"
-    if len(loser.absent_companions) > len(fit.absent_companions):
+    if len(loser.absent_companions) > len(ranking.absent_companions):
         return "what it needs lies beside it"
-    if loser.serves.brings and not fit.serves.brings:
+    if loser.serves.brings and not ranking.serves.brings:
         return "it stands by itself, the others only forward"
-    if fit.toolkit > loser.toolkit:
+    if ranking.toolkit > loser.toolkit:
         return (
             "in the root that has most of this release" if loser.toolkit else "certainly of the release that was chosen"
         )
-    if fit.cuda > loser.cuda:
-        cuda_release = fit.cuda_release
-        exact = "which the wheel wants" if fit.cuda == 3 else "which comes nearest to what the wheel wants"
+    if ranking.cuda > loser.cuda:
+        cuda_release = ranking.cuda_release
+        exact = "which the wheel wants" if ranking.cuda == 3 else "which comes nearest to what the wheel wants"
         return f"for CUDA {cuda_release}, {exact}" if cuda_release else "the others are for another CUDA than the wheel"
-    return f"of release {fit.file.version_hint}, which fits the wheel"
+    return f"of release {ranking.file.version_hint}, which fits the wheel"
 
 
-def _why_below(fit: Ranking, best: Ranking) -> str:
-    if bool(fit.objection) > bool(best.objection):
-        return fit.objection
-    if len(fit.absent_companions) > len(best.absent_companions):
-        return f"{', '.join(fit.absent_companions)} does not lie beside it"
-    if bool(fit.serves.brings) > bool(best.serves.brings):
-        return f"it only forwards to {', '.join(fit.serves.brings)}; the chosen one stands by itself"
-    if fit.toolkit < best.toolkit:
-        return "another root has most of this release" if fit.toolkit else "its release is not certain"
-    if fit.cuda < best.cuda:
-        cuda_release, better = fit.cuda_release, best.cuda_release
+def _why_below(ranking: Ranking, best: Ranking) -> str:
+    if bool(ranking.objection) > bool(best.objection):
+        return ranking.objection
+    if len(ranking.absent_companions) > len(best.absent_companions):
+        return f"{', '.join(ranking.absent_companions)} does not lie beside it"
+    if bool(ranking.serves.brings) > bool(best.serves.brings):
+        return f"it only forwards to {', '.join(ranking.serves.brings)}; the chosen one stands by itself"
+    if ranking.toolkit < best.toolkit:
+        return "another root has most of this release" if ranking.toolkit else "its release is not certain"
+    if ranking.cuda < best.cuda:
+        cuda_release, better = ranking.cuda_release, best.cuda_release
         mine = f"for CUDA {cuda_release}" if cuda_release else "its CUDA release is not known"
         return f"{mine}; the chosen one is for CUDA {better}" if better else f"{mine}, which the wheel does not want"
-    return f"of release {fit.file.version_hint or 'unknown'}; the chosen one fits the wheel better"
+    return f"of release {ranking.file.version_hint or 'unknown'}; the chosen one fits the wheel better"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +281,7 @@ def _newest(top: list[Ranking], facts: Facts) -> _Contest:
         left = [group for group, number in zip(groups, column, strict=True) if number == max(column)]
         older += _outranked(groups, left, f"an older {what} than {said}")
         groups = left
-    if len(groups) > 1 and len({fit.file.root.path for group in groups for fit in group}) == 1:
+    if len(groups) > 1 and len({ranking.file.root.path for group in groups for ranking in group}) == 1:
         reason = f"in the first folder that counts, {groups[0][0].file.folder.path}"
         older += _outranked(groups, groups[:1], "in a later folder of the same root")
         groups = groups[:1]
@@ -294,7 +298,7 @@ def _measures(top: list[Ranking], facts: Facts) -> Sequence[tuple[str, _Measure]
         ("version", lambda groups: _versions(groups, facts)),
         ("release", _releases),
     ]
-    packages = {fit.file.package for fit in top}
+    packages = {ranking.file.package for ranking in top}
     return measures[::-1] if len(packages) == 1 and "" not in packages else measures
 
 
@@ -302,16 +306,16 @@ _Measure: TypeAlias = "Callable[[list[list[Ranking]]], list[tuple[int, ...]]]"
 
 
 def _outranked(groups: list[list[Ranking]], left: list[list[Ranking]], reason: str) -> list[Considered]:
-    return [Considered(fit.file, "outranked", reason) for group in groups if group not in left for fit in group]
+    return [Considered(ranking.file, "outranked", reason) for group in groups if group not in left for ranking in group]
 
 
-def _by_content(fits: list[Ranking], facts: Facts) -> list[list[Ranking]]:
+def _by_content(rankings: list[Ranking], facts: Facts) -> list[list[Ranking]]:
     """Return the candidates grouped by their bytes, in order; only files of one size are hashed."""
     groups: dict[tuple[int, str], list[Ranking]] = {}
-    sizes = [fit.file.size for fit in fits]
-    for fit in fits:
-        alone = sizes.count(fit.file.size) == 1
-        groups.setdefault((fit.file.size, "" if alone else facts.sha256(fit.file)), []).append(fit)
+    sizes = [ranking.file.size for ranking in rankings]
+    for ranking in rankings:
+        alone = sizes.count(ranking.file.size) == 1
+        groups.setdefault((ranking.file.size, "" if alone else facts.sha256(ranking.file)), []).append(ranking)
     return list(groups.values())
 
 
@@ -330,7 +334,7 @@ def _releases(groups: list[list[Ranking]]) -> list[tuple[int, ...]]:
 
 def _conflict(need: DllRequest, top: list[Ranking], others: tuple[Considered, ...]) -> Conflict:
     reason = "their bytes differ, and neither versions nor the order of folders shows which is right"
-    files = tuple(fit.file for fit in top)
+    files = tuple(ranking.file for ranking in top)
     places = " or ".join(f'--root "{file.root.path if file.root.is_file else _folder(file)}"' for file in files)
     rivals = tuple(Considered(file, "rival", reason) for file in files)
     hint = f"name the one you mean: {places}; or leave it out: --exclude {need.name}"
@@ -341,15 +345,15 @@ def _folder(file: RootFile) -> str:
     return str(file.root.path / file.folder.path)
 
 
-def _warnings(need: DllRequest, fit: Ranking) -> list[str]:
-    file = fit.file
+def _warnings(need: DllRequest, ranking: Ranking) -> list[str]:
+    file = ranking.file
     warnings = list(file.root.warnings)
-    if fit.objection:
-        warnings.append(fit.objection)
+    if ranking.objection:
+        warnings.append(ranking.objection)
     if not _redistributable(file):
         warnings.append(f"the vendor does not allow to pass on {file.name} (it lies in {file.folder.path})")
-    if fit.absent_companions:
-        warnings.append(f"{', '.join(fit.absent_companions)} does not lie beside {file.name}")
-    if need.release and fit.release == 0:
+    if ranking.absent_companions:
+        warnings.append(f"{', '.join(ranking.absent_companions)} does not lie beside {file.name}")
+    if need.release and ranking.release == 0:
         warnings.append(f"{file.name} is of release {file.version_hint}, the wheel wants {need.release}")
     return warnings

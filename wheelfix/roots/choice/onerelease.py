@@ -56,14 +56,16 @@ def choose_release(
             if len(releases) == 1:
                 release = next(iter(releases))
                 offers.setdefault(release, _Offer(release)).add(file)
-        fitting = [offer for offer in offers.values() if _fit(offer.release, wanted) < OTHER]
+        fitting = [offer for offer in offers.values() if _distance(offer.release, wanted) < OTHER]
         for offer in offers.values():
             if offer not in fitting:
                 refused.setdefault(offer.release, []).append(f"another major than the wheel needs ({wanted.because})")
         if fitting:
             best = min(fitting, key=lambda offer: _rank(offer, wanted))
             later = [file for _, file in files if standing(file) > rank]
-            if _fit(best.release, wanted) and any(possible_releases(file, index) == wanted.releases for file in later):
+            if _distance(best.release, wanted) and any(
+                possible_releases(file, index) == wanted.releases for file in later
+            ):
                 refused.setdefault(wanted.text, []).append(
                     "only in roots that come later: named ones come first, caches and PATH last"
                 )
@@ -72,10 +74,10 @@ def choose_release(
 
 
 OTHER = 9
-"""The fit of a release of another major, which is never taken."""
+"""The distance of a release of another major, which is never taken."""
 
 
-def _fit(release: str, wanted: Wanted) -> int:
+def _distance(release: str, wanted: Wanted) -> int:
     """Return how far a release is from what the wheel was built with: 0 the same, 1 newer, 2 older, 9 another major."""
     if not wanted.releases or release in wanted.releases:
         return 0
@@ -87,11 +89,11 @@ def _fit(release: str, wanted: Wanted) -> int:
 
 
 def _rank(offer: _Offer, wanted: Wanted) -> tuple[int, int, tuple[int, ...]]:
-    fit = _fit(offer.release, wanted)
+    distance = _distance(offer.release, wanted)
     numbers = tree.numbers(offer.release)
     # The nearest newer one; otherwise, and among equals, the newest.
-    nearness = numbers if fit == 1 else tuple(-number for number in numbers)
-    return (fit, -len(offer.names), nearness)
+    nearness = numbers if distance == 1 else tuple(-number for number in numbers)
+    return (distance, -len(offer.names), nearness)
 
 
 def _chosen(
@@ -116,7 +118,7 @@ def _why(best: _Offer, others: list[_Offer], wanted: Wanted, *, known: bool) -> 
         if best.release in wanted.releases:
             return f"the wheel was built for it ({wanted.because})"
         asked = next(iter(wanted.releases))
-        side = "newer" if _fit(best.release, wanted) == 1 else "older"
+        side = "newer" if _distance(best.release, wanted) == 1 else "older"
         where = "is not in the roots that come first" if known else "is in no root"
         return f"{asked}, which the wheel was built for ({wanted.because}), {where}; this is {side}, of the same major"
     if not others:

@@ -184,7 +184,7 @@ def cuda_of(file: RootFile) -> str:
     return file.folder.cuda or cuda_of_package(file.package, file.version_hint)
 
 
-def cuda_fit(stated: str, wanted: str) -> int:
+def cuda_compatibility(stated: str, wanted: str) -> int:
     """Return how well a release fits the wanted one: 3 the same, 2 the same major, 1 not known, 0 another major."""
     if not wanted or not stated:
         return 1
@@ -196,18 +196,22 @@ def cuda_fit(stated: str, wanted: str) -> int:
     return 3 if len(has) > 1 and len(wants) > 1 and has[1] == wants[1] else 2
 
 
-def release_fit(file: RootFile, wanted: str, facts: Facts) -> int:
+def release_compatibility(file: RootFile, wanted: str, facts: Facts) -> int:
     """Return how well a candidate's release fits the wanted one, in the same four steps."""
     wants = tree.numbers(wanted)[:2]
     hint = tree.numbers(file.version_hint)
-    fit = _release_fit(hint, wants)
-    if fit == 3 or not wants:
-        return fit
+    compatibility = _compatibility(hint, wants)
+    if compatibility == 3 or not wants:
+        return compatibility
     found = facts.version(file)
-    return max(fit, _release_fit(found.file, wants)) if found is not None and any(found.file) else fit
+    return (
+        max(compatibility, _compatibility(found.file, wants))
+        if found is not None and any(found.file)
+        else compatibility
+    )
 
 
-def _release_fit(has: tuple[int, ...], wants: tuple[int, ...]) -> int:
+def _compatibility(has: tuple[int, ...], wants: tuple[int, ...]) -> int:
     if not has or not wants:
         return 1
     if has[0] != wants[0]:

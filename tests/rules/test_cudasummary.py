@@ -8,7 +8,7 @@ import pytest
 
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, subject, torch, wheel
 from wheelfix.model import System
-from wheelfix.rules.cudastory import cuda_story
+from wheelfix.rules.cudasummary import cuda_summary
 
 if TYPE_CHECKING:
     from wheelfix.rules.context import Subject
@@ -48,7 +48,7 @@ def new(gpu: str) -> Subject:
 
 
 def story(thing: Subject) -> str:
-    found = cuda_story(thing)
+    found = cuda_summary(thing)
     assert found is not None
     return found.text
 
@@ -67,7 +67,7 @@ def test_a_whole_torch_for_an_old_card() -> None:
 
 
 def test_release_and_driver_are_values_too() -> None:
-    found = cuda_story(built())
+    found = cuda_summary(built())
     assert found is not None
     assert (found.release, found.driver) == ("11.7", "452.39")
 
@@ -112,4 +112,4 @@ def test_backends_for_several_releases() -> None:
 
 
 def test_nothing_to_tell_without_cuda() -> None:
-    assert cuda_story(subject({SITE + "pkg/_core.pyd": dll("python311.dll")}, wheel=wheel())) is None
+    assert cuda_summary(subject({SITE + "pkg/_core.pyd": dll("python311.dll")}, wheel=wheel())) is None

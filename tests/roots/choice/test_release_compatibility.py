@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.roots.choice.release import cuda_fit, cuda_of_package
+from wheelfix.roots.choice.release import cuda_compatibility, cuda_of_package
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_release_of_a_package(package: str, version: str, cuda: str) -> None:
     ],
 )
 def test_fit(told: str, wanted: str, fit: int) -> None:
-    assert cuda_fit(told, wanted) == fit
+    assert cuda_compatibility(told, wanted) == fit

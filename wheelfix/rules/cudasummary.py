@@ -12,7 +12,7 @@ from wheelfix.knowledge.cuda import cuda_majors_for, cuda_table, cuda_versions_f
 from wheelfix.knowledge.drivers import cuda_of_driver, driver_needed, last_driver, windows_driver
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.othercards import NVIDIA, vendor_of
-from wheelfix.model import CudaStory, EdgeKind, InView, dll_key
+from wheelfix.model import CudaSummary, EdgeKind, InView, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.cuda import cuda_dlls, fits_release, nvrtc_builtins, nvrtc_release
 from wheelfix.rules.gpufit import parse_arch
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _GROUPS = ("cuda", "cudnn", "cuda-extra")
 
 
-def cuda_story(subject: Subject) -> CudaStory | None:
+def cuda_summary(subject: Subject) -> CudaSummary | None:
     """Return what there is to know about the CUDA of a wheel; None for one that has nothing to do with it."""
     label, built = named_releases(subject)
     majors = _majors(subject)
@@ -50,7 +50,7 @@ def cuda_story(subject: Subject) -> CudaStory | None:
     ]
     newest = max((driver for _, driver in needed), default=0)
     spelled = dotted(release) if release else listing([str(major) for major in sorted(majors)], 9)
-    return CudaStory(spelled, windows_driver(newest) if newest else "", " ".join(sentences))
+    return CudaSummary(spelled, windows_driver(newest) if newest else "", " ".join(sentences))
 
 
 def _majors(subject: Subject) -> set[int]:
