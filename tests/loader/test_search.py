@@ -246,3 +246,16 @@ def test_loading_by_name_uses_added_folders():
     missing = loader.load_by_name("gone.dll")
     assert missing is not None
     assert missing.code == 126
+
+
+def test_a_manifest_leads_to_a_dll_in_another_folder():
+    named = "<dependentAssembly><assemblyIdentity name='b'/></dependentAssembly>"
+    manifest = f"<assembly><dependency>{named}</dependency></assembly>"
+    b = dll("b.dll", exports=["f"], manifest="<assembly><file name='b.dll'/></assembly>")
+    files = {"x/a.dll": dll("a.dll", A_NEEDS_B, manifest=manifest), "x/b/b.dll": b}
+    loader, failure = load(files, "x/a.dll")
+    assert failure is None
+    assert loader.loaded["b.dll"] == "x/b/b.dll"
+    _, failure = load({**files, "x/a.dll": dll("a.dll", A_NEEDS_B)}, "x/a.dll")
+    assert failure is not None
+    assert failure.code == 126

@@ -1,8 +1,8 @@
 """Small, valid PE images written byte by byte, for the demo, the tests and the loaders they are compared with.
 
 No compiler and no network: the machine code is one ``return`` per function. The same arguments always give the same
-bytes. Sections in order: ``.text``, ``.data`` (only with delay imports), ``.rdata``, ``.rsrc`` (only with a version),
-the extra ones, and ``.reloc``.
+bytes. Sections in order: ``.text``, ``.data`` (only with delay imports), ``.rdata``, ``.rsrc`` (only with a version or
+a manifest), the extra ones, and ``.reloc``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from wheelfix.demo.forgeversion import version_resource
+from wheelfix.demo.forgeresource import manifest_resource, version_resource
 from wheelfix.model import Machine, Symbol
 from wheelfix.values import dataclass, field
 
@@ -86,6 +86,7 @@ def forge_dll(
     version: tuple[int, int, int, int] | None = None,
     product_version: tuple[int, int, int, int] | None = None,
     version_strings: Mapping[str, str] | None = None,
+    manifest: str = "",
     sections: Mapping[str, bytes] | None = None,
     linker: tuple[int, int] = (14, 0),
     dependent_load_flags: int | None = None,
@@ -127,6 +128,9 @@ def forge_dll(
         file_version = version or (0, 0, 0, 0)
         rva = image.begin(".rsrc", READ_ONLY)
         content = version_resource(rva, file_version, product_version or file_version, version_strings or {})
+        image.directories[RESOURCE] = (image.append(content), len(content))
+    elif manifest:
+        content = manifest_resource(image.begin(".rsrc", READ_ONLY), manifest)
         image.directories[RESOURCE] = (image.append(content), len(content))
     for title, content in (sections or {}).items():
         image.begin(title, READ_ONLY)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.python_exports import missing_from_python
+from wheelfix.loader.assemblies import find_in_assembly
 from wheelfix.loader.loadcall import (
     ALTERED_SEARCH_PATH,
     AS_PYTHON_DOES,
@@ -153,6 +154,9 @@ class Loader(DllSearch):
         steps = self._steps_for(path, image, attempt.steps)
         for needed in image.imports:
             provider = self.find(needed.dll, steps, attempt.mapped)
+            if isinstance(provider, Missing) and provider.present_at:
+                redirected = find_in_assembly(self.view, path, needed.dll)
+                provider = InView(redirected) if redirected else provider
             self.note(Edge(path, needed.dll, EdgeKind.IMPORT, provider))
             if isinstance(provider, Missing) or (isinstance(provider, OwnedBy) and not provider.reachable):
                 attempt.fail_at(path, MOD_NOT_FOUND, needed.dll)

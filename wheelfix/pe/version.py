@@ -1,19 +1,12 @@
-"""The version resource of a DLL: file and product version, and the vendor's own words.
-
-Read with ``struct`` and not through pefile: a root of CUDA and oneAPI holds thousands of DLLs, the whole resource
-section would have to be in memory for pefile (icons, manifests and help texts included), and it builds an object for
-every node. Here three directory tables and the one leaf are read, some kilobytes. The resource often lies behind
-hundreds of megabytes of code, so ask only when a rule or an option needs the answer.
-"""
+"""The version resource of a DLL: file and product version, and the vendor's own words."""
 
 from __future__ import annotations
 
 import struct
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import InputError
-from wheelfix.model import FileVersion, Malformed
-from wheelfix.pe.sections import RESOURCES, Exhausted, Space, read_headers
+from wheelfix.model import FileVersion
+from wheelfix.pe.resources import VERSION, read_resource
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -21,27 +14,13 @@ if TYPE_CHECKING:
 
     from wheelfix.model import ByteSource
 
-VERSION_TYPE = 16
-ENGLISH = 0x0409
-MAX_ENTRIES = 4096
-MAX_LEAF = 64 << 10
 MAX_STRINGS = 256
 FIXED_SIGNATURE = 0xFEEF04BD
-DIRECTORY = 1 << 31
-"""The bit that distinguishes a table of entries from a leaf."""
 
 
 def read_version(source: ByteSource) -> FileVersion | None:
     """Return what the version resource says, or None if there is none that can be read."""
-    try:
-        headers = read_headers(source)
-        if isinstance(headers, Malformed):
-            return None
-        root, _ = headers.directory(RESOURCES)
-        leaf = _leaf(Space(source, headers), root) if root else b""
-    except (InputError, Exhausted):
-        return None
-    return parse_version(leaf)
+    return parse_version(read_resource(source, VERSION))
 
 
 def parse_version(leaf: bytes) -> FileVersion | None:
@@ -63,35 +42,6 @@ def parse_version(leaf: bytes) -> FileVersion | None:
                     if string.key and len(strings) < MAX_STRINGS:
                         strings.setdefault(string.key, _utf16(leaf, string.value, string.end).strip())
     return FileVersion(file, product, strings)
-
-
-def _leaf(space: Space, root: int) -> bytes:
-    """Walk type, name and language, and return the bytes of the first version resource, English ones before others."""
-    entries = _entries(space, root)
-    kind = entries.get(VERSION_TYPE, 0)
-    if not kind & DIRECTORY:
-        return b""
-    names = _entries(space, root + (kind & ~DIRECTORY))
-    name = next(iter(names.values()), 0)
-    if not name & DIRECTORY:
-        return b""
-    languages = _entries(space, root + (name & ~DIRECTORY))
-    leaf = languages.get(ENGLISH, next(iter(languages.values()), DIRECTORY))
-    entry = b"" if leaf & DIRECTORY else space.read(root + leaf, 8)
-    if len(entry) < 8:
-        return b""
-    rva, size = struct.unpack("<II", entry)
-    return space.read(rva, min(size, MAX_LEAF))
-
-
-def _entries(space: Space, rva: int) -> dict[int, int]:
-    """Return the entries of a resource directory, from identifier (or address of the name) to offset."""
-    head = space.read(rva, 16)
-    if len(head) < 16:
-        return {}
-    named, numbered = struct.unpack_from("<HH", head, 12)
-    table = space.read(rva + 16, 8 * min(named + numbered, MAX_ENTRIES))
-    return dict(struct.iter_unpack("<II", table[: len(table) & ~7]))
 
 
 @dataclass(frozen=True, slots=True)

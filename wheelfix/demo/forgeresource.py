@@ -1,4 +1,4 @@
-"""A version resource as bytes: the directory tree of ``.rsrc`` with one VS_VERSIONINFO in it."""
+"""A resource as bytes: the directory tree of ``.rsrc`` with one VS_VERSIONINFO or one manifest in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-RT_VERSION = 16
+RT_VERSION, RT_MANIFEST = 16, 24
 ENGLISH_US = 0x0409
 UNICODE_PAGE = 0x04B0
 SIGNATURE = 0xFEEF04BD
@@ -18,16 +18,24 @@ def version_resource(
     rva: int, file: tuple[int, int, int, int], product: tuple[int, int, int, int], strings: Mapping[str, str]
 ) -> bytes:
     """Return the content of a ``.rsrc`` section that will stand at ``rva``."""
-    info = _version_info(file, product, strings)
+    return _resource(rva, RT_VERSION, 1, _version_info(file, product, strings))
+
+
+def manifest_resource(rva: int, manifest: str) -> bytes:
+    """Return the content of a ``.rsrc`` section with the manifest that a DLL is loaded with."""
+    return _resource(rva, RT_MANIFEST, 2, manifest.encode())
+
+
+def _resource(rva: int, kind: int, identifier: int, data: bytes) -> bytes:
     # Three directories of one entry each (type, name, language), then the data entry, then the data.
     directory = struct.Struct("<IIHHHHII")
     entry_at = 3 * directory.size
     data_at = entry_at + 16
     subdirectory = 0x80000000
-    tree = directory.pack(0, 0, 0, 0, 0, 1, RT_VERSION, subdirectory | directory.size)
-    tree += directory.pack(0, 0, 0, 0, 0, 1, 1, subdirectory | 2 * directory.size)
+    tree = directory.pack(0, 0, 0, 0, 0, 1, kind, subdirectory | directory.size)
+    tree += directory.pack(0, 0, 0, 0, 0, 1, identifier, subdirectory | 2 * directory.size)
     tree += directory.pack(0, 0, 0, 0, 0, 1, ENGLISH_US, entry_at)
-    return tree + struct.pack("<IIII", rva + data_at, len(info), 0, 0) + info
+    return tree + struct.pack("<IIII", rva + data_at, len(data), 0, 0) + data
 
 
 def _version_info(

@@ -1,0 +1,47 @@
+"""DLLs that Windows finds through a manifest, as cocotb's ``simulator.pyd`` finds ``libs/gpi.dll``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.views import make_view
+from wheelfix.demo.forge import forge_dll
+from wheelfix.loader.assemblies import find_in_assembly
+
+ASM = 'xmlns="urn:schemas-microsoft-com:asm.v1" manifestVersion="1.0"'
+NEEDS = (
+    f'<?xml version="1.0"?><assembly {ASM}><assemblyIdentity name="a" version="1.0.0.0"/><dependency>'
+    '<dependentAssembly><assemblyIdentity name="b" version="1.0.0.0"/></dependentAssembly></dependency></assembly>'
+)
+ASSEMBLY = f'<assembly {ASM}><assemblyIdentity name="b" version="1.0.0.0"/><file name="B.dll"/></assembly>'
+A = forge_dll("a.pyd", imports={"b.dll": ["f"]}, manifest=NEEDS)
+B = forge_dll("b.dll", exports=["f"], manifest=ASSEMBLY)
+PLAIN = forge_dll("b.dll", exports=["f"])
+CONFIG = (
+    b'<configuration><windows><assemblyBinding xmlns="urn:schemas-microsoft-com:asm.v1">'
+    b'<probing privatePath="libs;..\\other"/></assemblyBinding></windows></configuration>'
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"p/libs/b.dll": B, "p/a.pyd.2.config": CONFIG}, "p/libs/b.dll"),
+        ({"other/b.dll": B, "p/a.pyd.2.config": CONFIG}, "other/b.dll"),
+        ({"p/b/b.dll": B}, "p/b/b.dll"),
+        ({"p/b/b.dll": PLAIN, "p/b/b.manifest": ASSEMBLY.encode()}, "p/b/b.dll"),
+        ({"p/libs/b.dll": B}, None),
+        ({"p/b/b.dll": PLAIN}, None),
+        ({"p/b/b.dll": PLAIN, "p/b/b.manifest": ASSEMBLY.replace("B.dll", "c.dll").encode()}, None),
+        ({"p/b/b.manifest": ASSEMBLY.encode()}, None),
+        ({"p/b/b.dll": PLAIN, "p/b/b.manifest": b"<assembly"}, None),
+        ({"p/b/b.dll": PLAIN, "p/b/b.manifest": b"<!DOCTYPE x [<!ENTITY e 'b.dll'>]>" + ASSEMBLY.encode()}, None),
+    ],
+)
+def test_where_a_private_assembly_lies(files: dict[str, bytes], found: str | None) -> None:
+    assert find_in_assembly(make_view({"p/a.pyd": A, **files}), "p/a.pyd", "b.dll") == found
+
+
+def test_a_dll_without_a_manifest_has_no_assemblies() -> None:
+    view = make_view({"p/a.pyd": forge_dll("a.pyd", imports={"b.dll": ["f"]}), "p/b/b.dll": B})
+    assert find_in_assembly(view, "p/a.pyd", "b.dll") is None
