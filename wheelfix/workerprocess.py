@@ -58,7 +58,7 @@ def _work(requests: IO[bytes], answers: _Answers) -> None:
             while (task := tasks.get()) is not None:
                 number, value, threads = task
                 answers.send(_answer(work, number, value, threads, answers))
-    except Exception as error:  # it could not be set up
+    except Exception as error:  # setting it up failed
         answers.send(("raised", -1, error, traceback.format_exc()))
 
 

@@ -198,7 +198,7 @@ def test_dist_info_is_put_last_and_signatures_go(tmp_path: Path) -> None:
     assert_right(target)
 
 
-MENDED = ("descriptor", "descriptor-bare", "descriptor-wide", "descriptor-local-only", "backslash", "comment",
+REPAIRED = ("descriptor", "descriptor-bare", "descriptor-wide", "descriptor-local-only", "backslash", "comment",
           "archive-comment", "trailing", "prefix", "prefix-counted", "gap", "gap-at-end", "gap-before-end-record",
           "ghost", "count-low", "count-high", "disks", "utf8-unflagged", "unicode-path-central", "unicode-path-local",
           "extra-cut", "extra-twice", "local-name", "local-crc", "local-usize", "local-method", "local-flags",
@@ -207,7 +207,7 @@ MENDED = ("descriptor", "descriptor-bare", "descriptor-wide", "descriptor-local-
           "zip64-end-sentinels", "zip64-end-elsewhere", "cp437", "disk-of-member", "utf8", "regular")  # fmt: skip
 
 
-@pytest.mark.parametrize("key", MENDED)
+@pytest.mark.parametrize("key", REPAIRED)
 def test_irregularities_are_mended_by_writing_anew(tmp_path: Path, key: str) -> None:
     case = CASES[key]
     source = write_wheel_by_hand(tmp_path, case.entries, **case.options)

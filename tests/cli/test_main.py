@@ -106,9 +106,9 @@ def within_a_class(error: BaseException) -> RuntimeError:
             id="input",
         ),
         pytest.param(
-            InputError("x.whl", because=("one reason", "another"), hint="mend both"),
+            InputError("x.whl", because=("one reason", "another"), hint="fix both"),
             3,
-            "wheelfix: error: x.whl\n  because: one reason\n           another\n  hint: mend both\n",
+            "wheelfix: error: x.whl\n  because: one reason\n           another\n  hint: fix both\n",
             id="reasons",
         ),
         pytest.param(EnvironmentFailure("no disk"), 4, "wheelfix: error: no disk\n", id="environment"),

@@ -16,7 +16,7 @@ from wheelfix.schemas import load_schema
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory):
-    """A broken torch-like wheel and the roots that could mend it."""
+    """A broken torch-like wheel and the roots that could repair it."""
     folder = tmp_path_factory.mktemp("story")
     told = example.kepler_cu117()
     wheel = example.write_wheel(told, folder / "dist")

@@ -74,6 +74,6 @@ def test_a_build_like_keplers_from_a_real_torch(tmp_path: Path) -> None:
     assert any(
         "aoti_custom_ops.dll in torch/lib does not belong to any installed package" in text for text in found.warnings
     )
-    mended = install(wheel("mkl-2023.2.0-py2.py3-none-win_amd64.whl"), prefix)
-    after = diagnose(torch_error("aoti_custom_ops.dll"), environment=mended, options=QUIET)
+    repaired = install(wheel("mkl-2023.2.0-py2.py3-none-win_amd64.whl"), prefix)
+    after = diagnose(torch_error("aoti_custom_ops.dll"), environment=repaired, options=QUIET)
     assert not any(one.cause.likely_missing for one in after.explained if one.proven)

@@ -14,7 +14,7 @@ from wheelfix.cli.commands import COMMANDS
 
 def test_pages_are_current():
     stale = make_docs.stale(make_docs.generated())
-    assert not stale, f"'python dev.py generate' writes {', '.join(path.as_posix() for path in stale)} anew"
+    assert not stale, f"'python dev.py generate' writes {', '.join(path.as_posix() for path in stale)} again"
 
 
 @pytest.mark.parametrize("picture", make_pictures.PICTURES, ids=lambda picture: picture.name)

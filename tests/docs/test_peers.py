@@ -1,6 +1,6 @@
 """What the README says of other tools, tried on the embedded examples.
 
-delvewheel is told where every missing DLL lies, so that nothing fails for want of a folder.
+delvewheel is given the place where every missing DLL lies, so that nothing fails because of a missing folder.
 """
 
 from __future__ import annotations

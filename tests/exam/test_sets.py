@@ -1,4 +1,4 @@
-"""Wheels and environments as one installation: real files decide, whoever they belong to."""
+"""Wheels and environments as one installation: real files decide, no matter which package they belong to."""
 
 from __future__ import annotations
 

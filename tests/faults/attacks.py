@@ -1,4 +1,4 @@
-"""Wheels that are made to exhaust whoever opens them: bombs, crowds, floods and endless streams."""
+"""Wheels that are made to exhaust the program that opens them: bombs, crowds, floods and endless streams."""
 
 from __future__ import annotations
 

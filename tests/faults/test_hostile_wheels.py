@@ -94,7 +94,7 @@ def test_an_irregular_archive(helper: Helper, name: str, tmp_path: Path) -> None
         told = runs["verify"].out + runs["verify"].err
         assert "WF1" in told or runs["verify"].code == Exit.BAD_INPUT
     made = tmp_path / "a" / "b" / "work" / "out" / NAME
-    if made.exists() and digest(made) != digest(wheel):  # what harms nobody is not written anew
+    if made.exists() and digest(made) != digest(wheel):  # what harms nobody is not rewritten
         must_be_clean(made)
 
 

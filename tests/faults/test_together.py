@@ -80,7 +80,7 @@ def test_eight_different_wheels_into_one_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [2, 8])
 def test_the_same_wheel_in_place(tmp_path: Path, count: int) -> None:
-    """Whoever comes second finds the wheel replaced, or repaired: either way it is whole."""
+    """The second process finds the wheel replaced, or repaired: either way it is whole."""
     bench = small(tmp_path)
     command = ["repair", str(bench.wheel), *bench.root_options, "--in-place"]
     codes = [run.code for run in all_at_once([command] * count)]

@@ -1,4 +1,4 @@
-"""What every fault is tried on: a broken wheel, the roots that mend it, a run of wheelfix, and what must hold then."""
+"""What every fault is tried on: a broken wheel, the roots that repair it, a run of wheelfix, and what must hold."""
 
 from __future__ import annotations
 

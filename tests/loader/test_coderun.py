@@ -76,7 +76,7 @@ WAYS = {
         "from ctypes.util import find_library\n"
         f"ctypes.CDLL(find_library('core') or os.path.join({HERE}, 'lib', 'core.dll'))"
     ),
-    "raised anew": (
+    "raised again": (
         f"try:\n    LIB = ctypes.CDLL(os.path.join({HERE}, 'lib', 'core.dll'))\n"
         "except OSError as error:\n    raise ImportError('no core.dll') from error"
     ),

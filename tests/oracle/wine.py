@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 OVERRIDES = "mscoree,mshtml=;winemenubuilder.exe=d"
 LINGER = 60
-"""Seconds the server outlives its last client; starting it anew for every case would cost seconds each."""
+"""Seconds the server outlives its last client; starting it again for every case would cost seconds each."""
 ZIG_TARGETS = {Machine.ARM64: ("aarch64", "arm64"), Machine.AMD64: ("x86_64", "i386:x86-64")}
 
 
@@ -58,7 +58,7 @@ class Wine:
                 self._quietly([str(self.program), "wineboot", "-i"], timeout=300)
                 self._quietly([str(self.server), "-w"], timeout=120)
             self._quietly([str(self.server), f"-p{LINGER}"], timeout=60)
-            # Services inherit the standard handles of whoever starts them: let that be nobody.
+            # Services inherit the standard handles of the process that starts them: let that be nobody.
             self._quietly([str(self.program), "cmd", "/c", "exit"], timeout=120)
         if not (self.prefix / "system.reg").exists():
             raise Unavailable(f"Wine could not make a prefix in {self.prefix}")

@@ -104,7 +104,7 @@ def test_a_known_dll_comes_in_parts(
 def test_altered_parts_are_refused(
     server: Server, broken: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever changes the bytes on their way, with the archive still in order, meets the hash of the whole wheel."""
+    """Bytes that are changed on their way, with the archive still in order, do not have the hash of the whole wheel."""
     (name,) = (path for path in server.files if "11.7.101" in path)
     honest = server.files[name]
     with zipfile.ZipFile(tmp_path / "evil.zip", "w") as evil, zipfile.ZipFile(_saved(tmp_path, honest)) as old:

@@ -43,7 +43,7 @@ def root(folder: Path, **files: bytes) -> Path:
     return folder
 
 
-def mend(tmp_path: Path, *roots: Path, gpu: str | None = None, **more: Any) -> Repaired:
+def repaired(tmp_path: Path, *roots: Path, gpu: str | None = None, **more: Any) -> Repaired:
     known = RootOptions(roots=roots, discover=False, trusted_roots=trust(tmp_path))
     scan = ScanOptions(roots=known, gpu=gpu, jobs=1)
     options = RepairOptions(
@@ -77,7 +77,7 @@ def mend(tmp_path: Path, *roots: Path, gpu: str | None = None, **more: Any) -> R
 def test_plan_and_bill_of_materials_say_who_signed(
     tmp_path: Path, data: bytes, signer: str, answer: str, warning: str
 ) -> None:
-    result = mend(tmp_path, root(tmp_path / "root", cudnn64_8=data))
+    result = repaired(tmp_path, root(tmp_path / "root", cudnn64_8=data))
     (addition,) = result.plan.additions
     assert (addition.signer, addition.signature) == (signer, answer)
     assert any("signature" in note for note in result.plan.notes) is bool(warning)
@@ -103,7 +103,7 @@ def test_plan_and_bill_of_materials_say_who_signed(
 )
 def test_require_signed_lets_nothing_else_in(tmp_path: Path, data: bytes, reason: str) -> None:
     with pytest.raises(CannotRepair):
-        mend(tmp_path, root(tmp_path / "root", cudnn64_8=data), require_signed=True)
+        repaired(tmp_path, root(tmp_path / "root", cudnn64_8=data), require_signed=True)
     assert not (tmp_path / "out").exists()
     with lazy_index(RootOptions(roots=(tmp_path / "root",), discover=False)) as index:
         scan = ScanOptions(roots=RootOptions(roots=(tmp_path / "root",), discover=False))
@@ -114,7 +114,7 @@ def test_require_signed_lets_nothing_else_in(tmp_path: Path, data: bytes, reason
 
 def test_require_signed_takes_the_signed_one_of_two(tmp_path: Path) -> None:
     first, second = root(tmp_path / "a", cudnn64_8=PLAIN), root(tmp_path / "b", cudnn64_8=SIGNED)
-    result = mend(tmp_path, first, second, require_signed=True)
+    result = repaired(tmp_path, first, second, require_signed=True)
     (addition,) = result.plan.additions
     assert addition.source.path == str(second / NEEDED)
     assert any("is not signed" in rejected.reason for rejected in addition.rejected)
@@ -124,13 +124,13 @@ def test_require_signed_looks_at_the_family_too(tmp_path: Path) -> None:
     """The parts of cuDNN come along without being chosen; an unsigned one must not slip in behind a signed front."""
     place = root(tmp_path / "root", cudnn64_8=SIGNED, cudnn_ops_infer64_8=forge_dll(PART))
     with pytest.raises(CannotRepair):
-        mend(tmp_path, place, require_signed=True)
+        repaired(tmp_path, place, require_signed=True)
 
 
 def test_a_card_prefers_what_has_code_for_it(tmp_path: Path) -> None:
     new = root(tmp_path / "new", cudnn64_8=PLAIN, cudnn_ops_infer64_8=with_code(PART, 50, 86))
     old = root(tmp_path / "old", cudnn64_8=PLAIN + bytes(8), cudnn_ops_infer64_8=with_code(PART, 35))
-    result = mend(tmp_path, new, old, gpu="K40c")
+    result = repaired(tmp_path, new, old, gpu="K40c")
     assert {addition.source.root for addition in result.plan.additions} == {str(old)}
     front = next(addition for addition in result.plan.additions if addition.name == NEEDED)
     assert front.rejected[0].reason.startswith(f"{PART} has no code for sm_35, only for sm_50, sm_86; take cuDNN 8.7.0")
@@ -138,4 +138,4 @@ def test_a_card_prefers_what_has_code_for_it(tmp_path: Path) -> None:
 
 def test_a_card_that_nobody_knows_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--gpu Voodoo"):
-        mend(tmp_path, root(tmp_path / "root", cudnn64_8=PLAIN), gpu="Voodoo")
+        repaired(tmp_path, root(tmp_path / "root", cudnn64_8=PLAIN), gpu="Voodoo")

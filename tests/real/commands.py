@@ -37,7 +37,7 @@ class Repaired:
 
 
 def repair(path: Path, folder: Path, *options: str | Path) -> Repaired:
-    """Mend a wheel with ``wheelfix repair``, which must succeed and leave the input as it is."""
+    """Repair a wheel with ``wheelfix repair``, which must succeed and leave the input as it is."""
     before = path.read_bytes()
     folder.mkdir(parents=True, exist_ok=True)
     target, out = folder / "plan.json", folder / "out"

@@ -1,4 +1,4 @@
-"""The two builds for Kepler cards, mended with the vendors' real DLLs: broken before, whole after, by every client.
+"""The two builds for Kepler cards, repaired with the vendors' real DLLs: broken before, whole after, by every client.
 
 Before, the wheels are those of ``wheelfix.demo.example``, their DLLs forged or compiled; what they import are functions
 that the real DLLs export. After, everything that was vendored is NVIDIA's and Intel's own, out of their wheels on PyPI.
@@ -233,7 +233,7 @@ def test_the_second_build_after(wheels: dict[str, Path], second_roots: list[str 
 def test_the_second_build_from_a_toolkit_with_cudnn_copied_into_it(
     wheels: dict[str, Path], unpacked: Unpacked, tmp_path: Path
 ) -> None:
-    """Whoever copies cuDNN by hand copies it into CUDA's bin; what is vendored is all of it, and from there."""
+    """People who copy cuDNN by hand copy it into CUDA's bin; what is vendored is all of it, and from there."""
     wheel(CUPY.file)
     cuda = vendors.cuda_toolkit(unpacked, tmp_path / "CUDA" / "v11.7")
     zlibwapi(vendors.lay_out(cuda / "bin", unpacked.take(CUDNN.file)))

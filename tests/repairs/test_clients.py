@@ -33,7 +33,7 @@ def options(folder: Path, *roots: Path, **more: Any) -> RepairOptions:
     return RepairOptions(wheel_dir=folder / "out", scan=ScanOptions(roots=found, jobs=2), **more)
 
 
-def mend(path: Path, folder: Path, *roots: Path, **more: Any) -> Path:
+def repaired(path: Path, folder: Path, *roots: Path, **more: Any) -> Path:
     """Repair a wheel, and let everybody read what comes out."""
     result = repair_wheel(path, options(folder, *roots, **more))
     assert result.outcome is RepairOutcome.REPAIRED
@@ -60,25 +60,25 @@ def names(path: Path) -> list[str]:
 
 def test_vendored(tmp_path: Path) -> None:
     wheel, roots = torch_wheel(tmp_path)
-    made = mend(wheel, tmp_path, *roots)
+    made = repaired(wheel, tmp_path, *roots)
     assert {f"torch/lib/{name}" for name in LACKS} <= set(names(made))
 
 
 def test_dropped(tmp_path: Path) -> None:
     wheel, roots = torch_wheel(tmp_path)
-    made = mend(wheel, tmp_path, *roots, drop_test_artifacts=True)
+    made = repaired(wheel, tmp_path, *roots, drop_test_artifacts=True)
     assert "torch/lib/aoti_custom_ops.dll" not in names(made)
 
 
 def test_with_a_build_tag(tmp_path: Path) -> None:
     wheel, roots = torch_wheel(tmp_path)
-    made = mend(wheel, tmp_path, *roots, build_tag="1mended")
+    made = repaired(wheel, tmp_path, *roots, build_tag="1repaired")
     assert made.name == "torch-2.7.1+cu117-1mended-cp311-cp311-win_amd64.whl"
 
 
 def test_stored_and_without_a_bill_of_materials(tmp_path: Path) -> None:
     wheel, roots = torch_wheel(tmp_path)
-    made = mend(wheel, tmp_path, *roots, compression="store", sbom=False)
+    made = repaired(wheel, tmp_path, *roots, compression="store", sbom=False)
     assert not [name for name in names(made) if "/sboms/" in name]
 
 
@@ -88,7 +88,7 @@ def test_renamed_into_libs(tmp_path: Path) -> None:
     wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", files=files)
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "odd.dll").write_bytes(forge_dll("odd.dll", exports=["f"], size=8192))
-    made = mend(wheel, tmp_path, tmp_path / "root")
+    made = repaired(wheel, tmp_path, tmp_path / "root")
     assert [name for name in names(made) if name.startswith("pkg.libs/odd-")]
 
 
@@ -103,7 +103,7 @@ def test_into_the_data_scheme_nothing_is_lost(tmp_path: Path) -> None:
     wheel = build_wheel(tmp_path / "dist", "pkg", "1.0", "py3-none-win_amd64", files)
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "odd.dll").write_bytes(forge_dll("odd.dll", exports=["f"], size=8192))
-    made = mend(wheel, tmp_path, tmp_path / "root")
+    made = repaired(wheel, tmp_path, tmp_path / "root")
     assert "pkg-1.0.data/data/Library/bin/odd.dll" in names(made)
 
 
@@ -185,7 +185,7 @@ def test_repacked_by_hand(repack: Callable[[Path, Path], None], codes: set[str],
     assert codes <= {finding.code for finding in scan(wheel, ScanOptions(roots=RootOptions(discover=False))).findings}
     with pytest.raises((AssertionError, ValueError)):
         check_with_clients(wheel, tmp_path / "before", only=("installer",))
-    made = mend(wheel, tmp_path)
+    made = repaired(wheel, tmp_path)
     members = [info for info in zipfile.ZipFile(made).infolist() if not info.is_dir()]
     assert {info.filename for info in members} == {
         path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()

@@ -1,4 +1,4 @@
-"""Discovery as a whole: PATH only on request, nothing from the current folder, this very machine."""
+"""Discovery as a whole: PATH only on request, nothing from the current folder, and the machine that runs the tests."""
 
 from __future__ import annotations
 

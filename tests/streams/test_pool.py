@@ -1,4 +1,4 @@
-"""The pool of threads: the caller works too, errors and interrupts reach whoever asks, nothing is left running."""
+"""The pool of threads: the caller works too, errors and interrupts reach the caller, nothing is left running."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_an_interrupt_waits_for_the_end_of_a_step_and_then_comes_at_once():
     @defer_interrupts
     def step():
         signal.raise_signal(signal.SIGTERM)
-        time.sleep(3 * AGAIN)  # sent again in vain a few times
+        time.sleep(3 * AGAIN)  # sent again a few times
         done.append("step")
 
     def work():
@@ -82,7 +82,7 @@ def test_an_interrupt_waits_for_the_end_of_a_step_and_then_comes_at_once():
     with pytest.raises(KeyboardInterrupt), interruptible():
         work()
     assert done == ["step"]
-    assert time.monotonic() - started < 4, "whoever waits was not woken"
+    assert time.monotonic() - started < 4, "the waiting thread was not woken"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGTERM ends a process on Windows")

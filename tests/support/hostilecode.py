@@ -1,4 +1,4 @@
-"""Python source of a few kilobytes that is made to exhaust whoever reads it; each gives a value to ``a``."""
+"""Python source of a few kilobytes that is made to exhaust its reader; each gives a value to ``a``."""
 
 from __future__ import annotations
 

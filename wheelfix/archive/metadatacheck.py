@@ -62,7 +62,7 @@ def line_faults(text: str, name: str) -> Iterator[ArchiveFault]:
 
 
 MAX_ODD = 2000
-"""Requirements that are read with packaging, which takes its time; no package has a tenth of that."""
+"""Requirements that are read with packaging, which is slow; no package has a tenth of that."""
 
 
 def requirement_faults(headers: Mapping[str, tuple[str, ...]], name: str) -> Iterator[ArchiveFault]:
@@ -87,7 +87,7 @@ def requirement_faults(headers: Mapping[str, tuple[str, ...]], name: str) -> Ite
 
 
 def _is_plain(line: str) -> bool:
-    """Whether a requirement is one of those that everybody writes; others are read with packaging."""
+    """Whether a requirement has the usual form; others are read with packaging."""
     required, semicolon, marker = line.partition(";")
     required = required.rstrip(" ")
     if "," in required[-2:] or _PLAIN_REQUIREMENT.fullmatch(required) is None:
@@ -118,7 +118,7 @@ def _is_specifier(line: str) -> bool:
 
 
 def wheel_version_fault(version: str, spelled: bool, name: str) -> Iterator[ArchiveFault]:
-    """Give the fault of a format version that not every installer takes; ``spelled``: in the usual letters."""
+    """Give the fault of a format version that not every installer accepts; ``spelled``: in the usual letters."""
     major, dot, _ = version.partition(".")
     by: list[str] = []
     numbers = version.split(".")

@@ -64,7 +64,7 @@ class Archive:
 
     def _open_file(self, path: Path) -> None:
         try:
-            if not stat.S_ISREG(path.stat().st_mode):  # before opening: a pipe would make us wait for ever
+            if not stat.S_ISREG(path.stat().st_mode):  # before opening: reading from a pipe may never end
                 raise InputError(f"{path} is {'a folder' if path.is_dir() else 'a device or pipe'}, not a wheel")
             self._file = path.open("rb", buffering=0)
         except OSError as exc:
@@ -77,7 +77,7 @@ class Archive:
     def open(
         cls, path: Path | RemoteWheel, limits: Limits | None = None, known: frozenset[str] = frozenset()
     ) -> Archive:
-        """Open a zip archive and read its directory; InputError if it is none, is cut short or asks too much.
+        """Open a zip archive and read its directory; InputError if it is not one, is cut short or exceeds a limit.
 
         ``known`` are names that were looked at together and found to be in order.
         """
@@ -96,7 +96,7 @@ class Archive:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._source is None:
             self._file.close()
         elif self.remote is not None:
@@ -184,7 +184,7 @@ class Archive:
             raise EnvironmentFailure(f"cannot read {self.path}", because=str(exc)) from exc
 
     def find(self, name: str) -> Member | None:
-        """Return the first member of that very name."""
+        """Return the first member with exactly that name."""
         return self._index.get(name)
 
     def data_span(self, member: Member) -> tuple[int, int]:
@@ -228,7 +228,7 @@ class Archive:
         return InflatedSource(read, member.csize, member.usize, on_bytes=on_bytes, sparing=remote)
 
     def chunks(self, member: Member) -> Iterator[bytes]:
-        """Give the member's unpacked bytes piece by piece; InputError at the end if size or CRC were lies."""
+        """Give the member's unpacked bytes piece by piece; InputError at the end if size or CRC were wrong."""
         crc = total = 0
         for piece in self.unchecked_chunks(member):
             total += len(piece)

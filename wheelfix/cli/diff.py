@@ -69,7 +69,7 @@ def configure_parser(subparsers: Subparsers) -> None:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Compare, tell, and return 1 where something was lost that must not be."""
+    """Compare, report, and return 1 where something vanished that must not."""
     from wheelfix.diff import compare_all
 
     check_reports(args)

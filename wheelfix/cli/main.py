@@ -1,4 +1,4 @@
-"""The door to every command: runs it, and turns what stops us into a message and an exit code."""
+"""Runs a command, and turns errors into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def main(argv: list[str] | None = None, *, last: bool = False) -> int:
             except SystemExit as stop:  # argparse after --help and --version
                 code = stop.code if isinstance(stop.code, int) else Exit.OK
             sys.stdout.flush()
-        except BaseException as error:  # the one place where everything ends
+        except BaseException as error:  # the last place where any exception is caught
             interrupts.ignore()
             if os.environ.get("WHEELFIX_DEBUG"):
                 raise
@@ -69,7 +69,7 @@ def main(argv: list[str] | None = None, *, last: bool = False) -> int:
 
 
 def report_error(error: BaseException) -> int:
-    """Say on stderr what stopped us, in layers, and return the exit code that belongs to it."""
+    """Print the error on stderr, in layers, and return its exit code."""
     if isinstance(error, WheelfixError):
         say_error(error.what, *error.reasons, hint=error.hint)
         return error.exit_code
@@ -115,7 +115,7 @@ def make_streams_forgiving() -> None:
     """Let a character that the console cannot show become ``?``, and a closed stream swallow everything."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # Opened first thing, it also takes the closed descriptor, which a wheel would get otherwise.
+            # Opened before anything else, it also takes the closed descriptor, which a wheel would get otherwise.
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
@@ -132,4 +132,4 @@ def entry() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
-    os._exit(code)  # freeing ten thousand values one by one takes time for nothing
+    os._exit(code)  # freeing ten thousand values one by one takes time, and the process ends anyway

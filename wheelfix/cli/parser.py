@@ -22,8 +22,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def only_typed(action: argparse.Action) -> argparse.Action:
     """Mark an option that only the command line may set, no file and no variable.
 
-    Such are those that weaken a check, write over an input, or carry out what a file says: whoever can put a file into
-    a folder, or a line into a ``.env``, could choose them for somebody else.
+    Such are those that weaken a check, write over an input, or do what a file says: anybody who can put a file into a
+    folder, or a line into a ``.env``, could choose them for somebody else.
     """
     vars(action)["only_typed"] = True
     return action

@@ -172,13 +172,13 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def exit_of(trial: Trial) -> Exit:
-    """Return the exit code that a trial stands for."""
+    """Return the exit code of a trial."""
     codes = {"differs": Exit.DIFFERS, "fails": Exit.FINDINGS, "cannot-tell": Exit.UNKNOWN, "imports": Exit.OK}
     return codes[trial.outcome]
 
 
 def failure_of_trial(trial: Trial) -> WheelfixError | None:
-    """Return what a trial says against a wheel, as an error with its exit code; None if everything was imported."""
+    """Return the failure of a trial as an error with its exit code; None if everything was imported."""
     from wheelfix.trial.model import Agreement
 
     kinds = {"differs": PredictionDiffers, "fails": ImportFails, "cannot-tell": ImportUntold}
@@ -210,7 +210,7 @@ class TrialResults:
         self._texts: list[str] = []
 
     def fail(self, failure: TrialFailure) -> None:
-        """Say on stderr what stopped us."""
+        """Print an error on stderr."""
         sys.stdout.flush()
         self.failures.append(failure)
         error: WheelfixError = failure.error

@@ -1,4 +1,4 @@
-"""From an error text, an environment or a wheel, in any combination, to the true cause and the way out."""
+"""From an error text, an environment or a wheel, in any combination, to the cause and what to do about it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def diagnose(
 
     ``text`` is an error text, a whole log or recorded loads, as string, bytes or an open file; ``environment`` a
     Python prefix (or a copy of one), ``wheel`` the wheel in question, a folder of wheels, or several of them. Each
-    alone is enough; together they tell more.
+    alone is enough; together they give a more exact answer.
     """
     wheels = () if wheel is None else (wheel,) if isinstance(wheel, (str, Path)) else tuple(wheel)
     request = DiagnoseRequest(

@@ -58,7 +58,7 @@ def _without_signature(environment: Environment, path: str, member: FamilyMember
 
 
 def _stranger(environment: Environment, path: str, trusted_roots: Path | None) -> str:
-    """A file that no package brought: who signed it is all that can be said for it."""
+    """A file that belongs to no package: its signature is the only evidence of where it is from."""
     signature = read_signature(environment.view.source(path), trusted_roots)
     signed = "it is not signed" if signature.status == "unsigned" else f"signature {signature}"
     return f"{_where(path)} does not belong to any installed package: it was put there by hand; {signed}."

@@ -1,4 +1,4 @@
-"""What to do about a cause that the files show: commands for this very environment or wheel, best first."""
+"""What to do about a cause that the files show: commands for exactly this environment or wheel, best first."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def ranked(steps: Iterable[Remedy]) -> tuple[Remedy, ...]:
 def _items(explained: Explained, case: ScannedPackage) -> list[MissingDll]:
     """The missing DLLs that a wheel could carry: those of the cause, and then all others that a load needs.
 
-    Mending the first alone would only move the error to the next.
+    Repairing the first alone would only move the error to the next.
     """
     if not explained.cause.likely_missing:
         return []
@@ -80,7 +80,7 @@ def _with_candidates(explained: Explained, case: ScannedPackage) -> list[Missing
 
 
 def carried(options: ScanOptions, *, discover: bool = False) -> str:
-    """What the user said about the target and about roots, as the options with which ``wheelfix repair`` hears it.
+    """What the user said about the target and about roots, as options of ``wheelfix repair``.
 
     With ``discover`` roots are looked for even if the user named all of them: something new was installed.
     """

@@ -106,7 +106,7 @@ def _elsewhere() -> PatternIndex[Owner]:
 
 @functools.lru_cache(maxsize=16384)
 def owners_of(name: str) -> tuple[Owner, ...]:
-    """Return the distributions that ship a DLL of that very name for others, in the order of the table."""
+    """Return the distributions that ship a DLL with exactly that name for others, in the order of the table."""
     key = dll_key(name)
     shipped = {name: [*dlls] for name, dlls in itertools.groupby(provider_index().shipped(key), _distribution)}
     elsewhere = {id(owner) for owner in _elsewhere().matching(key)}

@@ -114,7 +114,7 @@ class ProviderIndex:
         return entry.wheels if entry else ()
 
     def shipped(self, name: str) -> tuple[ShippedDll, ...]:
-        """Return the distributions whose wheels have a DLL of that very name, in the order of their names."""
+        """Return the distributions whose wheels have a DLL with exactly that name, in the order of their names."""
         key = dll_key(name)
         if key not in self._found:
             keys = [key, *(f"{key[: one.start()]}{{py{one[1]}}}{key[one.end() :]}" for one in _PYTHON.finditer(key))]

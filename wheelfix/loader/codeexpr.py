@@ -58,7 +58,7 @@ class Expressions(Names):
         return ANYTHING
 
     def condition(self, node: ast.expr) -> bool | None:
-        """Whether a condition holds; None if that cannot be told."""
+        """Whether a condition holds; None if that is not known."""
         if codesyntax.never_holds(node):
             return False
         return truth(self.value(node))
@@ -159,7 +159,7 @@ class Expressions(Names):
 
     def visit_BinOp(self, node: ast.BinOp) -> Value:
         chain = [node]
-        while isinstance(chain[-1].left, ast.BinOp):  # a long sum is no deep recursion
+        while isinstance(chain[-1].left, ast.BinOp):  # a long sum must not recurse deeply
             self.budget.step()
             chain.append(chain[-1].left)
         value = self.value(chain[-1].left)
@@ -379,14 +379,14 @@ class Expressions(Names):
         return (thing,)
 
     def close_folder(self, folder: str) -> None:
-        """Take a folder from the search again."""
+        """Remove a folder from the search again."""
         if self.process is not None and self.level == CERTAIN and not self.yielded:
             self.process.remove(folder)
         elif self.process is not None and self.level != LATER:  # a generator does the rest when it goes on
             self.process.settled = False
 
     def note_end(self, kind: str, line: int, text: str = "") -> None:
-        """Note an exception that nothing catches, after DLLs of the package were looked for in vain."""
+        """Note an exception that nothing catches, after DLLs of the package were looked for and not found."""
         caught = any(catches_kind(handler.type, kind) is not False for node in self.tries for handler in node.handlers)
         if self.looked_for and not caught and not self.muted and self.level != LATER:
             names = tuple(self.looked_for)

@@ -183,7 +183,7 @@ class CodeState(abc.ABC):
         self.unread: list[FoundCall] = []
         self.ends: list[FoundEnd] = []
         self.looked_for: dict[str, tuple[str, ...]] = {}
-        """DLLs that were looked for in vain; for one that is there, the way from it to the one that is not found."""
+        """DLLs that were looked for and not found; for one that is there, the way from it to the missing one."""
         self.unsure_calls = 0
         """How many loads were made of which it is not known that they succeed."""
         self.listings: list[FoundFolder] = []

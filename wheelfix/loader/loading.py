@@ -135,7 +135,7 @@ class Loader(DllSearch):
                 pending.append(self._mapping(deeper, attempt))
 
     def _mapping(self, path: str, attempt: _Attempt) -> Iterator[str]:
-        """Map one module; give each of its imports that has to be mapped at that very moment."""
+        """Map one module; give each of its imports that has to be mapped next."""
         image = self.view.image(path)
         if isinstance(image, Malformed):
             attempt.fail_at(path, BAD_EXE_FORMAT, detail=image.reason)

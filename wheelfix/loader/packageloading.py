@@ -143,7 +143,7 @@ def _read_loading(view: FileView) -> PackageLoading | None:
 
 
 def startup_at(view: FileView, path: str) -> Startup | None:
-    """What running one ``__init__.py`` of a view loads, whoever's it is; None where its code has to be read."""
+    """What running one ``__init__.py`` of a view loads, in any distribution; None where its code has to be read."""
     package = path.removeprefix(f"{SITE_PACKAGES}/").removesuffix("/__init__.py")
     if package not in known_packages() or path not in view or not path.endswith("/__init__.py"):
         return None

@@ -52,7 +52,7 @@ def predict_absent(view: FileView, absent: AbsentModule) -> Prediction:
 def shown_path(view: FileView, path: str) -> str:
     """The Windows path under which the file will be, as far as it can be known."""
     origin = view.origin(path)
-    if ":" in origin[:3]:  # an environment on this Windows machine: the user sees this very path
+    if ":" in origin[:3]:  # an environment on this Windows machine: the user sees this path
         return origin
     return f"{UNKNOWN_FOLDER}/{path.removeprefix(SITE_PACKAGES + '/')}".replace("/", "\\")
 

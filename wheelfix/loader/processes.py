@@ -216,7 +216,7 @@ class FreshProcesses:
         return frozenset(path for path, loaded in done.items() if loaded.failure is None)
 
     def _is_elsewhere(self, loaded: Loaded) -> bool:
-        """Whether a load fails for want of a DLL that is in the set, where the code of others may find it."""
+        """Whether a load fails because of a missing DLL that is in the set, where the code of others may find it."""
         failure = loaded.failure
         if failure is None or failure.code != MOD_NOT_FOUND:
             return False
@@ -227,7 +227,7 @@ class FreshProcesses:
         direct = {loaded.event: self._try(self._route(loaded.event), loaded.event) for loaded in doubtful}
         settled = {event: tried for event, tried in direct.items() if tried.failure is None and tried.sure}
         left = [loaded for loaded in doubtful if loaded.event not in settled]
-        # Where the way to the packages above is unclear, nothing can be proven, and looking deeper is in vain.
+        # Where the way to the packages above is unclear, nothing can be proven, and looking deeper shows nothing.
         deep = {loaded.event.path for loaded in left if direct[loaded.event].sure}
         imported = self._through_importers([loaded.event for loaded in left], deep) if left else {}
         for loaded in left:
@@ -243,7 +243,7 @@ class FreshProcesses:
         return settled
 
     def _with_others(self, loaded: Loaded) -> Loaded:
-        """A load that fails in any case, with what the code before it has loaded of others: one fault less to tell."""
+        """A load that fails in any case, with what the code before it has loaded of others: one fault less."""
         if not self._is_elsewhere(loaded):
             return loaded
         tried = self._try(self._route(loaded.event), loaded.event)

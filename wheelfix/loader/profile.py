@@ -1,4 +1,4 @@
-"""The machine a wheel is meant for: what may be taken for granted there."""
+"""The machine a wheel is meant for: what is assumed to be installed there."""
 
 from __future__ import annotations
 

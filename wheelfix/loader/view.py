@@ -158,7 +158,7 @@ class FileView:
         return path in self._files
 
     def file(self, path: str) -> ViewFile:
-        """The file at this very path."""
+        """The file at exactly this path."""
         return self._files[path]
 
     def origin(self, path: str) -> str:

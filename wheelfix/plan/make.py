@@ -73,8 +73,8 @@ def make_plan(
         chosen = tuple(planner.chosen[path] for path in sorted(planner.chosen))
         layout = choose_layout(planner, chosen)
         chosen = one_of_each(chosen, layout)
-        mended = replace(info, faults=(), prefix="") if info else None
-        facts = replace(before.facts, info=mended, faults=(), record_faults=())
+        fixed = replace(info, faults=(), prefix="") if info else None
+        facts = replace(before.facts, info=fixed, faults=(), record_faults=())
         unread = {
             planner.view.origin(entry.path): None
             for entry in chosen

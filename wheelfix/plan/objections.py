@@ -1,4 +1,4 @@
-"""What the user's terms have against a candidate: no signature that holds, or no code for the user's card."""
+"""Why the user's options reject a candidate or rank it lower: no valid signature, or no code for the user's card."""
 
 from __future__ import annotations
 

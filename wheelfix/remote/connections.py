@@ -68,7 +68,7 @@ def _proxies(library: Any, connection: Connection, url: str) -> dict[str, str] |
 
 
 def check_files(connection: Connection) -> None:
-    """EnvironmentFailure if a file of certificates is not there or not in order: it says which setting names it."""
+    """EnvironmentFailure if a file of certificates is absent or not valid; the message names the setting."""
     context = ssl.create_default_context()
     if bundle := connection.certificates:
         path = Path(bundle.value)
@@ -97,7 +97,7 @@ def _usable(setting: Setting, what: str) -> Any:
 
 
 def _checking_adapter(library: Any, connection: Connection) -> Any:
-    """Return what talks https: with the certificates of the system, as pip does, unless a bundle was named."""
+    """Return the adapter for https: with the certificates of the system, as pip does, unless a bundle was named."""
     context: Any = None
     if not connection.certificates:
         with contextlib.suppress(ImportError):

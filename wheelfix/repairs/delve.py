@@ -1,7 +1,7 @@
-"""The one door to delvewheel: a subprocess that renames DLLs into ``<distribution>.libs`` and patches the package.
+"""Runs delvewheel, as a subprocess that renames DLLs into ``<distribution>.libs`` and patches the package.
 
 Everything in delvewheel but its command line is private and changes between releases. It gets a folder with exactly the
-DLLs that the plan chose and an empty PATH, so that nothing else can enter the wheel.
+DLLs that the plan chose and an empty PATH, so that nothing else gets into the wheel.
 """
 
 from __future__ import annotations

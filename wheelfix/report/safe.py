@@ -1,4 +1,4 @@
-"""Text of strangers, made safe for each place where it is printed.
+"""Untrusted text, made safe for each place where it is printed.
 
 Names in a wheel, lines of a log and keys of a file are written by strangers. Each kind of output has something that
 it obeys: a terminal escape sequences, a CI system lines that begin with ``::`` or hold ``##vso[``, Markdown and HTML

@@ -113,7 +113,7 @@ def _absolute(text: str) -> Path | None:
     """Return the path that a text means, or None when it means none (a home that does not exist, a NUL in it)."""
     try:
         where = Path(text).expanduser()
-        # Names of folders tell versions, and ".." tells none; links elsewhere stay as they were named.
+        # Versions are read from names of folders, and ".." has none; links elsewhere stay as they were named.
         return where.resolve() if ".." in where.parts else where.absolute()
     except (RuntimeError, ValueError):
         return None
@@ -140,7 +140,7 @@ def _folder_root(folder: Path, option: str, kind: Kind | None) -> Root:
 
 def _of_kind(folder: Path, option: str, kind: Kind) -> Root:
     vendor = vendors_by_kind()[kind]
-    # People name the folder that holds the DLLs, or the one that holds the versions; both are easily understood.
+    # People name the folder that holds the DLLs, or the one that holds the versions; both are accepted.
     tries = [folder, *([folder.parent] if fold(folder.name) in ("bin", "x64") else [])]
     if fold(folder.name) == "x64":
         tries.append(folder.parent.parent)
@@ -221,7 +221,7 @@ def discover(host: Host) -> tuple[Root, ...]:
 
 
 def explore(host: Host) -> Discovery:
-    """Return the roots that this machine has, and a remark on every promise that was not kept."""
+    """Return the roots that this machine has, and a remark on every variable or registry entry that names no root."""
     roots: dict[tuple[str, Path], Root] = {}
     remarks: list[Remark] = []
     for vendor in VENDORS:
@@ -285,7 +285,7 @@ def _with_inner_notes(root: Root, roots: list[Root]) -> Root:
 
 
 def search_path_roots(host: Host) -> tuple[Root, ...]:
-    """Return the folders of PATH that hold DLLs, Windows' own left out; only ever for who asks with --search-path."""
+    """Return the folders of PATH that hold DLLs, Windows' own left out; only with --search-path."""
     separator = ";" if host.os_name == "nt" else ":"
     windows = host.variable("SystemRoot") or host.variable("windir")
     seen: set[Path] = set()

@@ -22,7 +22,7 @@ _Group: TypeAlias = "tuple[str, str, str]"
 
 
 class Backends:
-    """The images of a package by what they import, so that one look tells whether a need has an alternative."""
+    """The images of a package by what they import, so that one lookup shows whether a need has an alternative."""
 
     def __init__(self, images: Mapping[str, Image]) -> None:
         self._members: dict[_Group, dict[str, set[str]]] = {}

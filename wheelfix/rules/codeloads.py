@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "Python code of the package loads a DLL that is not there.",
 )
 def missing_code_loads(subject: Subject) -> Iterator[Finding]:
-    """Find loads in Python code that find no file, and code that gives up after it has looked for one in vain."""
+    """Find loads in Python code that find no file, and code that gives up after looking for one without success."""
     for fault in _first_per_name(subject, ("load", "cffi", "raise", "order")):
         names = [_shown(name) for name in fault.names]
         hint = f"add {base(fault.names[0])} to the wheel where the code looks for it, or catch the error in the code"

@@ -181,7 +181,7 @@ class Subject:
 
     @functools.cached_property
     def _failed_for(self) -> dict[str, tuple[str, ...]]:
-        """The chain of the first failed load for want of a DLL, by the folded name of the DLL."""
+        """The chain of the first load that fails because of a missing DLL, by the folded name of the DLL."""
         found: dict[str, tuple[str, ...]] = {}
         for outcome in self.failures:
             if len(outcome.chain) > 1:

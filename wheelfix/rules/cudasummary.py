@@ -1,6 +1,6 @@
 """The wheel's CUDA in one paragraph: which release, what is inside, which driver it needs, what that means for a card.
 
-Contradictions are findings as well (WF402, WF403, WF407, WF503); here they stand beside what they belong to.
+Contradictions are findings as well (WF402, WF403, WF407, WF503); here they are shown with what they belong to.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _are_apart(subject: Subject) -> bool:
 
 
 def _inside(subject: Subject) -> Iterator[str]:
-    """Tell which of NVIDIA's libraries the wheel brings, and which it leaves to the machine."""
+    """Say which of NVIDIA's libraries the wheel brings, and which it leaves to the machine."""
     inside = {member.family.title: None for path in subject.images if (member := _of_nvidia(base(path)))}
     outside = {
         dll_key(edge.name): edge.name
@@ -114,7 +114,7 @@ def _of_nvidia(name: str) -> FamilyMember | None:
 
 
 def _runtime_compiler(subject: Subject) -> Iterator[str]:
-    """Tell whether NVRTC has its own built-ins beside it."""
+    """Say whether NVRTC has its own built-ins beside it."""
     for path in subject.images:
         for builtins in nvrtc_builtins(subject, path):
             own = nvrtc_release(subject, path)
@@ -125,7 +125,7 @@ def _runtime_compiler(subject: Subject) -> Iterator[str]:
 
 
 def _profiler(subject: Subject, release: Release | None) -> Iterator[str]:
-    """Tell which patch of the toolkit CUPTI's name belongs to: no other will do."""
+    """Say which patch of the toolkit CUPTI's name belongs to: no other will do."""
     patches: dict[str, list[str]] = {}
     for patch, name in cuda_table().cupti.items():
         patches.setdefault(dll_key(name), []).append(".".join(map(str, patch)))
@@ -158,7 +158,7 @@ def _short(cuda: Release) -> str:
 
 
 def _card(subject: Subject, needed: list[tuple[Release, int]]) -> Iterator[str]:
-    """Tell what an old card's last driver means: it runs older CUDA, and compiles older PTX."""
+    """Say what an old card's last driver means: it runs older CUDA, and compiles older PTX."""
     if subject.card is None or vendor_of(subject.card) != NVIDIA or not needed:
         return
     major, minor, _ = parse_arch(subject.card)
@@ -185,7 +185,7 @@ def _card(subject: Subject, needed: list[tuple[Release, int]]) -> Iterator[str]:
 
 
 def _toolkits(known: Architecture | None, release: Release) -> Iterator[str]:
-    """Tell whether the toolkit makes code for the card, where that has begun late or ended."""
+    """Say whether the toolkit makes code for the card, where that has begun late or ended."""
     if known is None or release[1] < 0:
         return
     card = f"{known.name} ({known.generation})"

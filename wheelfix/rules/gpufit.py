@@ -4,8 +4,8 @@ The rules are those of the CUDA C++ Programming Guide ("Binary Compatibility", "
 
 - Machine code (SASS) runs on cards of the same major and of the same or a higher minor: 8.6 on 8.9, not on 8.0 or 9.0.
 - Intermediate code (PTX) is compiled by the driver for the same or any higher architecture, if the driver knows that
-  version of PTX. Drivers for old cards have ended: Kepler's last one, 470, compiles what CUDA 11.4 wrote and nothing
-  newer, although CUDA 11.8 still makes code for the card.
+  version of PTX. There are no new drivers for old cards: Kepler's last one, 470, compiles what CUDA 11.4 wrote and
+  nothing newer, although CUDA 11.8 still makes code for the card.
 - Code for one architecture (``sm_90a``) runs on that one only. Code for a family (``sm_100f``) runs on the same and on
   later minors of the major: 10.0 and 10.3, 12.0 and 12.1 ("Family-Specific Features").
 
@@ -32,7 +32,7 @@ class Fit(enum.Enum):
     """How a set of GPU code fits a card, best first."""
 
     NATIVE = "native"
-    """Machine code for this very architecture."""
+    """Machine code for exactly this architecture."""
     SAME_MAJOR = "same-major"
     """Machine code of an older card of the same generation, or for several cards, which runs as it is."""
     PTX = "ptx"
@@ -81,7 +81,7 @@ def of_vendor(archs: Iterable[str], card: str) -> tuple[str, ...]:
 def fit(archs: Iterable[str], card: str, ptx: Mapping[str, tuple[int, int]] | None = None) -> Fit:
     """Return how a DLL's code fits a card, both as architecture names.
 
-    ``ptx`` has the version of the language for ``ptx_86`` and its like, where it is known.
+    ``ptx`` has the version of the language for names such as ``ptx_86``, where it is known.
     """
     if vendor_of(card) != NVIDIA:
         return _fit_other(archs, card)

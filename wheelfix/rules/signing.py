@@ -1,4 +1,4 @@
-"""WF605 to WF608: what the signatures of a wheel's DLLs are worth; only when signatures were asked about."""
+"""WF605 to WF608: whether the signatures of a wheel's DLLs are valid; only when the user asks for signatures."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def unsigned(subject: Subject) -> Iterator[Finding]:
 
 @rule("WF606", "signature-invalid", Severity.WARNING, Repairable.NEVER, "The signature of a DLL is not valid.")
 def signature_invalid(subject: Subject) -> Iterator[Finding]:
-    """Find signatures that do not hold: changed bytes, forged or expired certificates."""
+    """Find signatures that are not valid: changed bytes, forged or expired certificates."""
     for signature, paths in _grouped(subject, "invalid"):
         name = f" in the name of {signature.signer!r}" if signature.signer else ""
         yield finding(

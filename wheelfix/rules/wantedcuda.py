@@ -27,7 +27,7 @@ def wanted_cuda(subject: Subject) -> Wanted:
     """Return the CUDA releases that a wheel may have been built with, and how that is known.
 
     Some packages say it in a file; others in a label such as ``+cu117``, in names that only one release has (CUPTI and
-    NVRTC's built-ins), or in the DLLs that they have already. Names of the others leave the major at least:
+    NVRTC's built-ins), or in the DLLs that they have already. Other names give at least the major version:
     ``cublas64_12.dll`` with ``cufft64_11.dll`` is CUDA 12.
     """
     label, built = named_releases(subject)
@@ -62,7 +62,7 @@ def _names(subject: Subject) -> dict[str, frozenset[str]]:
 
 
 def _present(subject: Subject) -> set[str]:
-    """Return the releases that the versions of the wheel's own CUDA DLLs tell exactly."""
+    """Return the releases that the versions of the wheel's own CUDA DLLs give exactly."""
     found: set[str] = set()
     for path in subject.images:
         name = posixpath.basename(path)
@@ -73,7 +73,7 @@ def _present(subject: Subject) -> set[str]:
 
 
 def _of_package(subject: Subject, name: str) -> frozenset[str]:
-    """Return what the version of NVIDIA's own wheel tells about a DLL, whose version resource may lie far behind."""
+    """Return what the version of NVIDIA's own wheel says about a DLL; its version resource may be far back in it."""
     wheel = subject.wheel
     if wheel is None or not canonical(wheel.name).startswith("nvidia-"):
         return frozenset()

@@ -32,7 +32,7 @@ WINDOW = 32 << 10
 _PART = 64 << 10
 """How much of a block is looked at before the rest is judged; then twice as much, and so on."""
 _DENSE = 0.55
-"""What does not shrink to this is dense: packed GPU code, pictures. To look for repetitions is in vain there."""
+"""What does not shrink to this is dense: packed GPU code, pictures. Looking for repetitions there is useless."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ class AtomicFile:
             self._descriptor = os.open(self.path, flags, 0o666)
             if _lock(self._descriptor) is not False and self.path.exists():
                 return
-            self._close()  # another run took it for a leftover in this very moment
+            self._close()  # another run took it for a leftover just now
 
     @defer_interrupts
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:

@@ -54,7 +54,7 @@ class WorkFolder:
             self._remove = weakref.finalize(self, _remove, self.path, descriptor)
             if lock(descriptor) is not False and mark.exists():
                 return
-            self._remove()  # another run took it for a leftover in this very moment
+            self._remove()  # another run took it for a leftover just now
 
     def __enter__(self) -> Path:
         return self.path

@@ -1,4 +1,4 @@
-"""Wine: where it is, a prefix that nobody else uses, and a Windows Python that runs in it."""
+"""Wine: where it is, a prefix of its own, and a Windows Python that runs in it."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _found_in(folder: Path, names: Sequence[str]) -> Path | None:
 
 
 def environment(prefix: Path, home: Path, debug: str = "-all") -> dict[str, str]:
-    """Return the variables of a run: nothing of the user's, which a wheel's code could read."""
+    """Return the variables of a run: none of the user's own, which a wheel's code could read."""
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": str(home),

@@ -43,7 +43,7 @@ def _message_cause(symptom: Symptom, message: Message) -> Cause:
 
 
 def cause_by_id(name: str, symptom: Symptom, missing: tuple[str, ...] = ()) -> Cause:
-    """Return a cause that was found by other means, in the words of the table for this symptom."""
+    """Return a cause that was found by other means, with the texts of the table for this symptom."""
     return _cause(symptom, CauseRule(name), missing)
 
 
@@ -65,7 +65,7 @@ def _cause(symptom: Symptom, rule: CauseRule, missing: tuple[str, ...]) -> Cause
 
 
 def _may_help(step: Remedy, symptom: Symptom) -> bool:
-    """Whether nothing that is known about the environment speaks against a remedy."""
+    """Whether nothing that is known about the environment rules out a remedy."""
     kind = symptom.details.get("environment", "")
     torch = symptom.details.get("torch", "")
     contradicted = {

@@ -199,7 +199,7 @@ class _Notes:
 
 
 def _without_tries(found: list[Symptom]) -> list[Symptom]:
-    """Drop names that a package asked for in vain, but the first where no attempt to load follows."""
+    """Drop names that a package asked for and did not find; keep the first where no attempt to load follows."""
     tries = [symptom for symptom in found if symptom.kind == "asked-by-name"]
     dropped = tries if any(symptom.kind == "load-library" for symptom in found) else tries[1:]
     return [symptom for symptom in found if symptom not in dropped]
@@ -239,5 +239,5 @@ def _same_story(first: Symptom, second: Symptom) -> bool:
         return first.code == second.code
     if second.kind == "could-not-locate" and second.confidence is not Confidence.SURE:
         return first.code == second.code and set(second.dlls) <= set(first.dlls)
-    # After naming the part that it could not find, cuDNN goes on about the handle it does not have.
+    # After naming the part that it could not find, cuDNN also complains about the handle that it does not have.
     return first.kind == "could-not-locate" and second.kind == "cudnn-sublibrary" and "status" not in second.details

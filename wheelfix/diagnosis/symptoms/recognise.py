@@ -235,7 +235,7 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
 
 
 def _package_by_words(line: str) -> str:
-    """The package whose own words a line is in, where it names neither a file nor a module."""
+    """The package whose own message a line is, where it names neither a file nor a module."""
     lowered = line.lower()
     return next((package for words, package in _OWN_WORDS.items() if words in lowered), "")
 

@@ -1,7 +1,7 @@
 """Logs of any size and encoding as numbered lines, a block at a time.
 
 Most blocks of a long log hold nothing of interest; they are dropped whole after a few substring searches, which is
-what makes a hundred megabytes affordable. Bytes that are no UTF-8 survive as surrogates until a line matters.
+what makes a hundred megabytes affordable. Bytes that are not UTF-8 survive as surrogates until a line matters.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ Text = Union[str, bytes, "IO[bytes]", "IO[str]"]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the text; a gap in the numbers means that dull lines were left out between."""
+    """One line of the text; a gap in the numbers means that lines without interest were left out."""
 
     number: int
     text: str
     hot: bool = False
-    """Whether a trigger is in it; the others are there for what they say about the hot ones."""
+    """Whether a trigger is in it; the others are context of those that have one."""
 
 
 @dataclass(slots=True)
 class TextProgress:
-    """What reading has come to; filled while the lines are drawn."""
+    """How far reading has come; filled while the lines are read."""
 
     encoding: str = "utf-8"
     size: int = 0
@@ -47,7 +47,7 @@ class TextProgress:
 
 
 def sniff_encoding(head: bytes) -> str:
-    """Return the encoding that the first bytes speak of: a byte order mark, or the zeros of UTF-16."""
+    """Return the encoding that the first bytes show: a byte order mark, or the zeros of UTF-16."""
     for mark, name in (
         (codecs.BOM_UTF8, "utf-8-sig"),
         (codecs.BOM_UTF32_LE, "utf-32"),

@@ -51,8 +51,8 @@ def verify(data: bytes, digest_of: Digest, trusted_roots: Path | None, now: date
     first = _answer(message, digest_of, trusted_roots, now)
     if first.status == TRUSTED or (first.status == "invalid" and not first.signer):
         return first
-    # Who signs for old and new Windows puts a second signature into the first. It counts as long as the first one
-    # is by its signer and over this file, and only its certificates are too old or not trusted.
+    # Files that are signed for old and new Windows have a second signature in the first. It counts as long as the
+    # first one is by its signer and over this file, and only its certificates are too old or not trusted.
     others = (_answer(nested, digest_of, trusted_roots, now) for nested in _nested(message))
     return next((other for other in others if other.status == TRUSTED), first)
 

@@ -1,4 +1,4 @@
-"""Which Python and which NumPy the modules of a wheel were built for, for a person who asked for everything."""
+"""Which Python and which NumPy the modules of a wheel were built for, for ``--verbose``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PYTHON = re.compile(r"python3\d*t?\.dll")
 
 
 def draw_abi(canvas: Canvas, report: ScanReport) -> None:
-    """Tell it in one line for modules that are alike; nothing for a wheel without extension modules."""
+    """Print one line for modules that are alike; nothing for a wheel without extension modules."""
     groups: dict[str, list[ScannedImage]] = {}
     for image in report.images:
         if image.path.lower().endswith(".pyd") and isinstance(image.facts, Image):

@@ -21,7 +21,7 @@ FITS: dict[str, tuple[str, str]] = {
 }
 """How the code of a DLL fits a card, in words and with a style; best first."""
 _OTHER_FITS = {"same-major": ("runs", "good"), "ptx": ("SPIR-V", "warn")}
-"""The same for cards of AMD and Intel, where other words are right."""
+"""The same for cards of AMD and Intel, which need other words."""
 CONTRADICTIONS = frozenset({"WF402", "WF403", "WF407", "WF503"})
 """Findings that the paragraph on CUDA makes easier to understand."""
 
@@ -56,7 +56,7 @@ def _listed(canvas: Canvas, report: ScanReport, groups: list[list[ScannedImage]]
 
 
 def _fitted(canvas: Canvas, card: GpuFit, groups: list[list[ScannedImage]]) -> None:
-    """Tell for each DLL whether its code runs on the card, best first."""
+    """Say for each DLL whether its code runs on the card, best first."""
     asked_as = "" if card.card == card.arch else f" ({card.card})"
     canvas.line((f"GPU code for {card.arch}{asked_as}", "head"))
     width = max(len(word) for word, _ in FITS.values()) + 2

@@ -38,7 +38,7 @@ def places(host: Host) -> Iterator[Place]:
 
 
 def recognise(folder: Path) -> Root | None:
-    """Return the cuDNN that a folder is, or None; a CUDA toolkit with cuDNN copied into it is none."""
+    """Return the cuDNN that a folder is, or None; a CUDA toolkit with cuDNN copied into it is not one."""
     found = list(_folders(folder))
     if not found:
         return None

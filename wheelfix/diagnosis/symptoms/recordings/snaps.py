@@ -74,7 +74,7 @@ class SnapsReader:
             return
         path = named["path"].strip()
         if function in _ENTRIES:
-            # The process names its wish once; calls within that load come from the same thread before it returns.
+            # The process names a request once; calls within that load come from the same thread before it returns.
             self._tops.setdefault(thread, path)
         elif function == "LdrpResolveDllName":
             self._probing[thread] = path

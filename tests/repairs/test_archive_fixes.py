@@ -1,4 +1,4 @@
-"""What repair mends besides DLLs: wheels that were repacked by hand, stale RECORDs, second copies."""
+"""What repair fixes besides DLLs: wheels that were repacked by hand, stale RECORDs, second copies."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def flipped(member_end):
 
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_a_hash_that_turns_out_wrong_while_the_wheel_is_written_is_put_right(dry_run, tmp_path):
-    """Hashes are still made while DLLs are added; what they tell late is told and mended all the same."""
+    """Hashes are still made while DLLs are added; what they show late is reported and repaired as well."""
     story = kepler_cu117()
     wheel = repack(write_wheel(story, tmp_path / "dist"), flipped("torch/version.py"))
     roots = write_roots(story, tmp_path / "roots").values()
