@@ -146,3 +146,16 @@ def test_a_name_in_a_comment_or_docstring_is_no_code(source):
 )
 def test_a_name_in_code_is_found(source):
     assert names_loader(source, HERE, CodeBudget())
+
+
+def test_folders_behind_an_exception_that_other_programs_prevent_are_unread() -> None:
+    """pyjnius looks for Java, and adds its folder before it imports what needs jvm.dll."""
+    code = (
+        "import os\n"
+        "home = os.getenv('JAVA_HOME')\n"
+        "if home is None:\n"
+        "    raise RuntimeError('no Java')\n"
+        "os.add_dll_directory(os.path.join(home, 'bin'))\n"
+    )
+    (call,) = read_path_code(code, "Lib/site-packages/p/__init__.py").unread_calls
+    assert (call.function, call.argument, call.line) == ("add_dll_directory", "os.path.join(home, 'bin')", 5)

@@ -106,7 +106,7 @@ class CodeRun(ControlFlow):
         node = function.node
         if len(self.active) >= MAX_DEPTH or node in self.active or self.vain.get(node, 0) > MAX_VAIN:
             return ANYTHING
-        before, steps = self._findings(), self.budget.steps
+        before, steps = self.findings(), self.budget.steps
         scope, outer, returned = Scope(function.scope.path, function.scope), self.scope, self.returned
         yielded, self.yielded = self.yielded, []
         maybe, self.yielded_maybe = self.yielded_maybe, False
@@ -125,7 +125,7 @@ class CodeRun(ControlFlow):
             self.scope, self.returned, self.yielded = outer, returned, yielded
             self.yielded_maybe = maybe
             self.active.pop()
-            if self._findings() == before:
+            if self.findings() == before:
                 self.vain[node] = self.vain.get(node, 0) + steps - self.budget.steps
         if items:
             return (Items(tuple(items), complete=flow == NEXT and self.level == CERTAIN and not unclear),)
@@ -133,7 +133,8 @@ class CodeRun(ControlFlow):
             raise Raised(self.raised)
         return united(values)
 
-    def _findings(self) -> int:
+    def findings(self) -> int:
+        """How much was found so far."""
         return len(self.loads) + len(self.folders) + len(self.unread) + len(self.ends)
 
     def look_into(self, function: Function) -> None:

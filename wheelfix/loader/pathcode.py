@@ -12,9 +12,11 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import CodeBudget, OutOfBudget, count_tokens
-from wheelfix.loader.codeloads import is_folder_call, is_load_call
+from wheelfix.loader.codeflow import NEXT
+from wheelfix.loader.codeloads import is_folder_call, is_load_call, spelled
 from wheelfix.loader.coderun import CodeRun
-from wheelfix.loader.codestore import LATER
+from wheelfix.loader.codestore import LATER, MAYBE, FoundCall
+from wheelfix.loader.importcode import called
 from wheelfix.model import CodeFolder, UnreadCall
 from wheelfix.values import dataclass
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from wheelfix.loader.codefiles import NoFiles
-    from wheelfix.loader.codestore import FoundCall, FoundEnd, FoundFolder, FoundLoad
+    from wheelfix.loader.codestore import FoundEnd, FoundFolder, FoundLoad
     from wheelfix.loader.codevalue import FunctionNode
 
 WORDS = (b"add_dll_directory", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_library", b"dlopen", b"cdll", b"windll")
@@ -120,7 +122,8 @@ def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None) -> 
     uncalled: set[str] = set()
     try:
         functions = Mentions(tree, source, budget).functions
-        run.run(tree.body)
+        if not run.run(tree.body) & NEXT and not run.findings():
+            run.unread += _behind_the_end(tree, path, budget)
         in_vain = any("/" in name for name in run.looked_for)
         for node in functions:
             if node not in run.called and node in run.defined:
@@ -141,6 +144,19 @@ def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None) -> 
         open_functions=frozenset(uncalled),
         in_vain=in_vain,
     )
+
+
+def _behind_the_end(tree: ast.Module, path: str, budget: CodeBudget) -> Iterator[FoundCall]:
+    """Give the loads and folders of a file that raises an exception before any of them.
+
+    It does so on a machine without other programs; pyjnius adds the folder of the Java that it finds.
+    """
+    for node in ast.walk(tree):
+        budget.step()
+        name = called(node) if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and (is_load_call(name) or is_folder_call(name)):
+            argument = node.args[0] if node.args else node.func
+            yield FoundCall(path, node.lineno, name, spelled(argument, budget), MAYBE, False)
 
 
 class Mentions:
