@@ -70,3 +70,20 @@ def test_what_the_extras_of_a_requirement_bring_is_not_known(requires, name, exp
     assert isinstance(edge.provider, expected)
     if expected is MayComeFrom:
         assert edge.provider.distributions == ("uvicorn[standard]",)
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [("import os\nhome = os.environ.get('JAVA_HOME')\n", MayComeFrom), ("", Missing)],
+    ids=["the code looks for Java", "it does not"],
+)
+def test_a_dll_of_a_program_that_users_install(code, expected):
+    """pyjnius needs jvm.dll, and adds the folder of the Java that it finds."""
+    module = forge_dll("_core.pyd", imports={"jvm.dll": ["JNI_CreateJavaVM"]}, exports=["PyInit__core"])
+    files = {
+        f"{SITE}pkg/__init__.py": "from . import _core\n",
+        f"{SITE}pkg/env.py": code,
+        f"{SITE}pkg/_core.pyd": module,
+    }
+    (edge,) = (one for one in resolve(make_view(files), Profile(python=(3, 11))).edges if one.name == "jvm.dll")
+    assert isinstance(edge.provider, expected)

@@ -134,9 +134,24 @@ UNLESS = "try:\n    from . import _core\nexcept ImportError:\n    _core = None\n
             "ImportError: dynamic module does not define module export function (PyInit__core)",
         ),
         ("_core.pyd", OTHER, UNLESS, ["warning"], ""),
+        (
+            "_core.pyd",
+            OTHER,
+            "import sys\nif sys.version_info[:2] == (2, 7):\n    from . import _core\n",
+            ["warning"],
+            "",
+        ),
         ("_core.pyd", forge_dll("_core.pyd", exports=["plugin"]), "", [], ""),
     ],
-    ids=["sound", "other Python", "other Python, caught", "other entry", "other entry, caught", "not Python's"],
+    ids=[
+        "sound",
+        "other Python",
+        "other Python, caught",
+        "other entry",
+        "other entry, caught",
+        "for one Python",
+        "not Python's",
+    ],
 )
 def test_modules_that_cannot_be_imported(
     name: str, data: bytes, init: str, expected: list[str], message: str, tmp_path: Path

@@ -218,9 +218,20 @@ def _imports(
         elif isinstance(node, ast.With):
             suppressed = guarded or suppresses(node)
             pending += [(inner, suppressed) for inner in node.body]
+        elif isinstance(node, ast.If) and _is_for_one_python(node.test):
+            pending += [(inner, True) for inner in node.body]
+            pending += [(inner, guarded) for inner in node.orelse]
         else:
             blocks = (getattr(node, "body", []), getattr(node, "orelse", []))
             pending += [(inner, guarded) for block in blocks for inner in block]
+
+
+def _is_for_one_python(test: ast.expr) -> bool:
+    """Whether a condition is ``sys.version_info[:2] == (3, 9)``: packages with a module for each Python choose so."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
+        return False
+    left = test.left.value if isinstance(test.left, ast.Subscript) else test.left
+    return getattr(left, "attr", getattr(left, "id", "")) == "version_info"
 
 
 def imported_from(node: ast.ImportFrom, package: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import cuda_part, demangle, family_of
 from wheelfix.knowledge.modules import module_owners
+from wheelfix.knowledge.programs import program_of
 from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.providers import conda_package
 from wheelfix.knowledge.system import runtime_file
@@ -41,6 +42,11 @@ def _no_modules(modules: tuple[str, ...]) -> Iterable[str]:
     return ()
 
 
+def _never(words: tuple[str, ...]) -> bool:
+    """None of the words is there."""
+    return False
+
+
 def _nowhere(modules: tuple[str, ...]) -> dict[str, str]:
     """No extension module has their names."""
     return {}
@@ -71,6 +77,8 @@ class PackageHabits:
     """Those of some top-level modules that some statement imports, wherever it stands."""
     named: Callable[[tuple[str, ...]], dict[str, str]] = field(default=_nowhere)
     """Those of some modules that an extension module names in its data, with its path."""
+    has_words: Callable[[tuple[str, ...]], bool] = field(default=_never)
+    """Whether one of some words is in its code."""
     kin: Callable[[], Iterable[str]] = field(default=tuple)
     """The modules of others that some statement imports, and whose names begin like one of the package's own."""
     absent: Callable[[Callable[[str], bool]], Iterable[tuple[str, str]]] = field(default=_none)
@@ -148,6 +156,7 @@ class Provisions:
                 without.append(_not_in(name, dependency))
         if not unsure and not answers_complete(self.beside):
             unsure += self._mentioned(name) or self._of_kin(name)
+        unsure += self._of_programs(name)
         without += self._installed_without(name)
         if unsure:
             return MayComeFrom(name, tuple(who for who, _ in unsure), "; ".join(why for _, why in unsure[:3]))
@@ -174,6 +183,13 @@ class Provisions:
             return []
         kin = (one for one in self.habits.kin() if self._may_have(name, Dependency(canonical(one))))
         return [(one, f"the package's code imports {one}, which is not required") for one in kin]
+
+    def _of_programs(self, name: str) -> list[tuple[str, str]]:
+        """A program that has a DLL and is installed on its own, where the package's code looks for that program."""
+        program = program_of(name)
+        if program is None or not self.habits.has_words(program.words):
+            return []
+        return [(program.name, "the package's code looks for it; it is a program, and pip does not install it")]
 
     def _installed_without(self, name: str) -> list[str]:
         """Why distributions that should provide a DLL do not: another version is installed, or none."""

@@ -194,6 +194,9 @@ def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) 
                 found.update((module, path) for module in left if names.has(module))
         return found
 
+    def has_words(words: tuple[str, ...]) -> bool:
+        return next(python_code(view, tuple(map(str.encode, words))), None) is not None
+
     @functools.cache
     def kin() -> tuple[str, ...]:
         tops = {init.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0] for init in above} - {"__init__.py"}
@@ -204,7 +207,8 @@ def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) 
         return tuple(sorted(name for name in found - tops if name.startswith(stems)))
 
     folders = frozenset(item.folder for item in loads.folders)
-    return PackageHabits(folders, any(call.reached for call in calls), imports, mentions, named, kin, absent)
+    unread = any(call.reached for call in calls)
+    return PackageHabits(folders, unread, imports, mentions, named, has_words, kin, absent)
 
 
 def all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) -> Loader:

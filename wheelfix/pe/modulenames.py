@@ -11,7 +11,6 @@ Compilers of Python code keep names in different ways, and none of them in the i
 
 from __future__ import annotations
 
-import itertools
 import re
 import struct
 import zlib
@@ -39,6 +38,10 @@ _LONGEST_WAY = 20_000
 _FIRST = 64
 """Bytes that are unpacked to see whether they are text at all."""
 _CONTROLS = bytes({*range(1, 32)} - {*b"\t\n\r\x1b"})
+_ENDS = re.compile(rb"(?:\.\w{1,99}){0,9}\0")
+"""What follows the name of a module: submodules, and the zero at the end."""
+_MANY = 10_000
+"""Places of a name in one file that are looked at."""
 _LEA = re.compile(rb"[\x48\x4c]\x8d[\x05\x0d\x15\x1d\x25\x2d\x35\x3d]")
 """The instruction that loads an address on x64, before its distance."""
 _NEAR = 48
@@ -89,7 +92,7 @@ class CompiledNames:
     def has(self, module: str) -> bool:
         """Whether a module, or one of its submodules, is named in a way that an import needs."""
         name, data = module.encode(), self._data
-        if b"\0" + name + b"\0" in data or re.search(rb"\0" + re.escape(name) + rb"(?:\.\w{1,99}){1,9}\0", data):
+        if any(_ENDS.match(data, at + 1 + len(name)) for at in _places(data, b"\0" + name, _MANY)):
             return True
         if any(strings.has(name) for strings in self._cython):
             return True
@@ -104,10 +107,8 @@ class CompiledNames:
             return False
         places: dict[int, int] = {}
         for section in headers.sections:
-            at = self._data.find(name, section.offset, section.offset + section.size)
-            while at >= 0 and len(places) < 1000:
-                places[section.rva + at - section.offset] = len(name)
-                at = self._data.find(name, at + 1, section.offset + section.size)
+            for at in _places(self._data[section.offset : section.offset + section.size], name, _MANY):
+                places[section.rva + at] = len(name)
         if not places:
             return False
         base = headers.image_base
@@ -217,7 +218,8 @@ def _starts(data: bytes, text: bytes) -> dict[int, int] | None:
 
     The table is where the numbers lead from the beginning of one string that is known to that of another.
     """
-    known = [(at, other) for at in _places(text, _WORDS[1]) for other in _places(text, _WORDS[2])]
+    others = [*_places(text, _WORDS[2])]
+    known = [(at, other) for at in _places(text, _WORDS[1]) for other in others]
     ways = {abs(other - at): (min(at, other), max(at, other)) for at, other in known if abs(other - at) < _LONGEST_WAY}
     numbers = array("I", data[: len(data) // 4 * 4])
     at = data.find(_EIGHT)
@@ -235,8 +237,12 @@ def _starts(data: bytes, text: bytes) -> dict[int, int] | None:
     return None
 
 
-def _places(text: bytes, word: bytes) -> list[int]:
-    return [match.start() for match in itertools.islice(re.finditer(word, text), 16)]
+def _places(text: bytes, word: bytes, most: int = 16) -> Iterator[int]:
+    """Where a word is in a text, the first of them."""
+    at = text.find(word)
+    while at >= 0 and most:
+        yield at
+        at, most = text.find(word, at + 1), most - 1
 
 
 def _walk(numbers: array[int], step: int, at: int, size: int) -> dict[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.programs import program_of
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Edge, EdgeKind, Finding, InView, Json, MayComeFrom, OwnedBy, Repairable, Severity
 from wheelfix.rules.context import folder
@@ -72,10 +73,7 @@ def unknown_provider(subject: Subject) -> Iterator[Finding]:
             need.name,
             f"could not tell: {need.name}, imported by {listing(_inside(need))}, may come from "
             f"{listing(provider.distributions)}: {provider.because}{unless(subject, need)}",
-            hint=(
-                "add the wheels that are installed with it: 'wheelfix scan WHEEL --with FOLDER', or scan the "
-                "environment in which it is installed"
-            ),
+            hint=_hint_for_unknown(need.name, provider),
             evidence={
                 "needed_by": _names(subject, need),
                 "distributions": [*provider.distributions],
@@ -185,6 +183,16 @@ def module_not_installed(subject: Subject) -> Iterator[Finding]:
             },
             severity=Severity.ERROR if absent.sure else Severity.UNSURE,
         )
+
+
+def _hint_for_unknown(name: str, provider: MayComeFrom) -> str:
+    program = program_of(name)
+    if program is not None and provider.distributions == (program.name,):
+        return f"users install {program.name} on their machines; say so in the package's documentation"
+    return (
+        "add the wheels that are installed with it: 'wheelfix scan WHEEL --with FOLDER', or scan the environment in "
+        "which it is installed"
+    )
 
 
 def _hint(distribution: str, only: str, provider: OwnedBy) -> str:
