@@ -1,15 +1,19 @@
 """Writes the list of a target from a System32 folder, as ``tools/windows_target.ps1`` does on Windows.
 
+    python -m tools.make_target_list -o build-server.txt
     python -m tools.make_target_list FOLDER --name wine --title "Wine 8.0" -o wine.txt
 
-It is for what can be read from another system: Wine's DLLs, a mounted disk, an unpacked container image. FOLDER is
-``System32``, or ``.../wine/x86_64-windows`` of a Wine package. The format is described in docs/howto/targets.md.
+The first is for the Windows on which it runs. The second is for what can be read from another system: Wine's DLLs, a
+mounted disk, an unpacked container image. FOLDER is ``System32``, or ``.../wine/x86_64-windows`` of a Wine package. The
+format is described in docs/howto/targets.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import os
+import re
 import struct
 import sys
 from pathlib import Path
@@ -22,7 +26,7 @@ from wheelfix.pe.sections import Headers, read_headers
 from wheelfix.pe.version import read_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 ENDINGS = (".acm", ".ax", ".cpl", ".dll", ".drv", ".ocx")
 WIDTH = 116
@@ -88,6 +92,41 @@ def wrapped(words: Iterable[str]) -> Iterator[str]:
         yield line
 
 
+def machine_of(folder: Path) -> Machine | None:
+    """Return the processor that a System32 folder is for, as its kernel32.dll says."""
+    kernel = folder / "kernel32.dll"
+    image = read_image(_Bytes(kernel.read_bytes())) if kernel.is_file() else None
+    return image.machine if isinstance(image, Image) else None
+
+
+def describe(values: Mapping[str, object]) -> dict[str, str]:
+    """Return name, title, build and source for what the registry says about a Windows."""
+    build, edition = str(values.get("CurrentBuildNumber", "0")), str(values.get("EditionID", "unknown"))
+    exact, kind = f"{build}.{values.get('UBR', 0)}", str(values.get("InstallationType", ""))
+    return {
+        "name": re.sub(r"[^A-Za-z0-9._-]", "-", f"{edition}-{build}".lower()),
+        "title": f"Windows build {exact}, {edition} {kind}".rstrip(),
+        "build": build,
+        "source": f"tools/make_target_list.py on build {exact}, {edition}",
+    }
+
+
+def registry() -> dict[str, object]:
+    """Return what the registry of this machine says about its Windows; nothing on other systems."""
+    if sys.platform != "win32":
+        return {}
+    import winreg
+
+    found: dict[str, object] = {}
+    with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, r"SOFTWARE\Microsoft\Windows NT\CurrentVersion") as key:
+        for name in ("CurrentBuildNumber", "EditionID", "InstallationType", "UBR"):
+            try:
+                found[name] = winreg.QueryValueEx(key, name)[0]
+            except OSError:  # older releases do not have all of them
+                continue
+    return found
+
+
 def entries(folder: Path, machine: Machine, *, exports: bool) -> Iterator[str]:
     """Yield the lines of every DLL for a processor."""
     for path in sorted(folder.iterdir(), key=lambda one: one.name.lower()):
@@ -128,20 +167,38 @@ def render(folder: Path, options: argparse.Namespace) -> str:
     return "\n".join(lines) + "\n"
 
 
+def complete(parser: argparse.ArgumentParser, options: argparse.Namespace) -> argparse.Namespace:
+    """Fill in what was not given: from this Windows for a list of it, else from the folder."""
+    own = describe(registry()) if options.folder is None else {}
+    if options.folder is None:
+        if sys.platform != "win32":
+            parser.error("this is not Windows: name a folder, as in FOLDER --name NAME --title TITLE")
+        options.folder = Path(os.environ.get("SYSTEMROOT", r"C:\Windows"), "System32")
+    elif not (options.name and options.title):
+        parser.error("a folder needs --name and --title")
+    if not options.folder.is_dir():
+        parser.error(f"{options.folder} is not a folder")
+    options.name, options.title = options.name or own["name"], options.title or own["title"]
+    options.source = options.source or own.get("source", "tools/make_target_list.py")
+    options.build = options.build if options.build is not None else int(own.get("build", 0))
+    options.machine = options.machine or (machine_of(options.folder) or Machine.AMD64).value
+    return options
+
+
 def main(argv: list[str]) -> int:
     """Write the list."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--name", required=True)
-    parser.add_argument("--title", required=True)
-    parser.add_argument("--source", default="tools/make_target_list.py")
-    parser.add_argument("--build", type=int, default=0)
+    parser.add_argument("folder", type=Path, nargs="?", help="by default System32 of this Windows")
+    parser.add_argument("--name", help="by default the edition and the build of this Windows")
+    parser.add_argument("--title")
+    parser.add_argument("--source")
+    parser.add_argument("--build", type=int)
     parser.add_argument("--date", default=datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat())
-    parser.add_argument("--machine", choices=["amd64", "x86", "arm64"], default="amd64")
+    parser.add_argument("--machine", choices=["amd64", "x86", "arm64"], help="by default that of kernel32.dll")
     parser.add_argument("--wine", action="store_true", help="a function that is missing fails when it is called")
     parser.add_argument("--no-exports", action="store_true", help="names and versions only")
     parser.add_argument("-o", "--output", type=Path)
-    options = parser.parse_args(argv)
+    options = complete(parser, parser.parse_args(argv))
     text = render(options.folder, options)
     if options.output is None:
         sys.stdout.write(text)

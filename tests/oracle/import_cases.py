@@ -21,6 +21,8 @@ import child
 ADD_FOLDER = os.add_dll_directory
 HIDDEN = ".hidden"
 ROUNDS = 60
+KEPT = []
+"""Python keeps what the init functions of modules have made, also of modules that are unloaded."""
 
 kernel = ctypes.WinDLL("kernel32", use_last_error=True)
 kernel.GetModuleHandleW.restype = wintypes.HMODULE
@@ -31,6 +33,9 @@ kernel.FreeLibrary.argtypes = [wintypes.HMODULE]
 def main(module, folder, result_file, *files):
     """Import with all files, then without each."""
     site.addsitedir(folder)
+    helper = os.path.join(sys.prefix, "wheelfix_standin.dll")  # noqa: PTH118
+    if os.path.exists(helper):  # noqa: PTH110
+        KEPT.append(ctypes.CDLL(helper))
     found = []
     for file in ["", *files]:
         sys.stderr.write(f"\nCASE {file}\n")

@@ -93,6 +93,11 @@ class Anything(metaclass=AnyType):
 
     __lt__ = __le__ = __gt__ = __ge__ = _true
 
+    def _other(self, *_):
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __and__ = __or__ = __ror__ = __mod__ = _other
+
     def __str__(self):
         return "anything"
 

@@ -36,8 +36,8 @@ HELPER = "wheelfix_standin"
 INIT = "PyInit_standin"
 KEPT = (".py", ".pth", ".txt", ".json", ".toml", ".cfg")
 IMAGES = (".dll", ".pyd")
-ABSENT_IN_WINE = ("dxcore.dll",)
-"""DLLs of Windows that Debian's Wine does not have; they get stand-ins beside ``python.exe``."""
+ABSENT_IN_WINE = ("dxcore.dll", "icuuc.dll", "nvcuda.dll", "nvml.dll")
+"""DLLs of Windows, and of NVIDIA's driver, that Wine does not have; they get stand-ins beside ``python.exe``."""
 PLAIN_CODE = {
     "pkg_resources": """
 import os, sys

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import struct
+import sys
 from typing import TYPE_CHECKING
+
+import pytest
 
 from tools import make_target_list as maker
 from wheelfix.demo.forge import forge_dll
@@ -66,3 +69,45 @@ def test_names_alone(tmp_path: Path) -> None:
 def test_ordinals_are_written_as_ranges() -> None:
     assert list(maker.ranges([7, 1, 2, 3, 9])) == ["@1-3", "@7", "@9"]
     assert list(maker.ranges([])) == []
+
+
+def test_a_windows_describes_itself() -> None:
+    values = {
+        "CurrentBuildNumber": "20348",
+        "EditionID": "ServerStandard",
+        "InstallationType": "Server Core",
+        "UBR": 2700,
+    }
+    assert maker.describe(values) == {
+        "name": "serverstandard-20348",
+        "title": "Windows build 20348.2700, ServerStandard Server Core",
+        "build": "20348",
+        "source": "tools/make_target_list.py on build 20348.2700, ServerStandard",
+    }
+    assert maker.describe({})["title"] == "Windows build 0.0, unknown"
+
+
+def test_the_processor_is_that_of_the_folder(tmp_path: Path) -> None:
+    folder, output = tmp_path / "SysWOW64", tmp_path / "mine.txt"
+    folder.mkdir()
+    (folder / "kernel32.dll").write_bytes(forge_dll("kernel32.dll", machine=Machine.X86))
+    maker.main([str(folder), "--name", "m", "--title", "t", "-o", str(output)])
+    (target,) = chosen_targets([str(output)])
+    assert (target.machine, set(target.dlls)) == (Machine.X86, {"kernel32.dll"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "this is not Windows: name a folder"),
+        (["nowhere"], "a folder needs --name and --title"),
+        (["nowhere", "--name", "n", "--title", "t"], "nowhere is not a folder"),
+    ],
+    ids=["no folder", "no name", "no such folder"],
+)
+def test_what_is_missing_is_said(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if not arguments and sys.platform == "win32":
+        pytest.skip("a Windows lists itself")
+    with pytest.raises(SystemExit):
+        maker.main(arguments)
+    assert says in capsys.readouterr().err
