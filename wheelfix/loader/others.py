@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import cuda_part, demangle, family_of
 from wheelfix.knowledge.modules import module_owners
-from wheelfix.knowledge.programs import program_of
 from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.providers import conda_package
 from wheelfix.knowledge.system import runtime_file
+from wheelfix.knowledge.userprograms import program_of
 from wheelfix.loader.packageloading import adds_toolkit
 from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES, Layer

@@ -33,7 +33,7 @@ def parse_programs(table: str, text: str) -> tuple[Program, ...]:
 @functools.cache
 def programs() -> tuple[Program, ...]:
     """Return every entry, in the order of the table."""
-    return parse_programs("programs.toml", read_text("programs.toml"))
+    return parse_programs("userprograms.toml", read_text("userprograms.toml"))
 
 
 def program_of(name: str) -> Program | None:

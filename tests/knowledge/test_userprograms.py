@@ -2,8 +2,8 @@
 
 import pytest
 
-from wheelfix.knowledge.programs import parse_programs, program_of
 from wheelfix.knowledge.tables import TableFault
+from wheelfix.knowledge.userprograms import parse_programs, program_of
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,6 @@ def test_who_has_it(name, program):
 
 def test_a_table_with_a_program_twice():
     row = "[[program]]\nname = 'Java'\npattern = 'jvm'\nwords = ['JAVA_HOME']\nsource = 'x'\n"
-    assert len(parse_programs("programs.toml", row)) == 1
+    assert len(parse_programs("userprograms.toml", row)) == 1
     with pytest.raises(TableFault):
-        parse_programs("programs.toml", row + row)
+        parse_programs("userprograms.toml", row + row)
