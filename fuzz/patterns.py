@@ -34,6 +34,7 @@ MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
     ("knowledge/tables.py", "pattern"): (),  # Checker: the patterns of Rule, found as objects
     ("diagnosis/symptoms/form.py", "form"): (),  # Form: found as objects
     ("diagnosis/symptoms/phrases.py", "compile_phrase"): (),  # Form as well
+    ("loader/interpreter/patterncalls.py", "_compiled"): (r"^core_v?(\d+)\.dll$",),
     ("loader/codenames.py", "_holds"): (r"(?<![\w.-])a\.dll(?![\w.-])",),
     ("loader/codefiles.py", "sets_variable"): (
         r"environ\s*\[\s*['\"]A['\"]\s*\]\s*=[^=]|(?:setdefault|putenv)\s*\(\s*['\"]A['\"]\s*,",

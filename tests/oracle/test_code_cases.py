@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.oracle import codecases
+from tests.oracle import codecases, packagestyles
 from tests.oracle.codewheels import Result, from_record, measure, predicted, recorded, table, variants, wheel_of
 from tests.support.tiers import unavailable
 from wheelfix.errors import WheelfixError
@@ -23,13 +23,15 @@ from wheelfix.trial.wine import find_wine
 if TYPE_CHECKING:
     from tests.oracle.codecases import CodeCase
 
-SETS = {"first": codecases.FIRST, "second": codecases.SECOND, "third": codecases.THIRD}
-UNSURE = {("chdir", "without lib/§core.dll"), ("globfirst", "without lib/§core.dll")} | {
-    (case, variant)
-    for case, name in (("tabled", "§core64.dll"), ("formatted", "§core.dll"))
-    for variant in ("as it is", f"without {name}")
+SETS = {
+    "first": codecases.FIRST,
+    "second": codecases.SECOND,
+    "third": codecases.THIRD,
+    "fourth": packagestyles.FOURTH,
+    "fifth": packagestyles.FIFTH,
 }
-"""What is not known beforehand: errors of os.chdir and of an empty list, tuples as keys, names in str.format."""
+UNSURE = {("configparser", "as it is"), ("configparser", "without §core.dll")}
+"""What is not known beforehand: what ConfigParser reads from a file."""
 RECORD = Path(__file__).with_name("codecases.json")
 """What happened in Python 3.11 for Windows in Wine 8: for each variant nothing, or class, code, bases and message."""
 RECORDED: dict[str, dict[str, list[Any]]] = json.loads(RECORD.read_text(encoding="utf-8"))

@@ -64,7 +64,17 @@ def test_an_error_without_dlls_is_a_failure_and_no_difference(
     host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put_in_place(monkeypatch)
-    assert main(["try", str(wheel_of(tmp_path, "raise ValueError('no')\n")), "--format", "json"]) == 1
+    assert (
+        main(
+            [
+                "try",
+                str(wheel_of(tmp_path, "import random\nif random.random() < 2:\n    raise ValueError('no')\n")),
+                "--format",
+                "json",
+            ]
+        )
+        == 1
+    )
     document = json.loads(capsys.readouterr().out)
     validate(document)
     (wheel,) = document["wheels"]
@@ -90,7 +100,7 @@ def test_a_difference_has_a_code_of_its_own(
 def test_junit(host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_in_place(monkeypatch)
     target = tmp_path / "try.xml"
-    path = wheel_of(tmp_path, "raise ValueError('no')\n")
+    path = wheel_of(tmp_path, "import random\nif random.random() < 2:\n    raise ValueError('no')\n")
     assert main(["try", str(path), str(tmp_path / "none.whl"), "--format", "junit", "-o", str(target), "-q"]) == 3
     root = ET.fromstring(target.read_text("utf-8"))
     assert (root.get("tests"), root.get("failures")) == ("2", "1")
@@ -177,7 +187,7 @@ def test_ci_ends_with_1_where_an_import_fails_and_reports_say_so(
     host: HostPython, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put_in_place(monkeypatch)
-    wheel_of(tmp_path, "raise ValueError('no')\n")
+    wheel_of(tmp_path, "import random\nif random.random() < 2:\n    raise ValueError('no')\n")
     kinds = ("junit", "markdown", "html", "github")
     files = [f"--report={kind}={tmp_path / kind}" for kind in kinds]
     assert main(stage(tmp_path, "--format", "json", *files)) == 1

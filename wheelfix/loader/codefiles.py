@@ -136,6 +136,10 @@ class ViewFiles(NoFiles):
         names = re.findall(r"^Requires-Dist:[ \t]*([A-Za-z0-9]+)", text, re.MULTILINE | re.IGNORECASE)
         return frozenset(name.lower() for name in names)
 
+    def requires(self, module: str) -> bool:
+        """Whether a distribution is required, for whatever extra, whose name begins like that of a module."""
+        return re.split(r"[-_.]", module.lower())[0] in self._others
+
     def _has_init(self, top: str) -> bool:
         return "__init__.py" in self._children.get(fold(f"{SITE_PACKAGES}/{top}"), {})
 

@@ -11,6 +11,7 @@ from wheelfix.loader.codebudget import CodeBudget, budget_of
 from wheelfix.loader.firstimport import in_import_order
 from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.importorder import ImportOrder, packages_above
+from wheelfix.loader.interpreted import InterpretedImports
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, runs_on
 from wheelfix.loader.loading import Loader
 from wheelfix.loader.modulefiles import unimportable_modules
@@ -68,6 +69,8 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     start = Start.of(view, profile, requires)
     loading, startup, loads = start.loading, start.startup, start.loads
     found, processes, dirs = start.run()
+    known = InterpretedImports.of(view, profile, loads) if startup is None else InterpretedImports()
+    found = known.loads(found, loads)
     whole = all_together(start.blank, found, processes)
     reached = _touched(found)
     _survey(whole, view, reached)
@@ -75,8 +78,8 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     edges = [*_upgraded(whole), *companions.edges()]
     failing = {loaded.event.path for loaded in found if loaded.failure and not loaded.event.guarded}
     # A load that fails in any order has a failure of its own, with all that is known about it.
-    reached_faults = _reached_faults(view, loads)
-    faults = tuple(one for one in reached_faults if one.cause != "order" or one.names[0] not in failing)
+    faults = known.faults(view, _reached_faults(view, loads))
+    faults = tuple(one for one in faults if one.cause != "order" or one.names[0] not in failing)
     unimportable = unimportable_modules(view, profile) if startup is None else ()
     outcomes = (*_failed_code(view, faults), *map(_outcome, found), *unimportable)
     if startup is None or not _fails(startup, found):  # else the import ends before it gets to an extension module
@@ -87,7 +90,7 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
         reached=reached,
         search_dirs=tuple(folder for folder in dirs if view.in_folder(folder)),
         code_folders=loads.folders,
-        unread_calls=start.calls,
+        unread_calls=known.calls(start.calls),
         code_faults=faults,
         absent_modules=_absent_modules(start.provisions),
     )

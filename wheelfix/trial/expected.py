@@ -9,12 +9,13 @@ from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.loader.codebudget import CodeBudget
 from wheelfix.loader.importorder import ImportOrder
+from wheelfix.loader.interpreter.importend import import_end
 from wheelfix.loader.modulefiles import has_entry
 from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import loading_of
-from wheelfix.loader.predict import predict, predict_absent
+from wheelfix.loader.predict import error_line, predict, predict_absent, shown_path
 from wheelfix.loader.view import base_name
-from wheelfix.model import Severity
+from wheelfix.model import LoadEvent, LoadOutcome, Severity
 from wheelfix.options import RootOptions, ScanOptions, all_cores
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.trial.model import Expected, ImportAnswer
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.exam.examination import Examination
-    from wheelfix.model import LoadOutcome, Prediction
+    from wheelfix.loader.interpreter.importend import ImportEnd
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import Prediction
 
 UNSURE = ("WF308", "WF317", "WF318")
 """Findings that say that what decides an import could not be read."""
+MAX_MODULE = 32 << 20
+"""Bytes of an extension module in which the names of others are looked for."""
 
 BY_WINDOWS = (
     "FileNotFoundError: Could not find module '",
@@ -109,6 +114,9 @@ class Expectations:
         first = self.report.first_failure
         if first is not None and self._starts_with_loads:
             return expected_failure(first)
+        known = self._interpreted(module)
+        if known is not None:
+            return known
         path = self._order.file_of(module)
         if path is None:
             return Expected(ImportAnswer.UNSURE, because=f"{module} is not a file of the wheel")
@@ -135,6 +143,45 @@ class Expectations:
         if alone is not None:
             return Expected(ImportAnswer.UNSURE, because="it loads only after other imports of the package")
         return Expected(ImportAnswer.WORKS)
+
+    def _interpreted(self, module: str) -> Expected | None:
+        """What interpreting the import gives; None where that does not decide it."""
+        end = import_end(self._view, self.subject.profile, module, complete=True)
+        if not end.decided or (not end.error and self._may_load_more(end)):
+            return None
+        return expected_end(self._view, end)
+
+    def _may_load_more(self, end: ImportEnd) -> bool:
+        """Whether an extension module that was loaded names one that fails: what compiled code imports is not read."""
+        left = {path for path in self._failing if path.endswith(".pyd") and path not in end.ran}
+        words = {base_name(path).split(".")[0].encode() for path in left}
+        modules = [path for path in end.ran if path.endswith(".pyd")] if words else []
+        data = (self._view.source(path).read_at(0, min(self._view.file(path).size, MAX_MODULE)) for path in modules)
+        return any(word in text for text in data for word in words)
+
+
+def expected_end(view: FileView, end: ImportEnd) -> Expected:
+    """Return how an interpreted import ends in the parts that are compared."""
+    if not end.error:
+        return Expected(ImportAnswer.WORKS)
+    fault, failure = end.fault, end.fault.failure if end.fault is not None else None
+    if fault is None or fault.cause in ("symbol", "name"):
+        because = f": raised by the package because {base_name(end.missed[-1])} cannot be loaded" if end.missed else ""
+        text = f"{end.error}: {end.message}" if end.message and not because else f"{end.error}{because}"
+        return Expected(ImportAnswer.FAILS, end.error, message=text)
+    if fault.cause == "module":
+        return _without_module(fault.target)
+    if fault.cause == "entry":
+        return _without_entry(fault.target)
+    cause = {"load": "code"}.get(fault.cause, fault.cause)
+    code = failure.code if failure is not None else {"folder": 2, "listing": 3}[fault.cause]
+    chain = tuple(base_name(step) for step in failure.chain) if failure is not None else (base_name(fault.target),)
+    event = LoadEvent(fault.target, cause, base_name(fault.target).split(".")[0])
+    outcome = LoadOutcome(event, code, chain, failure.detail if failure is not None else "")
+    named = base_name(fault.spelled)
+    shown = shown_path(view, fault.target)
+    message = error_line(outcome, shown[: len(shown) - len(base_name(fault.target))] + named)
+    return Expected(ImportAnswer.FAILS, end.error, code, message, chain[-1], named)
 
 
 def _without_module(name: str) -> Expected:

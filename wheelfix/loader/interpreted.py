@@ -1,0 +1,131 @@
+"""What interpreting the import of a package says about what was read from its files one by one.
+
+The files of a package are read each for itself, which finds what may be loaded, by whom, and when. Where the whole
+import can be interpreted, its result replaces what that reading could only suppose.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.interpreter.importend import import_end
+from wheelfix.loader.interpreter.windows import SITE
+from wheelfix.loader.loadcall import MOD_NOT_FOUND
+from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
+from wheelfix.model import CodeFault
+from wheelfix.values import dataclass, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wheelfix.loader.interpreter.importend import ImportEnd
+    from wheelfix.loader.packagecode import PackageLoads
+    from wheelfix.loader.processes import Loaded
+    from wheelfix.loader.profile import Profile
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import UnreadCall
+
+MAX_STEPS = 60_000
+"""Steps of one import; most packages that load DLLs with their own code take fewer than ten thousand."""
+MAX_PACKAGES = 4
+"""Top-level packages of one wheel whose imports are interpreted."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterpretedImports:
+    """The imports of a wheel's packages that could be interpreted to their end."""
+
+    ends: tuple[tuple[str, ImportEnd], ...] = ()
+    """Each with the file that is imported."""
+
+    @classmethod
+    def of(cls, view: FileView, profile: Profile, loads: PackageLoads) -> InterpretedImports:
+        """Interpret the imports of those packages whose code loads DLLs by itself."""
+        found = []
+        for module, file in list(_modules(view, loads))[:MAX_PACKAGES]:
+            end = import_end(view, profile, module, complete=view.beside is not None, steps=MAX_STEPS)
+            if end.decided and (not end.error or _is_about_loads(end)):
+                found.append((file, end))
+        return cls(tuple(found))
+
+    @property
+    def ran(self) -> frozenset[str]:
+        """Every file that these imports have run."""
+        return frozenset(path for _, end in self.ends for path in end.ran)
+
+    def faults(self, view: FileView, faults: tuple[CodeFault, ...]) -> tuple[CodeFault, ...]:
+        """The faults of the code: those that an import meets, and those of files that no import has run."""
+        ran = self.ran
+        others = tuple(fault for fault in faults if fault.root not in ran and fault.file not in ran)
+        texts = {(fault.file, fault.line): fault.text for fault in faults if fault.text}
+        own = (_fault(view, file, end, texts.get(end.place, "")) for file, end in self.ends if end.error)
+        return (*(fault for fault in own if fault is not None), *others)
+
+    def calls(self, calls: tuple[UnreadCall, ...]) -> tuple[UnreadCall, ...]:
+        """Calls that could not be read; where the file was interpreted, importing the package does without them."""
+        ran = self.ran
+        return tuple(replace(call, reached=False) if call.file in ran else call for call in calls)
+
+    def loads(self, found: list[Loaded], loads: PackageLoads) -> list[Loaded]:
+        """Loads with what became of them in these imports."""
+        if not self.ends:
+            return found
+        ran = self.ran
+        of_file = {event.path for file in loads.files if file.path in ran for event in file.events} - {
+            path for file in loads.files for path in file.late
+        }
+        return [self._known(one, of_file) for one in found]
+
+    def _known(self, one: Loaded, of_file: set[str]) -> Loaded:
+        event, path = one.event, one.event.path
+        if one.failure is None and one.alone is None:
+            return one
+        for _, end in self.ends:
+            if path in end.loaded:
+                edges = {key: end.edges.get(key, edge) for key, edge in one.edges.items()}
+                return replace(one, failure=None, alone=None, edges=edges)
+        failing = {end.fault.target for _, end in self.ends if end.fault is not None}
+        if event.cause in ("code", "cffi") and path in of_file and path not in failing:
+            return replace(one, event=replace(event, guarded=True))
+        return one
+
+
+def _modules(view: FileView, loads: PackageLoads) -> Iterable[tuple[str, str]]:
+    """The top-level modules of the subject with code that loads DLLs by itself, each with its file."""
+    seen: set[str] = set()
+    for file in loads.files:
+        if not file.path.endswith(".py") or not (file.faults or file.unread_calls or file.events or file.names):
+            continue
+        top = file.path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0].removesuffix(".py")
+        for path in (f"{SITE_PACKAGES}/{top}/__init__.py", f"{SITE_PACKAGES}/{top}.py"):
+            if path in view and view.layer(path) is not Layer.ENVIRONMENT and top not in seen:
+                seen.add(top)
+                yield top, path
+
+
+def _is_about_loads(end: ImportEnd) -> bool:
+    """Whether an import fails because of a DLL or its folder; other errors are not what is looked for here."""
+    cause = end.fault.cause if end.fault is not None else ""
+    return cause in ("load", "cffi", "folder", "listing", "extension") or bool(end.missed)
+
+
+def _fault(view: FileView, root: str, end: ImportEnd, text: str) -> CodeFault | None:
+    """The fault that an import meets; None for a file that is there and cannot be loaded in any process."""
+    fault, (file, line) = end.fault, end.place
+    if fault is not None and fault.cause == "extension":
+        return None
+    if fault is not None and fault.cause in ("load", "cffi", "folder", "listing"):
+        failure = fault.failure
+        chain = tuple(base_name(step) for step in failure.chain) if failure is not None else ()
+        if failure is None or (failure.code == MOD_NOT_FOUND and len(chain) == 1):
+            sure = not fault.along_path
+            return CodeFault(fault.cause, root, file, line, (fault.target,), end.error, sure=sure, reached=True)
+        if failure.code == MOD_NOT_FOUND and view.named(chain[-1].lower()):
+            return CodeFault(
+                "order", root, file, line, (fault.target,), end.error, sure=True, reached=True, chain=chain
+            )
+        return None
+    inside = any("/" in name or view.named(name.lower()) for name in end.missed)
+    made = CodeFault("raise", root, file, line, end.missed, end.error, sure=inside, reached=True)
+    shown = end.message.partition("\n")[0].replace(SITE, "…")
+    return replace(made, chain=end.chain, text=text or shown)

@@ -1,0 +1,1 @@
+"""An interpreter that carries out the import of a package in a model of a Windows machine, and touches nothing else."""

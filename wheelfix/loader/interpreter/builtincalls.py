@@ -1,0 +1,377 @@
+"""Python's own functions, and those of functools, contextlib, dataclasses and other modules about code itself."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.interpreter import methods
+from wheelfix.loader.interpreter.expressions import ExpressionValues, error, is_plain
+from wheelfix.loader.interpreter.objects import (
+    MYSTERY,
+    Bound,
+    CodeClass,
+    CodeFunction,
+    CodeModule,
+    Instance,
+    Iteration,
+    LoadedDll,
+    Managed,
+    MarkedFunction,
+    Mystery,
+    Namespace,
+    Native,
+    PyValue,
+    Thrown,
+    Undecided,
+    WindowsPathValue,
+    is_error,
+    is_kind,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Words = dict[str, PyValue]
+_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "bool": (bool,),
+    "float": (float,),
+    "bytes": (bytes,),
+    "list": (list,),
+    "tuple": (tuple,),
+    "dict": (dict,),
+    "set": (set,),
+    "pathlib.Path": (WindowsPathValue,),
+    "pathlib.PurePath": (WindowsPathValue,),
+    "os.PathLike": (WindowsPathValue,),
+}
+
+
+def _as_text(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    return run.text_of(args[0]) if args else ""
+
+
+def _get_attribute(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    if not isinstance(args[1], str):
+        return MYSTERY
+    try:
+        return run.attribute(args[0], args[1])
+    except Thrown as thrown:
+        if len(args) > 2 and is_kind(thrown.error.kind, Native("AttributeError")):
+            return args[2]
+        raise
+
+
+def _set_attribute(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    owner, name, value = args
+    if isinstance(owner, Instance | LoadedDll | CodeFunction) and isinstance(name, str):
+        owner.attributes[name] = value
+    elif isinstance(owner, CodeClass | CodeModule) and isinstance(name, str):
+        owner.names[name] = value
+    elif not isinstance(name, str):
+        raise Undecided("the name of an attribute is not known")
+
+
+def _is_instance(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    value, kinds = args[0], args[1] if isinstance(args[1], tuple) else (args[1],)
+    found = [_is_one(value, kind) for kind in kinds]
+    return True if True in found else MYSTERY if None in found else False
+
+
+def _is_one(value: PyValue, kind: PyValue) -> bool | None:
+    if isinstance(value, Mystery | Native) or isinstance(kind, Mystery):
+        return None
+    if isinstance(value, Instance):
+        return is_kind(value.kind, kind)
+    if isinstance(kind, Native) and kind.name in _TYPES:
+        return isinstance(value, _TYPES[kind.name])
+    return False if isinstance(kind, CodeClass) or is_error(kind) else None
+
+
+def _type(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    if len(args) == 3 and isinstance(args[0], str) and isinstance(args[2], dict):
+        return run.make_class(args[0], list(args[1]) if isinstance(args[1], tuple) else [], dict(args[2]))
+    value = args[0]
+    if isinstance(value, Instance):
+        return value.kind
+    if isinstance(value, CodeClass):
+        return Native("type")
+    names = [name for name, kinds in _TYPES.items() if type(value) in kinds]
+    return Native(names[0]) if names else Native("NoneType") if value is None else MYSTERY
+
+
+def _length(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    value = args[0].attributes.get("<items>", args[0]) if isinstance(args[0], Instance) else args[0]
+    if isinstance(value, str | list | tuple | dict | set | frozenset | bytes | range):
+        return len(value)
+    if value is None or isinstance(value, int | Iteration):
+        raise error("TypeError", "object has no len()")
+    return MYSTERY
+
+
+def _listed(kind: Callable[[list[PyValue]], PyValue]) -> Callable[[ExpressionValues, list[PyValue], Words], PyValue]:
+    def made(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+        if args and isinstance(args[0], Mystery | Native):
+            return MYSTERY
+        return kind(list(run.iterate(args[0])) if args else [])
+
+    return made
+
+
+def _sorted(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    return (
+        MYSTERY if isinstance(args[0], Mystery | Native) else methods.ordered(run, list(run.iterate(args[0])), keywords)
+    )
+
+
+def _dict(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    found: dict[PyValue, PyValue] = {}
+    methods.method(run, found, "update", [one for one in args if not isinstance(one, Native)], keywords)
+    return MYSTERY if any(isinstance(one, Mystery | Native) for one in args) else found
+
+
+def _map(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    if any(isinstance(one, Mystery) for one in args[1:]):
+        raise Undecided("what map goes through is not known")
+    columns = [run.iterate(one) for one in args[1:]]
+    return Iteration(run.call(args[0], list(row), {}) for row in zip(*columns, strict=False))
+
+
+def _filter(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    found = []
+    for item in run.iterate(args[1]):
+        holds = run.truth(item if args[0] is None else run.call(args[0], [item], {}))
+        if holds is None:
+            raise Undecided("a condition of filter is not known")
+        found += [item] if holds else []
+    return Iteration(iter(found))
+
+
+def _some(run: ExpressionValues, args: list[PyValue], *, every: bool) -> PyValue:
+    if isinstance(args[0], Mystery | Native):
+        return MYSTERY
+    unknown = False
+    for item in run.iterate(args[0]):
+        holds = run.truth(item)
+        if holds is (not every):
+            return not every
+        unknown |= holds is None
+    return MYSTERY if unknown else every
+
+
+def _number(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    if not args or not is_plain(args) or (isinstance(args[0], str) and len(args[0]) > 40):
+        return MYSTERY
+    try:
+        return int(*args)
+    except (ValueError, TypeError) as raised:
+        raise error(type(raised).__name__, "int()") from None
+
+
+def _bool(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    holds = run.truth(args[0]) if args else False
+    return MYSTERY if holds is None else holds
+
+
+def _range(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    if not all(isinstance(one, int) for one in args) or not 1 <= len(args) <= 3 or args[2:] == [0]:
+        return MYSTERY
+    found = range(*args)
+    return found if len(found) <= 4096 else MYSTERY
+
+
+def _extreme(run: ExpressionValues, args: list[PyValue], keywords: Words, *, last: bool) -> PyValue:
+    items = list(run.iterate(args[0])) if len(args) == 1 and not isinstance(args[0], Mystery | Native) else args
+    if not items:
+        if "default" in keywords:
+            return keywords["default"]
+        raise error("ValueError", "arg is an empty sequence")
+    if any(isinstance(one, Mystery | Native) for one in items):
+        return MYSTERY
+    return methods.ordered(run, items, {"key": keywords.get("key")})[-1 if last else 0]
+
+
+def _super(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    place = run.environment
+    while place is not None and "<super>" not in place.names:
+        if place.above is None:
+            return MYSTERY
+        place = place.above
+    owner, thing = place.names["<super>"]
+    return Managed("super", (owner, thing))
+
+
+def _join_lists(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    return Iteration(itertools.chain.from_iterable(run.iterate(one) for one in args))
+
+
+def _product(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    return Iteration(itertools.islice(itertools.product(*(list(run.iterate(one)) for one in args)), 4096))
+
+
+def _wrap(kind: str) -> Callable[[ExpressionValues, list[PyValue], Words], PyValue]:
+    def made(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+        if args and isinstance(args[0], CodeFunction | MarkedFunction | CodeClass | Bound):
+            return MarkedFunction(kind, args[0])
+        return Bound(Native(f"<mark>.{kind}"), []) if kind != "cache" else Native("functools.cache")
+
+    return made
+
+
+def _wraps(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    return Native("typing.cast")  # called with the inner function, it gives that
+
+
+def _dataclass(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    if not args:
+        return Native("dataclasses.dataclass")
+    kind = args[0]
+    if isinstance(kind, CodeClass):
+        inherited = [one for base in kind.bases if isinstance(base, CodeClass) for one in base.fields or []]
+        own = [name for name in kind.names.get("<annotated>", []) if not _is_made(kind.names.get(name))]
+        kind.fields = list(dict.fromkeys([*inherited, *own]))
+    return kind
+
+
+def _is_made(default: PyValue) -> bool:
+    return isinstance(default, Managed) and default.kind == "factory" and default.value is not None and isinstance(
+        default.value, Bound
+    )  # fmt: skip
+
+
+def _field(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    if "default_factory" in keywords:
+        factory = keywords["default_factory"]
+        return Managed("factory", Bound(factory, []) if keywords.get("init") is False else factory)
+    return keywords.get("default", MYSTERY)
+
+
+def _named_tuple(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    names = args[1].replace(",", " ").split() if isinstance(args[1], str) else args[1]
+    if not isinstance(args[0], str) or not isinstance(names, list | tuple):
+        return MYSTERY
+    rows = [one[0] if isinstance(one, tuple) else one for one in names]
+    made = CodeClass(args[0], [Native("object")], {})
+    made.fields = list(rows)
+    defaults = keywords.get("defaults")
+    if isinstance(defaults, list | tuple):
+        made.names.update(zip(rows[len(rows) - len(defaults) :], defaults, strict=True))
+    return made
+
+
+def _exec(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    source = args[0]
+    places = args[1:3]
+    if not isinstance(source, str) or not all(isinstance(one, dict) for one in places):
+        raise Undecided("code is made when the package runs")
+    tree = run.parsed(source)
+    if tree is None:
+        raise Undecided("code is made when the package runs")
+    outer = run.environment
+    names = places[1] if len(places) > 1 else places[0] if places else outer.names
+    module = places[0] if places else outer.globals
+    run.environment = Namespace(names, module, outer.file)
+    try:
+        run.run(tree.body)
+    finally:
+        run.environment = outer
+    return None
+
+
+def _zip(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    if any(isinstance(one, Mystery | Native) for one in args):
+        return MYSTERY
+    return list(zip(*(list(run.iterate(one)) for one in args), strict=False))
+
+
+def _enumerate(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    start = args[1] if len(args) > 1 else keywords.get("start", 0)
+    if isinstance(args[0], Mystery | Native) or not isinstance(start, int):
+        return MYSTERY
+    return Iteration(enumerate(run.iterate(args[0]), start))
+
+
+def _raise(thrown: Thrown) -> PyValue:
+    raise thrown
+
+
+BUILTINS: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]] = {
+    "str": _as_text,
+    "repr": lambda run, args, words: repr(args[0]) if is_plain(args[0]) else MYSTERY,
+    "int": _number,
+    "bool": _bool,
+    "len": _length,
+    "list": _listed(list),
+    "tuple": _listed(tuple),
+    "set": lambda run, args, words: run.as_set(list(run.iterate(args[0])) if args else []),
+    "frozenset": lambda run, args, words: run.as_set(list(run.iterate(args[0])) if args else []),
+    "dict": _dict,
+    "collections.OrderedDict": _dict,
+    "sorted": _sorted,
+    "reversed": _listed(lambda items: list(reversed(items))),
+    "iter": lambda run, args, words: (
+        Iteration(run.iterate(args[0])) if not isinstance(args[0], Mystery | Native) else MYSTERY
+    ),
+    "next": lambda run, args, words: run.next_of(args),
+    "map": _map,
+    "filter": _filter,
+    "any": lambda run, args, words: _some(run, args, every=False),
+    "all": lambda run, args, words: _some(run, args, every=True),
+    "zip": _zip,
+    "enumerate": _enumerate,
+    "range": _range,
+    "min": lambda run, args, words: _extreme(run, args, words, last=False),
+    "max": lambda run, args, words: _extreme(run, args, words, last=True),
+    "isinstance": _is_instance,
+    "issubclass": lambda run, args, words: MYSTERY if (found := is_kind(args[0], args[1])) is None else found,
+    "callable": lambda run, args, words: (
+        True
+        if isinstance(args[0], CodeFunction | CodeClass | Bound | MarkedFunction)
+        else False
+        if is_plain(args[0])
+        else MYSTERY
+    ),
+    "type": _type,
+    "getattr": _get_attribute,
+    "setattr": _set_attribute,
+    "super": _super,
+    "object": lambda run, args, words: Instance(Native("object")),
+    "globals": lambda run, args, words: run.environment.globals,
+    "locals": lambda run, args, words: dict(run.environment.names),
+    "vars": lambda run, args, words: run.environment.names if not args else MYSTERY,
+    "exec": _exec,
+    "compile": lambda run, args, words: args[0],
+    "exit": lambda run, args, words: _raise(error("SystemExit")),
+    "sys.exit": lambda run, args, words: _raise(error("SystemExit")),
+    "property": lambda run, args, words: MarkedFunction("property", args[0]),
+    "staticmethod": _wrap("staticmethod"),
+    "classmethod": _wrap("classmethod"),
+    "functools.cached_property": _wrap("cached_property"),
+    "functools.lru_cache": _wrap("cache"),
+    "functools.cache": _wrap("cache"),
+    "functools.partial": lambda run, args, words: Bound(args[0], args[1:], words),
+    "functools.wraps": _wraps,
+    "functools.reduce": lambda run, args, words: MYSTERY,
+    "contextlib.contextmanager": _wrap("contextmanager"),
+    "contextlib.suppress": lambda run, args, words: Managed(
+        "suppress", tuple(itertools.chain.from_iterable(one if isinstance(one, tuple) else (one,) for one in args))
+    ),
+    "contextlib.ExitStack": lambda run, args, words: Managed("stack", []),
+    "contextlib.nullcontext": lambda run, args, words: Managed("value", args[0] if args else None),
+    "collections.namedtuple": _named_tuple,
+    "collections.defaultdict": lambda run, args, words: Instance(
+        Native("collections.defaultdict"), {"<items>": {}, **({"<factory>": args[0]} if args and args[0] else {})}
+    ),
+    "threading.local": lambda run, args, words: Instance(CodeClass("local", [], {})),
+    "threading.Lock": lambda run, args, words: Managed("value", None),
+    "threading.RLock": lambda run, args, words: Managed("value", None),
+    "types.SimpleNamespace": lambda run, args, words: Instance(CodeClass("SimpleNamespace", [], {}), dict(words)),
+    "dataclasses.dataclass": _dataclass,
+    "dataclasses.field": _field,
+    "enum.auto": lambda run, args, words: Native("enum.auto()"),
+    "itertools.chain": _join_lists,
+    "itertools.chain.from_iterable": lambda run, args, words: _join_lists(run, list(run.iterate(args[0])), words),
+    "itertools.product": _product,
+}

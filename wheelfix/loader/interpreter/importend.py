@@ -1,0 +1,100 @@
+"""How the import of a module ends, as far as its code can be interpreted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.codefiles import ViewFiles
+from wheelfix.loader.interpreter.expressions import MAX_STEPS
+from wheelfix.loader.interpreter.imports import PackageImports
+from wheelfix.loader.interpreter.objects import CodeClass, LoadFault, Native, Thrown, Undecided
+from wheelfix.loader.interpreter.windows import WindowsMachine
+from wheelfix.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from wheelfix.loader.interpreter.objects import Instance
+    from wheelfix.loader.profile import Profile
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import Edge, EdgeKind
+
+OLDEST_PYTHON = (3, 8)
+"""Before it, extension modules and ctypes looked along PATH."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportEnd:
+    """How an import ends."""
+
+    decided: bool
+    """Whether that is known."""
+    reason: str = ""
+    """Why it is not known."""
+    error: str = ""
+    """The class of the exception that it ends with; empty if it succeeds."""
+    message: str = ""
+    """The text of the exception, where it is known."""
+    kinds: tuple[str, ...] = ()
+    """The exception's class, and those of Python that it is made of."""
+    fault: LoadFault | None = None
+    """What failed, where the exception is that of a load."""
+    missed: tuple[str, ...] = ()
+    """DLLs of the package that were looked for in vain before."""
+    ran: tuple[str, ...] = ()
+    """The files that were run or loaded."""
+    chain: tuple[str, ...] = ()
+    """The way from the last of them that is there to what it needs and is not found."""
+    place: tuple[str, int] = ("", 0)
+    """The file and line that raised the exception."""
+    loaded: frozenset[str] = frozenset()
+    """Every module that was in the process at the end."""
+    edges: Mapping[tuple[str, str, EdgeKind], Edge] = field(default_factory=dict)
+    """Their needs, as they were met."""
+
+
+def import_end(
+    view: FileView, profile: Profile, module: str, *, complete: bool = False, steps: int = MAX_STEPS
+) -> ImportEnd:
+    """Interpret ``import module`` in a fresh process; ``complete`` says that everything installed is in the view."""
+    if profile.python is not None and profile.python < OLDEST_PYTHON:
+        return ImportEnd(False, "Python before 3.8 is not interpreted")
+    machine = WindowsMachine(ViewFiles(view, profile), profile, complete=complete)
+    run = PackageImports(machine, complete, steps)
+    try:
+        run.import_module(module)
+    except Undecided as undecided:
+        return ImportEnd(False, str(undecided), ran=tuple(run.ran))
+    except RecursionError:
+        return ImportEnd(False, "its code is nested too deeply", ran=tuple(run.ran))
+    except Thrown as thrown:
+        return _failed(thrown.error, run)
+    return ImportEnd(True, ran=tuple(run.ran), loaded=frozenset(machine.process.modules), edges=machine.edges)
+
+
+def _failed(error: Instance, run: PackageImports) -> ImportEnd:
+    kinds = tuple(_kinds(error.kind))
+    text = run.text_of(error)
+    message = text if isinstance(text, str) else ""
+    missed = tuple(run.machine.missed)
+    return ImportEnd(
+        True,
+        "",
+        kinds[0],
+        message,
+        kinds,
+        error.failure,
+        missed,
+        tuple(run.ran),
+        run.machine.last_chain if missed and len(run.machine.last_chain) > 1 else (),
+        error.place,
+        frozenset(run.machine.process.modules),
+        run.machine.edges,
+    )
+
+
+def _kinds(kind: CodeClass | Native) -> list[str]:
+    if isinstance(kind, Native):
+        return [kind.name.replace("WindowsError", "OSError").replace("IOError", "OSError")]
+    found = [one.name for one in kind.order() if isinstance(one, CodeClass | Native)]
+    return list(dict.fromkeys(found))

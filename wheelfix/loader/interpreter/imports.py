@@ -1,0 +1,356 @@
+"""Import statements, and the import of a whole package: what it ends with."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.codebudget import CodeBudget, KeptTrees
+from wheelfix.loader.codesyntax import is_standard
+from wheelfix.loader.importcode import imported_from
+from wheelfix.loader.interpreter.expressions import MAX_STEPS, error
+from wheelfix.loader.interpreter.library import StandardLibrary
+from wheelfix.loader.interpreter.objects import (
+    MYSTERY,
+    CodeClass,
+    CodeFunction,
+    CodeModule,
+    Instance,
+    LoadFault,
+    Namespace,
+    Native,
+    PyValue,
+    Thrown,
+    Undecided,
+    WindowsPathValue,
+)
+from wheelfix.loader.interpreter.windows import ROOT
+from wheelfix.loader.modulefiles import has_entry
+from wheelfix.loader.pythonsource import python_source
+from wheelfix.loader.view import SITE_PACKAGES, Layer
+
+if TYPE_CHECKING:
+    from wheelfix.loader.interpreter.windows import WindowsMachine
+
+MAX_SOURCE = 300 << 10
+"""Bytes of one Python file that are interpreted."""
+MAX_TOKENS = 400_000
+"""Tokens of all files that are interpreted in one import."""
+
+
+class PackageImports(StandardLibrary):
+    """PackageImports modules of the package by interpreting their code."""
+
+    def __init__(self, machine: WindowsMachine, complete: bool, steps: int = MAX_STEPS) -> None:
+        super().__init__(machine, steps)
+        self.complete = complete
+        """Whether everything that is installed is in the view."""
+        self.modules: dict[str, CodeModule] = {}
+        self.ran: dict[str, None] = {}
+        """The files that were run or loaded, in order."""
+        trees = machine.view.notes.setdefault("trees", KeptTrees())
+        self.budget = CodeBudget(tokens=MAX_TOKENS, trees=trees)
+        self.made = 0
+
+    # ------------------------------------------------------------------------------------------- statements
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            found = self.import_module(alias.name)
+            top = alias.name.partition(".")[0]
+            if alias.asname:
+                self._bind(alias.asname, found)
+            else:
+                self._bind(top, self.modules.get(top) or (found if top == alias.name else self.import_module(top)))
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        if node.module == "__future__":
+            return
+        origin = self._origin(node)
+        module = self.import_module(origin)
+        for alias in node.names:
+            if alias.name == "*":
+                self._bind_all(module)
+            else:
+                self._bind(alias.asname or alias.name, self._name_from(origin, module, alias.name))
+
+    def _origin(self, node: ast.ImportFrom) -> str:
+        package = posixpath.dirname(self.environment.file.removeprefix(f"{SITE_PACKAGES}/")).replace("/", ".")
+        return imported_from(node, package)[0]
+
+    def _name_from(self, origin: str, module: PyValue, name: str) -> PyValue:
+        if not isinstance(module, CodeModule):
+            return self.attribute(module, name) if isinstance(module, Native) else MYSTERY
+        if name in module.names:
+            return module.names[name]
+        if self.machine.files.module(f"{origin}.{name}"):
+            return self.import_module(f"{origin}.{name}")
+        if name in ("__file__", "__path__", "__name__", "__package__"):
+            return self.of_module(module, name)
+        found = self._from_getattr(module, name)
+        if found is not None:
+            return found
+        if "<star>" in module.names:
+            return MYSTERY
+        thrown = error("ImportError", f"cannot import name '{name}' from '{origin}'")
+        thrown.error.failure = LoadFault("name", f"{origin}.{name}", None)
+        raise thrown
+
+    def _from_getattr(self, module: CodeModule, name: str) -> PyValue:
+        own = module.names.get("__getattr__")
+        return self.call(own, [name], {}) if isinstance(own, CodeFunction) else None
+
+    def _bind_all(self, module: PyValue) -> None:
+        if not isinstance(module, CodeModule):
+            self.environment.globals["<star>"] = True  # names that are not found may come from there
+            return
+        public = module.names.get("__all__")
+        names = public if isinstance(public, list | tuple) and all(isinstance(one, str) for one in public) else None
+        if "<star>" in module.names:
+            self.environment.globals["<star>"] = True
+        for name in names if names is not None else [one for one in module.names if not one.startswith(("_", "<"))]:
+            self._bind(name, self._name_from(module.name, module, name))
+
+    def imports_own(self, node: ast.Import | ast.ImportFrom) -> bool:
+        """Whether a statement imports a module of the package that has not been imported."""
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            origin = self._origin(node)
+            names = [origin, *(f"{origin}.{alias.name}" for alias in node.names)]
+        return any(name not in self.modules and self._is_own(self.machine.files.module(name)) for name in names)
+
+    def _is_own(self, path: str | None) -> bool:
+        view = self.machine.view
+        return path is not None and path != "" and (path not in view or view.layer(path) is not Layer.ENVIRONMENT)
+
+    # --------------------------------------------------------------------------------------------- modules
+
+    def import_module(self, name: str) -> PyValue:
+        """What ``import name`` gives, after it was carried out."""
+        self.step()
+        if name in self.modules:
+            return self.modules[name]
+        if is_standard(name):
+            return Native(name)
+        above, _, last = name.rpartition(".")
+        parent = self.import_module(above) if above else None
+        if isinstance(parent, Native):
+            return Native(name)
+        if name in self.modules:
+            return self.modules[name]
+        path = self.machine.files.module(name)
+        if not path:
+            return self._import_absent(name, path)
+        if not self._is_own(path):
+            self.machine.others_run = True
+            return Native(name)
+        found = self._import_file(name, path)
+        if isinstance(parent, CodeModule):
+            parent.names[last] = found
+        return found
+
+    def _import_absent(self, name: str, path: str | None) -> PyValue:
+        """A module that is not there, or belongs to another distribution."""
+        top = name.partition(".")[0]
+        above = self.modules.get(name.rpartition(".")[0])
+        if above is not None and above.names.get("__path__") not in (None, [_folder_of_file(above.file)]):
+            raise Undecided(f"where {name} is looked for depends on code")
+        if path is None and not self.complete:
+            if self.required(top):
+                self.machine.others_run = True
+                return Native(name)
+            raise Undecided(f"whether {top} is installed is not known")
+        thrown = error("ModuleNotFoundError", f"No module named '{name}'")
+        thrown.error.failure = LoadFault("module", name, None)
+        raise thrown
+
+    def required(self, top: str) -> bool:
+        """Whether the distribution requires one whose name begins like a module."""
+        return self.machine.files.requires(top)
+
+    def _import_file(self, name: str, path: str) -> PyValue:
+        if path.endswith(".pyd"):
+            return self._import_extension(name, path)
+        module = CodeModule(name, path, {})
+        is_package = path.endswith("/__init__.py") or not path.endswith(".py")
+        where = f"{ROOT}\\{path}".replace("/", "\\")
+        folder = where.rpartition("\\")[0] if path.endswith(".py") else where
+        module.names.update(
+            __name__=name,
+            __package__=name if is_package else name.rpartition(".")[0],
+            __doc__=None,
+            __spec__=MYSTERY,
+            __builtins__=MYSTERY,
+            __annotations__={},
+        )
+        module.names["__file__"] = where if path.endswith(".py") else None
+        if is_package:
+            module.names["__path__"] = [folder]
+        module.names["__debug__"] = True
+        self.modules[name] = module
+        if path.endswith(".py"):
+            self._run_file(module, path)
+        return self.modules.get(name, module)
+
+    def _run_file(self, module: CodeModule, path: str) -> None:
+        if self.machine.view.file(path).size > MAX_SOURCE:
+            raise Undecided(f"{path} is too large")
+        source = python_source(self.machine.view, path).decode("utf-8-sig", "replace")
+        tree = self.budget.parse_more(source, path)
+        if tree is None:
+            raise Undecided(f"{path} is not read")
+        self.ran[path] = None
+        outer, depth = self.environment, self.depth
+        returned, handled, self.handled = self.returned, self.handled, []
+        self.environment = Namespace(module.names, module.names, path)
+        try:
+            self.run(tree.body)
+        except Thrown:
+            self.modules.pop(module.name, None)
+            raise
+        finally:
+            self.environment, self.depth, self.returned, self.handled = outer, depth, returned, handled
+
+    def _import_extension(self, name: str, path: str) -> PyValue:
+        self.ran[path] = None
+        failure = self.machine.load_module(path)
+        last = name.rpartition(".")[2]
+        if failure is not None:
+            made = Instance(Native("ImportError"), {"args": (f"DLL load failed while importing {last}",), "name": last})
+            made.failure = LoadFault("extension", path, failure)
+            raise Thrown(made)
+        if not has_entry(self.machine.view, path):
+            text = f"dynamic module does not define module export function (PyInit_{last})"
+            made = Instance(Native("ImportError"), {"args": (text,), "name": last})
+            made.failure = LoadFault("entry", path, None)
+            raise Thrown(made)
+        return MYSTERY
+
+    def of_module(self, module: CodeModule, name: str) -> PyValue:
+        """A name of a module of the package."""
+        if name in module.names:
+            return module.names[name]
+        if name == "__dict__":
+            return module.names
+        found = self._from_getattr(module, name)
+        if found is not None:
+            return found
+        if "<star>" in module.names or name.startswith("__"):
+            return MYSTERY
+        raise error("AttributeError", f"module '{module.name}' has no attribute '{name}'")
+
+    def parsed(self, source: str) -> ast.Module | None:
+        """The syntax tree of code that is given to ``exec``; None if it has none."""
+        self.made += 1
+        return self.budget.parse_more(source, f"<exec {self.made}>")
+
+    def module_named(self, name: str) -> PyValue:
+        """A module that has been imported."""
+        if name in self.modules:
+            return self.modules[name]
+        if is_standard(name):
+            return Native(name)
+        if self._is_own(self.machine.files.module(name)):
+            raise error("KeyError", name)
+        return MYSTERY
+
+    # ---------------------------------------------------------------------------------- importlib and pkgutil
+
+    def call_native(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+        """Call something of Python's library; what concerns modules is here."""
+        if name in ("importlib.import_module", "__import__"):
+            return self._import_by_call(name, args, keywords)
+        if name in ("importlib.resources.files", "importlib_resources.files"):
+            return self._folder_of(args[0] if args else self.environment.globals.get("__package__"))
+        if name in ("importlib.resources.path", "pkg_resources.resource_filename", "importlib_resources.path"):
+            folder = self._folder_of(args[0])
+            known = isinstance(folder, WindowsPathValue) and isinstance(args[1], str)
+            joined = f"{folder.text}\\{args[1]}".replace("/", "\\") if known else ""
+            return MYSTERY if not known else WindowsPathValue(joined) if "pkg" not in name else joined
+        if name in ("pkgutil.get_data", "importlib.resources.read_text"):
+            folder = self._folder_of(args[0])
+            known = isinstance(folder, WindowsPathValue) and isinstance(args[1], str)
+            text = self.machine.text(f"{folder.text}\\{args[1]}") if known else MYSTERY
+            return text.encode() if isinstance(text, str) and name == "pkgutil.get_data" else text
+        if name in ("importlib.util.find_spec", "importlib.find_loader"):
+            return self._find_spec(args)
+        if name == "pkgutil.iter_modules":
+            return self._modules_in(args)
+        return super().call_native(name, args, keywords)
+
+    def _import_by_call(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+        wanted = args[0] if args else keywords.get("name", MYSTERY)
+        if not isinstance(wanted, str):
+            raise Undecided("a computed module is imported")
+        if name == "__import__":
+            if (len(args) > 4 and args[4] != 0) or keywords.get("level", 0) != 0:
+                raise Undecided("a computed module is imported")
+            found = self.import_module(wanted)
+            names = args[3] if len(args) > 3 else keywords.get("fromlist")
+            top = wanted.partition(".")[0]
+            return found if names else self.modules.get(top, Native(top) if is_standard(top) else MYSTERY)
+        if wanted.startswith("."):
+            package = args[1] if len(args) > 1 else keywords.get("package")
+            if not isinstance(package, str):
+                raise error("TypeError", "the 'package' argument is required")
+            level = len(wanted) - len(wanted.lstrip("."))
+            parts = package.split(".")
+            base = ".".join(parts[: len(parts) - level + 1])
+            wanted = f"{base}.{wanted.lstrip('.')}".rstrip(".")
+        return self.import_module(wanted)
+
+    def _folder_of(self, package: PyValue) -> PyValue:
+        if isinstance(package, CodeModule):
+            package = package.name
+        if not isinstance(package, str):
+            return MYSTERY
+        module = self.import_module(package)
+        if not isinstance(module, CodeModule):
+            return MYSTERY
+        paths = module.names.get("__path__")
+        if isinstance(paths, list) and paths and isinstance(paths[0], str):
+            return WindowsPathValue(paths[0])
+        file = module.names.get("__file__")
+        return WindowsPathValue(file.rpartition("\\")[0]) if isinstance(file, str) else MYSTERY
+
+    def _find_spec(self, args: list[PyValue]) -> PyValue:
+        name = args[0] if args else MYSTERY
+        if not isinstance(name, str) or name.startswith("."):
+            return MYSTERY
+        if is_standard(name):
+            return Instance(Native("importlib.ModuleSpec"))
+        path = self.machine.files.module(name)
+        if not path:
+            return None if path == "" or self.complete else MYSTERY
+        where = f"{ROOT}\\{path}".replace("/", "\\")
+        folder = where.rpartition("\\")[0]
+        spec = {"origin": where, "name": name, "submodule_search_locations": [folder] if "__init__" in path else None}
+        return Instance(Native("importlib.ModuleSpec"), spec)
+
+    def _modules_in(self, args: list[PyValue]) -> PyValue:
+        paths = args[0] if args else None
+        if not isinstance(paths, list) or not all(isinstance(one, str) for one in paths):
+            raise Undecided("which modules are listed is not known")
+        prefix = args[1] if len(args) > 1 and isinstance(args[1], str) else ""
+        rows = []
+        for path in paths:
+            for entry in self.machine.names(path):
+                stem, _, rest = entry.partition(".")
+                package = not rest and self.machine.exists(f"{path}\\{entry}\\__init__.py", False) is True
+                if (rest in ("py",) or rest.endswith("pyd") or package) and stem != "__init__":
+                    attributes = {"name": prefix + stem, "ispkg": package, "module_finder": MYSTERY}
+                    rows.append(Instance(_module_info(), attributes))
+        return rows
+
+
+def _folder_of_file(path: str) -> str:
+    where = f"{ROOT}\\{path}".replace("/", "\\")
+    return where.rpartition("\\")[0] if path.endswith(".py") else where
+
+
+def _module_info() -> PyValue:
+    made = CodeClass("ModuleInfo", [], {})
+    made.fields = ["module_finder", "name", "ispkg"]
+    return made

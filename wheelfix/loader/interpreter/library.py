@@ -1,0 +1,276 @@
+"""Functions and constants of Python's library, as they are on the machine that the code is interpreted for."""
+
+from __future__ import annotations
+
+import ntpath
+
+from wheelfix.loader.interpreter import methods
+from wheelfix.loader.interpreter.builtincalls import BUILTINS
+from wheelfix.loader.interpreter.calls import Calls
+from wheelfix.loader.interpreter.ctypescalls import CTYPES, attribute_of_windows
+from wheelfix.loader.interpreter.expressions import error
+from wheelfix.loader.interpreter.machinecalls import MACHINE
+from wheelfix.loader.interpreter.objects import (
+    MYSTERY,
+    CodeClass,
+    Instance,
+    Iteration,
+    LoadedDll,
+    Managed,
+    MarkedFunction,
+    Mystery,
+    Native,
+    PyValue,
+    Thrown,
+    WindowsPathValue,
+    is_error,
+    is_kind,
+)
+from wheelfix.loader.interpreter.patterncalls import PATTERNS, matched
+from wheelfix.loader.interpreter.windows import HOME, ROOT, SITE
+from wheelfix.model import Machine
+
+_CONSTANTS: dict[str, PyValue] = {
+    "os.name": "nt",
+    "os.sep": "\\",
+    "os.altsep": "/",
+    "os.extsep": ".",
+    "os.pathsep": ";",
+    "os.pardir": "..",
+    "os.curdir": ".",
+    "os.linesep": "\r\n",
+    "os.devnull": "nul",
+    "sys.platform": "win32",
+    "sys.byteorder": "little",
+    "sys.prefix": ROOT,
+    "sys.exec_prefix": ROOT,
+    "sys.base_prefix": ROOT,
+    "sys.base_exec_prefix": ROOT,
+    "sys.executable": f"{ROOT}\\python.exe",
+    "sys.dont_write_bytecode": False,
+    "ctypes.RTLD_GLOBAL": 0,
+    "ctypes.RTLD_LOCAL": 0,
+    "ctypes.DEFAULT_MODE": 0,
+    "typing.TYPE_CHECKING": False,
+    "string.ascii_lowercase": "abcdefghijklmnopqrstuvwxyz",
+}
+_ABSENT = frozenset(
+    "sys.frozen sys._MEIPASS sys.real_prefix sys.getandroidapilevel os.fork os.uname os.geteuid os.getuid sys.abiflags"
+    " os.RTLD_GLOBAL os.RTLD_NOW os.RTLD_LAZY os.RTLD_LOCAL os.RTLD_DEEPBIND sys.setdlopenflags sys.getdlopenflags"
+    " os.sched_getaffinity os.confstr sys.pypy_version_info os.pathconf os.statvfs".split()
+)
+"""What Python does not have on Windows."""
+_PASSING = frozenset(
+    "contextlib.closing inspect.unwrap textwrap.dedent typing.cast typing.no_type_check"
+    " functools.total_ordering abc.abstractmethod enum.unique typing.final typing.overload typing.runtime_checkable"
+    " ctypes.wintypes.LPCWSTR ctypes.c_wchar_p ctypes.c_char_p importlib.resources.as_file os.fsencode os.fsdecode"
+    " copy.copy copy.deepcopy ctypes.create_unicode_buffer sys.intern atexit.register os.path.expandvars".split()
+)
+"""Functions that give back what they are given, as far as paths go."""
+_NOTHING = frozenset({"warnings.warn", "warnings.filterwarnings", "warnings.simplefilter", "print", "time.sleep"})
+
+
+class StandardLibrary(Calls):
+    """What Python's library does, as far as it concerns paths, loads and the flow of code."""
+
+    # ---------------------------------------------------------------------------------------------- attributes
+
+    def of_native(self, owner: str, name: str) -> PyValue:
+        """An attribute of something of Python's library."""
+        full = f"{_canonical(owner)}.{name}"
+        if full in _CONSTANTS:
+            return _CONSTANTS[full]
+        if full in _ABSENT:
+            raise error("AttributeError", f"module '{owner}' has no attribute '{name}'")
+        special = {
+            "sys.maxsize": 2**31 - 1 if self.machine.machine is Machine.X86 else 2**63 - 1,
+            "sys.version_info": (*self.machine.python, 9, "final", 0),
+            "sys.hexversion": (self.machine.python[0] << 24) + (self.machine.python[1] << 16) + 0x9F0,
+            "sys.version": f"{self.machine.python[0]}.{self.machine.python[1]}.9 (main) [MSC v.1938 64 bit (AMD64)]",
+            "sys.path": [f"{ROOT}\\DLLs", f"{ROOT}\\Lib", ROOT, SITE],
+            "sys.winver": f"{self.machine.python[0]}.{self.machine.python[1]}",
+            "importlib.machinery.EXTENSION_SUFFIXES": [".cp{}{}-win_amd64.pyd".format(*self.machine.python), ".pyd"],
+        }
+        if full in special:
+            return special[full]
+        if owner == "sys.version_info" or full == "sys.getwindowsversion().major":
+            return 10
+        if full.startswith("os.path.") and full[3:] in ("path.sep", "path.pathsep", "path.pardir", "path.curdir"):
+            return _CONSTANTS[f"os.{name}"]
+        loaded = attribute_of_windows(self, _canonical(owner), name)
+        return loaded if loaded is not None else Native(full)
+
+    def item_of_native(self, name: str, key: PyValue) -> PyValue:
+        """An item of something of Python's library."""
+        if name == "os.environ":
+            if not isinstance(key, str):
+                return MYSTERY
+            if key.upper() not in self.machine.variables:
+                raise error("KeyError", key)
+            return self.machine.variables[key.upper()]
+        if name == "sys.modules":
+            return self.module_named(key) if isinstance(key, str) else MYSTERY
+        loaded = attribute_of_windows(self, _canonical(name), key) if isinstance(key, str) else None
+        return loaded if loaded is not None else MYSTERY
+
+    def module_named(self, name: str) -> PyValue:
+        """A module that has been imported."""
+        raise NotImplementedError
+
+    # ---------------------------------------------------------------------------------------------- the calls
+
+    def call_native(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+        """Call something of Python's library."""
+        if name.startswith("<"):
+            return self._call_method(name, args, keywords)
+        name = _canonical(name)
+        for table in (CTYPES, _FUNCTIONS):
+            if name in table:
+                return table[name](self, args, keywords)
+        if name in _NOTHING:
+            return None
+        if name in _PASSING:
+            return args[0] if args else MYSTERY
+        if is_error(Native(name)):
+            return Instance(Native(name), {"args": tuple(args), **keywords})
+        if name.startswith("os.path.") and hasattr(ntpath, name[8:]):
+            return self._path_function(name[8:], args)
+        return self._call_unknown(args, keywords)
+
+    def _call_method(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+        group, _, last = name[1:].partition(">.")
+        owner: PyValue = args[0] if args else MYSTERY
+        rest = args[1:]
+        if group == "method":
+            return methods.method(self, owner, last, rest, keywords)
+        if group == "path":
+            return methods.path_method(self, owner, last, rest, keywords)
+        if group == "property":
+            owner.kept[last] = rest[0]
+            return owner
+        if group == "FolderHandle":
+            if last in ("close", "__exit__"):
+                self.close(owner)
+            return owner if last == "__enter__" else None
+        if group == "Managed":
+            return self._of_stack(owner, last, rest)
+        if group == "new":
+            return Instance(owner) if isinstance(owner, CodeClass) else MYSTERY
+        if group == "make":
+            return self.make(owner, rest, keywords) if isinstance(owner, CodeClass) else MYSTERY
+        if group == "match":
+            return matched(owner, last, rest)
+        if group == "mark":
+            return MarkedFunction(last, owner)
+        if group == "Iteration" and last in ("__next__", "send"):
+            return self.next_of([owner])
+        if group == "windows" and f"windows.{last}" in CTYPES:
+            return CTYPES[f"windows.{last}"](self, args, keywords)
+        return MYSTERY
+
+    def _of_stack(self, owner: Managed, name: str, args: list[PyValue]) -> PyValue:
+        if owner.kind == "file":
+            return owner.value if name == "read" else owner.value.splitlines(True) if name == "readlines" else None
+        if owner.kind != "stack":
+            return MYSTERY
+        if name in ("enter_context", "push") and args:
+            found = self.enter(args[0])
+            owner.value.append(args[0])
+            return found
+        if name in ("close", "__exit__"):
+            self.leave(owner, None)
+            owner.value.clear()
+        return owner if name == "__enter__" else MYSTERY
+
+    def _path_function(self, name: str, args: list[PyValue]) -> PyValue:
+        """A function of ``os.path``."""
+        texts = [one.text if isinstance(one, WindowsPathValue) else one for one in args]
+        if any(one is None for one in texts):
+            if name in ("exists", "isfile", "isdir", "islink"):
+                raise error("TypeError", "stat: path should be string, bytes, os.PathLike or integer, not NoneType")
+            raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
+        if name in ("commonprefix", "commonpath") or not texts or not all(isinstance(one, str) for one in texts):
+            return MYSTERY
+        if name in ("exists", "isfile", "isdir", "lexists", "islink", "ismount"):
+            wanted = {"isfile": False, "isdir": True}.get(name)
+            return False if name in ("islink", "ismount") or not texts[0] else self.machine.exists(texts[0], wanted)
+        if name in ("abspath", "realpath"):
+            return ntpath.normpath(ntpath.join(self.machine.folder, texts[0]))
+        if name == "expanduser":
+            return texts[0].replace("~", HOME, 1) if texts[0].startswith("~") else texts[0]
+        if name == "relpath":
+            start = texts[1] if len(texts) > 1 else self.machine.folder
+            return (
+                ntpath.relpath(ntpath.join(self.machine.folder, texts[0]), start)
+                if ntpath.splitdrive(texts[0])[0]
+                else MYSTERY
+            )
+        if name in ("getsize", "getmtime", "samefile"):
+            return MYSTERY
+        if name in ("join", "dirname", "basename", "split", "splitext", "normpath", "normcase", "isabs", "splitdrive"):
+            return getattr(ntpath, name)(*texts)
+        return MYSTERY
+
+    def next_of(self, args: list[PyValue]) -> PyValue:
+        if not isinstance(args[0], Iteration):
+            return MYSTERY
+        for item in args[0].items:
+            return item
+        if len(args) > 1:
+            return args[1]
+        raise error("StopIteration")
+
+    def open_file(self, text: str, mode: PyValue) -> PyValue:
+        """``open``: a small text file of the package, for reading."""
+        if not isinstance(mode, str) or not mode.startswith("r") or "+" in mode:
+            return MYSTERY
+        return Managed("file", self.machine.text(text))
+
+    def leave(self, manager: PyValue, thrown: Instance | None) -> bool:
+        """``__exit__``; a file is closed without further effects."""
+        return False if isinstance(manager, Managed) and manager.kind == "file" else super().leave(manager, thrown)
+
+    def enter(self, manager: PyValue) -> PyValue:
+        """``__enter__``."""
+        return manager if isinstance(manager, Managed) and manager.kind == "file" else super().enter(manager)
+
+    def iterate(self, value: PyValue) -> PyValue:
+        """Go through the items of something."""
+        if isinstance(value, Managed) and value.kind == "file":
+            return iter(value.value.splitlines(True))
+        return super().iterate(value)
+
+
+def _canonical(name: str) -> str:
+    """A name of the library as the tables have it."""
+    for alias, real in (
+        ("ntpath.", "os.path."),
+        ("posixpath.", "os.path."),
+        ("importlib_resources.", "importlib.resources."),
+    ):
+        if name.startswith(alias):
+            return real + name[len(alias) :]
+    return {"ntpath": "os.path", "posixpath": "os.path"}.get(name, name)
+
+
+def _has_attribute(run: StandardLibrary, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+    owner, name = args[0], args[1]
+    if not isinstance(name, str) or isinstance(owner, Mystery):
+        return MYSTERY
+    if isinstance(owner, Native) and not _is_known_attribute(f"{owner.name}.{name}"):
+        return False if f"{_canonical(owner.name)}.{name}" in _ABSENT else MYSTERY
+    try:
+        found = run.attribute(owner, name)
+    except Thrown as thrown:
+        if is_kind(thrown.error.kind, Native("AttributeError")):
+            return False
+        raise
+    return True if not isinstance(found, Mystery) or isinstance(owner, LoadedDll) else MYSTERY
+
+
+def _is_known_attribute(name: str) -> bool:
+    known = ("os.add_dll_directory", "ctypes.windll", "ctypes.WinDLL", "sys.getwindowsversion", "ctypes.WinError")
+    return name in known or _canonical(name) in _FUNCTIONS or _canonical(name) in _CONSTANTS
+
+
+_FUNCTIONS = {**MACHINE, **BUILTINS, **PATTERNS, "hasattr": _has_attribute}

@@ -1,0 +1,202 @@
+"""Functions of os, pathlib, glob, platform and other modules that ask about the machine."""
+
+from __future__ import annotations
+
+import json
+import ntpath
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.interpreter import methods
+from wheelfix.loader.interpreter.expressions import ExpressionValues, error
+from wheelfix.loader.interpreter.objects import (
+    MYSTERY,
+    Bound,
+    Instance,
+    Iteration,
+    Managed,
+    Mystery,
+    Native,
+    PyValue,
+    Thrown,
+    Undecided,
+    WindowsPathValue,
+)
+from wheelfix.loader.interpreter.windows import HOME, ROOT, SITE, os_error
+from wheelfix.model import Machine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Words = dict[str, PyValue]
+_MACHINES = {Machine.X86: "x86", Machine.ARM64: "ARM64"}
+_PLATFORMS = {Machine.X86: "win32", Machine.ARM64: "win-arm64"}
+
+
+def _text(value: PyValue) -> PyValue:
+    return value.text if isinstance(value, WindowsPathValue) else value
+
+
+def _environment(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    if not args or not isinstance(args[0], str):
+        return MYSTERY
+    default = args[1] if len(args) > 1 else keywords.get("default")
+    return run.machine.variables.get(args[0].upper(), default)
+
+
+def _set_environment(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    if not all(isinstance(one, str) for one in args):
+        raise Undecided("an environment variable is not known")
+    return run.machine.variables.setdefault(args[0].upper(), args[1])
+
+
+def _list_folder(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    folder = _text(args[0]) if args else "."
+    if not isinstance(folder, str):
+        return MYSTERY
+    if not run.machine.is_folder(folder):
+        raise methods.folder_error(run, folder)
+    return run.machine.names(folder)
+
+
+def _scan_folder(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    names = _list_folder(run, args, keywords)
+    if isinstance(names, Mystery):
+        return MYSTERY
+    entries = []
+    for name in names:
+        path = ntpath.join(_text(args[0]), name)
+        kind = Native("os.DirEntry")
+        inner = (
+            Bound(Native("<path>.is_file"), [WindowsPathValue(path)]),
+            Bound(Native("<path>.is_dir"), [WindowsPathValue(path)]),
+        )
+        entries.append(Instance(kind, {"name": name, "path": path, "is_file": inner[0], "is_dir": inner[1]}))
+    return entries
+
+
+def _walk(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    folder = _text(args[0]) if args else MYSTERY
+    if not isinstance(folder, str):
+        return MYSTERY
+    rows: list[PyValue] = []
+    pending = [folder] if run.machine.is_folder(folder) else []
+    while pending:
+        here = pending.pop(0)
+        names = run.machine.names(here)
+        inside = [name for name in names if run.machine.exists(ntpath.join(here, name), True) is True]
+        rows.append((here, inside, [name for name in names if name not in inside]))
+        pending = [ntpath.join(here, name) for name in inside] + pending
+    return rows
+
+
+def _chdir(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    folder = _text(args[0])
+    if not isinstance(folder, str):
+        raise Undecided("the current folder is not known")
+    if not run.machine.is_folder(folder):
+        raise Thrown(os_error("FileNotFoundError", 2, folder))
+    run.machine.folder = ntpath.normpath(ntpath.join(run.machine.folder, folder))
+    return None
+
+
+def _glob(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    pattern = args[0] if args else keywords.get("pathname", MYSTERY)
+    if not isinstance(pattern, str):
+        return MYSTERY
+    return run.machine.matching(pattern.replace("/", "\\"), recursive=run.truth(keywords.get("recursive")) is True)
+
+
+def _path(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    texts = [_text(one) for one in args]
+    if any(one is None for one in texts):
+        raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
+    if not all(isinstance(one, str) for one in texts):
+        return MYSTERY
+    joined = ntpath.join(*texts) if texts else ""
+    return WindowsPathValue(ntpath.normpath(joined) if ".." not in joined and joined else joined.replace("/", "\\"))
+
+
+def _fspath(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    found = _text(args[0])
+    if isinstance(found, str | bytes | Mystery):
+        return found
+    if isinstance(found, Native):
+        return MYSTERY
+    raise error("TypeError", "expected str, bytes or os.PathLike object")
+
+
+def _json(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    text = args[0].value if isinstance(args[0], Managed) and args[0].kind == "file" else args[0]
+    if not isinstance(text, str):
+        return MYSTERY
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return MYSTERY
+
+
+def _calcsize(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    return (4 if run.machine.machine is Machine.X86 else 8) if args in (["P"], ["N"], ["n"]) else MYSTERY
+
+
+def _bits(run: ExpressionValues) -> str:
+    return "32bit" if run.machine.machine is Machine.X86 else "64bit"
+
+
+MACHINE: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]] = {
+    "os.environ.get": _environment,
+    "os.getenv": _environment,
+    "os.environ.setdefault": _set_environment,
+    "os.environ.copy": lambda run, args, words: dict(run.machine.variables),
+    "os.environ.pop": lambda run, args, words: run.machine.variables.pop(
+        str(args[0]).upper(), args[1] if len(args) > 1 else None
+    ),
+    "os.putenv": lambda run, args, words: None,
+    "os.listdir": _list_folder,
+    "os.scandir": _scan_folder,
+    "os.walk": _walk,
+    "os.getcwd": lambda run, args, words: run.machine.folder,
+    "os.chdir": _chdir,
+    "os.fspath": _fspath,
+    "os.access": lambda run, args, words: run.machine.exists(args[0]) if isinstance(args[0], str) else MYSTERY,
+    "os.cpu_count": lambda run, args, words: MYSTERY,
+    "glob.glob": _glob,
+    "glob.iglob": lambda run, args, words: (
+        Iteration(iter(found)) if isinstance(found := _glob(run, args, words), list) else MYSTERY
+    ),
+    "pathlib.Path": _path,
+    "pathlib.PurePath": _path,
+    "pathlib.WindowsPath": _path,
+    "pathlib.PureWindowsPath": _path,
+    "pathlib.Path.cwd": lambda run, args, words: WindowsPathValue(run.machine.folder),
+    "pathlib.Path.home": lambda run, args, words: WindowsPathValue(HOME),
+    "open": lambda run, args, words: (
+        run.open_file(_text(args[0]), args[1] if len(args) > 1 else words.get("mode", "r"))
+        if args and isinstance(_text(args[0]), str)
+        else MYSTERY
+    ),
+    "io.open": lambda run, args, words: MACHINE["open"](run, args, words),
+    "json.load": _json,
+    "json.loads": _json,
+    "struct.calcsize": _calcsize,
+    "platform.system": lambda run, args, words: "Windows",
+    "platform.machine": lambda run, args, words: _MACHINES.get(run.machine.machine, "AMD64"),
+    "platform.architecture": lambda run, args, words: (_bits(run), "WindowsPE"),
+    "platform.python_implementation": lambda run, args, words: "CPython",
+    "platform.python_version": lambda run, args, words: "{}.{}.9".format(*run.machine.python),
+    "platform.python_version_tuple": lambda run, args, words: (*map(str, run.machine.python), "9"),
+    "platform.release": lambda run, args, words: "10",
+    "sysconfig.get_platform": lambda run, args, words: _PLATFORMS.get(run.machine.machine, "win-amd64"),
+    "sysconfig.get_path": lambda run, args, words: SITE if args[:1] in (["platlib"], ["purelib"]) else MYSTERY,
+    "sysconfig.get_config_var": lambda run, args, words: (
+        f"{HOME}\\AppData\\Roaming\\Python" if args == ["userbase"] else MYSTERY
+    ),
+    "site.getsitepackages": lambda run, args, words: [ROOT, SITE],
+    "shutil.which": lambda run, args, words: (
+        MYSTERY if not args or not isinstance(args[0], str) or args[0] in ("python", "cmd") else None
+    ),
+    "sys.getwindowsversion": lambda run, args, words: Instance(
+        Native("sys.getwindowsversion()"), {"major": 10, "minor": 0, "build": 19045, "platform": 2}
+    ),
+    "time.perf_counter": lambda run, args, words: MYSTERY,
+}

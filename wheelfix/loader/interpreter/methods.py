@@ -1,0 +1,277 @@
+"""Methods of texts, lists, dictionaries and paths."""
+
+from __future__ import annotations
+
+import ntpath
+import string
+from pathlib import PureWindowsPath
+
+from wheelfix.loader.codebudget import MAX_ITEMS, MAX_TEXT
+from wheelfix.loader.interpreter.expressions import ExpressionValues, error, is_plain
+from wheelfix.loader.interpreter.objects import (
+    MYSTERY,
+    Bound,
+    Instance,
+    Iteration,
+    LoadFault,
+    Mystery,
+    Native,
+    PyValue,
+    Thrown,
+    Undecided,
+    WindowsPathValue,
+)
+from wheelfix.loader.interpreter.windows import HOME, os_error
+
+_TEXT = frozenset(
+    "replace startswith endswith lower upper strip lstrip rstrip title casefold removeprefix removesuffix isdigit find"
+    " rfind index count split rsplit splitlines partition rpartition isalpha isalnum capitalize swapcase isidentifier"
+    " encode decode zfill isspace isupper islower".split()
+)
+_LONGEST_FILL = 256
+_LIST = frozenset("append extend insert pop remove clear index count copy reverse sort".split())
+_TABLE = frozenset("move_to_end get keys values items setdefault update pop copy clear popitem".split())
+_SET = frozenset("add update discard remove union intersection difference issubset issuperset copy clear pop".split())
+_CHECKS = {"exists": None, "is_file": False, "is_dir": True}
+
+
+def method(
+    run: ExpressionValues, owner: PyValue, name: str, args: list[PyValue], keywords: dict[str, PyValue]
+) -> PyValue:
+    """Call a method of one of Python's own values."""
+    if isinstance(owner, str):
+        return _of_text(run, owner, name, args, keywords)
+    if isinstance(owner, bytes):
+        known = name == "decode"
+        return owner.decode("utf-8", "replace") if known else MYSTERY
+    if isinstance(owner, list):
+        return _of_list(run, owner, name, args, keywords)
+    if isinstance(owner, dict):
+        return _of_table(run, owner, name, args, keywords)
+    if isinstance(owner, set | frozenset):
+        return _of_set(run, owner, name, args)
+    if (
+        isinstance(owner, tuple)
+        and name in ("index", "count")
+        and len(args) == 1
+        and is_plain(args[0])
+        and is_plain(owner)
+    ):
+        return _tried(owner, name, args, {})
+    return MYSTERY
+
+
+def _tried(owner: PyValue, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+    """Call a method of Python's own value, and throw what it raises."""
+    try:
+        return getattr(owner, name)(*args, **keywords)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError) as raised:
+        raise error(type(raised).__name__, *(str(one) for one in raised.args)) from None
+    except (LookupError, UnicodeError, OverflowError, MemoryError):
+        return MYSTERY
+
+
+def _of_text(
+    run: ExpressionValues, owner: str, name: str, args: list[PyValue], keywords: dict[str, PyValue]
+) -> PyValue:
+    if name == "join" and len(args) == 1:
+        items: list[PyValue] = list(run.iterate(args[0])) if not isinstance(args[0], Mystery | Native) else [MYSTERY]
+        if any(isinstance(one, WindowsPathValue | Instance | int | type(None)) for one in items):
+            raise error("TypeError", "sequence item: expected str instance")
+        if not all(isinstance(one, str) for one in items):
+            return MYSTERY
+        return owner.join(items) if sum(len(one) + len(owner) for one in items) <= MAX_TEXT else MYSTERY
+    if name == "format":
+        return _formatted(run, owner, args, keywords)
+    if name not in _TEXT or not is_plain(args) or not is_plain(keywords):
+        return MYSTERY
+    if name == "replace" and args and isinstance(args[1], str) and len(owner) * (len(args[1]) + 1) > MAX_TEXT:
+        return MYSTERY
+    if name == "zfill" and not (args and isinstance(args[0], int) and args[0] < _LONGEST_FILL):
+        return MYSTERY
+    found = _tried(owner, name, args, keywords)
+    return found.decode("utf-8", "replace") if isinstance(found, bytes) and name != "encode" else found
+
+
+def _formatted(run: ExpressionValues, text: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+    """``str.format`` for plain fields; attributes, items and widths are not followed."""
+    try:
+        parts = list(string.Formatter().parse(text))
+    except ValueError:
+        raise error("ValueError", "format") from None
+    made, count = [], 0
+    for literal, field, spec, conversion in parts:
+        made.append(literal)
+        if field is None:
+            continue
+        if (spec and spec != "d") or conversion or not (field == "" or field.isalnum() or field.isidentifier()):
+            return MYSTERY
+        key = str(count) if field == "" else field
+        count += field == ""
+        if key.isdecimal() and int(key) >= len(args):
+            raise error("IndexError", "Replacement index out of range")
+        if not key.isdecimal() and key not in keywords:
+            raise error("KeyError", key)
+        shown = run.text_of(args[int(key)] if key.isdecimal() else keywords[key])
+        if not isinstance(shown, str):
+            return MYSTERY
+        made.append(shown)
+    return "".join(made) if sum(map(len, made)) <= MAX_TEXT else MYSTERY
+
+
+def _of_list(
+    run: ExpressionValues, owner: list[PyValue], name: str, args: list[PyValue], keywords: dict[str, PyValue]
+) -> PyValue:
+    if name not in _LIST or len(owner) > MAX_ITEMS:
+        return MYSTERY
+    if name == "extend":
+        owner.extend(list(run.iterate(args[0])))
+        return None
+    if name == "sort":
+        owner[:] = ordered(run, owner, keywords)
+        return None
+    if name in ("remove", "index", "count"):
+        for at, item in enumerate(owner):
+            if run.is_same(item, args[0]):
+                if name == "remove":
+                    del owner[at]
+                    return None
+                return at if name == "index" else MYSTERY
+        if name == "count":
+            return 0
+        raise error("ValueError", "list.remove(x): x not in list")
+    if any(isinstance(one, Mystery) for one in args) and name in ("pop", "insert") and not isinstance(args[0], int):
+        raise Undecided("the place in a list is not known")
+    return _tried(owner, name, args, {})
+
+
+def ordered(run: ExpressionValues, items: list[PyValue], keywords: dict[str, PyValue]) -> list[PyValue]:
+    """What ``sorted`` gives."""
+    key = keywords.get("key")
+    keys = [run.call(key, [item], {}) if key is not None else item for item in items]
+    keys = [one.text.lower() if isinstance(one, WindowsPathValue) else one for one in keys]
+    if not all(is_plain(one) for one in keys):
+        if len(items) < 2:
+            return list(items)
+        raise Undecided("the order of a list is not known")
+    try:
+        places = sorted(range(len(items)), key=lambda at: keys[at], reverse=run.truth(keywords.get("reverse")) is True)
+    except TypeError:
+        raise error("TypeError", "not supported between instances") from None
+    return [items[at] for at in places]
+
+
+def _of_table(
+    run: ExpressionValues, owner: dict[PyValue, PyValue], name: str, args: list[PyValue], keywords: dict[str, PyValue]
+) -> PyValue:
+    if name not in _TABLE or (args and isinstance(args[0], Mystery)):
+        return MYSTERY
+    if name == "move_to_end":
+        if args and args[0] in owner:
+            moved = {args[0]: owner.pop(args[0])}
+            rest = dict(owner)
+            owner.clear()
+            owner.update({**rest, **moved} if keywords.get("last", True) else {**moved, **rest})
+        return None
+    if name in ("keys", "values", "items"):
+        return list(getattr(owner, name)())
+    if name == "update":
+        for one in args:
+            pairs = one.items() if isinstance(one, dict) else [tuple(run.iterate(pair)) for pair in run.iterate(one)]
+            owner.update(dict(pairs))
+        owner.update(keywords)
+        return None
+    if args and isinstance(args[0], list | dict):
+        raise error("TypeError", "unhashable type")
+    return _tried(owner, name, args, {})
+
+
+def _of_set(run: ExpressionValues, owner: PyValue, name: str, args: list[PyValue]) -> PyValue:
+    if name not in _SET:
+        return MYSTERY
+    if name in ("add", "discard", "remove"):
+        if not (is_plain(args) or isinstance(args[0], WindowsPathValue)):
+            raise Undecided("what is in a set is not known")
+        return _tried(owner, name, args, {})
+    return _tried(owner, name, [set(run.iterate(one)) for one in args], {})
+
+
+# --------------------------------------------------------------------------------------------------- paths
+
+
+def path_attribute(owner: WindowsPathValue, name: str) -> PyValue:
+    """An attribute of a ``Path``."""
+    path = PureWindowsPath(owner.text)
+    if name == "parent":
+        return WindowsPathValue(str(path.parent))
+    if name == "parents":
+        return tuple(WindowsPathValue(str(one)) for one in path.parents)
+    if name == "parts":
+        return tuple(path.parts)
+    if name == "suffixes":
+        return list(path.suffixes)
+    if name in ("name", "stem", "suffix", "drive", "anchor", "root"):
+        return getattr(path, name)
+    if not hasattr(PureWindowsPath, name) and name not in (*_CHECKS, *_OF_FILES):
+        raise error("AttributeError", f"'WindowsPath' object has no attribute '{name}'")
+    return Bound(Native(f"<path>.{name}"), [owner])
+
+
+_OF_FILES = frozenset(
+    "iterdir glob rglob resolve absolute expanduser read_text read_bytes open stat mkdir touch unlink samefile cwd home"
+    " is_symlink rename write_text write_bytes rmdir lstat owner chmod".split()
+)
+
+
+def path_method(
+    run: ExpressionValues, owner: WindowsPathValue, name: str, args: list[PyValue], keywords: dict[str, PyValue]
+) -> PyValue:
+    """Call a method of a ``Path``."""
+    machine, text = run.machine, owner.text
+    if name in _CHECKS:
+        return machine.exists(text, _CHECKS[name])
+    if name in ("resolve", "absolute", "expanduser"):
+        text = text.replace("~", HOME, 1) if text.startswith("~") and name == "expanduser" else text
+        strict = name == "resolve" and (keywords.get("strict") is True or args[:1] == [True])
+        if strict and machine.exists(text) is False:
+            raise Thrown(Instance(Native("FileNotFoundError"), {"args": (2, "", text)}))
+        made = ntpath.join(machine.folder, text) if name != "expanduser" else text
+        return WindowsPathValue(ntpath.normpath(made) if name == "resolve" else str(PureWindowsPath(made)))
+    if name == "iterdir":
+        if machine.is_folder(text):
+            return Iteration(iter([WindowsPathValue(ntpath.join(text, one)) for one in machine.names(text)]))
+        raise folder_error(run, text)
+    if name in ("glob", "rglob"):
+        if not args or not isinstance(args[0], str):
+            return MYSTERY
+        pattern = f"**\\{args[0]}" if name == "rglob" else args[0].replace("/", "\\")
+        found = machine.matching(ntpath.join(text, pattern), recursive=True)
+        return Iteration(iter([WindowsPathValue(one) for one in found]))
+    if name in ("read_text", "read_bytes"):
+        return machine.text(text)
+    if name == "open":
+        return run.open_file(text, args[0] if args else keywords.get("mode", "r"))
+    return _pure_method(PureWindowsPath(text), name, args)
+
+
+def _pure_method(path: PureWindowsPath, name: str, args: list[PyValue]) -> PyValue:
+    given = [one.text if isinstance(one, WindowsPathValue) else one for one in args]
+    if not all(isinstance(one, str) for one in given):
+        if any(one is None for one in given):
+            raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
+        return MYSTERY
+    if name in ("joinpath", "with_suffix", "with_name", "with_stem", "relative_to"):
+        made = _tried(path, name, given, {})
+        return WindowsPathValue(str(made)) if isinstance(made, PureWindowsPath) else made
+    if name in ("is_absolute", "as_posix", "match", "is_relative_to", "as_uri", "__str__", "__fspath__"):
+        return _tried(path, name, given, {})
+    return MYSTERY
+
+
+def folder_error(run: ExpressionValues, text: str) -> Thrown:
+    """What listing a folder that is not there raises."""
+    thrown = Thrown(os_error("FileNotFoundError", 3, text))
+    path = run.machine.view_path(text)
+    if run.machine.files.is_own(path):
+        thrown.error.failure = LoadFault("listing", path, None)
+    return thrown

@@ -1,0 +1,108 @@
+"""Regular expressions of interpreted code: simple ones are matched, those that could take long are not."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.interpreter.expressions import ExpressionValues, error
+from wheelfix.loader.interpreter.objects import MYSTERY, Bound, Instance, Iteration, Mystery, Native, PyValue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_PATTERN = 200
+MAX_SUBJECT = 300
+MAX_REPEATS = 3
+"""Open repetitions of one pattern, none within another: the time then grows with the cube of the text at most."""
+_FLAGS = {"I": re.IGNORECASE, "IGNORECASE": re.IGNORECASE, "M": re.MULTILINE, "MULTILINE": re.MULTILINE}
+_KINDS = ("match", "search", "fullmatch", "findall", "finditer", "sub", "split")
+
+
+def _compiled(pattern: PyValue, flags: PyValue = None) -> re.Pattern[str] | None:
+    """A pattern that may be matched; None if it is not known or could take long."""
+    if isinstance(pattern, Instance):
+        found = pattern.attributes.get("<pattern>")
+        return found if isinstance(found, re.Pattern) else None
+    flag = _FLAGS.get(flags.name.rpartition(".")[2]) if isinstance(flags, Native) else 0 if flags in (None, 0) else None
+    if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN or flag is None or not _is_simple(pattern):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return re.compile(pattern, flag)
+    except (re.error, RecursionError, OverflowError):
+        raise error("re.error") from None
+
+
+def _is_simple(pattern: str) -> bool:
+    """Whether a pattern has few open repetitions, none of a group, and does not look ahead or back."""
+    bare = re.sub(r"\\.|\[[^\]]{0,100}\]", "x", pattern.replace("(?P<", "(<"))
+    if re.search(r"\)[*+{]|\(\?[=!<(]", bare) or re.search(r"\\\d", pattern):
+        return False
+    return len(re.findall(r"[*+]|\{\d{0,4},", bare)) <= MAX_REPEATS
+
+
+def _asked(kind: str) -> Callable[[ExpressionValues, list[PyValue], dict[str, PyValue]], PyValue]:
+    def made(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+        last = args[2] if len(args) > 2 and kind not in ("sub", "split") else keywords.get("flags")
+        pattern = _compiled(args[0], last)
+        texts = args[1:3] if kind == "sub" else args[1:2]
+        if pattern is None or not all(isinstance(one, str) and len(one) <= MAX_SUBJECT for one in texts):
+            return MYSTERY
+        return _answer(pattern, kind, texts)
+
+    return made
+
+
+def _answer(pattern: re.Pattern[str], kind: str, texts: list[str]) -> PyValue:
+    if kind == "sub":
+        try:
+            return pattern.sub(texts[0], texts[1])
+        except (re.error, IndexError):
+            raise error("re.error") from None
+    if kind in ("findall", "split"):
+        return list(getattr(pattern, kind)(texts[0]))
+    if kind == "finditer":
+        return Iteration(_match(one) for one in pattern.finditer(texts[0]))
+    found = getattr(pattern, kind)(texts[0])
+    return None if found is None else _match(found)
+
+
+def _match(found: re.Match[str]) -> Instance:
+    made = Instance(Native("re.Match"), {"string": found.string})
+    for name in ("group", "groups", "groupdict", "start", "end", "span"):
+        made.attributes[name] = Bound(Native(f"<match>.{name}"), [found])
+    return made
+
+
+def matched(found: PyValue, name: str, args: list[PyValue]) -> PyValue:
+    """Call a method of a match, or of a pattern."""
+    if isinstance(found, re.Pattern):
+        texts = args[:2] if name == "sub" else args[:1]
+        known = all(isinstance(one, str) and len(one) <= MAX_SUBJECT for one in texts)
+        return _answer(found, name, texts) if known else MYSTERY
+    if any(isinstance(one, Mystery) for one in args):
+        return MYSTERY
+    try:
+        return getattr(found, name)(*args)
+    except (IndexError, TypeError):
+        raise error("IndexError", "no such group") from None
+
+
+def _compile(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+    pattern = _compiled(args[0], args[1] if len(args) > 1 else keywords.get("flags"))
+    if pattern is None:
+        return MYSTERY
+    made = Instance(Native("re.Pattern"), {"<pattern>": pattern, "pattern": pattern.pattern})
+    for name in _KINDS:
+        made.attributes[name] = Bound(Native(f"<match>.{name}"), [pattern])
+    return made
+
+
+PATTERNS: dict[str, Callable[[ExpressionValues, list[PyValue], dict[str, PyValue]], PyValue]] = {
+    **{f"re.{name}": _asked(name) for name in _KINDS},
+    "re.compile": _compile,
+    "re.escape": lambda run, args, keywords: re.escape(args[0]) if isinstance(args[0], str) else MYSTERY,
+}
