@@ -13,10 +13,10 @@ from wheelfix.loader.foreigncode import ForeignCode
 from wheelfix.loader.guards import guarded_imports
 from wheelfix.loader.importorder import ImportOrder, packages_above
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
-from wheelfix.loader.packagecode import SOURCE_LIMIT, python_code
+from wheelfix.loader.packagecode import SOURCE_LIMIT, WORDS, python_code
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.view import Layer, base_name, parent
-from wheelfix.model import Image, Missing, OwnedBy, dll_key
+from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
+from wheelfix.model import Image, Missing, OwnedBy, canonical, dll_key
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.loadcall import Failure
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.packagecode import FileLoads, PackageLoads
+    from wheelfix.loader.view import FileView, ViewFile
     from wheelfix.model import Edge, EdgeKind, LoadEvent
 
 ROUNDS = 10
@@ -46,6 +47,8 @@ class Loaded:
     """Why it fails when it is imported by its own name, where the package's code imports it in another way."""
     sure: bool = True
     """For such a load: whether that code could be followed, and imports first whatever it takes."""
+    after: str = ""
+    """The other top-level package that has to be imported before the one with this module."""
 
 
 class FreshProcesses:
@@ -236,11 +239,38 @@ class FreshProcesses:
             if others and all(one.failure is None and one.sure for one in others):
                 settled[loaded.event] = replace(others[0], alone=loaded.failure)
             elif any(one.failure and one.sure for one in others):
-                continue
+                settled.update(self._after_packages(loaded))
             elif good or not all(one.sure for one in (*others, tried)):
                 unknown = replace(loaded, failure=None, edges={}, touched=dict.fromkeys([loaded.event.path]))
                 settled[loaded.event] = replace(good[0] if good else unknown, alone=loaded.failure, sure=False)
         return settled
+
+    def _after_packages(self, loaded: Loaded) -> dict[LoadEvent, Loaded]:
+        """A load that succeeds once another top-level package of the wheel is imported, which imports this one.
+
+        netgen-mesher has the packages netgen, which adds the folder of its DLLs, and pyngcore, which needs them.
+        """
+        view, path = self.blank.view, loaded.event.path
+        top = _top_level(path)
+        if canonical(top) in _distributions(view):
+            return {}  # it is the one that users import
+        for init in sorted(file.path for file in view.files if file.path.count("/") == 3 and _is_init(file)):
+            if _top_level(init) != top and self._imports_later(init, top):
+                tried = self._try(self.order.through(init, path), loaded.event)
+                if tried.failure is None and tried.sure:
+                    return {loaded.event: replace(tried, alone=loaded.failure, after=_top_level(init))}
+        return {}
+
+    def _imports_later(self, init: str, top: str) -> bool:
+        """Whether a file imports a top-level package for certain, and not before the first line that is about DLLs."""
+        if f"{SITE_PACKAGES}/{top}/__init__.py" not in self.order.imported_by(init):
+            return False
+        lines = self.blank.view.source(init).read_at(0, SOURCE_LIMIT).splitlines() if init in self._code else []
+        about = next((at for at, line in enumerate(lines) if any(word in line for word in WORDS)), -1)
+        words = (
+            line.split(maxsplit=2)[1:2] for line in lines[: max(about, 0)] if line.startswith((b"import", b"from"))
+        )
+        return not any(word and word[0].split(b".")[0].rstrip(b",;") == top.encode() for word in words)
 
     def _with_others(self, loaded: Loaded) -> Loaded:
         """A load that fails in any case, with what the code before it has loaded of others: one fault less."""
@@ -337,6 +367,20 @@ class FreshProcesses:
             if loaded.failure and module and own and own <= guarded and not starts:
                 more.add(module)
         return more
+
+
+def _top_level(path: str) -> str:
+    return path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0]
+
+
+def _is_init(file: ViewFile) -> bool:
+    return file.layer is Layer.SUBJECT and base_name(file.path) == "__init__.py"
+
+
+def _distributions(view: FileView) -> set[str]:
+    """The names of the distributions that the files of the subject belong to."""
+    own = (_top_level(file.path) for file in view.files if file.layer is Layer.SUBJECT)
+    return {canonical(name.partition("-")[0]) for name in own if name.endswith(".dist-info")}
 
 
 def load_in(process: Loader, event: LoadEvent, flags: int = AS_PYTHON_DOES) -> Loaded:

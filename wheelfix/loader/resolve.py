@@ -303,7 +303,7 @@ def _outcome(loaded: Loaded) -> LoadOutcome:
     if chain[0] != base_name(event.path):
         chain = (base_name(event.path), *chain)
     if loaded.failure is None:
-        return LoadOutcome(event, alone=Alone(failure.code, chain, loaded.sure))
+        return LoadOutcome(event, alone=Alone(failure.code, chain, loaded.sure, loaded.after))
     return LoadOutcome(event, failure.code, chain, failure.detail)
 
 

@@ -170,6 +170,8 @@ class Alone:
     """From the module to the true cause, as base names."""
     sure: bool
     """Whether the package's own code is known to import first whatever it takes; False if that is not known."""
+    after: str = ""
+    """The other top-level package of the wheel that has to be imported first, where that is what it takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""WF308: modules that load only after other imports of their package."""
+"""WF308, WF327: modules that load only after other imports of their package or of their wheel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def depends_on_import_order(subject: Subject) -> Iterator[Finding]:
     """Find modules that fail in a fresh process and load once something else of the package is loaded."""
     grouped: dict[tuple[str, bool], list[LoadOutcome]] = {}
     for outcome in subject.resolution.outcomes:
-        if outcome.alone is not None:
+        if outcome.alone is not None and not outcome.alone.after:
             grouped.setdefault((dll_key(outcome.alone.chain[-1]), outcome.alone.sure), []).append(outcome)
     for (_, sure), outcomes in sorted(grouped.items()):
         first = outcomes[0]
@@ -50,5 +50,35 @@ def depends_on_import_order(subject: Subject) -> Iterator[Finding]:
                 "code": first.alone.code,
                 "chain": [*first.alone.chain],
                 "certain": sure,
+            },
+        )
+
+
+@rule(
+    "WF327",
+    "imported-after-another-package",
+    Severity.WARNING,
+    Repairable.NEVER,
+    "A package of the wheel can be imported only after another package of the same wheel.",
+)
+def imported_after_another_package(subject: Subject) -> Iterator[Finding]:
+    """Find top-level packages that fail on their own, and load where another one of the wheel imports them."""
+    for outcome in subject.resolution.outcomes:
+        alone = outcome.alone
+        if alone is None or not alone.after:
+            continue
+        package = (outcome.event.module or base(outcome.event.path)).partition(".")[0]
+        yield finding(
+            "WF327",
+            subject.origin(outcome.event.path),
+            f"'import {package}' fails with error {alone.code} ({arrow(alone.chain)}) unless {alone.after} was "
+            f"imported before; {alone.after} prepares that, and imports {package} itself",
+            hint=f"import {alone.after} first; or let {package} add the folder of {alone.chain[-1]} by itself",
+            evidence={
+                "module": outcome.event.module,
+                "package": package,
+                "after": alone.after,
+                "code": alone.code,
+                "chain": [*alone.chain],
             },
         )
