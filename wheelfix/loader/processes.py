@@ -13,7 +13,8 @@ from wheelfix.loader.foreigncode import ForeignCode
 from wheelfix.loader.guards import guarded_imports
 from wheelfix.loader.importorder import ImportOrder, packages_above
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
-from wheelfix.loader.packagecode import SOURCE_LIMIT, WORDS, python_code
+from wheelfix.loader.packagecode import SOURCE_LIMIT, python_code
+from wheelfix.loader.pathcode import WORDS
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, Missing, OwnedBy, canonical, dll_key
