@@ -268,19 +268,28 @@ class ViewFiles(NoFiles):
         if top in sys.stdlib_module_names:
             return None
         path = f"{SITE_PACKAGES}/{name.replace('.', '/')}"
-        for candidate in (f"{path}/__init__.py", f"{path}.py"):
-            if candidate in self.view:
-                return candidate
         stem = base_name(path)
-        for other in self._children.get(fold(parent(path)), {}):
-            if other.startswith(stem + ".") and other.lower().endswith(".pyd"):
-                return f"{parent(path)}/{other}"
+        for start in (f"{path}/__init__", path):  # as Python does: packages first, compiled modules before others
+            compiled = self._compiled(start)
+            if compiled or f"{start}.py" in self.view:
+                return compiled or f"{start}.py"
         if fold(path) in self._children and stem in self._children.get(fold(parent(path)), {}):
             return path
         if self.is_own(path):
             return ""
         self._imported.add(top)
         return None
+
+    def _compiled(self, start: str) -> str:
+        """The extension module of a name that the Python of the target imports; empty if there is none."""
+        stem = base_name(start)
+        names = [name for name in self._children.get(fold(parent(start)), {}) if name.startswith(f"{stem}.")]
+        tag = f".cp{self.python[0]}{self.python[1]}-" if self.python is not None else ".cp"
+        for name in sorted(names, key=len, reverse=True):
+            rest = name[len(stem) :].lower()
+            if rest == ".pyd" or (rest.startswith((tag, ".abi3")) and rest.endswith(".pyd")):
+                return f"{parent(start)}/{name}"
+        return ""
 
     def source(self, path: str) -> str | None:
         """The source of a Python file of the view."""

@@ -34,7 +34,7 @@ def compare(expected: Expected, observed: Observed, *, wine: bool, machine: Mach
     if expected.answer is ImportAnswer.UNSURE:
         return Agreement.NOT_PREDICTED, f"wheelfix could not tell beforehand: {expected.because}"
     if expected.answer is ImportAnswer.WORKS:
-        if works:
+        if works or (observed.works and codes - {0} <= expected.caught):
             return Agreement.AGREES, ""
         if not any(codes):
             return Agreement.NOT_PREDICTED, "no DLL is involved in this error, and wheelfix predicts no others"
@@ -45,6 +45,8 @@ def compare(expected: Expected, observed: Observed, *, wine: bool, machine: Mach
 
 
 def _compare_failures(expected: Expected, observed: Observed, codes: set[int]) -> tuple[Agreement, str]:
+    if not observed.errors and not expected.code:  # the package would catch what Wine passes over
+        return Agreement.CANNOT_TELL, f"Wine loads what Windows refuses with {_codes(codes)}"
     if not observed.errors:  # Wine only logs what makes Windows refuse the load
         same = expected.code in codes
         return (Agreement.AGREES if same else Agreement.DIFFERS), (

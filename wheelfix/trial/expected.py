@@ -142,7 +142,8 @@ class Expectations:
         alone = next((one for one in self.subject.resolution.outcomes if one.event.path == path and one.alone), None)
         if alone is not None:
             return Expected(ImportAnswer.UNSURE, because="it loads only after other imports of the package")
-        return Expected(ImportAnswer.WORKS)
+        guarded = {one.code for one in self.subject.resolution.outcomes if one.code and one.event.guarded}
+        return Expected(ImportAnswer.WORKS, caught=frozenset(guarded))
 
     def _interpreted(self, module: str) -> Expected | None:
         """What interpreting the import gives; None where that does not decide it."""
@@ -163,10 +164,12 @@ class Expectations:
 def expected_end(view: FileView, end: ImportEnd) -> Expected:
     """Return how an interpreted import ends in the parts that are compared."""
     if not end.error:
-        return Expected(ImportAnswer.WORKS)
+        return Expected(ImportAnswer.WORKS, caught=end.caught)
     fault, failure = end.fault, end.fault.failure if end.fault is not None else None
     if fault is None or fault.cause in ("symbol", "name"):
-        because = f": raised by the package because {base_name(end.missed[-1])} cannot be loaded" if end.missed else ""
+        because = (
+            f": raised by the package because {base_name(_blamed(end.missed))} cannot be loaded" if end.missed else ""
+        )
         text = f"{end.error}: {end.message}" if end.message and not because else f"{end.error}{because}"
         return Expected(ImportAnswer.FAILS, end.error, message=text)
     if fault.cause == "module":
@@ -182,6 +185,12 @@ def expected_end(view: FileView, end: ImportEnd) -> Expected:
     shown = shown_path(view, fault.target)
     message = error_line(outcome, shown[: len(shown) - len(base_name(fault.target))] + named)
     return Expected(ImportAnswer.FAILS, end.error, code, message, chain[-1], named)
+
+
+def _blamed(missed: tuple[str, ...]) -> str:
+    """Of several DLLs that were looked for, the first that the package was to have."""
+    own = [name for name in missed if "/" in name and name.lower().endswith(".dll")]
+    return own[0] if own else missed[-1]
 
 
 def _without_module(name: str) -> Expected:

@@ -66,6 +66,8 @@ class Expected:
     named: str = ""
     """The extension module or file that the error names."""
     because: str = ""
+    caught: frozenset[int] = frozenset()
+    """Codes of loads that fail, and with which the package does without."""
 
 
 @dataclass(frozen=True, slots=True)

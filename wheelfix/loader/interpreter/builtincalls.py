@@ -170,6 +170,12 @@ def _number(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyVa
         raise error(type(raised).__name__, "int()") from None
 
 
+def _bytes(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    items = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else None
+    known = items is not None and all(isinstance(one, int) and 0 <= one <= 255 for one in items)
+    return bytes(items) if known and items is not None else MYSTERY
+
+
 def _bool(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     holds = run.truth(args[0]) if args else False
     return MYSTERY if holds is None else holds
@@ -302,6 +308,7 @@ BUILTINS: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]]
     "repr": lambda run, args, words: repr(args[0]) if is_plain(args[0]) else MYSTERY,
     "int": _number,
     "bool": _bool,
+    "bytes": _bytes,
     "len": _length,
     "list": _listed(list),
     "tuple": _listed(tuple),

@@ -84,6 +84,20 @@ class Calls(Statements):
                 raise Undecided("a function of the package is given to code that is not known")
         return MYSTERY
 
+    def call_with_unknown(self, function: PyValue) -> PyValue:
+        """Call something with arguments that are not known: nothing is known of what it gives."""
+        inner = function.function if isinstance(function, MarkedFunction | Bound) else function
+        if isinstance(inner, CodeClass):
+            inner = self._of_class(inner, "__init__")
+        concerned = isinstance(inner, CodeFunction) and any(self.concerns(one, 2) for one in _statements(inner.node))
+        if concerned or (isinstance(inner, Native) and self.is_load(inner.name)):
+            raise Undecided("arguments of a call are not known")
+        return MYSTERY
+
+    def is_load(self, name: str) -> bool:
+        """Whether something of Python's library loads DLLs or changes the search for them."""
+        raise NotImplementedError
+
     def call_native(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Call something of Python's library."""
         raise NotImplementedError
@@ -509,7 +523,7 @@ class Calls(Statements):
 
     def iterate(self, value: PyValue) -> Iterator[PyValue]:
         """Go through the items of something; Undecided if they are not known."""
-        if isinstance(value, list | tuple | range | str):
+        if isinstance(value, list | tuple | range | str | bytes):
             return iter(list(value)) if not isinstance(value, list) else _living(value)
         if isinstance(value, set | frozenset):
             return iter(sorted(value, key=str))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import abc
 import ast
 import builtins
+import functools
+import importlib
 import ntpath
 import operator
 import re
@@ -40,6 +42,13 @@ MAX_STEPS = 250_000
 MAX_CALLS = 30
 """Functions of the package that call one another."""
 MAX_POWER = 64
+_STARRED = frozenset(
+    "ctypes ctypes.util ctypes.wintypes os os.path math struct typing enum time platform pathlib".split()
+)
+_ONLY_ON_WINDOWS = frozenset(
+    "WinDLL OleDLL windll oledll WinError FormatError GetLastError get_last_error set_last_error WINFUNCTYPE HRESULT"
+    " DllCanUnloadNow DllGetClassObject".split()
+)
 PLAIN = (str, int, float, bool, bytes, list, tuple, dict, set, frozenset, type(None), range)
 
 _OPERATORS: dict[type[ast.operator], Callable[[PyValue, PyValue], PyValue]] = {
@@ -159,8 +168,8 @@ class ExpressionValues(abc.ABC):
         if compute is None:
             raise Undecided(f"{type(node).__name__} is not interpreted")
         found = compute(node)
-        if isinstance(found, str) and len(found) > MAX_TEXT:
-            raise Undecided("its texts grow too long")
+        if isinstance(found, str) and len(found) > MAX_TEXT and not isinstance(node, ast.Constant | ast.Name):
+            return MYSTERY
         if isinstance(found, list | tuple) and len(found) > MAX_ITEMS:
             raise Undecided("its lists grow too long")
         return found
@@ -198,9 +207,10 @@ class ExpressionValues(abc.ABC):
             place = place.above
         if name in self.environment.globals:
             return self.environment.globals[name]
+        for module in reversed(self.environment.globals.get("<star>", ())):
+            if not module or name in standard_names(module):
+                return Native(f"{module}.{name}") if module else MYSTERY
         if not is_builtin(name):
-            if "<star>" in self.environment.globals:
-                return MYSTERY
             raise error("NameError", f"name '{name}' is not defined")
         return Native(name)
 
@@ -257,10 +267,14 @@ class ExpressionValues(abc.ABC):
         return found
 
     def visit_List(self, node: ast.List) -> PyValue:
-        return self._elements(node.elts)
+        return MYSTERY if self._has_unknown(node.elts) else self._elements(node.elts)
 
     def visit_Tuple(self, node: ast.Tuple) -> PyValue:
-        return tuple(self._elements(node.elts))
+        return MYSTERY if self._has_unknown(node.elts) else tuple(self._elements(node.elts))
+
+    def _has_unknown(self, elements: list[ast.expr]) -> bool:
+        """Whether something unknown is unpacked among some elements."""
+        return any(isinstance(one, ast.Starred) and self._is_unknown(one.value) for one in elements)
 
     def visit_Set(self, node: ast.Set) -> PyValue:
         return self.as_set(self._elements(node.elts))
@@ -461,6 +475,8 @@ class ExpressionValues(abc.ABC):
 
     def visit_Call(self, node: ast.Call) -> PyValue:
         function = self.value(node.func)
+        if any(isinstance(one, ast.Starred) and self._is_unknown(one.value) for one in node.args):
+            return self.call_with_unknown(function)
         args = self._elements(node.args)
         keywords: dict[str, PyValue] = {}
         for word in node.keywords:
@@ -473,15 +489,37 @@ class ExpressionValues(abc.ABC):
                 raise Undecided("arguments of a call are not known")
         return self.call(function, args, keywords)
 
+    def _is_unknown(self, node: ast.expr) -> bool:
+        """Whether a plain name stands for something that cannot be gone through."""
+        return isinstance(node, ast.Name | ast.Attribute) and isinstance(self.value(node), Mystery | Native)
+
+    @abc.abstractmethod
+    def call_with_unknown(self, function: PyValue) -> PyValue:
+        """Call something with arguments that are not known."""
+
+    @abc.abstractmethod
+    def concerns(self, node: ast.AST, depth: int = 3) -> bool:
+        """Whether a statement or expression may change what is loaded, or where the code goes on."""
+
     # ------------------------------------------------------------------------------------- comprehensions
 
+    def _goes_through_unknown(self, node: ast.expr, generators: list[ast.comprehension]) -> bool:
+        """Whether a comprehension goes through something unknown, and does nothing that concerns DLLs."""
+        return self._is_unknown(generators[0].iter) and not self.concerns(node)
+
     def visit_ListComp(self, node: ast.ListComp) -> PyValue:
+        if self._goes_through_unknown(node, node.generators):
+            return MYSTERY
         return list(self._comprehend(node.generators, lambda: self.value(node.elt)))
 
     def visit_SetComp(self, node: ast.SetComp) -> PyValue:
+        if self._goes_through_unknown(node, node.generators):
+            return MYSTERY
         return self.as_set(list(self._comprehend(node.generators, lambda: self.value(node.elt))))
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> PyValue:
+        if self._goes_through_unknown(node, node.generators):
+            return MYSTERY
         outer = self.environment
         first = list(self.iterate(self.value(node.generators[0].iter)))
 
@@ -501,6 +539,8 @@ class ExpressionValues(abc.ABC):
         return Iteration(items())
 
     def visit_DictComp(self, node: ast.DictComp) -> PyValue:
+        if self._goes_through_unknown(node, node.generators):
+            return MYSTERY
         pairs = list(self._comprehend(node.generators, lambda: (self.value(node.key), self.value(node.value))))
         return dict(pairs) if all(_hashable(key) and not isinstance(key, Mystery) for key, _ in pairs) else MYSTERY
 
@@ -529,6 +569,16 @@ class ExpressionValues(abc.ABC):
                 yield from self._comprehended(rest, make, self.iterate(self.value(rest[0].iter)))
             else:
                 yield make()
+
+
+@functools.cache
+def standard_names(module: str) -> frozenset[str]:
+    """The names that ``from module import *`` binds, for modules of Python's library that packages do this with."""
+    if module not in _STARRED:
+        return frozenset()
+    found = importlib.import_module(module)
+    names = getattr(found, "__all__", None) or [name for name in vars(found) if not name.startswith("_")]
+    return frozenset(names) | (_ONLY_ON_WINDOWS if module == "ctypes" else frozenset())
 
 
 def _small_numbers(*values: PyValue) -> bool:

@@ -47,6 +47,8 @@ class ImportEnd:
     """The way from the last of them that is there to what it needs and is not found."""
     place: tuple[str, int] = ("", 0)
     """The file and line that raised the exception."""
+    caught: frozenset[int] = frozenset()
+    """The Windows codes of loads that failed on the way."""
     loaded: frozenset[str] = frozenset()
     """Every module that was in the process at the end."""
     edges: Mapping[tuple[str, str, EdgeKind], Edge] = field(default_factory=dict)
@@ -64,12 +66,13 @@ def import_end(
     try:
         run.import_module(module)
     except Undecided as undecided:
-        return ImportEnd(False, str(undecided), ran=tuple(run.ran))
+        return ImportEnd(False, str(undecided), ran=tuple(run.ran), place=undecided.place)
     except RecursionError:
         return ImportEnd(False, "its code is nested too deeply", ran=tuple(run.ran))
     except Thrown as thrown:
         return _failed(thrown.error, run)
-    return ImportEnd(True, ran=tuple(run.ran), loaded=frozenset(machine.process.modules), edges=machine.edges)
+    done = frozenset(machine.process.modules)
+    return ImportEnd(True, ran=tuple(run.ran), caught=frozenset(machine.codes), loaded=done, edges=machine.edges)
 
 
 def _failed(error: Instance, run: PackageImports) -> ImportEnd:
@@ -88,6 +91,7 @@ def _failed(error: Instance, run: PackageImports) -> ImportEnd:
         tuple(run.ran),
         run.machine.last_chain if missed and len(run.machine.last_chain) > 1 else (),
         error.place,
+        frozenset(run.machine.codes),
         frozenset(run.machine.process.modules),
         run.machine.edges,
     )

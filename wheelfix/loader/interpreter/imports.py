@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.codebudget import CodeBudget, KeptTrees
 from wheelfix.loader.codesyntax import is_standard
 from wheelfix.loader.importcode import imported_from
-from wheelfix.loader.interpreter.expressions import MAX_STEPS, error
+from wheelfix.loader.interpreter.expressions import MAX_STEPS, error, standard_names
 from wheelfix.loader.interpreter.library import StandardLibrary
 from wheelfix.loader.interpreter.objects import (
     MYSTERY,
@@ -28,13 +28,15 @@ from wheelfix.loader.interpreter.objects import (
 from wheelfix.loader.interpreter.windows import ROOT
 from wheelfix.loader.modulefiles import has_entry
 from wheelfix.loader.pythonsource import python_source
-from wheelfix.loader.view import SITE_PACKAGES, Layer
+from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 
 if TYPE_CHECKING:
     from wheelfix.loader.interpreter.windows import WindowsMachine
 
 MAX_SOURCE = 300 << 10
 """Bytes of one Python file that are interpreted."""
+SMALLEST_TWIN = 20
+"""Bytes of a Python file beside a compiled module from which on it is taken for its source."""
 MAX_TOKENS = 400_000
 """Tokens of all files that are interpreted in one import."""
 
@@ -92,10 +94,15 @@ class PackageImports(StandardLibrary):
         if found is not None:
             return found
         if "<star>" in module.names:
-            return MYSTERY
+            return self._from_star(module, name)
         thrown = error("ImportError", f"cannot import name '{name}' from '{origin}'")
         thrown.error.failure = LoadFault("name", f"{origin}.{name}", None)
         raise thrown
+
+    @staticmethod
+    def _from_star(module: CodeModule, name: str) -> PyValue:
+        origins = [one for one in module.names["<star>"] if not one or name in standard_names(one)]
+        return Native(f"{origins[-1]}.{name}") if origins and origins[-1] else MYSTERY
 
     def _from_getattr(self, module: CodeModule, name: str) -> PyValue:
         own = module.names.get("__getattr__")
@@ -103,14 +110,18 @@ class PackageImports(StandardLibrary):
 
     def _bind_all(self, module: PyValue) -> None:
         if not isinstance(module, CodeModule):
-            self.environment.globals["<star>"] = True  # names that are not found may come from there
+            self._note_star(module.name if isinstance(module, Native) and is_standard(module.name) else "")
             return
         public = module.names.get("__all__")
         names = public if isinstance(public, list | tuple) and all(isinstance(one, str) for one in public) else None
-        if "<star>" in module.names:
-            self.environment.globals["<star>"] = True
+        for origin in module.names.get("<star>", ()) if names is None else ():
+            self._note_star(origin)
         for name in names if names is not None else [one for one in module.names if not one.startswith(("_", "<"))]:
             self._bind(name, self._name_from(module.name, module, name))
+
+    def _note_star(self, module: str) -> None:
+        """Names that are not found may come from a module, all of whose names were imported; empty if not known."""
+        self.environment.globals.setdefault("<star>", []).append(module)
 
     def imports_own(self, node: ast.Import | ast.ImportFrom) -> bool:
         """Whether a statement imports a module of the package that has not been imported."""
@@ -226,7 +237,14 @@ class PackageImports(StandardLibrary):
             made = Instance(Native("ImportError"), {"args": (text,), "name": last})
             made.failure = LoadFault("entry", path, None)
             raise Thrown(made)
-        return MYSTERY
+        return self._import_twin(name, path)
+
+    def _import_twin(self, name: str, path: str) -> PyValue:
+        """What a compiled module does, if the file that it was compiled from lies beside it (mypyc, Cython)."""
+        source = f"{path.rpartition('/')[0]}/{base_name(path).split('.')[0]}.py"
+        if source not in self.machine.view or self.machine.view.file(source).size < SMALLEST_TWIN:
+            return MYSTERY
+        return self._import_file(name, source)
 
     def of_module(self, module: CodeModule, name: str) -> PyValue:
         """A name of a module of the package."""
@@ -237,7 +255,9 @@ class PackageImports(StandardLibrary):
         found = self._from_getattr(module, name)
         if found is not None:
             return found
-        if "<star>" in module.names or name.startswith("__"):
+        if "<star>" in module.names:
+            return self._from_star(module, name)
+        if name.startswith("__"):
             return MYSTERY
         raise error("AttributeError", f"module '{module.name}' has no attribute '{name}'")
 

@@ -119,6 +119,10 @@ class StandardLibrary(Calls):
 
     # ---------------------------------------------------------------------------------------------- the calls
 
+    def is_load(self, name: str) -> bool:
+        """Whether something of Python's library loads DLLs or changes the search for them."""
+        return _canonical(name) in CTYPES or _canonical(name).startswith(("os.environ", "os.chdir", "importlib"))
+
     def call_native(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Call something of Python's library."""
         if name.startswith("<"):

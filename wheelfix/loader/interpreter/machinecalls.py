@@ -191,6 +191,7 @@ MACHINE: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]] 
     "sysconfig.get_config_var": lambda run, args, words: (
         f"{HOME}\\AppData\\Roaming\\Python" if args == ["userbase"] else MYSTERY
     ),
+    "distutils.sysconfig.get_python_lib": lambda run, args, words: SITE,
     "site.getsitepackages": lambda run, args, words: [ROOT, SITE],
     "shutil.which": lambda run, args, words: (
         MYSTERY if not args or not isinstance(args[0], str) or args[0] in ("python", "cmd") else None

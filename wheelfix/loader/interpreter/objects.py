@@ -18,6 +18,9 @@ PyValue: TypeAlias = Any
 class Undecided(Exception):
     """What the code does next depends on something that is not known; the message says on what."""
 
+    place = ("", 0)
+    """The file and line of the statement."""
+
 
 class Thrown(Exception):
     """An exception of the code that is interpreted."""

@@ -100,6 +100,10 @@ class Statements(ExpressionValues):
             if not thrown.error.place[0]:
                 thrown.error.place = (self.environment.file, node.lineno)
             raise
+        except Undecided as undecided:
+            if not undecided.place[0]:
+                undecided.place = (self.environment.file, node.lineno)
+            raise
 
     def _simple(self, node: ast.stmt) -> int:
         follow: Callable[[ast.stmt], int | None] | None = getattr(self, f"visit_{type(node).__name__}", None)
@@ -362,7 +366,11 @@ class Statements(ExpressionValues):
         found = found.function if isinstance(found, MarkedFunction) else found
         if isinstance(found, CodeFunction):
             return depth == 0 or any(self.concerns(one, depth - 1) for one in _body(found.node))
-        return isinstance(found, CodeClass | Instance)
+        if isinstance(found, CodeClass):
+            starter = found.names.get("__init__")
+            body = _body(starter.node) if isinstance(starter, CodeFunction) else []
+            return depth == 0 or any(self.concerns(one, depth - 1) for one in body)
+        return isinstance(found, Instance)
 
     def follow_for(self, node: ast.For) -> Generator[PyValue, None, int]:
         found = self.value(node.iter)

@@ -77,6 +77,8 @@ class WindowsMachine:
         """Whether code of other distributions has run, which may have added folders and loaded DLLs."""
         self.missed: dict[str, None] = {}
         """DLLs that the code looked for in vain, since the last that it found."""
+        self.codes: set[int] = set()
+        """The codes of all loads that failed."""
         self.last_chain: tuple[str, ...] = ()
         """The way from the last DLL that could not be loaded to the cause, as base names."""
 
@@ -215,6 +217,7 @@ class WindowsMachine:
             self.missed.clear()
             return LoadedDll(name, path)
         self._check(failure)
+        self.codes.add(failure.code)
         self.last_chain = tuple(base_name(step) for step in failure.chain)
         own = path if "/" in path else base_name(failure.chain[0])
         if path in self.view or self.files.is_own(path) or not has_folder:
@@ -230,6 +233,7 @@ class WindowsMachine:
         failure = self.process.load(path)
         if failure is not None:
             self._check(failure)
+            self.codes.add(failure.code)
         else:
             self._check_needs()
         return failure
