@@ -26,6 +26,7 @@ from wheelfix.loader.interpreter.objects import (
     PyValue,
     Thrown,
     Undecided,
+    VersionInfo,
     WindowsPathValue,
     error_class,
     is_error,
@@ -210,7 +211,8 @@ class Calls(Statements):
             try:
                 type("Made", tuple(_python_class(base) for base in bases), {})
             except TypeError:
-                raise error("TypeError", "multiple bases have instance lay-out conflict") from None
+                text = "multiple bases have instance lay-out conflict"
+                raise Thrown(Instance(Native("TypeError"), {"args": (text,)})) from None
             except ValueError:
                 return
 
@@ -317,6 +319,8 @@ class Calls(Statements):
             raise error("AttributeError", f"'{type(owner).__name__}' object has no attribute '{name}'")
         if isinstance(owner, Managed) and owner.kind == "super":
             return self._of_super(owner.value[0], owner.value[1], name)
+        if isinstance(owner, VersionInfo) and name in VersionInfo.names:
+            return owner[VersionInfo.names.index(name)]
         if isinstance(owner, FolderHandle | Managed | Iteration | Bound):
             return Bound(Native(f"<{type(owner).__name__}>.{name}"), [owner])
         if not hasattr(owner, name) and not (isinstance(owner, dict) and name == "move_to_end"):
@@ -374,6 +378,8 @@ class Calls(Statements):
             return None
         if name == "__class__":
             return kind
+        if "<library>" in owner.attributes:
+            return self._of_cffi(owner.attributes["<library>"], name)
         if "<items>" in owner.attributes and hasattr(dict, name):
             return Bound(Native(f"<method>.{name}"), [owner.attributes["<items>"]])
         if name in ("__dict__", "__doc__", "__module__"):
@@ -395,6 +401,15 @@ class Calls(Statements):
             if name in ("msg", "name", "path", "winerror", "errno", "strerror", "filename"):
                 return MYSTERY
             raise error("AttributeError", f"object has no attribute '{name}'")
+        return MYSTERY
+
+    def _of_cffi(self, library: LoadedDll, name: str) -> PyValue:
+        """A function of a DLL that cffi has loaded; constants have names in capitals, and come from elsewhere."""
+        exported = self.machine.exports(library)
+        if exported is not None and name not in exported and not name[:1].isupper() and not name.startswith("_"):
+            thrown = error("AttributeError", f"function/symbol '{name}' not found in library")
+            thrown.error.failure = LoadFault("symbol", library.path, None)
+            raise thrown
         return MYSTERY
 
     def _described(self, found: PyValue, owner: PyValue, kind: PyValue) -> PyValue:

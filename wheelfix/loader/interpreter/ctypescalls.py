@@ -47,10 +47,10 @@ def _load(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValu
         mode = 0
     if isinstance(name, WindowsPathValue):
         if run.machine.python < WITH_PATH_NAMES and mode is None:
-            raise error("TypeError", "argument of type 'WindowsPath' is not iterable")
+            raise Thrown(Instance(Native("TypeError"), {"args": ("argument of type 'WindowsPath' is not iterable",)}))
         name = name.text
     if name is None and mode is None:
-        raise error("TypeError", "argument of type 'NoneType' is not iterable")
+        raise Thrown(Instance(Native("TypeError"), {"args": ("argument of type 'NoneType' is not iterable",)}))
     if not isinstance(name, str) or isinstance(mode, Mystery | Native):
         raise Undecided("what is loaded is not known")
     return run.machine.load(name, mode if isinstance(mode, int) else None)

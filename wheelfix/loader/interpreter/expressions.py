@@ -77,9 +77,15 @@ _COMPARED: dict[type[ast.cmpop], Callable[[PyValue, PyValue], bool]] = {
 }
 
 
+_BY_PYTHON = frozenset({"AttributeError", "TypeError", "IndexError", "KeyError", "ValueError", "StopIteration"})
+"""Classes of exceptions that an inexact model of Python's library would raise by mistake."""
+
+
 def error(kind: str, *args: PyValue) -> Thrown:
-    """An exception of one of Python's own classes."""
-    return Thrown(Instance(Native(kind), {"args": args}))
+    """An exception that Python raises by itself."""
+    thrown = Thrown(Instance(Native(kind), {"args": args}))
+    thrown.error.by_python = kind in _BY_PYTHON
+    return thrown
 
 
 def is_plain(value: PyValue, depth: int = 3) -> bool:

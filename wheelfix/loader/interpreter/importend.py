@@ -80,6 +80,10 @@ def _failed(error: Instance, run: PackageImports) -> ImportEnd:
     text = run.text_of(error)
     message = text if isinstance(text, str) else ""
     missed = tuple(run.machine.missed)
+    if error.by_python and error.failure is None and not missed:
+        return ImportEnd(
+            False, f"its code may not be modelled exactly ({kinds[0]})", ran=tuple(run.ran), place=error.place
+        )
     return ImportEnd(
         True,
         "",

@@ -22,6 +22,7 @@ from wheelfix.loader.interpreter.objects import (
     Native,
     PyValue,
     Thrown,
+    VersionInfo,
     WindowsPathValue,
     is_error,
     is_kind,
@@ -84,7 +85,7 @@ class StandardLibrary(Calls):
             raise error("AttributeError", f"module '{owner}' has no attribute '{name}'")
         special = {
             "sys.maxsize": 2**31 - 1 if self.machine.machine is Machine.X86 else 2**63 - 1,
-            "sys.version_info": (*self.machine.python, 9, "final", 0),
+            "sys.version_info": VersionInfo((*self.machine.python, 9, "final", 0)),
             "sys.hexversion": (self.machine.python[0] << 24) + (self.machine.python[1] << 16) + 0x9F0,
             "sys.version": f"{self.machine.python[0]}.{self.machine.python[1]}.9 (main) [MSC v.1938 64 bit (AMD64)]",
             "sys.path": [f"{ROOT}\\DLLs", f"{ROOT}\\Lib", ROOT, SITE],

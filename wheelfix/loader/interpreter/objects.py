@@ -167,12 +167,14 @@ class CodeClass:
 class Instance:
     """An object of a class; exceptions are such objects too."""
 
-    __slots__ = ("attributes", "failure", "kind", "place")
+    __slots__ = ("attributes", "by_python", "failure", "kind", "place")
 
     def __init__(self, kind: CodeClass | Native, attributes: dict[str, PyValue] | None = None) -> None:
         self.kind = kind
         self.place = ("", 0)
         """For an exception: the file and line that raised it first."""
+        self.by_python = False
+        """For an exception: whether Python raises it by itself, as for an attribute that is not there."""
         self.attributes = attributes if attributes is not None else {}
         self.failure: LoadFault | None = None
         """For an exception of a load: what failed."""
@@ -206,6 +208,13 @@ class LoadedDll:
         self.path = path
         """Its file in the view; empty for one of Windows."""
         self.attributes: dict[str, PyValue] = {}
+
+
+class VersionInfo(tuple[PyValue, ...]):
+    """``sys.version_info``: a tuple whose items have names."""
+
+    __slots__ = ()
+    names = ("major", "minor", "micro", "releaselevel", "serial")
 
 
 class WindowsPathValue:
