@@ -154,9 +154,10 @@ class Provisions:
                 unsure.append((asked, f"what {asked} installs besides {dependency.name} is not known"))
             elif answer.ships is Ships.NO and _otherwise(name, dependency.name):
                 without.append(_not_in(name, dependency))
-        if not unsure and not answers_complete(self.beside):
-            unsure += self._mentioned(name) or self._of_kin(name)
-        unsure += self._of_programs(name)
+        if not self._view.named(dll_key(name)):  # a file that is there, and is not found, is what matters
+            if not unsure and not answers_complete(self.beside):
+                unsure += self._mentioned(name) or self._of_kin(name)
+            unsure += self._of_programs(name)
         without += self._installed_without(name)
         if unsure:
             return MayComeFrom(name, tuple(who for who, _ in unsure), "; ".join(why for _, why in unsure[:3]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+import weakref
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import CodeBudget, budget_of
@@ -104,8 +105,21 @@ class PackageLoads:
         return tuple(dict.fromkeys(fault for file in self.files for fault in file.faults))
 
 
+_LOADS: weakref.WeakKeyDictionary[FileView, dict[Profile, PackageLoads]] = weakref.WeakKeyDictionary()
+
+
 def package_loads(view: FileView, profile: Profile) -> PackageLoads:
-    """Find out, without running anything, what importing the subject of a view loads."""
+    """Find out, without running anything, what importing the subject of a view loads.
+
+    A view never changes, and in a set other distributions ask for it too: what was read once is used again.
+    """
+    known = _LOADS.setdefault(view, {})
+    if profile not in known:
+        known[profile] = _package_loads(view, profile)
+    return known[profile]
+
+
+def _package_loads(view: FileView, profile: Profile) -> PackageLoads:
     around = ViewFiles(view, profile)
     budget = budget_of(view)
     coded = {path: source for path, source in python_code(view, WORDS) if names_loader(source, path, budget)}
