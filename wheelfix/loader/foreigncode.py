@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codefiles import ViewFiles
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS
-from wheelfix.loader.packagecode import FileLoads, package_loads
+from wheelfix.loader.packagecode import SOURCE_LIMIT, FileLoads, file_loads, known_loads
 from wheelfix.loader.packageloading import begin, load_event, startup_at
 
 if TYPE_CHECKING:
@@ -20,7 +22,6 @@ class ForeignCode:
     def __init__(self, view: FileView, beside: Beside, profile: Profile) -> None:
         self.view, self.beside, self.profile = view, beside, profile
         self._loads: dict[str, FileLoads] = {}
-        self._owners: set[str] = set()
 
     def import_file(self, process: Loader, path: str) -> None:
         """Do what importing a file does: run it and, before it, what it imports for certain."""
@@ -45,11 +46,18 @@ class ForeignCode:
         for event in loads.events:
             process.load(event.path, AS_PYTHON_DOES)
 
+    @functools.cached_property
+    def _files(self) -> ViewFiles:
+        return ViewFiles(self.view, self.profile)
+
     def _read(self, path: str) -> FileLoads:
-        """What a file does, as its own distribution reads it: in a set that is read once for all reports."""
-        owner = self.beside.owner(path)
-        if owner and owner not in self._owners:
-            self._owners.add(owner)
-            for file in package_loads(self.beside.view_of(owner), self.profile).files:
-                self._loads.setdefault(file.path, file)
-        return self._loads.get(path) or FileLoads(path)
+        """What a file does; where its distribution was reported on before, that is known."""
+        if path not in self._loads:
+            owner = self.beside.owner(path)
+            known = known_loads(self.beside.view_of(owner), self.profile) if owner else None
+            if known is not None:
+                self._loads[path] = next((file for file in known.files if file.path == path), FileLoads(path))
+            else:
+                source = self.view.read_text(path, SOURCE_LIMIT) or ""
+                self._loads[path] = file_loads(self._files, self.profile, path, source)
+        return self._loads[path]

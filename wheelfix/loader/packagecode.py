@@ -119,6 +119,13 @@ def package_loads(view: FileView, profile: Profile) -> PackageLoads:
     return known[profile]
 
 
+def known_loads(view: FileView, profile: Profile) -> PackageLoads | None:
+    """What importing the subject of a view loads, if that was found out before for the same Python, or for any."""
+    known = _LOADS.get(view, {})
+    fitting = (loads for own, loads in known.items() if own.machine is profile.machine and profile.python is None)
+    return known.get(profile) or next(fitting, None)
+
+
 def _package_loads(view: FileView, profile: Profile) -> PackageLoads:
     around = ViewFiles(view, profile)
     budget = budget_of(view)
