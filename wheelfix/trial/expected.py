@@ -11,7 +11,7 @@ from wheelfix.loader.codebudget import CodeBudget
 from wheelfix.loader.importorder import ImportOrder
 from wheelfix.loader.interpreter.importend import import_end
 from wheelfix.loader.modulefiles import has_entry
-from wheelfix.loader.packagecode import package_loads
+from wheelfix.loader.packagecode import extension_modules, package_loads
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import error_line, predict, predict_absent, shown_path
 from wheelfix.loader.view import base_name
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 UNSURE = ("WF308", "WF317", "WF318")
 """Findings that say that what decides an import could not be read."""
+SHORTEST_NAME = 4
+"""Letters of a module's name from which on it does not stand in a file by chance."""
 MAX_MODULE = 32 << 20
 """Bytes of an extension module in which the names of others are looked for."""
 
@@ -148,17 +150,32 @@ class Expectations:
     def _interpreted(self, module: str) -> Expected | None:
         """What interpreting the import gives; None where that does not decide it."""
         end = import_end(self._view, self.subject.profile, module, complete=True)
-        if not end.decided or (not end.error and self._may_load_more(end)):
+        if not end.decided:
             return None
+        more = self._may_load_more(end) if not end.error else ""
+        if more:
+            return Expected(
+                ImportAnswer.UNSURE, because=f"compiled code names {base_name(more)}, which cannot be imported"
+            )
         return expected_end(self._view, end)
 
-    def _may_load_more(self, end: ImportEnd) -> bool:
-        """Whether an extension module that was loaded names one that fails: what compiled code imports is not read."""
-        left = {path for path in self._failing if path.endswith(".pyd") and path not in end.ran}
-        words = {base_name(path).split(".")[0].encode() for path in left}
-        modules = [path for path in end.ran if path.endswith(".pyd")] if words else []
-        data = (self._view.source(path).read_at(0, min(self._view.file(path).size, MAX_MODULE)) for path in modules)
-        return any(word in text for text in data for word in words)
+    def _may_load_more(self, end: ImportEnd) -> str:
+        """A module that fails and is named by one that was loaded: what compiled code imports is not read."""
+        loaded = [path for path in end.ran if path.endswith(".pyd")]
+        own = (
+            [path for path in extension_modules(self._view, self.subject.profile) if path not in end.ran]
+            if loaded
+            else []
+        )
+        failing = [path for path in own if path in self._failing or self._is_stub(path)]
+        names = {path: base_name(path).split(".")[0].encode() for path in failing}
+        names = {path: name for path, name in names.items() if len(name) >= SHORTEST_NAME}
+        for path in loaded if names else ():
+            data = self._view.source(path).read_at(0, min(self._view.file(path).size, MAX_MODULE))
+            found = next((other for other, name in names.items() if name in data), "")
+            if found:
+                return found
+        return ""
 
 
 def expected_end(view: FileView, end: ImportEnd) -> Expected:

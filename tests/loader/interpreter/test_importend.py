@@ -1,0 +1,96 @@
+"""How imports end that are interpreted: what a small package does, against what Python on Windows is known to do."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.support.views import make_view
+from wheelfix.demo.forge import forge_dll
+from wheelfix.loader.interpreter.importend import ImportEnd, import_end
+from wheelfix.loader.profile import Profile
+
+SITE = "Lib/site-packages/"
+START = "import ctypes, os, sys\nHERE = os.path.dirname(os.path.abspath(__file__))\n"
+CORE = forge_dll("core.dll", exports=["call"])
+
+
+def end_of(code: str, files: dict[str, bytes | str] | None = None, *, complete: bool = True) -> ImportEnd:
+    """Interpret ``import pkg`` of a package with ``core.dll``."""
+    own: dict[str, bytes | str] = {f"{SITE}pkg/__init__.py": START + code, f"{SITE}pkg/core.dll": CORE}
+    own |= {f"{SITE}{name}": content for name, content in (files or {}).items()}
+    return import_end(make_view(own), Profile(python=(3, 11)), "pkg", complete=complete)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("ctypes.CDLL(os.path.join(HERE, 'core.dll'))", ""),
+        ("ctypes.CDLL(os.path.join(HERE, 'gone.dll'))", "FileNotFoundError"),
+        ("from ctypes import *\ncdll.LoadLibrary(os.path.join(HERE, 'gone.dll'))", "FileNotFoundError"),
+        ("ctypes.CDLL(os.path.join(HERE, 'core.dll')).call", ""),
+        ("ctypes.CDLL(os.path.join(HERE, 'core.dll')).other", "AttributeError"),
+        ("from pathlib import Path\nctypes.CDLL(Path(HERE) / 'core.dll')", "TypeError"),
+        ("class E(Exception):\n    pass\ntry:\n    ctypes.CDLL('gone')\nexcept OSError as e:\n    raise E from e", "E"),
+        ("os.add_dll_directory(os.path.join(HERE, 'gone'))", "FileNotFoundError"),
+        ("if sys.version_info.major < 3 or sys.version_info < (3, 8):\n    raise RuntimeError", ""),
+        ("from . import gone", "ImportError"),
+        ("import pkg.gone", "ModuleNotFoundError"),
+    ],
+)
+def test_what_a_package_ends_with(code: str, error: str) -> None:
+    end = end_of(code)
+    assert (end.decided, end.error) == (True, error), end.reason
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import random\nctypes.CDLL(random.choice(['a', 'b']))",
+        "import random\nif random.random() < 2:\n    ctypes.CDLL('gone.dll')",
+        "while True:\n    pass",
+        "x = 'a'\nfor _ in range(64):\n    x = x + x\nctypes.CDLL(x)",
+        "def f():\n    return f()\nf()",
+        "[].no_such_method",
+        "__path__.append('elsewhere')\nfrom . import gone\nimport pkg.other",
+    ],
+    ids=["random", "condition", "endless", "doubled", "recursion", "our own gap", "changed path"],
+)
+def test_what_is_not_known_is_left_open_soon(code: str) -> None:
+    began = time.process_time()
+    end = end_of(code)
+    assert not end.decided or end.error == "ImportError"
+    assert time.process_time() - began < 5
+
+
+def test_code_that_cannot_concern_dlls_is_left_out() -> None:
+    code = "import random\nif random.random() < 2:\n    name = 'x'\nelse:\n    name = 'y'\n"
+    assert end_of(code + "ctypes.CDLL(os.path.join(HERE, 'gone.dll'))").error == "FileNotFoundError"
+
+
+def test_a_compiled_module_is_preferred_and_read_by_its_source() -> None:
+    """threaded has both; importing it fails in the compiled module that another compiled one imports."""
+    exports = {name: forge_dll(f"{name}.pyd", exports=[f"PyInit_{name}"]) for name in ("_a", "_b")}
+    files: dict[str, bytes | str] = {
+        "pkg/_a.cp311-win_amd64.pyd": exports["_a"],
+        "pkg/_a.py": "from ._b import thing  # long enough\n",
+        "pkg/_b.cp311-win_amd64.pyd": b"MZ" + b"\0" * 100,
+        "pkg/_b.py": "thing = 1\n",
+    }
+    end = end_of("from . import _a", files)
+    assert (end.error, end.fault and end.fault.target) == ("ImportError", f"{SITE}pkg/_b.cp311-win_amd64.pyd")
+    assert end_of("from . import _a", files | {"pkg/_b.cp311-win_amd64.pyd": exports["_b"]}).error == ""
+
+
+def test_what_another_distribution_may_bring_is_open_in_a_scan_and_absent_in_an_environment() -> None:
+    assert not end_of("import numpy", complete=False).decided
+    assert end_of("import numpy").error == "ModuleNotFoundError"
+    assert not end_of("os.add_dll_directory(os.path.join(sys.prefix, 'Library', 'bin'))", complete=False).decided
+
+
+def test_nothing_of_this_machine_is_read_or_run(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    target = tmp_path / "made"
+    code = f"open({str(target)!r}, 'w').write('x')\nos.system('true')\n__import__('subprocess').run(['true'])\n"
+    assert end_of(code + f"ctypes.CDLL(open({__file__!r}).read())").error == "FileNotFoundError"
+    assert not target.exists()
