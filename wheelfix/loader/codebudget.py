@@ -28,6 +28,8 @@ FILE_TEXT = 8 << 20
 ALL_TEXT = 32 << 20
 KEPT_TOKENS = 100_000
 """Of files whose syntax trees are kept for the next file that imports them; about 30 MB."""
+KEPT_IN_SETS = 300_000
+"""The same for a set, in which several distributions import the same files of others; about 90 MB."""
 ALL_BYTES = 1 << 30
 """Bytes of source that are searched for words, all searches together; torch has 56 MB of it."""
 MAX_DEPTH = 12
@@ -160,6 +162,7 @@ def budget_of(view: FileView) -> CodeBudget:
     """Return the budget of the package in a view; all readers of its code share it."""
     found = _BUDGETS.get(view)
     if found is None:
-        trees: KeptTrees = view.notes.setdefault("trees", KeptTrees())
+        room = KEPT_TOKENS if view.beside is None else KEPT_IN_SETS
+        trees: KeptTrees = view.notes.setdefault("trees", KeptTrees(room=room))
         found = _BUDGETS[view] = CodeBudget(trees=trees)
     return found
