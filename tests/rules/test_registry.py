@@ -236,3 +236,8 @@ def test_the_same_facts_in_any_order_give_the_same_findings(
     assert found(edges) == first
     keys = [(item.code, item.severity, item.subject) for item in first]
     assert [(item.code, item.severity, item.subject) for item in found(shuffled)] == keys
+
+
+def test_a_pattern_that_is_named_often_is_looked_at_once() -> None:
+    """100 000 entries in a configuration file took 6 seconds."""
+    assert registry.check_patterns(["WF1", " WF1", "WF3"] * 100_000, "--ignore") == ("WF1", "WF3")

@@ -173,17 +173,16 @@ def matches(code: str, patterns: Iterable[str]) -> bool:
 
 
 def check_patterns(patterns: Iterable[str], option: str) -> tuple[str, ...]:
-    """Return the patterns of ``--select`` or ``--ignore``; UsageError for one that means no rule at all."""
-    kept = []
-    for pattern in patterns:
-        if not pattern.strip() or not any(matches(known.code, (pattern,)) for known in all_rules()):
+    """Return the patterns of ``--select`` or ``--ignore``, each once; UsageError for one that means no rule at all."""
+    kept, rules = tuple(dict.fromkeys(pattern.strip() for pattern in patterns)), all_rules()
+    for pattern in kept:
+        if not pattern or not any(matches(known.code, (pattern,)) for known in rules):
             close = nearest(pattern)
             raise UsageError(
                 f"{option} {pattern!r} matches no finding code or name",
                 hint=f"did you mean {' or '.join(close)}?" if close else "'wheelfix explain' lists them all",
             )
-        kept.append(pattern.strip())
-    return tuple(kept)
+    return kept
 
 
 def run(subject: Subject, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Finding, ...]:
