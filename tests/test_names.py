@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -49,28 +50,39 @@ FILE_NAMES = {
 """File names that several rooms have, with the one thing that they share; ``cli/`` has one file per command."""
 
 
-def classes() -> dict[str, list[str]]:
-    """The modules that define a class, by its name without leading underscores."""
-    found = defaultdict(list)
+@functools.cache
+def modules() -> dict[str, tuple[set[str], set[str]]]:
+    """The classes of each module, and all names that it gives: to functions, classes, arguments, fields, variables."""
+    found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                found[node.name.lstrip("_")].append(path.relative_to(PACKAGE).as_posix())
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found[path.relative_to(PACKAGE).as_posix()] = names_in(tree)
     return found
 
 
-def names_in(source: str) -> set[str]:
-    """The names that a module gives: to functions, classes, arguments, fields and variables."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
+def names_in(tree: ast.Module) -> tuple[set[str], set[str]]:
+    """The names of a module's classes, and all names that it gives."""
+    classes, found = set(), set()
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
+            if isinstance(node, ast.ClassDef):
+                classes.add(node.name)
         elif isinstance(node, ast.arg):
             found.add(node.arg)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             found.add(node.attr)
+    return classes, found
+
+
+def classes() -> dict[str, list[str]]:
+    """The modules that define a class, by its name without leading underscores."""
+    found = defaultdict(list)
+    for module, (defined, _) in modules().items():
+        for name in defined:
+            found[name.lstrip("_")].append(module)
     return found
 
 
@@ -83,9 +95,9 @@ def test_a_class_name_means_one_thing() -> None:
 
 def test_no_name_uses_a_word_in_a_private_sense() -> None:
     wrong = {
-        f"{path.relative_to(PACKAGE).as_posix()}: {name}"
-        for path in PACKAGE.rglob("*.py")
-        for name in names_in(path.read_text(encoding="utf-8"))
+        f"{module}: {name}"
+        for module, (_, names) in modules().items()
+        for name in names
         if PRIVATE_WORDS.search(name) and name not in CONTRACTS
     }
     assert wrong == set()

@@ -52,7 +52,10 @@ def starts_programs(tree: ast.AST) -> list[str]:
 def test_only_one_module_starts_programs() -> None:
     found = {}
     for path in PACKAGE.rglob("*.py"):
-        if words := starts_programs(ast.parse(path.read_text("utf-8"))):
+        source = path.read_text("utf-8")
+        if not any(word in source for word in (*STARTERS, *CALLS, "which")):  # parsing every module takes two seconds
+            continue
+        if words := starts_programs(ast.parse(source)):
             found[path.relative_to(PACKAGE).as_posix()] = words
     assert found == {"programs.py": ["subprocess"]}
 

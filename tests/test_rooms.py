@@ -39,10 +39,7 @@ ORDER: tuple[str, ...] = (
     "__main__",
 )
 """Rooms and modules of the package; one may import what stands in its own line or above it."""
-CIRCLES_OF_TYPES = (
-    {"rules.context", "rules.wantedcuda"},
-    {"plan.cleanup", "plan.layout", "plan.planner"},
-)
+CIRCLES_OF_TYPES = ({"rules.context", "rules.wantedcuda"},)
 
 LATE_IMPORTS = {
     "cli": "the parser of a command is made, and its --help and usage errors shown, without what the command runs",
@@ -69,6 +66,8 @@ class Import(NamedTuple):
     imported: str
     runs: bool
     """False under ``if TYPE_CHECKING``."""
+    late: bool = False
+    """Whether a function does it."""
 
 
 @functools.cache
@@ -84,18 +83,20 @@ def modules() -> dict[str, Path]:
 def imports_of(name: str) -> Iterator[Import]:
     """Yield the imports of our own modules; the package itself, which has the version, is not counted."""
 
-    def visit(node: ast.AST, runs: bool) -> Iterator[Import]:
+    def visit(node: ast.AST, runs: bool, late: bool = False) -> Iterator[Import]:
+        late = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             for child in node.body:
-                yield from visit(child, False)
+                yield from visit(child, False, late)
             for child in node.orelse:
-                yield from visit(child, runs)
+                yield from visit(child, runs, late)
             return
         for imported in named_in(node):
             if imported and imported != name:
-                yield Import(name, imported, runs)
+                yield Import(name, imported, runs, late)
         for child in ast.iter_child_nodes(node):
-            yield from visit(child, runs)
+            if not isinstance(child, ast.expr):  # no import is in one
+                yield from visit(child, runs, late)
 
     yield from visit(ast.parse(modules()[name].read_text(encoding="utf-8")), True)
 
@@ -182,7 +183,7 @@ def test_circles_are_found() -> None:
 
 
 def test_imports_in_functions_have_a_reason_that_was_measured() -> None:
-    found = {name for name in modules() if name and list(late_imports(name))}
+    found = {one.importer for one in all_imports() if one.late}
     named = {name for name in found if reason_for(name) is None}
     assert named == set(), "import at the top, or measure what start-up gains and add the reason to LATE_IMPORTS"
     assert {reason_for(name) for name in found} == set(LATE_IMPORTS), (
@@ -193,12 +194,3 @@ def test_imports_in_functions_have_a_reason_that_was_measured() -> None:
 def reason_for(name: str) -> str | None:
     """The entry of the table for a module, its own or that of its room."""
     return next((entry for entry in (name, name.partition(".")[0]) if entry in LATE_IMPORTS), None)
-
-
-def late_imports(name: str) -> Iterator[str]:
-    """Yield the modules of ours that a module imports inside functions."""
-    tree = ast.parse(modules()[name].read_text(encoding="utf-8"))
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            for node in ast.walk(function):
-                yield from filter(None, named_in(node))

@@ -270,6 +270,7 @@ def test_a_function_that_imports_a_module_is_called_where_a_failure_is_caught(co
     assert {outcome.event.guarded for outcome in resolution.outcomes} == {guarded}
 
 
+@pytest.mark.slow
 def test_many_modules_that_fail_for_one_dll_cost_little():
     """vtk without vtkCommonCore: each of 150 modules maps 200 DLLs, and each of these imports a dozen."""
     count = 120
