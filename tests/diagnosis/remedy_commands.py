@@ -9,6 +9,7 @@ from pathlib import Path
 from wheelfix.diagnosis.symptoms import explain_symptoms, read_symptoms
 from wheelfix.diagnosis.symptoms.causetable import cause_table
 from wheelfix.diagnosis.symptoms.installing import again, for_card, for_cpu, together, upgrade
+from wheelfix.diagnosis.symptoms.libraries import libraries
 from wheelfix.diagnosis.symptoms.messages import messages
 from wheelfix.knowledge.torch_builds import TorchBuild
 
@@ -22,6 +23,7 @@ def templates() -> frozenset[str]:
     """The commands of the tables as they are written there, with holes."""
     found = {step.command for cause in cause_table().causes.values() for step in cause.next_steps}
     found |= {message.command for message in messages()}
+    found |= {library.command for library in libraries()}
     return frozenset(found - {""})
 
 

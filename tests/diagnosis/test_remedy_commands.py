@@ -43,6 +43,12 @@ WINGET = {
     "Microsoft.VCRedist.2015+.x64",
     "Microsoft.VisualStudio.2022.BuildTools",
     "MSYS2.MSYS2",
+    "ArtifexSoftware.GhostScript",
+    "EclipseAdoptium.Temurin.21.JRE",
+    "ImageMagick.ImageMagick",
+    "RProject.R",
+    "VideoLAN.VLC",
+    "eSpeak-NG.eSpeak-NG",
 }
 """Identifiers that are in microsoft/winget-pkgs."""
 CONDA_FORGE = {"pytorch", "numpy", "ffmpeg", "pango", "cairo", "glib"}
@@ -58,6 +64,9 @@ VARIABLES = {
     "CMAKE_POLICY_VERSION_MINIMUM": r"3\.5",
     "CMAKE_GENERATOR": "Ninja",
     "PYTHONUTF8": "1",
+    "CRYPTOGRAPHY_OPENSSL_NO_LEGACY": "1",
+    "MAX_JOBS": "1",
+    "DS_BUILD_AIO": "0",
 }
 
 
@@ -71,7 +80,7 @@ def python_compiles(command: str) -> None:
     """The code is Python, and what needs nothing but Python runs."""
     code = shlex.split(command.partition("python")[2])[1]
     compile(code, "<remedy>", "exec")
-    if "torch" not in code and "WinDLL" not in code and re.fullmatch(r"(?!import \w+$).*", code):
+    if not re.search(r"\b(?:torch|WinDLL|pyodbc|pyproj)\b", code) and re.fullmatch(r"(?!import \w+$).*", code):
         assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60).returncode == 0
 
 
@@ -153,6 +162,12 @@ DOCUMENTED = (
     r"vcvarsall\.bat x64 -vcvars_ver=14\.\d+",
     r'cmd /c mklink /J C:\\cuda "%CUDA_PATH%"',
     r"python -m pip debug --verbose",
+    r"winver",
+    # facebookresearch/xformers xformers/info.py; https://numba.readthedocs.io/en/stable/reference/envvars.html
+    r"python -m xformers\.info",
+    r"numba -s",
+    # https://pyinstaller.org/en/stable/usage.html
+    r"pyinstaller --(?:collect-binaries PACKAGE|hidden-import MODULE) script\.py",
     r"python (?:-X faulthandler )?script\.py",
 )
 

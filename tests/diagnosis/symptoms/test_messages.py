@@ -7,7 +7,8 @@ import re
 import pytest
 
 from wheelfix.diagnosis.symptoms import explain_symptoms, read_symptoms
-from wheelfix.diagnosis.symptoms.messages import messages, parse_messages
+from wheelfix.diagnosis.symptoms.causetable import cause_table
+from wheelfix.diagnosis.symptoms.messages import messages, parse_messages, wordings
 from wheelfix.knowledge.tables import TableFault
 
 TEXTS = {
@@ -29,6 +30,54 @@ TEXTS = {
     "dotnet-framework": r"RuntimeError: Failed to resolve Python.Runtime.Loader.Initialize from C:\Python.Runtime.dll",
     "compiled-part-missing": "ModuleNotFoundError: No module named 'pydantic_core._pydantic_core'",
     "usb-backend": "usb.core.NoBackendError: No backend available",
+    "cuda-no-device": "RuntimeError: Error 100: no CUDA-capable device is detected",
+    "cuda-driver-fault": "RuntimeError: CUDA error: OS call failed or operation not supported on this OS",
+    "gpu-library-start": "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_INITIALIZED",
+    "torch-without-gpu": "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False.",
+    "built-without-cuda": "RuntimeError: Not compiled with GPU support",
+    "xformers-no-operator": "NotImplementedError: No operator found for `memory_efficient_attention_forward` with",
+    "torch-extension-loaded-twice": "ImportError: cannot load module more than once per process",
+    "triton-windows": "ModuleNotFoundError: No module named 'triton'",
+    "triton-toolchain": "RuntimeError: Cannot find ptxas.exe",
+    "ort-tensorrt": "EP Error: Please install TensorRT libraries as mentioned in the GPU requirements page, make sure",
+    "ort-system-copy": "The requested API version [22] is not available, only API versions [1, 17] are supported",
+    "jaxlib-mismatch": "jaxlib version 0.4.30 is newer than and incompatible with jax version 0.4.25.",
+    "cupy-packages": "CuPy may not function correctly because multiple CuPy packages are installed",
+    "numba-nvvm": "numba.cuda.cudadrv.error.NvvmSupportError: libNVVM cannot be found.",
+    "conda-not-activated": "This Python interpreter is in a conda environment, but the environment has",
+    "openssl-legacy": "RuntimeError: OpenSSL 3.0's legacy provider failed to load. This is a fatal error by default",
+    "openssl-applink": "OPENSSL_Uplink(00007FFB8B5F6CA0,08): no OPENSSL_Applink",
+    "tcl-mismatch": "_tkinter.TclError: Can't find a usable init.tcl in the following directories:",
+    "python-mixed": "AssertionError: SRE module mismatch",
+    "module-for-other-python": "ImportError: dynamic module does not define module export function (PyInit__x)",
+    "stdlib-module-missing": "ModuleNotFoundError: No module named '_ctypes'",
+    "numpy-c-extensions": "Importing the numpy C-extensions failed. This error can happen for",
+    "numpy-windows-bug": "RuntimeError: fails to pass a sanity check due to a bug in the windows runtime.",
+    "hdf5-mismatch": "Warning! ***HDF5 library version mismatched error***",
+    "proj-data": "pyproj.exceptions.DataDirError: Valid PROJ data directory not found.",
+    "opencv-mixed": 'ImportError: ERROR: recursion is detected during loading of "cv2" binary extensions.',
+    "package-leftover": "AttributeError: module 'onnxruntime' has no attribute 'InferenceSession'",
+    "psycopg-without-libpq": "ImportError: no pq wrapper available.",
+    "odbc-no-driver": "[Microsoft][ODBC Driver Manager] Data source name not found and no default driver specified",
+    "odbc-bitness": "The specified DSN contains an architecture mismatch between the Driver and Application",
+    "pywin32-incomplete": "ImportError: No system module 'pywintypes' (pywintypes311.dll)",
+    "bundle-library-missing": "PyInstallerImportError: Failed to load dynlib/dll 'core'.",
+    "bundle-module-missing": "Failed to execute script 'app' due to unhandled exception: No module named 'sqlalchemy'",
+    "bundle-unpack": "[1234] Could not create temporary directory!",
+    "jvm-missing": "JVMNotFoundException: No JVM shared library file (jvm.dll) found.",
+    "install-path-too-long": "since this system does not have Windows Long Path support enabled.",
+    "node-abi": "was compiled against a different Node.js version using NODE_MODULE_VERSION 93.",
+    "python-too-new": "src.c(12): error C2039: 'tp_print': is not a member of '_typeobject'",
+    "setuptools-too-old": "AttributeError: module 'pkgutil' has no attribute 'ImpImporter'",
+    "ninja-missing": "RuntimeError: Ninja is required to load C++ extensions",
+    "build-memory": "x.cu(1): fatal error C1060: compiler is out of heap space",
+    "link-machine": "fatal error LNK1112: module machine type 'x64' conflicts with target machine type 'x86'",
+    "swig-missing": "error: command 'swig.exe' failed: None",
+    "pg-config": "Error: pg_config executable not found.",
+    "deepspeed-aio": "AssertionError: Unable to pre-compile async_io",
+    "cmake-package-missing": "Could NOT find OpenSSL (missing: OPENSSL_CRYPTO_LIBRARY)",
+    "link-unresolved": "x.obj : error LNK2001: unresolved external symbol __imp_foo",
+    "compile-failed": "error: command 'C:\\\\VC\\\\cl.exe' failed with exit code 2",
     "cuda-home": "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.",
     "cuda-toolset": "CMake Error at CMakeDetermineCompilerId.cmake:676 (message): No CUDA toolset found.",
     "windows-sdk": "LINK : fatal error LNK1104: cannot open file 'kernel32.lib'",
@@ -70,6 +119,45 @@ def test_a_message_is_understood_within_a_log(name: str) -> None:
     assert cause.what_is_known.startswith("This is an error of a build") == message.build
 
 
+WORDINGS = [
+    ("no-gpu-code", "RuntimeError: CUDA error: invalid device function"),
+    ("driver-missing", "pynvml.NVMLError_LibraryNotFound: NVML Shared Library Not Found"),
+    ("driver-too-old", "cudaErrorInsufficientDriver"),
+    ("torch-extension-mismatch", "Detected that PyTorch and torch_sparse were compiled with different CUDA versions."),
+    ("torch-cpu-build", "RuntimeError: Tried to instantiate dummy base class CUDAGraph"),
+    ("cuda-provider-incomplete", "Failed to create CUDAExecutionProvider. Please reference https://onnxruntime.ai/"),
+    ("illegal-instruction", "RuntimeError: This version of jaxlib was built using AVX instructions, which your CPU"),
+    ("load-failed", "Failed to load the native TensorFlow runtime."),
+    (
+        "python-library-folder",
+        "pip is configured with locations that require TLS/SSL, however the ssl module in Python is not available.",
+    ),
+    ("cudnn-mixed", "enqueue: 14 (CUDNN_STATUS_VERSION_MISMATCH)"),
+    ("cuda-home", "'nvcc' is not recognized as an internal or external command"),
+]
+
+
+@pytest.mark.parametrize(("cause", "text"), WORDINGS)
+def test_other_words_lead_to_a_known_cause(cause: str, text: str) -> None:
+    (found,) = explain_symptoms(read_symptoms(text))
+    assert found.id == cause
+    assert found.next_steps
+    assert not re.search(r"\{\w+\}", found.summary + found.what_is_known)
+
+
+def test_every_wording_leads_somewhere() -> None:
+    known = {*cause_table().causes, *(message.id for message in messages())}
+    assert {wording.cause for wording in wordings()} <= known
+
+
+def test_what_only_repeats_that_it_failed_counts_alone() -> None:
+    """TensorFlow's last line says nothing that the line with the error does not say."""
+    last = "Failed to load the native TensorFlow runtime.\n"
+    error = "ImportError: DLL load failed while importing _pywrap_tfe: The specified module could not be found.\n"
+    assert [symptom.kind for symptom in read_symptoms(error + last)] == ["dll-load-failed"]
+    assert [symptom.kind for symptom in read_symptoms(last)] == ["message"]
+
+
 @pytest.mark.parametrize(
     ("arch", "known"),
     [("compute_120", "CUDA 12.8 is the first"), ("compute_35", "11.8 the last"), ("sm_999", "A newer toolkit")],
@@ -89,6 +177,13 @@ def test_which_toolkit_knows_an_architecture(arch: str, known: str) -> None:
         "the sentence is too long",
         "detected CUDA version 12.4",
         "KeyError: 'qt'",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "RuntimeError: CUDA error: device-side assert triggered",
+        "AttributeError: module 'numpy' has no attribute 'bool'.",
+        "ModuleNotFoundError: No module named 'pkg_resources'",
+        "tesseract is not installed or it's not in your PATH.",
+        "FileNotFoundError: [WinError 2] The system cannot find the file specified",
+        "TypeError: Descriptors cannot be created directly.",
     ],
 )
 def test_neighbours_are_left_alone(text: str) -> None:

@@ -163,3 +163,48 @@ def test_memory_does_not_grow_with_the_log() -> None:
         tracemalloc.stop()
     assert log.size >= 24 << 20
     assert peak < 8 << 20
+
+
+ADDS = '  File "C:\\Python311\\Lib\\os.py", line 1119, in add_dll_directory\n    cookie = nt._add_dll_directory(path)\n'
+
+
+def test_a_folder_for_dlls_that_is_not_there() -> None:
+    error = "FileNotFoundError: [WinError 3] The system cannot find the path specified: 'C:\\\\CUDA\\\\v11.8\\\\bin'\n"
+    (symptom,) = read_symptoms(ADDS + error)
+    assert (symptom.kind, symptom.code) == ("dll-folder", 3)
+    assert read_symptoms(error) == ()
+
+
+def test_a_traceback_that_stands_behind_the_error_tells_what_was_started() -> None:
+    text = (
+        "  [WinError 193] %1 is not a valid Win32 application\n\n"
+        "  at ~\\anaconda3\\lib\\subprocess.py:1307 in _execute_child\n"
+    )
+    (symptom,) = read_symptoms(text)
+    assert symptom.details["via"] == "subprocess"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "code"),
+    [("not found。", 126), ("can't find the module", 126), ("the procedure was not found", 127), ("oh no", None)],
+)
+def test_a_sentence_that_was_retold(sentence: str, code: int | None) -> None:
+    (symptom,) = read_symptoms(f"ImportError: DLL load failed while importing _x: {sentence}")
+    assert symptom.code == code or (code == 127 and symptom.code is None)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Exception code: c0000005", 0xC0000005),
+        ("Windows fatal exception: stack overflow", 0xC00000FD),
+        ("OSError: [WinError -529697949] Windows Error 0xe06d7363", 0xE06D7363),
+        ("exit code -1073740940", 0xC0000374),
+        ("LoadLibraryExW failed with error 0x7E for foo.dll", 126),
+        ("Cannot load library 'openvino_intel_gpu_plugin.dll': 126", 126),
+        ("Could not load dynamic library: foo.dll (126)", 126),
+    ],
+)
+def test_codes_in_other_forms(text: str, code: int) -> None:
+    (symptom,) = read_symptoms(text)
+    assert symptom.code == code

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 def explain_symptom(symptom: Symptom) -> Cause | None:
     """Return what is behind a symptom, or None when the tables have nothing to say about it."""
-    message = message_of(symptom)
+    message = message_of(symptom) or message_by_id(symptom.details.get("cause", ""))
     if message is not None:
         return _message_cause(symptom, message)
+    if "cause" in symptom.details:
+        return cause_by_id(symptom.details["cause"], symptom, symptom.dlls)
     rule = next((rule for rule in cause_table().rules if rule.fits(symptom)), None)
     if rule is None:
         return None
@@ -86,7 +88,7 @@ def explain_symptoms(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:
     return tuple(sorted(found.values(), key=lambda cause: cause.confidence is Confidence.GUESS))
 
 
-_BY_NAME = frozenset({"ctypes-not-found", "load-library", "named-file-missing"})
+_BY_NAME = frozenset({"ctypes-not-found", "load-library", "named-file-missing", "library"})
 """Kinds of symptoms whose path is what a program asked for."""
 
 

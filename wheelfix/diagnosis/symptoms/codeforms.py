@@ -16,16 +16,22 @@ AMBIGUOUS_CODES = (5, 8, 14, 87, 206, 1392)
 _EXIT_STATUSES = (
     0xC0000005,
     0xC000001D,
+    0xC0000022,
     0xC000007B,
+    0xC00000FD,
     0xC000012F,
     0xC0000130,
     0xC0000135,
     0xC0000138,
     0xC0000139,
     0xC0000142,
+    0xC0000374,
     0xC0000409,
+    0xC0000417,
+    0xC000041D,
     0xC0000428,
     0xC0150002,
+    0xE06D7363,
 )
 _DELAY_STATUSES = (0xC06D007E, 0xC06D007F)
 _CODES = "|".join(map(str, LOADER_CODES))
@@ -48,11 +54,30 @@ def _statuses(statuses: tuple[int, ...]) -> str:
 CODE_FORMS = (
     # the words of dialog boxes are in phrases.toml; what they have in common is the status
     form("delay-load", "c06d007|322836902|106659827", _statuses(_DELAY_STATUSES), weak=True),
-    form("exit-code", "0xc0|-10737|-10725|322122|32223", _statuses(_EXIT_STATUSES), weak=True),
+    form(
+        "exit-code",
+        "0xc0|-10737|-10725|322122|32223|e06d7363|3765269347|-529697949",
+        _statuses(_EXIT_STATUSES),
+        weak=True,
+    ),
     form(
         "exit-code",
         "status_dll_|status_entrypoint|status_ordinal|status_invalid_image|status_illegal",
         r"\bSTATUS_(?P<status_name>DLL_NOT_FOUND|ENTRYPOINT_NOT_FOUND|ORDINAL_NOT_FOUND|INVALID_IMAGE_FORMAT|DLL_INIT_FAILED|ILLEGAL_INSTRUCTION)\b",
+        weak=True,
+    ),
+    # the event log of Windows, and dumps
+    form(
+        "exit-code",
+        "exception code: c0|exception code:\tc0|exceptioncode: c0|exception_code: c0",
+        r"Exception[ _]?code:[ \t]*(?P<status_hex>c0000005|c000001d|c0000135|c0000139|c0000142|c0000374|c0000409)\b",
+        weak=True,
+    ),
+    # a folder for DLLs that was not there; the reader keeps it where the line before adds such a folder
+    form(
+        "dll-folder",
+        "winerror 2]|winerror 3]|winerror 87]|winerror 123]|winerror 206]|winerror 433]",
+        r"\[WinError (?P<code>2|3|87|123|206|433)\](?P<text>{REST}{0,400})",
         weak=True,
     ),
     # anything else with one of the loader's codes
@@ -91,5 +116,22 @@ CODE_FORMS = (
         confidence=Confidence.LIKELY,
         weak=True,
         among=(".dll", ".pyd", "loadlibrary", "dlopen"),
+    ),
+    # the same in hexadecimal, or in nothing but brackets
+    form(
+        "winerror",
+        "0x7e|0x7f|0xc1|0x45a|0x0000007e|0x0000007f|0x000000c1|0x0000045a",
+        r"(?<!\w)0x0{0,5}(?P<hresult>7e|7f|c1|45a)\b",
+        confidence=Confidence.LIKELY,
+        weak=True,
+        among=(".dll", ".pyd", "loadlibrary", "dlopen"),
+    ),
+    form(
+        "winerror",
+        "(126)|(127)|(193)|(1114)|: 126|: 127|: 193|: 1114|=126|=127|=193|=1114",
+        r"(?:\(|: |=)(?P<code>126|127|193|1114)\b(?!\.\d)",
+        confidence=Confidence.LIKELY,
+        weak=True,
+        among=("loadlibrary", "dlopen", "load library", "load dynamic", "load dll", "load shared", "winerror"),
     ),
 )

@@ -13,9 +13,9 @@ from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-TABLE = "messages.toml"
+TABLES = ("messages.toml", "messages_gpu.toml", "messages_python.toml", "messages_build.toml")
 KIND = "message"
 _DLL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,119}\.dll", re.IGNORECASE)
 _ARCH = re.compile(r"(?:compute|sm)_[0-9]{2,3}[af]?")
@@ -23,14 +23,30 @@ _EXCERPT = 400
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """What a line in lower case has to contain."""
+
+    every: tuple[str, ...]
+    """Words that all have to be in the line."""
+    some: tuple[str, ...]
+    """Words of which one has to be in the line; empty when ``every`` suffices."""
+
+    def match(self, lowered: str) -> bool:
+        """Whether a line in lower case has them."""
+        return all(word in lowered for word in self.every) and (not self.some or any(w in lowered for w in self.some))
+
+    @property
+    def triggers(self) -> tuple[str, ...]:
+        """Words of which one is in every line that matches."""
+        return self.some or (max(self.every, key=len),)
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message, what is behind it, and what to do."""
 
     id: str
-    every: tuple[str, ...]
-    """Words in lower case that all have to be in the line."""
-    some: tuple[str, ...]
-    """Words in lower case of which one has to be in the line; empty when ``every`` suffices."""
+    words: Words
     summary: str
     known: str
     fix: str
@@ -45,59 +61,114 @@ class Message:
     """What has to hold for the command to help; empty when nothing beyond the message itself."""
     general: bool = False
     """Whether it counts only for lines that are no other message."""
-
-    def matches(self, lowered: str) -> bool:
-        """Whether a line in lower case is this message."""
-        return all(word in lowered for word in self.every) and (not self.some or any(w in lowered for w in self.some))
-
-    @property
-    def triggers(self) -> tuple[str, ...]:
-        """Words of which one is in every line that matches."""
-        return self.some or (max(self.every, key=len),)
+    fallback: bool = False
+    """Whether it counts only in texts that say nothing else."""
 
 
-def parse_messages(table: str, text: str) -> tuple[Message, ...]:
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Words that stand for a cause which other messages lead to as well."""
+
+    cause: str
+    """A cause of ``causes.toml``, or a message."""
+    words: Words
+    source: str
+    dll: str = ""
+    """The DLL that it is about, where the message does not name one."""
+    module: str = ""
+    """The module that it is about, likewise."""
+    fallback: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MessageTable:
+    """The content of one of the tables."""
+
+    messages: tuple[Message, ...]
+    wordings: tuple[Wording, ...]
+
+
+def parse_words(row: Mapping[str, object], name: str, check: Checker) -> Words | None:
+    """Return the words of a row; None, and a fault, where there are none."""
+    every, some = (tuple(row.get(field, ())) for field in ("all", "any"))  # type: ignore[arg-type]  # lists of strings
+    if not every and not some:
+        check.faults.append(f"{name}: it has no words to be recognised by")
+        return None
+    check.faults += [f"{name}: {word!r} is not in lower case" for word in every + some if word != word.lower()]
+    return Words(every, some)
+
+
+def parse_messages(table: str, text: str) -> MessageTable:
     """Turn the table's text into values; a message without words is refused."""
     check = Checker(table)
-    optional = ("all", "any", "command", "when", "build", "missing", "general")
-    rows = check.rows(parse_toml(table, text), "message", ("id", "summary", "known", "fix", "why"), optional)
+    tree = parse_toml(table, text)
+    optional = ("all", "any", "command", "when", "build", "missing", "general", "fallback")
+    rows = check.rows(tree, "message", ("id", "summary", "known", "fix", "why"), optional)
     check.unique("message", (row["id"] for row in rows))
     messages = []
     for row in rows:
-        every, some = tuple(row.get("all", ())), tuple(row.get("any", ()))
-        if not every and not some:
-            check.faults.append(f"{row['id']}: it has no words to be recognised by")
-            continue
-        check.faults += [f"{row['id']}: {word!r} is not in lower case" for word in every + some if word != word.lower()]
-        given = {name: row[name] for name in ("summary", "known", "fix", "why", "source")}
-        extra = {name: row[name] for name in ("command", "when", "build", "missing", "general") if name in row}
-        messages.append(Message(row["id"], every, some, **given, **extra))
+        words = parse_words(row, row["id"], check)
+        if words is not None:
+            given = {name: row[name] for name in ("summary", "known", "fix", "why", "source")}
+            extra = {name: row[name] for name in optional[2:] if name in row}
+            messages.append(Message(row["id"], words, **given, **extra))
+    wordings = []
+    others = ("all", "any", "dll", "module", "fallback")
+    for row in check.rows(tree, "wording", ("cause",), others) if "wording" in tree else ():
+        words = parse_words(row, row["cause"], check)
+        if words is not None:
+            extra = {name: row[name] for name in others[2:] if name in row}
+            wordings.append(Wording(row["cause"], words, row["source"], **extra))
     check.finish()
-    return tuple(messages)
+    return MessageTable(tuple(messages), tuple(wordings))
+
+
+@lru_cache(maxsize=1)
+def _tables() -> tuple[MessageTable, ...]:
+    folder = resources.files(__package__)
+    return tuple(parse_messages(name, folder.joinpath(name).read_text(encoding="utf-8")) for name in TABLES)
 
 
 @lru_cache(maxsize=1)
 def messages() -> tuple[Message, ...]:
-    """Return every message, in the order of the table."""
-    return parse_messages(TABLE, resources.files(__package__).joinpath(TABLE).read_text(encoding="utf-8"))
+    """Return every message, in the order of the tables."""
+    return tuple(message for table in _tables() for message in table.messages)
+
+
+@lru_cache(maxsize=1)
+def wordings() -> tuple[Wording, ...]:
+    """Return every wording, in the order of the tables."""
+    return tuple(wording for table in _tables() for wording in table.wordings)
 
 
 @lru_cache(maxsize=1)
 def message_triggers() -> tuple[str, ...]:
     """Return words of which one is in every line that is a message."""
-    return tuple(sorted({word for message in messages() for word in message.triggers}))
+    return tuple(sorted({word for one in (*messages(), *wordings()) for word in one.words.triggers}))
 
 
 def read_messages(line: str) -> Iterator[Symptom]:
-    """Yield the messages that a line is."""
+    """Yield the messages that a line is; other words for a cause count where it is none."""
     lowered = line.lower()
-    matching = [message for message in messages() if message.matches(lowered)]
-    for message in [one for one in matching if not one.general] or matching:
+    excerpt = " ".join(line.split())[:_EXCERPT]
+    matching = [message for message in messages() if message.words.match(lowered)]
+    special = [one for one in matching if not one.general]
+    worded = next((one for one in wordings() if one.words.match(lowered)), None) if not special else None
+    if worded is not None:
+        details = {"cause": worded.cause, **_rank(fallback=worded.fallback)}
+        dlls = (worded.dll,) if worded.dll else ()
+        yield Symptom(KIND, None, dlls=dlls, module=worded.module, excerpt=excerpt, details=details)
+        return
+    for message in special or matching:
         arch = _ARCH.search(lowered)
-        details = {"message": message.id, **({"arch": arch[0]} if arch else {})}
+        details = {"message": message.id, **({"arch": arch[0]} if arch else {}), **_rank(fallback=message.fallback)}
         names = tuple(dict.fromkeys(found[0] for found in _DLL.finditer(line)))[:4]
         code = 126 if message.missing and names else None
-        yield Symptom(KIND, code, dlls=names, excerpt=" ".join(line.split())[:_EXCERPT], details=details)
+        yield Symptom(KIND, code, dlls=names, excerpt=excerpt, details=details)
+
+
+def _rank(*, fallback: bool) -> dict[str, str]:
+    return {"rank": "fallback"} if fallback else {}
 
 
 def message_of(symptom: Symptom) -> Message | None:

@@ -309,6 +309,13 @@ FORMS: tuple[Form, ...] = (
         0xC0000005,
         weak=True,
     ),
+    form(
+        "exit-code",
+        "windows fatal exception: stack overflow",
+        r"Windows fatal exception: stack overflow",
+        0xC00000FD,
+        weak=True,
+    ),
     # torch's note when vcruntime140.dll or msvcp140.dll could not be loaded
     form(
         "vc-runtime-missing",

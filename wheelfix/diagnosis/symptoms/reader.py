@@ -27,6 +27,14 @@ _LOADING_FILES = frozenset({"torch/_ops.py", "torch/_classes.py"})
 """Files whose frames load a library for the package that calls them."""
 _MEMORY = 4096
 _WINDOWS_PATH = re.compile(r"^[A-Za-z]:|\\")
+_DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:[\\/]|\.dll\b|WinError", re.IGNORECASE)
+_ON_EVERY_SYSTEM = frozenset({"load-library", "asked-by-name", "library", "message"})
+"""Kinds of symptoms that other systems print in the same words."""
+_STARTS_PROGRAM = re.compile(r"\bsubprocess\.py:\d|_winapi\.CreateProcess\(")
+"""What follows an error of a program that was not started, where the traceback stands behind the error."""
+_OF_ADDED_FOLDERS = frozenset({"dll-folder"})
+"""Kinds that count behind a line of code that adds a folder for DLLs: other files that are not there are no DLLs."""
+_CALL_REACH = 3
 
 
 def read_symptoms(text: Text, limits: TextLimits | None = None) -> tuple[Symptom, ...]:
@@ -81,6 +89,8 @@ class _Notes:
         self._frames: deque[tuple[int, str]] = deque(maxlen=24)
         self._asked_for: tuple[int, str] | None = None
         """The last line of code that loads a file by a literal name, and that name."""
+        self._added_folder = -_FRAME_REACH
+        """The last line of code that adds a folder for DLLs."""
         self._again: Counter[tuple[object, ...]] = Counter()
         self._work = 0
         self.full = ""
@@ -96,14 +106,18 @@ class _Notes:
             asked = _ASKED_FOR.search(text)
             if asked:
                 self._asked_for = number, tidy_path(asked[1])
+        if "add_dll_directory" in text:
+            self._added_folder = number
         if not window[0].hot or self._known(text):
             return True
         lines = [_clean(line.text) for line in window]
         memory = "\n".join(lines)
         if self._known(lines[0]) or self._known(memory):
             return True
-        reading = recognise(lines)
-        keys = tuple(self._add(symptom, number) for symptom in reading.symptoms)
+        adds_folder = number - self._added_folder <= _CALL_REACH
+        reading = recognise(lines, frozenset() if adds_folder else _OF_ADDED_FOLDERS)
+        starts_program = any(_STARTS_PROGRAM.search(line) for line in lines[1:])
+        keys = tuple(self._add(symptom, number, starts_program=starts_program) for symptom in reading.symptoms)
         self._remember(keys, text, lines[0]) if reading.alone else self._remember(keys, memory)
         self._work += reading.tried
         if self._work > self._limits.max_work:
@@ -126,15 +140,18 @@ class _Notes:
         self._again.update(keys)
         return True
 
-    def _add(self, symptom: Symptom, number: int) -> tuple[object, ...]:
+    def _add(self, symptom: Symptom, number: int, *, starts_program: bool) -> tuple[object, ...]:
         """Note a symptom with its place and the package whose files the traceback went through."""
         package, via = self._origin(number)
+        via = "subprocess" if starts_program else via
         symptom = self._with_asked_for(symptom, number, via)
         details = dict(symptom.details)
         if via and symptom.kind == "winerror" and symptom.path is None:
             details["via"] = via
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
-        if symptom.kind in ("load-library", "asked-by-name") and self._elsewhere(number):
+        if symptom.kind in _ON_EVERY_SYSTEM and self._elsewhere(number):
+            return symptom.key
+        if "only" in symptom.details and not self._on_windows(symptom, number):
             return symptom.key
         if symptom.kind == "winerror" and symptom.path is None:
             symptom = self._complete(symptom)
@@ -172,6 +189,11 @@ class _Notes:
         paths = [file for file in near if not file.startswith("<")]
         return bool(paths) and all("/" in file and not _WINDOWS_PATH.search(file) for file in paths)
 
+    def _on_windows(self, symptom: Symptom, number: int) -> bool:
+        """Whether the line, or a file of the traceback above it, has a path of Windows."""
+        near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
+        return any(_WINDOWS_PATH.search(file) for file in near) or bool(_DRIVE.search(symptom.excerpt))
+
     def _complete(self, symptom: Symptom) -> Symptom:
         """Give a code to the message above it that named a file and no code."""
         for key, known in reversed(list(self._found.items())):
@@ -195,7 +217,7 @@ class _Notes:
         """Return the symptoms in order of appearance, without those that only repeat another one."""
         counted = (replace(known, count=known.count + self._again[key]) for key, known in self._found.items())
         found = sorted(counted, key=lambda symptom: symptom.line)
-        return _gather(_without_tries(found))
+        return _gather(_without_fallbacks(_without_tries(found)))
 
 
 def _without_tries(found: list[Symptom]) -> list[Symptom]:
@@ -203,6 +225,12 @@ def _without_tries(found: list[Symptom]) -> list[Symptom]:
     tries = [symptom for symptom in found if symptom.kind == "asked-by-name"]
     dropped = tries if any(symptom.kind == "load-library" for symptom in found) else tries[1:]
     return [symptom for symptom in found if symptom not in dropped]
+
+
+def _without_fallbacks(found: list[Symptom]) -> list[Symptom]:
+    """Drop lines that only repeat that something failed, where another line says what."""
+    telling = [symptom for symptom in found if "rank" not in symptom.details]
+    return telling or found[:1]
 
 
 def _only_loads(file: str) -> bool:

@@ -9,7 +9,10 @@ from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.symptoms.clean import join_wrapped
-from wheelfix.diagnosis.symptoms.codeforms import STATUS_NAMES
+from wheelfix.diagnosis.symptoms.codeforms import LOADER_CODES, STATUS_NAMES
+from wheelfix.diagnosis.symptoms.compiledparts import TRIGGERS as PART_TRIGGERS
+from wheelfix.diagnosis.symptoms.compiledparts import read_compiled_parts
+from wheelfix.diagnosis.symptoms.libraries import library_triggers, read_libraries
 from wheelfix.diagnosis.symptoms.messages import message_triggers, read_messages
 from wheelfix.diagnosis.symptoms.patterns import FORMS
 from wheelfix.diagnosis.symptoms.phrases import dialog_forms
@@ -38,6 +41,12 @@ _SITE_PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]([A-Za-z_][\w.-]*)
 _FOLDERS = frozenset({"bin", "dlls", "lib", "library"})
 _HOLE = re.compile(r"\{[A-Za-z_]|%[sr]\b")
 _OWN_WORDS = {"failed to load image python extension": "torchvision"}
+_ONLY_NUMBER = re.compile(r"\s*\(?(\d{2,5})\)?[.\s]*")
+_RETOLD = re.compile(
+    r"not (?:be )?found|can(?:no|')t find|could ?n[o']t find|missing|找不到|找不着|見つかりません", re.IGNORECASE
+)
+"""What people write who translate the sentence of error 126 themselves."""
+_OF_A_PROCEDURE = re.compile(r"proced|program|function|entry|symbol|程序|プロシージャ", re.IGNORECASE)
 _EXCERPT = 400
 _NARROWEST = 72
 _HITS = 20
@@ -71,13 +80,16 @@ def form_triggers() -> tuple[str, ...]:
     """Return every word, in lower case, without which no form can match a line."""
     words = {word for form in FORMS for word in form.triggers}
     words.update(word for _, form in dialog_forms() for word in form.triggers)
-    words.update(message_triggers())
+    words.update(_fixed_words())
     # A word that contains another one adds nothing to the search.
     return tuple(sorted(word for word in words if not any(other != word and other in word for other in words)))
 
 
-def recognise(lines: Sequence[str]) -> LineReading:
-    """Return what the first line, read on into the following ones where it was broken, reports."""
+def recognise(lines: Sequence[str], without: frozenset[str] = frozenset()) -> LineReading:
+    """Return what the first line, read on into the following ones where it was broken, reports.
+
+    ``without`` are kinds of forms that do not count here.
+    """
     line = lines[0]
     lowered = (line + (lines[1] if len(lines) > 1 and len(line) >= _NARROWEST else "")).lower()
     text = _Wrapped(lines)
@@ -85,7 +97,7 @@ def recognise(lines: Sequence[str]) -> LineReading:
     alone = True
     tried = 0
     for language, form in (*((None, form) for form in FORMS), *dialog_forms()):
-        if form.fits(lowered):
+        if form.kind not in without and form.fits(lowered):
             hits, complete = _apply(form, text)
             if language:
                 hits = [replace(hit, symptom=replace(hit.symptom, language=language)) for hit in hits]
@@ -93,14 +105,25 @@ def recognise(lines: Sequence[str]) -> LineReading:
             alone &= complete
             tried += 1 + len(line) // _WORKFUL
     kept = _strongest(found)
-    if not kept and any(word in lowered for word in message_triggers()):
-        kept = [Found(symptom, 0, len(line), weak=True) for symptom in read_messages(line)]
+    if not kept and any(word in lowered for word in _fixed_words()):
+        kept = [Found(symptom, 0, len(line), weak=True) for symptom in _said(line)]
         tried += 1
     if not kept and any(part in lowered for part in sentence_triggers()):
         kept = list(_bare_sentence(text))
         tried += 1
         alone = False
     return LineReading(tuple(_last_resort(hit.symptom) for hit in kept), alone, tried)
+
+
+@lru_cache(maxsize=1)
+def _fixed_words() -> tuple[str, ...]:
+    """Words of which one is in every line that is known by its words alone."""
+    return (*message_triggers(), *library_triggers(), *PART_TRIGGERS)
+
+
+def _said(line: str) -> list[Symptom]:
+    """What a line says in words that are known."""
+    return [*read_messages(line)] or [*read_libraries(line)] or [*read_compiled_parts(line)]
 
 
 def _apply(form: Form, text: _Wrapped) -> tuple[list[Found], bool]:
@@ -158,7 +181,10 @@ def _last_resort(symptom: Symptom) -> Symptom:
     if symptom.code is not None or symptom.kind != "dll-load-failed":
         return symptom
     start = symptom.excerpt.lower().find("dll load fail")
-    known = nearest_sentence(symptom.excerpt[start:].partition(":")[2])
+    sentence = symptom.excerpt[start:].partition(":")[2]
+    known = nearest_sentence(sentence)
+    if known is None and _RETOLD.search(sentence) and not _OF_A_PROCEDURE.search(sentence):
+        return replace(symptom, code=126, confidence=Confidence.LIKELY)
     if known is None:
         return symptom
     return replace(symptom, code=known.code, language=known.language, confidence=known.confidence)
@@ -208,7 +234,10 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
     text = groups.get("text", "")
     known = read_sentence(text) if text.strip() else None
     confidence = form.confidence
-    if code is None and known is not None:
+    number = _ONLY_NUMBER.fullmatch(text)
+    if code is None and number and int(number[1]) in LOADER_CODES:
+        code = int(number[1])
+    elif code is None and known is not None:
         code = known.code
         confidence = max(confidence, known.confidence, key=list(Confidence).index)
     if _HOLE.search(groups.get("path", "") + groups.get("dlls", "")):
@@ -218,6 +247,9 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
         return None  # code that tries one place after the other, and takes folders for files
     if path is None and form.kind in ("winerror", "load-library"):
         path = _quoted_path(text or match.string)
+    if path is None and form.kind == "winerror" and form.confidence is not Confidence.SURE:
+        names = _names(match.string)
+        path = names[0] if len(names) == 1 else None
     details = {name[2:]: " ".join(value.split()) for name, value in groups.items() if name.startswith("d_")}
     symptom = Symptom(
         form.kind,
@@ -246,6 +278,8 @@ def _code(form: Form, groups: dict[str, str]) -> int | None:
         return (1 << 32) - number if number and groups["code"].startswith("-") else number
     if "status" in groups:
         return int(groups["status"], 0) & 0xFFFFFFFF
+    if "status_hex" in groups:
+        return int(groups["status_hex"], 16)
     if "status_name" in groups:
         return STATUS_NAMES[groups["status_name"].upper()]
     if "hresult" in groups:

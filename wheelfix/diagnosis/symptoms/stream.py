@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import codecs
 import io
+import sys
+from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Union
 
 from wheelfix.values import dataclass
@@ -132,10 +134,31 @@ def suspicious_lines(
         progress.lines = number - whole.endswith("\n")
 
 
+_GRAM = 4
+
+
+@lru_cache(maxsize=1024)
+def _grams(word: str) -> frozenset[int]:
+    """Return every run of four bytes of a word, as numbers; none for a shorter word."""
+    data = word.encode("utf-8")
+    return frozenset(int.from_bytes(data[at : at + _GRAM], sys.byteorder) for at in range(len(data) - _GRAM + 1))
+
+
+def _possible(lowered: str, words: tuple[str, ...]) -> list[str]:
+    """Return the words whose runs of four bytes all occur in a text: one pass in place of one search for each word."""
+    data = lowered.encode("utf-8", "surrogatepass")
+    present: set[int] = set()
+    for offset in range(_GRAM):
+        end = len(data) - (len(data) - offset) % _GRAM
+        if end > offset:
+            present.update(memoryview(data)[offset:end].cast("I"))
+    return [word for word in words if _grams(word) <= present]
+
+
 def _hot_lines(lowered: str, words: tuple[str, ...]) -> list[int]:
     """Return the indexes of the lines that contain one of the words."""
     places: set[int] = set()
-    for word in words:
+    for word in _possible(lowered, words):
         at = lowered.find(word)
         while at >= 0:
             places.add(at)

@@ -14,6 +14,7 @@ from wheelfix.diagnosis.symptoms.installing import (
     together,
     upgrade,
 )
+from wheelfix.diagnosis.symptoms.libraries import library_of
 from wheelfix.diagnosis.symptoms.messages import about_architecture
 from wheelfix.diagnosis.symptoms.symptom import environment_prefix
 from wheelfix.knowledge.modules import distribution_of_module
@@ -43,7 +44,11 @@ def words_for(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
     package = _package(symptom)
     distribution = details.get("distribution", "") or distribution_of_module(package)
     build = TorchBuild.parse(details["torch"]) if details.get("torch") else None
+    library = library_of(names[0] if names else "")
     return {
+        "library_fix": library.fix if library else "",
+        "library_command": library.command if library else "",
+        "library_why": library.why if library else "",
         "file": symptom.file or (f"the module {symptom.module}" if symptom.module else "the file"),
         "full_path": _full_path(symptom.path or ""),
         "names": _and(names) or "a part",
@@ -172,6 +177,7 @@ _NAMES_A_DISTRIBUTION = frozenset(
         "again",
         "torchvision",
         "vendor_command",
+        "library_command",
         "torch_241",
         "torch_together",
         "torch_for_card",
