@@ -198,6 +198,7 @@ def test_each_command_is_for_both_shells(command: str) -> None:
 
 MADE_FOR_A_CASE = {
     "causes.py": "the tables, looked at above",
+    "causetable.py": "the same tables",
     "pairs.py": "tests/diagnosis/test_pairs.py",
     "reinstall.py": "test_commands_for_files_are_checked",
     "remedies.py": "test_commands_for_files_are_checked",

@@ -208,3 +208,28 @@ def test_a_sentence_that_was_retold(sentence: str, code: int | None) -> None:
 def test_codes_in_other_forms(text: str, code: int) -> None:
     (symptom,) = read_symptoms(text)
     assert symptom.code == code
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("cublas64_11.dll -> not found", "could-not-locate"),
+        ("Failed to load foo.dll", "could-not-load-this"),
+        ("foo.dll failed to load", "could-not-load-this"),
+        ("The DLL foo.dll could not be found", "could-not-locate"),
+        ("NvrtcSupportError: NVRTC cannot be loaded", "cuda-library"),
+        ("Failed to load F:/v/libvs_placebo.dll. GetLastError() returned 126. One of its dependencies", "winerror"),
+    ],
+)
+def test_a_load_in_the_words_of_a_program(text: str, kind: str) -> None:
+    assert kind in {symptom.kind for symptom in read_symptoms(text)}
+
+
+@pytest.mark.parametrize("text", ["cannot load model foo.bin", "cannot load libcudnn.so.8", "cudnn is enabled"])
+def test_other_loads_are_left_alone(text: str) -> None:
+    assert read_symptoms(text) == ()
+
+
+def test_a_traceback_of_another_system_behind_the_message() -> None:
+    text = 'CMake Error: CMAKE_C_COMPILER not set, after EnableLanguage\n File "/root/x/build_meta.py", line 4, in y\n'
+    assert read_symptoms(text) == ()

@@ -99,3 +99,12 @@ def test_early_triggers_count_only_in_the_first_megabytes(monkeypatch: pytest.Mo
     text = ("needle\n" + "x" * 99 + "\n" * 1) + ("x" * 99 + "\n") * (2 * BLOCK // 100) + "needle\n"
     hot = [line.number for line in suspicious_lines(text, (), ("needle",), TextLimits(), TextProgress()) if line.hot]
     assert hot == [1]
+
+
+@pytest.mark.parametrize("word", ["winerror", "dll load failed", "カーネル", "nvrtc"])
+@pytest.mark.parametrize("before", range(9))
+def test_a_word_is_never_overlooked(word: str, before: int) -> None:
+    """Words are left out of the search by groups of four bytes, wherever in a group they begin."""
+    for filling in ("x", "é"):
+        text = f"{filling * before}{word}{filling * 3}"
+        assert [line.text for line in lines(text, word, "entirely absent") if line.hot] == [text]

@@ -112,7 +112,8 @@ CODE_FORMS = (
         "winerror",
         "error 126|error 127|error 182|error 193|error 998|error 1114|error 1455|error 14001"
         "|error code|getlasterror|errno 126|errno 193|error: 126|error: 127|error: 193",
-        rf"(?:error|errno|GetLastError)(?: code)?(?:\(\))?[ ]?[:=#]?[ ]?\(?(?P<code>{_CODES})\b",
+        rf"(?:error|errno|GetLastError)(?: code)?(?:\(\))?(?: (?:returned|is|was))?"
+        rf"[ ]?[:=#]?[ ]?\(?(?P<code>{_CODES})\b",
         confidence=Confidence.LIKELY,
         weak=True,
         among=(".dll", ".pyd", "loadlibrary", "dlopen"),

@@ -346,6 +346,50 @@ FORMS: tuple[Form, ...] = (
         r"(?:could not load|error loading) library\s*{Q}(?P<path>[^{MARKS}\r\n]{3,700}?\.dll){Q}:?"
         r"\s*(?P<text>[^\r\n]{0,300})",
     ),
+    # ldd of MSYS2, CuPy's own list: a name and where it was found
+    form(
+        "could-not-locate",
+        "-> not found|=> not found",
+        r"(?<![\w.\\/-])(?P<dlls>{DLL})\s{0,4}[-=]> not found",
+        126,
+    ),
+    # in the words of a program: the file, and that it could not be loaded
+    form(
+        "could-not-load-this",
+        "to load|not load|n't load|error loading|loading failed",
+        r"(?:(?:failed|unable) to load|(?:can(?:no|')t|could ?n[o']t) load|error loading|loading failed)[: ]{1,3}"
+        r"(?:(?:the )?(?:file|module|plugin|shared library)[: ]{1,3})?"
+        r"{Q}?(?P<path>(?:[A-Za-z]:[\\/])?[^\s{MARKS}:*?<>|]{1,260}?\.dll){Q}?(?=[\s.,;)]|$)",
+        confidence=Confidence.LIKELY,
+        weak=True,
+        among=(".dll",),
+    ),
+    form(
+        "could-not-locate",
+        "could not be found|cannot be found|can't be found|could not be located",
+        r"(?<![\w.\\/-])(?P<dlls>{DLL})[\"'”’]? (?:could not|cannot|can't) be (?:found|located)\b",
+        126,
+        confidence=Confidence.LIKELY,
+        weak=True,
+    ),
+    form(
+        "could-not-load-this",
+        "could not be loaded|cannot be loaded|can't be loaded|failed to load|failed to be loaded",
+        r"(?<![\w.\\/-])(?P<path>{DLL})[\"'”’]? (?:(?:could not|cannot|can't|failed to) be loaded|failed to load)\b",
+        confidence=Confidence.LIKELY,
+        weak=True,
+        among=(".dll",),
+    ),
+    # a library of CUDA by its nickname
+    form(
+        "cuda-library",
+        "nvrtc|cudart|cublas|cudnn|cufft|curand|cusolver|cusparse|nvjitlink|cupti",
+        r"(?:(?:can(?:no|')t|could ?n[o']t|unable to|failed to) (?:find|locate|load|open)(?: the)? {Q}?(?:lib)?"
+        r"(?P<d_library>nvrtc|cudart|cublas(?:lt)?|cudnn|cufft|curand|cusolver|cusparse|nvjitlink|cupti){Q}?(?![\w.-])"
+        r"|(?<![\w.])(?P<d_named>nvrtc|cudart|cublas(?:lt)?|cudnn|cufft|curand|cusolver|cusparse|nvjitlink|cupti)"
+        r" (?:library |dll )?(?:(?:cannot|could not|can't) be (?:loaded|found|located)|(?:was |is )?not found))",
+        weak=True,
+    ),
     # in the few words of a title or a heading
     form(
         "could-not-locate",

@@ -28,7 +28,7 @@ _LOADING_FILES = frozenset({"torch/_ops.py", "torch/_classes.py"})
 _MEMORY = 4096
 _WINDOWS_PATH = re.compile(r"^[A-Za-z]:|\\")
 _DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:[\\/]|\.dll\b|WinError", re.IGNORECASE)
-_ON_EVERY_SYSTEM = frozenset({"load-library", "asked-by-name", "library", "message"})
+_ON_EVERY_SYSTEM = frozenset({"load-library", "asked-by-name", "library", "message", "cuda-library"})
 """Kinds of symptoms that other systems print in the same words."""
 _STARTS_PROGRAM = re.compile(r"\bsubprocess\.py:\d|_winapi\.CreateProcess\(")
 """What follows an error of a program that was not started, where the traceback stands behind the error."""
@@ -117,7 +117,8 @@ class _Notes:
         adds_folder = number - self._added_folder <= _CALL_REACH
         reading = recognise(lines, frozenset() if adds_folder else _OF_ADDED_FOLDERS)
         starts_program = any(_STARTS_PROGRAM.search(line) for line in lines[1:])
-        keys = tuple(self._add(symptom, number, starts_program=starts_program) for symptom in reading.symptoms)
+        following = [frame[1] or frame[2] for line in lines[1:] for frame in _FRAME.finditer(line)]
+        keys = tuple(self._add(one, number, following, starts_program=starts_program) for one in reading.symptoms)
         self._remember(keys, text, lines[0]) if reading.alone else self._remember(keys, memory)
         self._work += reading.tried
         if self._work > self._limits.max_work:
@@ -140,8 +141,11 @@ class _Notes:
         self._again.update(keys)
         return True
 
-    def _add(self, symptom: Symptom, number: int, *, starts_program: bool) -> tuple[object, ...]:
-        """Note a symptom with its place and the package whose files the traceback went through."""
+    def _add(self, symptom: Symptom, number: int, following: list[str], *, starts_program: bool) -> tuple[object, ...]:
+        """Note a symptom with its place and the package whose files the traceback went through.
+
+        ``following`` are the files of a traceback that stands behind the message.
+        """
         package, via = self._origin(number)
         via = "subprocess" if starts_program else via
         symptom = self._with_asked_for(symptom, number, via)
@@ -149,7 +153,7 @@ class _Notes:
         if via and symptom.kind == "winerror" and symptom.path is None:
             details["via"] = via
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
-        if symptom.kind in _ON_EVERY_SYSTEM and self._elsewhere(number):
+        if symptom.kind in _ON_EVERY_SYSTEM and self._elsewhere(number, following):
             return symptom.key
         if "only" in symptom.details and not self._on_windows(symptom, number):
             return symptom.key
@@ -183,9 +187,9 @@ class _Notes:
         via = "subprocess" if near and near[-1].replace("\\", "/").rpartition("/")[2] == "subprocess.py" else ""
         return package, via
 
-    def _elsewhere(self, number: int) -> bool:
+    def _elsewhere(self, number: int, following: list[str]) -> bool:
         """Whether the traceback is one of another system: every file in it has a POSIX path."""
-        near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
+        near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH] or following
         paths = [file for file in near if not file.startswith("<")]
         return bool(paths) and all("/" in file and not _WINDOWS_PATH.search(file) for file in paths)
 

@@ -138,21 +138,27 @@ _GRAM = 4
 
 
 @lru_cache(maxsize=1024)
-def _grams(word: str) -> frozenset[int]:
-    """Return every run of four bytes of a word, as numbers; none for a shorter word."""
+def _alignments(word: str) -> tuple[frozenset[int], ...]:
+    """Return the groups of four bytes of a word for each place where it can begin between two groups of a text.
+
+    None for a word that is too short to contain a whole group wherever it begins.
+    """
     data = word.encode("utf-8")
-    return frozenset(int.from_bytes(data[at : at + _GRAM], sys.byteorder) for at in range(len(data) - _GRAM + 1))
+    if len(data) < 2 * _GRAM - 1:
+        return ()
+    return tuple(
+        frozenset(
+            int.from_bytes(data[at : at + _GRAM], sys.byteorder) for at in range(start, len(data) - _GRAM + 1, _GRAM)
+        )
+        for start in range(_GRAM)
+    )
 
 
 def _possible(lowered: str, words: tuple[str, ...]) -> list[str]:
-    """Return the words whose runs of four bytes all occur in a text: one pass in place of one search for each word."""
+    """Return the words that a text can contain: one pass over its groups of four bytes, not a search for each word."""
     data = lowered.encode("utf-8", "surrogatepass")
-    present: set[int] = set()
-    for offset in range(_GRAM):
-        end = len(data) - (len(data) - offset) % _GRAM
-        if end > offset:
-            present.update(memoryview(data)[offset:end].cast("I"))
-    return [word for word in words if _grams(word) <= present]
+    present = set(memoryview(data)[: len(data) - len(data) % _GRAM].cast("I"))
+    return [word for word in words if not (groups := _alignments(word)) or any(one <= present for one in groups)]
 
 
 def _hot_lines(lowered: str, words: tuple[str, ...]) -> list[int]:
