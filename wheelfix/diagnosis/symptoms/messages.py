@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wheelfix.diagnosis.symptoms.symptom import Symptom
 from wheelfix.knowledge.cards import architecture, capability_of
@@ -88,9 +88,10 @@ class MessageTable:
     wordings: tuple[Wording, ...]
 
 
-def parse_words(row: Mapping[str, object], name: str, check: Checker) -> Words | None:
+def parse_words(row: Mapping[str, Any], name: str, check: Checker) -> Words | None:
     """Return the words of a row; None, and a fault, where there are none."""
-    every, some = (tuple(row.get(field, ())) for field in ("all", "any"))  # type: ignore[arg-type]  # lists of strings
+    every: tuple[str, ...] = tuple(row.get("all", ()))
+    some: tuple[str, ...] = tuple(row.get("any", ()))
     if not every and not some:
         check.faults.append(f"{name}: it has no words to be recognised by")
         return None
@@ -144,7 +145,8 @@ def wordings() -> tuple[Wording, ...]:
 @lru_cache(maxsize=1)
 def message_triggers() -> tuple[str, ...]:
     """Return words of which one is in every line that is a message."""
-    return tuple(sorted({word for one in (*messages(), *wordings()) for word in one.words.triggers}))
+    known = [*(message.words for message in messages()), *(wording.words for wording in wordings())]
+    return tuple(sorted({word for words in known for word in words.triggers}))
 
 
 def read_messages(line: str) -> Iterator[Symptom]:
