@@ -110,3 +110,19 @@ def test_every_reason_names_its_row() -> None:
     _, why = compare(WORKS, Observed("crashed"), wine=True, machine=Machine.AMD64)
     assert why.startswith("Wine cannot tell (crash)")
     assert {row.id for row in deviations()} >= {"builtin-dll", "absent-system-dll", "unimplemented-function", "crash"}
+
+
+def test_a_load_that_windows_refuses_and_the_package_catches_is_no_difference() -> None:
+    """PyOgg goes on without a codec whose DLL has other exports; Wine binds the missing function to a stub."""
+    seen = Observed("imported", deviations=("missing-symbol",))
+    assert windows_codes(seen) == {127}
+    caught = Expected(ImportAnswer.WORKS, caught=frozenset({127}))
+    assert compare(caught, seen, wine=True, machine=Machine.AMD64)[0] is Agreement.AGREES
+    assert compare(Expected(ImportAnswer.WORKS), seen, wine=True, machine=Machine.AMD64)[0] is Agreement.DIFFERS
+
+
+def test_the_error_of_a_package_that_catches_what_wine_passes_over_cannot_be_seen() -> None:
+    """opencc raises an error of its own when its module does not load."""
+    seen = Observed("imported", deviations=("missing-symbol",))
+    own = Expected(ImportAnswer.FAILS, "ImportError", message="ImportError: no module in the runfiles")
+    assert compare(own, seen, wine=True, machine=Machine.AMD64)[0] is Agreement.CANNOT_TELL
