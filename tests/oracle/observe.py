@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
+import zipfile
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tests.oracle.graph import APPLICATION, write
+from tests.oracle.graph import APPLICATION, Graph, Load, write
 from tests.oracle.wine import Wine, loader_program, windows_path
 from wheelfix.knowledge.wine import NOT_FOUND, deviations
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tests.oracle.graph import Graph, Load
 
 DEBUG = "-all,err+module,warn+module,trace+module"
 ATTEMPTS = 3
@@ -147,3 +147,17 @@ def observe(wine: Wine, graph: Graph, root: Path) -> Observation:
             pending[0] = replace(pending[0], adds=(*adds, *pending[0].adds))
         if not pending and not kept:
             return Observation(tuple(answers), frozenset())
+
+
+TORCH_LIB = "torch/lib"
+
+
+def torch_loads(wine: Wine, path: Path, folder: Path) -> dict[str, int]:
+    """Unpack a wheel and load every DLL of ``torch/lib`` as torch does; return the code of each."""
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(folder)
+    (folder / APPLICATION).mkdir()
+    names = sorted((file.name for file in (folder / TORCH_LIB).glob("*.dll")), key=str.upper)
+    loads = tuple(Load(f"{TORCH_LIB}/{name}") for name in names)
+    observed = run(wine, Graph((), loads, added=(TORCH_LIB,)), loads, folder)
+    return {name: answer.wine for name, answer in zip(names, observed.answers, strict=True)}

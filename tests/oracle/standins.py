@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-import subprocess
-import sys
 import tempfile
 import zipfile
 from collections import defaultdict
@@ -19,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import wheelfix
-from tests.oracle.wine import Unavailable
+from tests.oracle.wine import zig
 from tests.support.tiers import cache_folder
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
@@ -170,20 +168,12 @@ def helper_dll() -> Path:
         folder = Path(name)
         functions = ("PyModuleDef_Init", "PyImport_ImportModule", "PyObject_CallMethod")
         (folder / "python.def").write_text("LIBRARY python311.dll\nEXPORTS\n" + "\n".join(functions) + "\n")
-        _zig("dlltool", "-d", folder / "python.def", "-l", folder / "python.lib", "-m", "i386:x86-64")
+        zig("dlltool", "-d", folder / "python.def", "-l", folder / "python.lib", "-m", "i386:x86-64")
         options = ["-shared", "-Os", "-s", "-nostdlib", "-fno-stack-protector", "-fno-builtin", "-Wl,-e,start"]
         made = folder / f"{HELPER}.dll"
-        _zig("cc", "-target", "x86_64-windows-gnu", *options, "-o", made, source, folder / "python.lib")
+        zig("cc", "-target", "x86_64-windows-gnu", *options, "-o", made, source, folder / "python.lib")
         made.replace(target)
     return target
-
-
-def _zig(*arguments: str | Path) -> None:
-    command = [sys.executable, "-m", "ziglang", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        last = (done.stderr.strip() or "no message").splitlines()[-1]
-        raise Unavailable(f"the stand-in cannot be compiled (pip install ziglang): {last}")
 
 
 def chosen(skeletons: Iterable[Skeleton], patterns: Iterable[str]) -> list[str]:

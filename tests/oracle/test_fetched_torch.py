@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.oracle.graph import APPLICATION, Graph, Load
-from tests.oracle.observe import run
+from tests.oracle.observe import torch_loads
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.example import INIT, _torch_dll
@@ -47,17 +46,6 @@ def torch_like(folder: Path, cudnn: bool, zlib: bool = True) -> Path:
     return build_wheel(folder, "torch", "2.0.1+cu117", files=files)
 
 
-def load_all(wine: Wine, path: Path, folder: Path) -> dict[str, int]:
-    """Unpack a wheel and load every DLL of ``torch/lib`` as torch does; return the code of each."""
-    with zipfile.ZipFile(path) as archive:
-        archive.extractall(folder)
-    (folder / APPLICATION).mkdir()
-    names = sorted((file.name for file in (folder / LIB).glob("*.dll")), key=str.upper)
-    loads = tuple(Load(f"{LIB}/{name}") for name in names)
-    observed = run(wine, Graph((), loads, added=(LIB,)), loads, folder)
-    return {name: answer.wine for name, answer in zip(names, observed.answers, strict=True)}
-
-
 @pytest.mark.parametrize(
     "cudnn", [False, pytest.param(True, marks=pytest.mark.long)], ids=["mkl-cupti", "with-cudnn-8"]
 )
@@ -68,7 +56,7 @@ def test_it_is_repaired_from_the_index_and_loads(
     cudnn: bool,
 ) -> None:
     broken = torch_like(tmp_path / "dist", cudnn)
-    before = load_all(x64, broken, tmp_path / "before")
+    before = torch_loads(x64, broken, tmp_path / "before")
     assert before["torch_cpu.dll"] == before["torch_cuda.dll"] == before["torch.dll"] == 126
     words = ["--no-discover", "--fetch", "-w", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache")]
     assert main(["repair", str(broken), *words, "--format", "json"]) == 0
@@ -84,7 +72,7 @@ def test_it_is_repaired_from_the_index_and_loads(
     taken = sum(packed[one["target"]] for one in additions)
     assert fetched <= 1.3 * taken, (fetched, taken)
     assert main(["scan", str(repaired), "--no-discover", "-q"]) == 0
-    after = load_all(x64, repaired, tmp_path / "after")
+    after = torch_loads(x64, repaired, tmp_path / "after")
     assert {name: code for name, code in after.items() if code} == {}, after
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.oracle.graph import APPLICATION, Graph, Load
-from tests.oracle.observe import run
+from tests.oracle.observe import torch_loads
 from tests.oracle.torchcode import loading_code, version_file
 from tests.support.tiers import wheel
 from tests.support.views import make_view
@@ -58,17 +57,6 @@ def some_exports(data: bytes, count: int = 3) -> list[str]:
     image = make_view({"a.dll": data}).image("a.dll")
     assert isinstance(image, Image)
     return sorted(image.exports.names)[:count]
-
-
-def torch_loads(wine: Wine, path: Path, folder: Path) -> dict[str, int]:
-    """Unpack a wheel and load every DLL of ``torch/lib`` as torch does; return the code of each."""
-    with zipfile.ZipFile(path) as archive:
-        archive.extractall(folder)
-    (folder / APPLICATION).mkdir()
-    names = sorted((file.name for file in (folder / LIB).glob("*.dll")), key=str.upper)
-    loads = tuple(Load(f"{LIB}/{name}") for name in names)
-    observed = run(wine, Graph((), loads, added=(LIB,)), loads, folder)
-    return {name: answer.wine for name, answer in zip(names, observed.answers, strict=True)}
 
 
 def torch_files() -> dict[str, bytes | str]:

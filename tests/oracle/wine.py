@@ -179,16 +179,17 @@ def loader_program(machine: Machine) -> Path:
     processor, library_machine = ZIG_TARGETS[machine]
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         library, program = Path(folder) / "kernel32.lib", Path(folder) / "loader.exe"
-        _zig("dlltool", "-d", HERE / "kernel32.def", "-l", library, "-m", library_machine)
+        zig("dlltool", "-d", HERE / "kernel32.def", "-l", library, "-m", library_machine)
         options = ["-Os", "-s", "-nostdlib", "-fno-stack-protector", "-fno-builtin", "-Wl,-e,start"]
-        _zig("cc", "-target", f"{processor}-windows-gnu", *options, "-o", program, HERE / "loader.c", library)
+        zig("cc", "-target", f"{processor}-windows-gnu", *options, "-o", program, HERE / "loader.c", library)
         program.replace(target)
     return target
 
 
-def _zig(*arguments: str | Path) -> None:
+def zig(*arguments: str | Path) -> None:
+    """Run a tool of the Zig compiler; Unavailable if it fails."""
     command = [sys.executable, "-m", "ziglang", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
         last = (done.stderr.strip() or "no message").splitlines()[-1]
-        raise Unavailable(f"the loader program cannot be compiled (pip install ziglang): {last}")
+        raise Unavailable(f"a program for Windows cannot be compiled (pip install ziglang): {last}")
