@@ -169,6 +169,38 @@ class TestWith:
 
 
 class TestLockfile:
+    @pytest.mark.parametrize(
+        ("line", "expected"),
+        [
+            ("flux @ https://example.org/a/flux-2.1-py3-none-any.whl#sha256=00", ["flux==2.1"]),
+            ("https://example.org/flux_core-2.1-cp311-cp311-win_amd64.whl", ["flux-core==2.1"]),
+            ("./wheels/flux-2.1+cu12-py3-none-any.whl", ["flux==2.1+cu12"]),
+            ("-e git+https://example.org/flux.git@abc#egg=flux", ["flux"]),
+            ("-e ./flux", []),
+            ("flux==2.1 ; sys_platform == 'linux'", []),
+        ],
+    )
+    def test_lines_that_name_places(self, tmp_path, line, expected):
+        lock = lay(tmp_path, {"requirements.txt": f"--index-url https://example.org/simple\n{line}\n"})
+        found = read_lockfile(lock / "requirements.txt", Profile(Machine.AMD64, (3, 11)))
+        assert [str(one) for one in found] == expected
+
+    def test_a_place_without_a_name(self, tmp_path):
+        lock = lay(tmp_path, {"requirements.txt": "./local/package\n"})
+        with pytest.raises(InputError, match=r"requirements\.txt") as caught:
+            read_lockfile(lock / "requirements.txt", Profile(Machine.AMD64, (3, 11)))
+        assert "NAME @ URL" in str(caught.value.hint)
+
+    def test_several_versions_of_uv(self, tmp_path):
+        """uv locks one version for old Pythons, another for new ones."""
+        rows = "".join(
+            f'[[package]]\nname = "flux"\nversion = "{version}"\nresolution-markers = ["python_version {marker}"]\n'
+            for version, marker in (("2.1", ">= '3.11'"), ("1.9", "< '3.11'"))
+        )
+        lock = lay(tmp_path, {"uv.lock": rows})
+        for python, expected in (((3, 11), "flux==2.1"), ((3, 10), "flux==1.9")):
+            assert [str(one) for one in read_lockfile(lock / "uv.lock", Profile(Machine.AMD64, python))] == [expected]
+
     @pytest.mark.parametrize("name", LOCKS)
     def test_names_the_set(self, tmp_path, name):
         lock = lay(tmp_path, {name: LOCKS[name]}) / name

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MOST = 16 << 20
 """Bytes of a lock file."""
+_WHEEL = re.compile(r"(?:^|[/\\\\])([\w.]{1,100})-([\w.!+]{1,100})-[\w.-]{1,200}\.whl(?=$|[;\s])")
 _DEPTH = 10
 """Files that include one another with ``-r``."""
 
@@ -51,7 +52,7 @@ def read_lockfile(path: Path, profile: Profile) -> tuple[Locked, ...]:
     if path.name.endswith(".toml"):
         found = _pylock(path, text, profile)
     elif path.suffix == ".lock":
-        found = _uv(path, text)
+        found = _uv(path, text, profile)
     else:
         found = _requirements(path, text, profile)
     return tuple({one.name: one for one in found}.values())
@@ -89,12 +90,15 @@ def _pylock(path: Path, text: str, profile: Profile) -> Iterator[Locked]:
             yield _locked(row)
 
 
-def _uv(path: Path, text: str) -> Iterator[Locked]:
+def _uv(path: Path, text: str, profile: Profile) -> Iterator[Locked]:
     """uv.lock holds all systems at once; a wheel that is for none of Windows is found missing, and named."""
     for row in _tables(path, text, "package"):
         source = row.get("source")
         if not (isinstance(source, dict) and ({"virtual", "editable"} & source.keys())) and _is_for_windows(row):
-            yield _locked(row)
+            # A distribution with several versions says for each on which systems and Pythons it is installed.
+            markers = row.get("resolution-markers")
+            if not isinstance(markers, list) or any(_holds(f"{row['name']}; {one}", profile) for one in markers):
+                yield _locked(row)
 
 
 def _is_for_windows(row: dict[str, Any]) -> bool:
@@ -119,14 +123,42 @@ def _requirements(path: Path, text: str, profile: Profile, depth: int = 0) -> It
             other = path.parent / included[1]
             yield from _requirements(other, _text(other), profile, depth + 1)
             continue
+        editable = re.match(r"(?:-e|--editable)[ =]*(\S+)", line)
+        if editable:
+            line = editable[1]
         if not line or line.startswith("-"):
             continue
         line = re.split(r"\s--", line)[0].strip()
         requirement = parse_requirement(line)
-        if requirement is None:
-            raise InputError(str(path), because=f"{line[:80]!r} is not a requirement")
-        if holds_on_target(requirement, profile):
-            yield Locked(canonical(requirement.name), str(requirement.specifier))
+        if requirement is not None:
+            if holds_on_target(requirement, profile):
+                yield Locked(
+                    canonical(requirement.name), str(requirement.specifier) or _version_in(requirement.url or "")
+                )
+        elif (found := _from_place(line)) is not None:
+            yield found
+        elif not editable:
+            raise InputError(
+                str(path),
+                because=f"{line[:80]!r} does not say which distribution it is",
+                hint="write it as 'NAME @ URL' or 'NAME==VERSION'",
+            )
+
+
+def _from_place(line: str) -> Locked | None:
+    """The distribution of a path or URL without a name, by the name of its wheel, or by ``#egg=name``."""
+    place, _, fragment = line.partition("#")
+    egg = re.search(r"(?:^|&)egg=([\w.-]{1,200})", fragment)
+    if egg:
+        return Locked(canonical(egg[1]), _version_in(place))
+    wheel = _WHEEL.search(place)
+    return Locked(canonical(wheel[1]), f"=={wheel[2]}") if wheel else None
+
+
+def _version_in(place: str) -> str:
+    """The version that the name of a wheel gives, as a specifier; empty for other places."""
+    wheel = _WHEEL.search(place.partition("#")[0])
+    return f"=={wheel[2]}" if wheel else ""
 
 
 def _holds(text: str, profile: Profile) -> bool:
