@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.system import classify
+from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.knowledge.wine import deviation
 from wheelfix.model import Machine, dll_key
 from wheelfix.trial.model import Agreement, ImportAnswer
@@ -126,15 +126,22 @@ def wine_cannot_tell(expected: Expected, observed: Observed, machine: Machine) -
     builtin = {dll_key(base(file.path)) for file in observed.loaded if file.where == "windows"}
     if expected.answer is ImportAnswer.FAILS and dll_key(expected.missing) in builtin:
         return _sentence("builtin-dll", expected.missing)
-    if expected.answer is not ImportAnswer.FAILS and not observed.works and _code(observed) == MISSING:
+    if not observed.works and _code(observed) == MISSING and not _is_missing(expected, observed):
         absent = [name for name, _ in observed.missing if _of_windows(name, machine)]
         if absent:
             return _sentence("absent-system-dll", absent[0])
     return ""
 
 
+def _is_missing(expected: Expected, observed: Observed) -> bool:
+    """Whether the DLL is missing that was expected to be."""
+    wanted = dll_key(expected.missing)
+    return expected.answer is ImportAnswer.FAILS and wanted in {dll_key(name) for name, _ in observed.missing}
+
+
 def _of_windows(name: str, machine: Machine) -> bool:
-    return classify(name, machine).kind in ("system", "ucrt", "api-set")
+    """Whether Windows has a DLL, or the Visual C++ runtime, which is assumed to be installed."""
+    return classify(name, machine).kind in ("system", "ucrt", "api-set") or runtime_file(name) is not None
 
 
 def _sentence(name: str, about: str = "") -> str:

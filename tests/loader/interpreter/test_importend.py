@@ -94,3 +94,17 @@ def test_nothing_of_this_machine_is_read_or_run(tmp_path) -> None:  # type: igno
     code = f"open({str(target)!r}, 'w').write('x')\nos.system('true')\n__import__('subprocess').run(['true'])\n"
     assert end_of(code + f"ctypes.CDLL(open({__file__!r}).read())").error == "FileNotFoundError"
     assert not target.exists()
+
+
+def test_names_that_other_code_puts_into_a_module_are_not_missed() -> None:
+    """Protobuf's builder does that for the modules that it generates (aioesphomeapi)."""
+    made = "from google.protobuf.internal import builder\nbuilder.BuildMessages(None, 'm', globals())\n"
+    found = {"google/protobuf/internal/builder.py": "", "pkg/m_pb2.py": made}
+    assert end_of("from .m_pb2 import Message\nimport pkg.m_pb2 as m\nm.Other", dict(found)).error == ""
+
+
+def test_modules_of_mypyc_do_not_import_one_another_as_files() -> None:
+    """isort is imported although one of its small modules is broken."""
+    shim = forge_dll("_a.pyd", exports=["PyInit__a"], sections={".text2": b"0123__mypyc\0"})
+    files = {"pkg/_a.cp311-win_amd64.pyd": shim, "pkg/_a.py": "from . import _b  # long enough\n", "pkg/_b.pyd": b""}
+    assert end_of("from . import _a", dict(files)).error == ""

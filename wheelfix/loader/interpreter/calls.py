@@ -83,6 +83,8 @@ class Calls(Statements):
         for one in (*args, *keywords.values()):
             if isinstance(one, CodeFunction) and any(self.concerns(part, 2) for part in _statements(one.node)):
                 raise Undecided("a function of the package is given to code that is not known")
+            if one is self.environment.globals:  # protobuf's builder puts messages into it
+                one.setdefault("<star>", []).append("")
         return MYSTERY
 
     def call_with_unknown(self, function: PyValue) -> PyValue:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 MAX_SOURCE = 300 << 10
 """Bytes of one Python file that are interpreted."""
+LARGEST_SHIM = 64 << 10
+"""Bytes of a module that only asks another one for its content."""
 SMALLEST_TWIN = 20
 """Bytes of a Python file beside a compiled module from which on it is taken for its source."""
 MAX_TOKENS = 400_000
@@ -242,8 +244,11 @@ class PackageImports(StandardLibrary):
     def _import_twin(self, name: str, path: str) -> PyValue:
         """What a compiled module does, if the file that it was compiled from lies beside it (mypyc, Cython)."""
         source = f"{path.rpartition('/')[0]}/{base_name(path).split('.')[0]}.py"
-        if source not in self.machine.view or self.machine.view.file(source).size < SMALLEST_TWIN:
+        view = self.machine.view
+        if source not in view or view.file(source).size < SMALLEST_TWIN:
             return MYSTERY
+        if view.file(path).size <= LARGEST_SHIM and b"__mypyc" in view.source(path).read_at(0, LARGEST_SHIM):
+            return MYSTERY  # modules of mypyc are in one other file, and do not import one another as files
         return self._import_file(name, source)
 
     def of_module(self, module: CodeModule, name: str) -> PyValue:
