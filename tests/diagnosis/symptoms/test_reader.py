@@ -233,3 +233,11 @@ def test_other_loads_are_left_alone(text: str) -> None:
 def test_a_traceback_of_another_system_behind_the_message() -> None:
     text = 'CMake Error: CMAKE_C_COMPILER not set, after EnableLanguage\n File "/root/x/build_meta.py", line 4, in y\n'
     assert read_symptoms(text) == ()
+
+
+def test_the_second_half_of_a_boxed_error_is_not_another_one() -> None:
+    text = (
+        "│ OSError: [WinError 126] The specified module could not be fou │\n"
+        '│ nd. Error loading "C:\\v\\Lib\\site-packages\\torch\\lib\\shm.dll" or one of its dependencies. │\n'
+    )
+    assert [symptom.kind for symptom in read_symptoms(text)] == ["torch-load"]

@@ -265,6 +265,8 @@ def _same_story(first: Symptom, second: Symptom) -> bool:
     """Whether the second symptom is the continuation of the first."""
     if second.line - first.line > _FRAME_REACH:
         return False
+    if second.code is None and second.path and second.path == first.path:
+        return True  # the rest of a broken line, or the same in other words
     if first.kind == second.kind:
         return first.kind in ("no-kernel-image", "numpy-abi", "mkl-cannot-load", "omp-duplicate", "nvrtc-builtins")
     if second.kind == "sentence":
