@@ -67,3 +67,21 @@ def from_record(row: dict[str, Any]) -> Observed:
         missing=tuple((name, by) for name, by in row.get("missing", ())),
         deviations=tuple(row.get("deviations", ())),
     )
+
+
+def table(records: dict[str, dict[str, Any]]) -> list[str]:
+    """Return a row of a Markdown table for each release: imports, those that fail for a DLL, those that do not."""
+    rows = ["| release | imports | fail for a DLL | end otherwise |", "| --- | --- | --- | --- |"]
+    for release, imports in sorted(records.items(), key=lambda pair: pair[0].lower()):
+        seen = [from_record(row) for row in imports.values()]
+        failed = sum(_fails_for_a_dll(one) for one in seen)
+        rows.append(f"| {release} | {len(seen)} | {failed} | {len(seen) - failed} |")
+    return rows
+
+
+def _fails_for_a_dll(seen: Observed) -> bool:
+    return any(error.code for error in seen.errors) or any("hared library" in error.message for error in seen.errors)
+
+
+if __name__ == "__main__":  # python -m tests.oracle.packagerecords: the table of docs/explained/loader.md
+    print("\n".join(table(load())))

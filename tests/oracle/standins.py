@@ -37,13 +37,14 @@ IMAGES = (".dll", ".pyd")
 ABSENT_IN_WINE = ("dxcore.dll", "icuuc.dll", "nvcuda.dll", "nvml.dll")
 """DLLs of Windows, and of NVIDIA's driver, that Wine does not have; they get stand-ins beside ``python.exe``."""
 PLAIN_CODE = {
+    "certifi": "def where():\n    return 'cacert.pem'\n",
     "pkg_resources": """
 import os, sys
 
 
 def resource_filename(package, name):
     return os.path.join(os.path.dirname(sys.modules[package].__file__), name)
-"""
+""",
 }
 """Packages whose answers decide what is loaded."""
 

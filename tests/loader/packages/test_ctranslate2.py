@@ -23,31 +23,37 @@ if sys.platform == "win32":
         ctypes.CDLL(library)
 from ctranslate2._ext import Translator
 """
+STALE = {"version": "4.0.0", "inside": b"\0cublas64_12.dll\0cudnn64_8.dll\0"}
 
 
-def report_of(tmp_path, classifiers, *, without=()):
+def report_of(tmp_path, classifiers, *, without=(), version="4.8.4", inside=b""):
+    library = forge_dll(
+        "ctranslate2.dll", imports={"libiomp5md.dll": ["g"]}, exports=["f"], sections={".texts": inside or b"x"}
+    )
     files = {
         "ctranslate2/__init__.py": CODE,
         "ctranslate2/_ext.cp311-win_amd64.pyd": forge_dll("_ext.pyd", imports={"ctranslate2.dll": ["f"]}),
-        "ctranslate2/ctranslate2.dll": forge_dll("ctranslate2.dll", imports={"libiomp5md.dll": ["g"]}, exports=["f"]),
+        "ctranslate2/ctranslate2.dll": library,
         "ctranslate2/cudnn64_9.dll": forge_dll("cudnn64_9.dll"),
         "ctranslate2/libiomp5md.dll": forge_dll("libiomp5md.dll", exports=["g"]),
     }
     more = [f"Classifier: Environment :: GPU :: NVIDIA CUDA :: {one}" for one in classifiers]
     kept = {path: data for path, data in files.items() if path not in without}
-    return scan(build_wheel(tmp_path, "ctranslate2", "4.8.4", files=kept, extra_metadata=more))
+    return scan(build_wheel(tmp_path, "ctranslate2", version, files=kept, extra_metadata=more))
 
 
 @pytest.mark.parametrize(
-    ("classifiers", "cublas", "wheels"),
+    ("classifiers", "made", "cublas", "wheels"),
     [
-        (["12 :: 12.4"], "cublas64_12.dll", ("nvidia-cublas-cu12", "nvidia-cudnn-cu12>=9")),
-        (["11.7", "11.8"], "cublas64_11.dll", ("nvidia-cublas-cu11", "nvidia-cudnn-cu11>=9")),
+        (["12 :: 12.4"], {}, "cublas64_12.dll", ("nvidia-cublas-cu12", "nvidia-cudnn-cu12>=9")),
+        (["11.7", "11.8"], {"version": "3.24.0"}, "cublas64_11.dll", ("nvidia-cublas-cu11", "nvidia-cudnn-cu11>=9")),
+        # METADATA of 4.0.0 still has the classifiers of CUDA 11.
+        (["11.7", "11.8"], STALE, "cublas64_12.dll", ("nvidia-cublas-cu12", "nvidia-cudnn-cu12>=9")),
     ],
-    ids=["12", "11"],
+    ids=["12", "11", "what the DLL names counts"],
 )
-def test_what_a_gpu_needs_is_a_warning_with_the_right_cuda(classifiers, cublas, wheels, tmp_path):
-    report = report_of(tmp_path, classifiers)
+def test_what_a_gpu_needs_is_a_warning_with_the_right_cuda(classifiers, made, cublas, wheels, tmp_path):
+    report = report_of(tmp_path, classifiers, **made)
     missing = {item.name: item for item in report.missing if item.required}
     assert report.verdict == "risky"
     assert {finding.severity for finding in report.findings if finding.code == "WF302"} == {Severity.WARNING}

@@ -4,7 +4,8 @@
 DLL which lies there is in the process. ``ctranslate2.dll`` loads ``cublas64_<major>.dll`` by its bare name with
 LoadLibrary, and raises "Library cublas64_12.dll is not found or cannot be loaded" without it (OpenNMT/CTranslate2,
 src/cuda/cublas_stub.cc; both texts are inside the DLLs of 3.24.0, 4.4.0 and 4.8.4). The CUDA major is in METADATA, as a
-classifier.
+classifier. METADATA of 4.0.0 still names CUDA 11, but its DLL loads ``cublas64_12.dll``: for a release from 4 on that
+names an older CUDA than 12 the DLL itself is read.
 """
 
 from __future__ import annotations
@@ -20,12 +21,18 @@ if TYPE_CHECKING:
 
 _FOLDER = f"{SITE_PACKAGES}/ctranslate2"
 _MAJOR = re.compile(r"^Classifier: Environment :: GPU :: NVIDIA CUDA :: ([0-9]{1,3})\b", re.MULTILINE)
+_RELEASE = re.compile(r"^Version: ([0-9]{1,4})\.", re.MULTILINE)
+_LIBRARY = re.compile(rb"\bcublas64_([0-9]{1,3})\.dll")
 
 
 def recognise(view: FileView) -> PackageLoading | None:
     """Return what the ctranslate2 package in a view loads; None for one that does not name one CUDA."""
     library = view.find(_FOLDER, "ctranslate2.dll")
-    majors = sorted(set(_MAJOR.findall(metadata_of(view, ("ctranslate2",)))), key=int)
+    metadata = metadata_of(view, ("ctranslate2",))
+    majors = sorted(set(_MAJOR.findall(metadata)), key=int)
+    release = _RELEASE.search(metadata)
+    if library is not None and release and int(release[1]) >= 4 and any(int(major) < 12 for major in majors):
+        majors = _named_inside(view, library)
     if library is None or len(majors) != 1:
         return None
     name = f"cublas64_{majors[0]}.dll"
@@ -41,3 +48,9 @@ def recognise(view: FileView) -> PackageLoading | None:
         ),
         works_on_cpu=True,
     )
+
+
+def _named_inside(view: FileView, library: str) -> list[str]:
+    """The CUDA majors of the cuBLAS that a DLL names in its data."""
+    data = view.source(library).read_at(0, view.file(library).size)
+    return sorted({match.decode() for match in _LIBRARY.findall(data)}, key=int)

@@ -1,0 +1,44 @@
+"""Predictions for real packages with loading code of their own, compared with what was recorded in a Windows Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.oracle.packageimports import Case, cases, replay
+from tests.oracle.packagerecords import load, table
+from tests.oracle.wine import Unavailable
+from tests.support.tiers import unavailable, wheel
+
+RECORDS = load()
+REPLAYED = [case for case in cases() if case.name in RECORDS]
+OTHERS_FAIL_FIRST = {
+    ("pyside6_essentials-6.12.0", "shiboken6/shiboken6.abi3.dll"),
+    ("PySide6_Essentials-6.5.3", "shiboken6/shiboken6.abi3.dll"),
+}
+"""Imports that end in a module of another distribution; the blamed DLL is right, the module in the line is not."""
+
+
+@pytest.mark.real
+@pytest.mark.slow
+@pytest.mark.parametrize("case", REPLAYED, ids=lambda case: case.name)
+def test_predictions_are_what_was_recorded(case: Case, tmp_path: Path) -> None:
+    wheels = [wheel(name, optional=True) for name in case.wheels]
+    try:
+        rows = [*replay(case, wheels, RECORDS[case.name], tmp_path)]
+    except Unavailable as error:
+        unavailable(str(error))
+    wrong = [row for row in rows if row.agreement == "differs" and (case.name, row.removed) not in OTHERS_FAIL_FIRST]
+    assert not [f"{row.removed or 'intact'}: {row.why}" for row in wrong]
+
+
+def test_every_release_that_was_recorded_is_in_the_list() -> None:
+    assert RECORDS.keys() <= {case.name for case in cases()}
+    assert all("" in imports for imports in RECORDS.values())
+
+
+def test_the_documentation_has_the_table() -> None:
+    page = Path(__file__).parents[2] / "docs" / "explained" / "loader.md"
+    text = page.read_text(encoding="utf-8")
+    assert not [row for row in table(RECORDS) if row not in text], "python -m tests.oracle.packagerecords prints it"
