@@ -162,7 +162,12 @@ def budget_of(view: FileView) -> CodeBudget:
     """Return the budget of the package in a view; all readers of its code share it."""
     found = _BUDGETS.get(view)
     if found is None:
-        room = KEPT_TOKENS if view.beside is None else KEPT_IN_SETS
-        trees: KeptTrees = view.notes.setdefault("trees", KeptTrees(room=room))
-        found = _BUDGETS[view] = CodeBudget(trees=trees)
+        found = _BUDGETS[view] = separate_budget(view)
     return found
+
+
+def separate_budget(view: FileView) -> CodeBudget:
+    """Return a budget for one question about the package, so that others do not go short; trees are shared."""
+    room = KEPT_TOKENS if view.beside is None else KEPT_IN_SETS
+    trees: KeptTrees = view.notes.setdefault("trees", KeptTrees(room=room))
+    return CodeBudget(trees=trees)

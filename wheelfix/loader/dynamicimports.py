@@ -6,6 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.importcode import statements_in
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -23,7 +25,7 @@ def decides_at_run_time(source: str, tree: ast.Module, budget: CodeBudget) -> bo
     """Whether code that may run when a file is imported does so."""
     if not _WORDS.search(source):
         return False
-    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, _FUNCTIONS | ast.ClassDef)}
+    functions = {node.name: node for node in statements_in(tree) if isinstance(node, _FUNCTIONS | ast.ClassDef)}
     # Functions of a module count: others may call them while they are imported. Methods count if they are mentioned.
     callable_ = [node for node in tree.body if isinstance(node, _FUNCTIONS) and node.name not in _LATER]
     pending: list[ast.AST] = [node for node in tree.body if not isinstance(node, _FUNCTIONS)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import CodeBudget
+from wheelfix.loader.codebudget import separate_budget
 from wheelfix.loader.importorder import ImportOrder
 from wheelfix.loader.view import SITE_PACKAGES
 
@@ -39,7 +39,7 @@ def _is_failed_import(outcome: LoadOutcome) -> bool:
 
 def _ranks(view: FileView, profile: Profile, paths: dict[str, None]) -> dict[str, int]:
     """When each of some files is imported for certain, and nothing catches its failure."""
-    order = ImportOrder(view, profile.python, CodeBudget())
+    order = ImportOrder(view, profile.python, separate_budget(view))
     tops = dict.fromkeys(path.removeprefix(SITE_PACKAGES + "/").partition("/")[0] for path in paths)
     ranks: dict[str, int] = {}
     inits = (f"{SITE_PACKAGES}/{top}/__init__.py" for top in tops)

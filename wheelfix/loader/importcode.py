@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+from collections import deque
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.placement import SITE_PACKAGES
@@ -136,13 +137,8 @@ def computed_imports(source: str, path: str, budget: CodeBudget) -> list[bool]:
 def goes_on(node: ast.Try, budget: CodeBudget, also: frozenset[str] = frozenset()) -> bool:
     """Whether a ``try`` catches a failed load, or other exceptions, and does not raise again."""
     for handler in node.handlers:
-        if handler.type is None or _is_caught(handler.type, also):
-            raises = False
-            for part in ast.walk(handler):
-                budget.step()  # handlers within handlers are passed once for each
-                raises = raises or isinstance(part, ast.Raise)
-            if not raises:
-                return True
+        if (handler.type is None or _is_caught(handler.type, also)) and not _raises(handler, budget):
+            return True
     return False
 
 
@@ -150,12 +146,26 @@ def goes_on_after(node: ast.Try, kind: str, budget: CodeBudget) -> bool:
     """Whether a ``try`` catches an exception of one kind, and does not raise again."""
     for handler in node.handlers:
         if catches_kind(handler.type, kind) is not False:
-            raises = False
-            for part in ast.walk(handler):
-                budget.step()
-                raises = raises or isinstance(part, ast.Raise)
-            return not raises
+            return not _raises(handler, budget)
     return False
+
+
+def _raises(handler: ast.ExceptHandler, budget: CodeBudget) -> bool:
+    raises = False
+    for part in statements_in(handler):
+        budget.step()  # handlers within handlers are passed once for each
+        raises = raises or isinstance(part, ast.Raise)
+    return raises
+
+
+def statements_in(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and the statements, handlers and cases within it, in the order of ``ast.walk``, without expressions."""
+    pending = deque([node])
+    while pending:
+        one = pending.popleft()
+        yield one
+        for block in ("body", "handlers", "cases", "orelse", "finalbody"):
+            pending += getattr(one, block, ())
 
 
 def catches_kind(caught: ast.expr | None, kind: str) -> bool | None:

@@ -110,6 +110,7 @@ class ImportOrder:
         self._modules = self._name_modules()
         self._registering: set[str] = set()
         self._tops = {name.partition(".")[0] for name in self._modules}
+        self._folders = _names_above(self._modules)
 
     def _name_modules(self) -> dict[str, str]:
         """Dotted name → file, for every module of the package, under each folder that is on ``sys.path``."""
@@ -337,7 +338,18 @@ class ImportOrder:
 
     def _is_folder(self, name: str) -> bool:
         """Whether a name stands for a folder without ``__init__.py``, which is a package too."""
-        return any(known.startswith(name + ".") for known in self._modules)
+        return name in self._folders
+
+
+def _names_above(modules: Iterable[str]) -> set[str]:
+    """Every name under which there is a module: ``a`` and ``a.b`` for ``a.b.c``."""
+    found: set[str] = set()
+    for name in modules:
+        above = name.rpartition(".")[0]
+        while above and above not in found:
+            found.add(above)
+            above = above.rpartition(".")[0]
+    return found
 
 
 def packages_above(path: str) -> list[str]:

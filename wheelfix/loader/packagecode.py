@@ -7,7 +7,7 @@ import re
 import weakref
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import CodeBudget, budget_of
+from wheelfix.loader.codebudget import budget_of, separate_budget
 from wheelfix.loader.codefaults import code_faults
 from wheelfix.loader.codefiles import MAX_SOURCE, ViewFiles
 from wheelfix.loader.codestore import LATER
@@ -131,7 +131,7 @@ def _package_loads(view: FileView, profile: Profile) -> PackageLoads:
     budget = budget_of(view)
     coded = {path: source for path, source in python_code(view, WORDS) if names_loader(source, path, budget)}
     if len(coded) > 1:
-        order = ImportOrder(view, profile.python, CodeBudget())
+        order = ImportOrder(view, profile.python, separate_budget(view))
         around.loading = frozenset(coded)
         around.imports = lambda path: (
             (step.path, step.certain and not step.guarded, complete) for step, complete in order.steps(path)

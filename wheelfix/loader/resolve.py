@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.knowledge.companions import CompanionNeed, companions_of, depends_on_version, needs_in_practice
-from wheelfix.loader.codebudget import CodeBudget, budget_of
+from wheelfix.loader.codebudget import budget_of, separate_budget
 from wheelfix.loader.firstimport import in_import_order
 from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.importorder import ImportOrder, packages_above
@@ -151,7 +151,7 @@ def _reached_calls(view: FileView, loads: PackageLoads) -> tuple[UnreadCall, ...
     """Calls that could not be read, with whether importing the package gets to them: only those matter to it."""
     if not loads.unread_calls:
         return ()
-    order = ImportOrder(view, work=CodeBudget())  # what else is asked of the code must not go short for this
+    order = ImportOrder(view, work=separate_budget(view))
     return tuple(replace(call, reached=call.at_import and order.may_run(call.file)) for call in loads.unread_calls)
 
 
@@ -161,7 +161,7 @@ def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) 
     starts = [*(event.path for event in loads.extensions), *(file.path for file in loads.files)]
     above = list(dict.fromkeys(init for path in starts for init in packages_above(path)))
     code = [file.path for file in loads.files if file.path.endswith(".py")]
-    order = functools.cache(lambda: ImportOrder(view, work=CodeBudget()))
+    order = functools.cache(lambda: ImportOrder(view, work=separate_budget(view)))
 
     def imports() -> tuple[str, ...]:
         return order().imported_from_others(dict.fromkeys([*above, *code, *importers()]))
@@ -274,7 +274,7 @@ def _reached_faults(view: FileView, loads: PackageLoads) -> tuple[CodeFault, ...
     """The faults of Python code, with whether importing the package gets to them."""
     if not loads.faults:
         return ()
-    order = ImportOrder(view, work=CodeBudget())  # what else is asked of the code must not go short for this
+    order = ImportOrder(view, work=separate_budget(view))
     return tuple(replace(fault, reached=order.runs(fault.root)) for fault in loads.faults)
 
 

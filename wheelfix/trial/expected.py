@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
-from wheelfix.loader.codebudget import CodeBudget
+from wheelfix.loader.codebudget import separate_budget
 from wheelfix.loader.importorder import ImportOrder
 from wheelfix.loader.interpreter.importend import import_end
 from wheelfix.loader.modulefiles import has_entry
@@ -69,7 +69,7 @@ class Expectations:
         self.report = examination.report
         self.subject = examination.subject
         self._view = self.subject.view
-        self._order = ImportOrder(self._view, self.subject.profile.python, CodeBudget())
+        self._order = ImportOrder(self._view, self.subject.profile.python, separate_budget(self._view))
         self._failing = self._failures_by_file()
         loading = loading_of(self._view)
         faults = self.subject.resolution.code_faults
