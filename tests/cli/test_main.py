@@ -170,7 +170,8 @@ def test_start_imports_nothing_heavy():
 
 
 def test_scanning_a_wheel_on_disk_imports_nothing_for_servers(tmp_path):
-    wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/__init__.py": "VERSION = 1"})
+    requires = ["x[y] >=1.2,<2", "z ==1.*; (os_name == \"nt\") and extra == 'dev'"]
+    wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/__init__.py": "VERSION = 1"}, requires=requires)
     code = (
         f"import sys; from wheelfix.cli.main import main; main(['scan', {str(wheel)!r}, '-q']); "
         "heavy = {'requests', 'urllib.request', 'http.client', 'email', 'ssl', 'socket', 'configparser', 'inspect', "

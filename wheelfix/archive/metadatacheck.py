@@ -24,13 +24,19 @@ METADATA_KINDS: dict[str, str] = {
 
 _FIELD = re.compile(r"([!-9;-~]*):")
 SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
-_PLAIN_REQUIREMENT = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])? ?\(?(?:(?:[<>=!~]=|[<>]) ?\d+(?:\.\d+)*,? ?)*\)?")
-_MARKER = (
+_NAME = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,99}[A-Za-z0-9])?"
+_NUMBER = "[0-9]{1,9}"
+_NUMBERS = rf"{_NUMBER}(?:\.{_NUMBER}){{0,9}}"
+_CLAUSE = rf"(?:[<>]=? ?{_NUMBERS}|[=!]= ?{_NUMBERS}(?:\.\*)?|~= ?{_NUMBER}\.{_NUMBERS})"
+_CLAUSES = f"{_CLAUSE}(?: ?, ?{_CLAUSE}){{0,19}}"
+_EXTRAS = rf"\[{_NAME}(?: ?, ?{_NAME}){{0,19}}\]"
+_PLAIN_REQUIREMENT = rf"{_NAME}(?:{_EXTRAS})? ?(?:\({_CLAUSES}\)|{_CLAUSES})?"
+_COMPARISON = (
     "(?:extra|os_name|sys_platform|platform_(?:machine|system|python_implementation)|python_(?:full_)?version"
     """|implementation_name) ?(?:[=!<>]=|[<>]) ?(?:"[\\w.+-]{1,60}"|'[\\w.+-]{1,60}')"""
 )
-_PLAIN_MARKER = re.compile(f"{_MARKER}(?: (?:and|or) {_MARKER}){{0,9}}")
-_PLAIN_PYTHON = re.compile(r"(?:(?:[<>=!~]=|[<>]) ?\d+(?:\.\d+)*,? ?)*")
+_COMPARISONS = f"{_COMPARISON}(?: (?:and|or) {_COMPARISON}){{0,9}}"
+_PLAIN_MARKER = rf"\({_COMPARISONS}\)(?: (?:and|or) {_COMPARISON})?|{_COMPARISONS}"
 _OBJECT = re.compile(r"[\w.]+\s*:\s*[\w.]+(?:\s*\[.*\])?\s*")
 _OBJECT_FOR_PIP = re.compile(r"\w+(?:\.\w+)*:\w+")
 
@@ -79,7 +85,7 @@ def requirement_faults(headers: Mapping[str, tuple[str, ...]], name: str) -> Ite
             message = f"the requirement {line[:200]!r} cannot be read ({reason})"
             yield ArchiveFault("metadata-invalid", name, message, (PIP,))
     for line in headers.get("requires-python", ())[:1]:
-        if _PLAIN_PYTHON.fullmatch(line) is None and not _is_specifier(line):
+        if line and re.fullmatch(_CLAUSES, line) is None and not _is_specifier(line):
             # uv reads ">=3.8.*" as ">=3.8".
             by = () if _is_specifier(line.replace(".*", "")) else (UV,)
             message = f"Requires-Python {line[:200]!r} cannot be read; pip ignores it"
@@ -89,10 +95,9 @@ def requirement_faults(headers: Mapping[str, tuple[str, ...]], name: str) -> Ite
 def _is_plain(line: str) -> bool:
     """Whether a requirement has the usual form; others are read with packaging."""
     required, semicolon, marker = line.partition(";")
-    required = required.rstrip(" ")
-    if "," in required[-2:] or _PLAIN_REQUIREMENT.fullmatch(required) is None:
+    if re.fullmatch(_PLAIN_REQUIREMENT, required.rstrip(" ")) is None:
         return False
-    return not semicolon or _PLAIN_MARKER.fullmatch(marker.strip(" ")) is not None
+    return not semicolon or re.fullmatch(_PLAIN_MARKER, marker.strip(" ")) is not None
 
 
 def _why_no_requirement(line: str) -> str:

@@ -152,8 +152,10 @@ def abi3_symbols(subject: Subject) -> Iterator[Finding]:
     claim = read_claim(subject.wheel.tags)
     if claim.abi3 is None:
         return
-    oldest = max(claim.abi3, _requires_python(subject))
     for path, image in subject.images.items():
+        if not any(_foreign_symbols(image, claim.abi3)):
+            continue
+        oldest = max(claim.abi3, _requires_python(subject))
         newer, alien = _foreign_symbols(image, oldest)
         if not newer and not alien:
             continue
