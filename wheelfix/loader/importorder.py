@@ -12,7 +12,6 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import CodeBudget, OutOfBudget, budget_of
-from wheelfix.loader.coderun import CodeRun
 from wheelfix.loader.dynamicimports import decides_at_run_time
 from wheelfix.loader.importcode import goes_on, imported_by_call, imported_from, read_imports, suppresses
 from wheelfix.loader.pythonsource import python_source
@@ -22,6 +21,7 @@ from wheelfix.values import dataclass, field
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from wheelfix.loader.coderun import CodeRun
     from wheelfix.loader.view import FileView
 
 MAX_FILES = 400
@@ -305,6 +305,8 @@ class ImportOrder:
 
         They are the same for every subject, so that all who ask about a view and its like share them.
         """
+        from wheelfix.loader.coderun import CodeRun
+
         source, budget = python_source(self.view, path).decode("utf-8", "replace"), self._work
         tree = budget.parse(source, path)
         if tree is None:

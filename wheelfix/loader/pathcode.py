@@ -12,9 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import CodeBudget, OutOfBudget, count_tokens
-from wheelfix.loader.codeflow import NEXT
 from wheelfix.loader.codeloads import is_folder_call, is_load_call, spelled
-from wheelfix.loader.coderun import CodeRun
 from wheelfix.loader.codestore import LATER, MAYBE, FoundCall
 from wheelfix.loader.importcode import called
 from wheelfix.model import CodeFolder, UnreadCall
@@ -118,6 +116,9 @@ def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None) -> 
     tree = budget.parse(source, path)
     if tree is None:
         return PathCode(unread=budget.unread[path])
+    from wheelfix.loader.codeflow import NEXT
+    from wheelfix.loader.coderun import CodeRun
+
     run = CodeRun(path, budget, files)
     uncalled: set[str] = set()
     try:
