@@ -37,6 +37,7 @@ def end_of(code: str, files: dict[str, bytes | str] | None = None, *, complete: 
         ("if sys.version_info.major < 3 or sys.version_info < (3, 8):\n    raise RuntimeError", ""),
         ("from . import gone", "ImportError"),
         ("import pkg.gone", "ModuleNotFoundError"),
+        ("__path__ = __import__('pkgutil').extend_path(__path__, __name__)\nimport pkg.gone", "ModuleNotFoundError"),
     ],
 )
 def test_what_a_package_ends_with(code: str, error: str) -> None:

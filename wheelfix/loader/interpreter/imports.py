@@ -301,6 +301,8 @@ class PackageImports(StandardLibrary):
             return text.encode() if isinstance(text, str) and name == "pkgutil.get_data" else text
         if name in ("importlib.util.find_spec", "importlib.find_loader"):
             return self._find_spec(args)
+        if name == "pkgutil.extend_path" and self.complete:
+            return args[0]  # nothing else is installed that adds to the package
         if name == "pkgutil.iter_modules":
             return self._modules_in(args)
         return super().call_native(name, args, keywords)
