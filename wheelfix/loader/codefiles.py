@@ -6,13 +6,13 @@ import fnmatch
 import functools
 import itertools
 import re
-import sys
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.loader.codebudget import MAX_TEXT
 from wheelfix.loader.codeprocess import CodeProcess, first_process
+from wheelfix.loader.codesyntax import is_standard
 from wheelfix.loader.pythonsource import python_source
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Machine, dll_key, fold
@@ -265,7 +265,7 @@ class ViewFiles(NoFiles):
 
     def _find_module(self, name: str) -> str | None:
         top = name.partition(".")[0]
-        if top in sys.stdlib_module_names:
+        if is_standard(top):
             return None
         path = f"{SITE_PACKAGES}/{name.replace('.', '/')}"
         stem = base_name(path)

@@ -32,9 +32,18 @@ _PLAIN_CALLS = frozenset(
 _COMPARED = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 
 
+STANDARD = sys.stdlib_module_names | frozenset(
+    (
+        "aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap msilib nis nntplib "
+        "ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib"
+    ).split()
+)
+"""The modules of this Python, and those that 3.12 and 3.13 have removed (their "What's New" pages)."""
+
+
 def is_standard(name: str) -> bool:
-    """Whether a module is of Python's own library."""
-    return name.partition(".")[0] in sys.stdlib_module_names
+    """Whether a module is of Python's own library, in any version that a wheel may be for."""
+    return name.partition(".")[0] in STANDARD
 
 
 def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:

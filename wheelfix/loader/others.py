@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.distributions import owners_of
@@ -13,6 +12,7 @@ from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.providers import conda_package
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.knowledge.userprograms import program_of
+from wheelfix.loader.codesyntax import is_standard
 from wheelfix.loader.packageloading import adds_toolkit
 from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES, Layer
@@ -118,7 +118,7 @@ class Provisions:
         found: dict[str, None] = {}
         first = self.startup.after if self.startup is not None else ()
         for module in (*first, *self.habits.imports()):
-            if module not in sys.stdlib_module_names and module not in self.own_modules:
+            if not is_standard(module) and module not in self.own_modules:
                 owners = module_owners().get(module, ())
                 found.update(dict.fromkeys(owners if owners else [canonical(module)]))
         return tuple(found)

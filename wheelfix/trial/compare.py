@@ -123,14 +123,20 @@ def wine_cannot_tell(expected: Expected, observed: Observed, machine: Machine) -
         return _sentence(name)
     if not observed.works and "unimplemented-function" in observed.deviations and not _code(observed):
         return _sentence("unimplemented-function")
-    builtin = {dll_key(base(file.path)) for file in observed.loaded if file.where == "windows"}
-    if expected.answer is ImportAnswer.FAILS and dll_key(expected.missing) in builtin:
+    if expected.answer is ImportAnswer.FAILS and dll_key(expected.missing) in _answered_by_wine(observed):
         return _sentence("builtin-dll", expected.missing)
     if not observed.works and _code(observed) == MISSING and not _is_missing(expected, observed):
         absent = [name for name, _ in observed.missing if _of_windows(name, machine)]
         if absent:
             return _sentence("absent-system-dll", absent[0])
     return ""
+
+
+def _answered_by_wine(observed: Observed) -> set[str]:
+    """The DLLs that Wine has itself; it takes its own C++ runtime also where the package has a file of that name."""
+    names = [base(file.path) for file in observed.loaded]
+    own = {dll_key(base(file.path)) for file in observed.loaded if file.where == "windows"}
+    return own | {dll_key(name) for name in names if runtime_file(name) is not None}
 
 
 def _is_missing(expected: Expected, observed: Observed) -> bool:

@@ -10,6 +10,7 @@ from wheelfix.exam.wheel import WheelScan
 from wheelfix.loader.codebudget import separate_budget
 from wheelfix.loader.importorder import ImportOrder
 from wheelfix.loader.interpreter.importend import import_end
+from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.modulefiles import has_entry
 from wheelfix.loader.packagecode import extension_modules, package_loads
 from wheelfix.loader.packageloading import loading_of
@@ -131,6 +132,8 @@ class Expectations:
             if failure is None and doubt is not None and step.certain and not step.guarded:
                 return Expected(ImportAnswer.UNSURE, because=f"whether {doubt.names[0]} is there is not known")
             if failure is not None and (not step.guarded or step.path == path):
+                if failure.code == MOD_NOT_FOUND and self.subject.unread_code:
+                    return Expected(ImportAnswer.UNSURE, because="a folder that its code adds could not be read")
                 if step.certain:
                     return expected_failure(failure)
                 return Expected(ImportAnswer.UNSURE, because=f"a condition decides whether {step.path} is imported")

@@ -109,3 +109,20 @@ def test_modules_of_mypyc_do_not_import_one_another_as_files() -> None:
     shim = forge_dll("_a.pyd", exports=["PyInit__a"], sections={".text2": b"0123__mypyc\0"})
     files = {"pkg/_a.cp311-win_amd64.pyd": shim, "pkg/_a.py": "from . import _b  # long enough\n", "pkg/_b.pyd": b""}
     assert end_of("from . import _a", dict(files)).error == ""
+
+
+def test_modules_that_python_has_removed_since_are_of_its_library() -> None:
+    assert not end_of("import distutils.sysconfig, imp").error
+
+
+def test_a_compiled_module_may_have_modules_below_it() -> None:
+    """Rust's do, and put them into ``sys.modules``."""
+    native = forge_dll("native.pyd", imports={"python3.dll": ["f"]}, exports=["PyInit_native"])
+    assert not end_of("from .native.inner import thing", {"pkg/native.pyd": native}).error
+
+
+@pytest.mark.parametrize(("first", "error"), [("", "FileNotFoundError"), ("ctypes.CDLL(HERE + '/core.dll')\n", "")])
+def test_whether_a_dll_is_in_the_process_is_known(first: str, error: str) -> None:
+    asked = "if not ctypes.WinDLL('kernel32').GetModuleHandleW('core.dll'):\n    ctypes.CDLL(HERE + '/gone.dll')\n"
+    end = end_of(first + asked)
+    assert (end.decided, end.error) == (True, error)

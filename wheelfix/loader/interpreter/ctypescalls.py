@@ -19,7 +19,7 @@ from wheelfix.loader.interpreter.objects import (
 )
 from wheelfix.loader.interpreter.windows import WITH_PATH_NAMES
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
-from wheelfix.model import Machine
+from wheelfix.model import Machine, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,6 +102,16 @@ def _quietly(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyV
     return 1
 
 
+def _module_handle(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+    """``GetModuleHandleW``: whether a DLL is in the process."""
+    name = args[0] if args else MYSTERY
+    if not isinstance(name, str) or run.machine.others_run:
+        return MYSTERY
+    full = name if "." in ntpath.basename(name) else f"{name}.dll"
+    is_loaded = dll_key(ntpath.basename(full)) in run.machine.process.loaded
+    return 1 if is_loaded else MYSTERY if run.machine.process.system.resident(full) is not None else None
+
+
 def _last_error(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
     return int(run.machine.variables.get("<last error>", "0"))
 
@@ -165,6 +175,8 @@ CTYPES: dict[str, Callable[[ExpressionValues, list[PyValue], dict[str, PyValue]]
     "_cffi_backend.FFI": _ffi,
     "cffi.FFI().dlopen": _dlopen,
     "numpy.ctypeslib.load_library": _load_with_numpy,
+    "windows.GetModuleHandleW": _module_handle,
+    "windows.GetModuleHandleA": _module_handle,
     "windows.LoadLibraryExW": _quietly,
     "windows.LoadLibraryExA": _quietly,
     "windows.LoadLibraryW": _quietly,

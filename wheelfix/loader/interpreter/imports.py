@@ -154,6 +154,8 @@ class PackageImports(StandardLibrary):
         if name in self.modules:
             return self.modules[name]
         path = self.machine.files.module(name)
+        if not path and parent is MYSTERY:  # compiled code may put modules below its own, as Rust's often does
+            return MYSTERY
         if not path:
             return self._import_absent(name, path)
         if not self._is_own(path):
