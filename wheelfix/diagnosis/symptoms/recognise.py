@@ -234,9 +234,10 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
     text = groups.get("text", "")
     known = read_sentence(text) if text.strip() else None
     confidence = form.confidence
-    number = _ONLY_NUMBER.fullmatch(text)
-    if code is None and number and int(number[1]) in LOADER_CODES:
-        code = int(number[1])
+    found = _ONLY_NUMBER.fullmatch(text)
+    number = whole_number(found[1]) if found else None
+    if code is None and number in LOADER_CODES:
+        code = number
     elif code is None and known is not None:
         code = known.code
         confidence = max(confidence, known.confidence, key=list(Confidence).index)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import ntpath
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from wheelfix.loader.interpreter.objects import (
 )
 from wheelfix.loader.interpreter.windows import HOME, ROOT, SITE, os_error
 from wheelfix.model import Machine
+from wheelfix.parsing import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,8 +130,8 @@ def _json(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValu
     if not isinstance(text, str):
         return MYSTERY
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text)
+    except ValueError:
         return MYSTERY
 
 

@@ -22,6 +22,7 @@ from wheelfix.loader.interpreter.objects import (
     WindowsPathValue,
 )
 from wheelfix.loader.interpreter.windows import HOME, os_error
+from wheelfix.parsing import whole_number
 
 _TEXT = frozenset(
     "replace startswith endswith lower upper strip lstrip rstrip title casefold removeprefix removesuffix isdigit find"
@@ -108,11 +109,12 @@ def _formatted(run: ExpressionValues, text: str, args: list[PyValue], keywords: 
             return MYSTERY
         key = str(count) if field == "" else field
         count += field == ""
-        if key.isdecimal() and int(key) >= len(args):
+        index = whole_number(key)
+        if index is not None and index >= len(args):
             raise error("IndexError", "Replacement index out of range")
-        if not key.isdecimal() and key not in keywords:
+        if index is None and key not in keywords:
             raise error("KeyError", key)
-        shown = run.text_of(args[int(key)] if key.isdecimal() else keywords[key])
+        shown = run.text_of(args[index] if index is not None else keywords[key])
         if not isinstance(shown, str):
             return MYSTERY
         made.append(shown)

@@ -61,7 +61,8 @@ class Statements(ExpressionValues):
             try:
                 next(block)
             except StopIteration as end:
-                return int(end.value)
+                flow: int = end.value
+                return flow
             raise Undecided("a function yields where none is expected")
 
     def block(self, body: list[ast.stmt]) -> Generator[PyValue, None, int]:

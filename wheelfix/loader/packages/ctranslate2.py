@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.packageloading import NamedLoad, PackageLoading, metadata_of
 from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.parsing import whole_number
 
 if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
@@ -31,7 +32,7 @@ def recognise(view: FileView) -> PackageLoading | None:
     metadata = metadata_of(view, ("ctranslate2",))
     majors = sorted(set(_MAJOR.findall(metadata)), key=int)
     release = _RELEASE.search(metadata)
-    if library is not None and release and int(release[1]) >= 4 and any(int(major) < 12 for major in majors):
+    if library is not None and release and (whole_number(release[1]) or 0) >= 4 and {*majors} & {"10", "11"}:
         majors = _named_inside(view, library)
     if library is None or len(majors) != 1:
         return None
