@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import pytest
 
 from tests.support.environments import install, lay
@@ -95,6 +97,21 @@ class TestTogether:
         base = build_wheel(tmp_path, "base", "1", files={"base/__init__.py": "import flux\n"}, requires=["flux"])
         one = user(tmp_path, "import base\n", requires=("base",))
         assert scanned([one, base, flux(tmp_path)], together=True)["user"].verdict is Verdict.OK
+
+    def test_the_code_of_others_runs_after_what_it_imports(self, tmp_path):
+        """robotpy's parts: the DLL that user needs is loaded by flux, after the DLL that this one needs by base."""
+        loads = "import os, ctypes\nctypes.CDLL(os.path.join(os.path.dirname(__file__), '{}.dll'))\n"
+        base = {"base/__init__.py": loads.format("base"), "base/base.dll": forge_dll("base.dll", exports=["g"])}
+        dll = forge_dll("flux.dll", imports={"base.dll": ["g"]}, exports=["f"])
+        files = {"flux/__init__.py": "import base\n" + loads.format("flux"), "flux/flux.dll": dll}
+        wheels = [
+            user(tmp_path, "from . import first\nfrom . import _ext\n"),
+            build_wheel(tmp_path, "base", "1", files=base),
+            build_wheel(tmp_path, "flux", "2.1", files=files, requires=["base"]),
+        ]
+        with zipfile.ZipFile(wheels[0], "a") as archive:
+            archive.writestr("user/first.py", "import flux\n")
+        assert scanned(wheels, together=True)["user"].first_failure is None
 
     def test_torch_is_loaded_first(self, tmp_path):
         files = {

@@ -93,15 +93,20 @@ class WheelScan:
         self._record_faults = check_record(archive)
         finish_images(progress)
 
-    def examine(self, index: Candidates | None = None, *, wait: bool = True) -> Examination:
-        """Say what was found; not to ``wait`` for the hashes is to take those of RECORD to be right."""
+    def examine(
+        self, index: Candidates | None = None, *, wait: bool = True, python: tuple[int, int] | None = None
+    ) -> Examination:
+        """Say what was found; not to ``wait`` for the hashes is to take those of RECORD to be right.
+
+        ``python`` is the version that imports a wheel whose tags name none.
+        """
         info, options = self._info, self._options
         identity = Identity(self._archive.shown, info.name, info.version, info.tags, info.metadata.requires_dist)
-        self._rules.load(self._view, identity, options)  # while the others still hash
+        self._rules.load(self._view, identity, options, python)  # while the others still hash
         record_faults = (*self._record_faults, *self._hash_faults()) if wait else self._record_faults
         facts = ArchiveFacts(info, self._faults, record_faults)
         return self._rules.examine_view(
-            self._view, identity, options, facts, index, self._progress, versions=self._images.versions
+            self._view, identity, options, facts, index, self._progress, python, versions=self._images.versions
         )
 
     def wait_for_hashes(self) -> None:

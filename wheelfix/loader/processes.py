@@ -214,7 +214,7 @@ class FreshProcesses:
             modules = self.order.imported_from_others(init for one in found for init in packages_above(one.event.path))
             for other in self.beside.related(self.requires, modules, self.profile):
                 for file in self.beside.code_of(other):
-                    self.others.run(process, file)
+                    self.others.import_file(process, file)
         ordered = sorted(found, key=lambda loaded: loaded.failure is not None)
         done = _load_in_any_order(process, (loaded.event for loaded in ordered))
         return frozenset(path for path, loaded in done.items() if loaded.failure is None)

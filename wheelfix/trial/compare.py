@@ -121,7 +121,7 @@ def wine_cannot_tell(expected: Expected, observed: Observed, machine: Machine) -
             return ""  # Windows would have refused the load before
         name = "unimplemented-function" if "unimplemented-function" in observed.deviations else "crash"
         return _sentence(name)
-    if not observed.works and "unimplemented-function" in observed.deviations and not _code(observed):
+    if not observed.works and "unimplemented-function" in observed.deviations and _code(observed) <= 0:
         return _sentence("unimplemented-function")
     if expected.answer is ImportAnswer.FAILS and dll_key(expected.missing) in _answered_by_wine(observed):
         return _sentence("builtin-dll", expected.missing)

@@ -15,7 +15,7 @@ from wheelfix.loader.modulefiles import has_entry
 from wheelfix.loader.packagecode import extension_modules, package_loads
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import error_line, predict, predict_absent, shown_path
-from wheelfix.loader.view import base_name
+from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import LoadEvent, LoadOutcome, Severity
 from wheelfix.options import RootOptions, ScanOptions, all_cores
 from wheelfix.streams.pool import WorkerPool
@@ -48,8 +48,8 @@ BY_WINDOWS = (
 
 
 @contextlib.contextmanager
-def expectations(wheel: Path, prefix: Path) -> Iterator[Expectations]:
-    """Examine a wheel within the environment that it was installed into."""
+def expectations(wheel: Path, prefix: Path, python: tuple[int, int] | None = None) -> Iterator[Expectations]:
+    """Examine a wheel within the environment that it was installed into, for the Python that imports it."""
     options = ScanOptions(beside=(prefix,), roots=RootOptions(discover=False), jobs=all_cores())
     with (
         open_set(options, [wheel]) as beside,
@@ -59,7 +59,7 @@ def expectations(wheel: Path, prefix: Path) -> Iterator[Expectations]:
         archive = parts[0].archive
         assert archive is not None
         view = beside.around(parts).focused(parts[0].distribution.paths)
-        yield Expectations(WheelScan(archive, options, pool, None, view).examine())
+        yield Expectations(WheelScan(archive, options, pool, None, view).examine(python=python))
 
 
 class Expectations:
@@ -126,6 +126,8 @@ class Expectations:
         followed = True
         for step, complete in self._order.steps(path):
             if step.absent and step.certain and not step.guarded:
+                if self._changes_path(step.absent):
+                    return Expected(ImportAnswer.UNSURE, because=f"where {step.absent} is looked for depends on code")
                 return _without_module(step.absent)
             failure = self._failing.get(step.path)
             doubt = self._doubts.get(step.path)
@@ -149,6 +151,12 @@ class Expectations:
             return Expected(ImportAnswer.UNSURE, because="it loads only after other imports of the package")
         guarded = {one.code for one in self.subject.resolution.outcomes if one.code and one.event.guarded}
         return Expected(ImportAnswer.WORKS, caught=frozenset(guarded))
+
+    def _changes_path(self, module: str) -> bool:
+        """Whether code of a package changes where its modules are looked for (``__path__``)."""
+        folder = f"{SITE_PACKAGES}/{module.partition('.')[0]}/"
+        own = [file for file in self._view.files if file.path.startswith(folder) and file.path.endswith(".py")]
+        return any("__path__" in (self._view.read_text(file.path) or "") for file in own)
 
     def _interpreted(self, module: str) -> Expected | None:
         """What interpreting the import gives; None where that does not decide it."""

@@ -126,3 +126,21 @@ def test_whether_a_dll_is_in_the_process_is_known(first: str, error: str) -> Non
     asked = "if not ctypes.WinDLL('kernel32').GetModuleHandleW('core.dll'):\n    ctypes.CDLL(HERE + '/gone.dll')\n"
     end = end_of(first + asked)
     assert (end.decided, end.error) == (True, error)
+
+
+def test_swig_asks_the_module_for_its_package() -> None:
+    swig = "if getattr(globals().get('__spec__'), 'parent', None) or '.' in __name__:\n    from . import _x\n"
+    end = end_of("from . import made", {"pkg/made.py": swig, "pkg/_x.pyd": b""})
+    assert (end.decided, end.error) == (True, "ImportError")
+
+
+def test_a_package_that_is_looked_for_in_another_folder() -> None:
+    code = "sys.modules.get(__package__).__path__.append(os.path.join(HERE, 'native'))\nfrom . import _x\n"
+    assert not end_of(code, {"pkg/native/_x.pyd": b""}).error
+
+
+def test_what_no_installed_distribution_has_is_not_there() -> None:
+    code = (
+        "if not os.path.isfile(os.path.join(HERE, os.pardir, 'pkg_libs', 'x.dll')):\n    raise FileNotFoundError('x')"
+    )
+    assert end_of(code).error == "FileNotFoundError"

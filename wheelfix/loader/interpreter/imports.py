@@ -97,6 +97,7 @@ class PackageImports(StandardLibrary):
             return found
         if "<star>" in module.names:
             return self._from_star(module, name)
+        self._need_usual_path(module, f"{origin}.{name}")
         thrown = error("ImportError", f"cannot import name '{name}' from '{origin}'")
         thrown.error.failure = LoadFault("name", f"{origin}.{name}", None)
         raise thrown
@@ -170,8 +171,8 @@ class PackageImports(StandardLibrary):
         """A module that is not there, or belongs to another distribution."""
         top = name.partition(".")[0]
         above = self.modules.get(name.rpartition(".")[0])
-        if above is not None and above.names.get("__path__") not in (None, [_folder_of_file(above.file)]):
-            raise Undecided(f"where {name} is looked for depends on code")
+        if above is not None:
+            self._need_usual_path(above, name)
         if path is None and not self.complete:
             if self.required(top):
                 self.machine.others_run = True
@@ -180,6 +181,12 @@ class PackageImports(StandardLibrary):
         thrown = error("ModuleNotFoundError", f"No module named '{name}'")
         thrown.error.failure = LoadFault("module", name, None)
         raise thrown
+
+    @staticmethod
+    def _need_usual_path(package: CodeModule, name: str) -> None:
+        """Modules of a package are looked for in its folder, unless its code has changed that."""
+        if package.names.get("__path__") not in (None, [_folder_of_file(package.file)]):
+            raise Undecided(f"where {name} is looked for depends on code")
 
     def required(self, top: str) -> bool:
         """Whether the distribution requires one whose name begins like a module."""
@@ -192,11 +199,12 @@ class PackageImports(StandardLibrary):
         is_package = path.endswith("/__init__.py") or not path.endswith(".py")
         where = f"{ROOT}\\{path}".replace("/", "\\")
         folder = where.rpartition("\\")[0] if path.endswith(".py") else where
+        package = name if is_package else name.rpartition(".")[0]
         module.names.update(
             __name__=name,
-            __package__=name if is_package else name.rpartition(".")[0],
+            __package__=package,
             __doc__=None,
-            __spec__=MYSTERY,
+            __spec__=Instance(Native("importlib.ModuleSpec"), {"name": name, "parent": package, "origin": where}),
             __builtins__=MYSTERY,
             __annotations__={},
         )
@@ -283,6 +291,12 @@ class PackageImports(StandardLibrary):
             raise error("KeyError", name)
         return MYSTERY
 
+    def _module_or(self, name: str, other: PyValue) -> PyValue:
+        """``sys.modules.get``."""
+        if name in self.modules or not self._is_own(self.machine.files.module(name)):
+            return self.module_named(name)
+        return other
+
     # ---------------------------------------------------------------------------------- importlib and pkgutil
 
     def call_native(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
@@ -305,6 +319,8 @@ class PackageImports(StandardLibrary):
             return self._find_spec(args)
         if name == "pkgutil.extend_path" and self.complete:
             return args[0]  # nothing else is installed that adds to the package
+        if name == "sys.modules.get" and args and isinstance(args[0], str):
+            return self._module_or(args[0], args[1] if len(args) > 1 else None)
         if name == "pkgutil.iter_modules":
             return self._modules_in(args)
         return super().call_native(name, args, keywords)

@@ -110,7 +110,7 @@ class WindowsMachine:
             return folder is not False
         found = self.files.exists(path, folder=folder)
         outside = not path.startswith(f"{SITE_PACKAGES}/")  # only conda and the wheel itself put something there
-        return False if found is None and outside else found
+        return False if found is None and (outside or self.complete) else found
 
     def names(self, text: str) -> list[str]:
         """The names in a folder."""
