@@ -117,7 +117,7 @@ ALLOWED = {
     "demo/forge.py": 1,  # a bool
     "loader/interpreter/builtincalls.py": 1,  # int() of the package: at most 40 characters
     "loader/interpreter/ctypescalls.py": 1,  # a code that the model itself put there
-    "loader/interpreter/expressions.py": 1,  # of a number
+    "loader/interpreter/operators.py": 1,  # of a number
     "loader/codemethods.py": 1,  # one digit that a pattern found
     "pe/authenticode/signers.py": 1,  # parts of a time, two digits each
     "pe/signature.py": 1,

@@ -1,12 +1,11 @@
-"""Python's own functions, and those of functools, contextlib, dataclasses and other modules about code itself."""
+"""Python's own functions, which need no import: ``len``, ``isinstance``, ``getattr``, ``exec`` and others."""
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.interpreter import methods
-from wheelfix.loader.interpreter.expressions import ExpressionValues, error, is_plain
+from wheelfix.loader.interpreter.evaluation import error, is_plain
 from wheelfix.loader.interpreter.objects import (
     MYSTERY,
     Bound,
@@ -31,6 +30,8 @@ from wheelfix.loader.interpreter.objects import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from wheelfix.loader.interpreter.expressions import ExpressionValues
 
 Words = dict[str, PyValue]
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -126,7 +127,8 @@ def _sorted(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyVa
     )
 
 
-def _dict(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+def dictionary(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    """``dict``."""
     found: dict[PyValue, PyValue] = {}
     methods.method(run, found, "update", [one for one in args if not isinstance(one, Native)], keywords)
     return MYSTERY if any(isinstance(one, Mystery | Native) for one in args) else found
@@ -209,61 +211,14 @@ def _super(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyVal
     return Managed("super", (owner, thing))
 
 
-def _join_lists(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
-    return Iteration(itertools.chain.from_iterable(run.iterate(one) for one in args))
+def marking(kind: str) -> Callable[[ExpressionValues, list[PyValue], Words], PyValue]:
+    """A decorator that marks what it is given as being of a kind."""
 
-
-def _product(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
-    return Iteration(itertools.islice(itertools.product(*(list(run.iterate(one)) for one in args)), 4096))
-
-
-def _wrap(kind: str) -> Callable[[ExpressionValues, list[PyValue], Words], PyValue]:
     def made(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
         if args and isinstance(args[0], CodeFunction | MarkedFunction | CodeClass | Bound):
             return MarkedFunction(kind, args[0])
         return Bound(Native(f"<mark>.{kind}"), []) if kind != "cache" else Native("functools.cache")
 
-    return made
-
-
-def _wraps(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
-    return Native("typing.cast")  # called with the inner function, it gives that
-
-
-def _dataclass(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
-    if not args:
-        return Native("dataclasses.dataclass")
-    kind = args[0]
-    if isinstance(kind, CodeClass):
-        inherited = [one for base in kind.bases if isinstance(base, CodeClass) for one in base.fields or []]
-        own = [name for name in kind.names.get("<annotated>", []) if not _is_made(kind.names.get(name))]
-        kind.fields = list(dict.fromkeys([*inherited, *own]))
-    return kind
-
-
-def _is_made(default: PyValue) -> bool:
-    return isinstance(default, Managed) and default.kind == "factory" and default.value is not None and isinstance(
-        default.value, Bound
-    )  # fmt: skip
-
-
-def _field(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
-    if "default_factory" in keywords:
-        factory = keywords["default_factory"]
-        return Managed("factory", Bound(factory, []) if keywords.get("init") is False else factory)
-    return keywords.get("default", MYSTERY)
-
-
-def _named_tuple(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
-    names = args[1].replace(",", " ").split() if isinstance(args[1], str) else args[1]
-    if not isinstance(args[0], str) or not isinstance(names, list | tuple):
-        return MYSTERY
-    rows = [one[0] if isinstance(one, tuple) else one for one in names]
-    made = CodeClass(args[0], [Native("object")], {})
-    made.fields = list(rows)
-    defaults = keywords.get("defaults")
-    if isinstance(defaults, list | tuple):
-        made.names.update(zip(rows[len(rows) - len(defaults) :], defaults, strict=True))
     return made
 
 
@@ -314,8 +269,7 @@ BUILTINS: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]]
     "tuple": _listed(tuple),
     "set": lambda run, args, words: run.as_set(list(run.iterate(args[0])) if args else []),
     "frozenset": lambda run, args, words: run.as_set(list(run.iterate(args[0])) if args else []),
-    "dict": _dict,
-    "collections.OrderedDict": _dict,
+    "dict": dictionary,
     "sorted": _sorted,
     "reversed": _listed(lambda items: list(reversed(items))),
     "iter": lambda run, args, words: (
@@ -353,32 +307,6 @@ BUILTINS: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]]
     "exit": lambda run, args, words: _raise(error("SystemExit")),
     "sys.exit": lambda run, args, words: _raise(error("SystemExit")),
     "property": lambda run, args, words: MarkedFunction("property", args[0]),
-    "staticmethod": _wrap("staticmethod"),
-    "classmethod": _wrap("classmethod"),
-    "functools.cached_property": _wrap("cached_property"),
-    "functools.lru_cache": _wrap("cache"),
-    "functools.cache": _wrap("cache"),
-    "functools.partial": lambda run, args, words: Bound(args[0], args[1:], words),
-    "functools.wraps": _wraps,
-    "functools.reduce": lambda run, args, words: MYSTERY,
-    "contextlib.contextmanager": _wrap("contextmanager"),
-    "contextlib.suppress": lambda run, args, words: Managed(
-        "suppress", tuple(itertools.chain.from_iterable(one if isinstance(one, tuple) else (one,) for one in args))
-    ),
-    "contextlib.ExitStack": lambda run, args, words: Managed("stack", []),
-    "contextlib.nullcontext": lambda run, args, words: Managed("value", args[0] if args else None),
-    "collections.namedtuple": _named_tuple,
-    "collections.defaultdict": lambda run, args, words: Instance(
-        Native("collections.defaultdict"), {"<items>": {}, **({"<factory>": args[0]} if args and args[0] else {})}
-    ),
-    "threading.local": lambda run, args, words: Instance(CodeClass("local", [], {})),
-    "threading.Lock": lambda run, args, words: Managed("value", None),
-    "threading.RLock": lambda run, args, words: Managed("value", None),
-    "types.SimpleNamespace": lambda run, args, words: Instance(CodeClass("SimpleNamespace", [], {}), dict(words)),
-    "dataclasses.dataclass": _dataclass,
-    "dataclasses.field": _field,
-    "enum.auto": lambda run, args, words: Native("enum.auto()"),
-    "itertools.chain": _join_lists,
-    "itertools.chain.from_iterable": lambda run, args, words: _join_lists(run, list(run.iterate(args[0])), words),
-    "itertools.product": _product,
+    "staticmethod": marking("staticmethod"),
+    "classmethod": marking("classmethod"),
 }

@@ -1,23 +1,20 @@
-"""Functions, classes and objects of the package: how they are called, and what their attributes are."""
+"""Calls: functions of the package with their arguments, and what may happen in a call that is not known."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.interpreter import methods
-from wheelfix.loader.interpreter.expressions import MAX_CALLS, error
+from wheelfix.loader.interpreter.concerns import statements_of
+from wheelfix.loader.interpreter.evaluation import MAX_CALLS, error
+from wheelfix.loader.interpreter.items import ItemLookup
 from wheelfix.loader.interpreter.objects import (
     MYSTERY,
     Bound,
     CodeClass,
     CodeFunction,
-    CodeModule,
-    FolderHandle,
     Instance,
     Iteration,
-    LoadedDll,
-    LoadFault,
     Managed,
     MarkedFunction,
     Mystery,
@@ -26,24 +23,17 @@ from wheelfix.loader.interpreter.objects import (
     PyValue,
     Thrown,
     Undecided,
-    VersionInfo,
-    WindowsPathValue,
-    error_class,
-    is_error,
 )
-from wheelfix.loader.interpreter.statements import RETURN, Statements
+from wheelfix.loader.interpreter.statements import RETURN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_DESCRIPTORS = ("property", "cached_property")
 _MISSING = object()
 
 
-class Calls(Statements):
-    """Calls functions, makes objects, looks up attributes."""
-
-    # ---------------------------------------------------------------------------------------------- functions
+class Calls(ItemLookup):
+    """Calls functions."""
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> CodeFunction:
         """The function that a definition makes."""
@@ -81,7 +71,7 @@ class Calls(Statements):
     def _call_unknown(self, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Nothing is known of what is called; it may call what it is given, and change lists."""
         for one in (*args, *keywords.values()):
-            if isinstance(one, CodeFunction) and any(self.concerns(part, 2) for part in _statements(one.node)):
+            if isinstance(one, CodeFunction) and any(self.concerns(part, 2) for part in statements_of(one.node)):
                 raise Undecided("a function of the package is given to code that is not known")
             if one is self.environment.globals:  # protobuf's builder puts messages into it
                 one.setdefault("<star>", []).append("")
@@ -92,7 +82,7 @@ class Calls(Statements):
         inner = function.function if isinstance(function, MarkedFunction | Bound) else function
         if isinstance(inner, CodeClass):
             inner = self._of_class(inner, "__init__")
-        concerned = isinstance(inner, CodeFunction) and any(self.concerns(one, 2) for one in _statements(inner.node))
+        concerned = isinstance(inner, CodeFunction) and any(self.concerns(one, 2) for one in statements_of(inner.node))
         if concerned or (isinstance(inner, Native) and self.is_load(inner.name)):
             raise Undecided("arguments of a call are not known")
         return MYSTERY
@@ -130,7 +120,7 @@ class Calls(Statements):
 
     def _generate(self, node: ast.AST, place: Namespace) -> Iterator[PyValue]:
         """The items of a generator; its environment is current only while it runs."""
-        inner = self.block(_statements(node))
+        inner = self.block(statements_of(node))
         thrown: Thrown | None = None
         while True:
             outer, self.environment = self.environment, place
@@ -186,409 +176,6 @@ class Calls(Statements):
             return Managed("generator", found)
         return found
 
-    # ------------------------------------------------------------------------------------------------ classes
-
-    def make_class(self, name: str, bases: list[PyValue], names: dict[str, PyValue]) -> PyValue:
-        """A class from its body."""
-        fields = names.pop("<fields>", [])
-        made = CodeClass(name, bases, names)
-        for one in names.values():
-            inner = one.function if isinstance(one, MarkedFunction) else one
-            if isinstance(inner, CodeFunction) and inner.owner is None:
-                inner.owner = made
-        self._check_bases(bases)
-        self._tell_bases(made)
-        natives = {base.name for base in made.order() if isinstance(base, Native)}
-        if any(one.startswith("enum.") for one in natives):
-            return self._make_enum(made)
-        if "typing.NamedTuple" in natives:
-            made.fields = [field for field, _ in fields]
-        names["<annotated>"] = [field for field, kind in fields if "ClassVar" not in kind]
-        return made
-
-    @staticmethod
-    def _check_bases(bases: list[PyValue]) -> None:
-        """Two classes of exceptions that Python keeps in different ways cannot be the bases of one."""
-        if len(bases) > 1 and all(isinstance(base, CodeClass | Native) for base in bases):
-            try:
-                type("Made", tuple(_python_class(base) for base in bases), {})
-            except TypeError:
-                text = "multiple bases have instance lay-out conflict"
-                raise Thrown(Instance(Native("TypeError"), {"args": (text,)})) from None
-            except ValueError:
-                return
-
-    def _tell_bases(self, made: CodeClass) -> None:
-        """``__init_subclass__`` of the nearest base that has one, and ``__set_name__`` of attributes."""
-        for name, one in list(made.names.items()):
-            kind = one.kind if isinstance(one, Instance) else None
-            teller = self._of_class(kind, "__set_name__") if isinstance(kind, CodeClass) else None
-            if isinstance(teller, CodeFunction):
-                self.call(teller, [one, made, name], {})
-        for base in made.bases:
-            found = self._of_class(base, "__init_subclass__") if isinstance(base, CodeClass) else None
-            found = found.function if isinstance(found, MarkedFunction) else found
-            if isinstance(found, CodeFunction):
-                self.call(found, [made], {})
-                return
-
-    def _make_enum(self, made: CodeClass) -> PyValue:
-        members: list[PyValue] = []
-        for name, value in list(made.names.items()):
-            if not name.startswith("_") and not isinstance(value, CodeFunction | MarkedFunction):
-                if value == Native("enum.auto()"):
-                    value = len(members) + 1
-                made.names[name] = Instance(made, {"name": name, "value": value})
-                members.append(made.names[name])
-        made.names["<members>"] = members
-        return made
-
-    def make(self, kind: CodeClass, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
-        """An object of a class of the package."""
-        if "<members>" in kind.names:
-            same = [one for one in kind.names["<members>"] if args and self.is_same(one.attributes["value"], args[0])]
-            return same[0] if same else MYSTERY
-        maker = self._of_class(kind, "__new__")
-        made: PyValue = Instance(kind)
-        if isinstance(maker, MarkedFunction | CodeFunction):
-            function = maker.function if isinstance(maker, MarkedFunction) else maker
-            made = self.call(function, [kind, *args], keywords)
-            if not isinstance(made, Instance):
-                return made
-        made.attributes.setdefault("args", tuple(args))
-        if any(isinstance(one, Native) and one.name in ("dict", "collections.OrderedDict") for one in kind.order()):
-            made.attributes["<items>"] = dict(args[0]) if args and isinstance(args[0], dict) else {}
-        starter = self._of_class(kind, "__init__")
-        if isinstance(starter, CodeFunction):
-            self.call(starter, [made, *args], keywords)
-        elif kind.fields is not None:
-            self._fill(made, kind, args, keywords)
-        return made
-
-    def is_same(self, one: PyValue, other: PyValue) -> bool:
-        """Whether two values are equal for certain."""
-        return self.compared(ast.Eq(), one, other) is True
-
-    def _fill(self, made: Instance, kind: CodeClass, args: list[PyValue], keywords: dict[str, PyValue]) -> None:
-        """The fields of a dataclass or named tuple."""
-        fields = kind.fields or []
-        given = dict(zip(fields, args, strict=False)) | keywords
-        for name in fields:
-            default = self._of_class(kind, name)
-            if name not in given and isinstance(default, Managed) and default.kind == "factory":
-                made.attributes[name] = self.call(default.value, [], {})
-            elif name in given or default is not None:
-                made.attributes[name] = given.get(name, default)
-            else:
-                raise error("TypeError", f"missing argument '{name}'")
-        for name, default in kind.names.items():
-            if isinstance(default, Managed) and default.kind == "factory" and name not in fields:
-                made.attributes[name] = self.call(default.value, [], {})
-        after = self._of_class(kind, "__post_init__")
-        if isinstance(after, CodeFunction):
-            self.call(after, [made], {})
-
-    @staticmethod
-    def _of_class(kind: CodeClass, name: str) -> PyValue:
-        for one in kind.order():
-            if isinstance(one, CodeClass) and name in one.names:
-                return one.names[name]
-        return None
-
-    # --------------------------------------------------------------------------------------------- attributes
-
-    def attribute(self, owner: PyValue, name: str) -> PyValue:
-        """What ``owner.name`` gives."""
-        if isinstance(owner, Instance):
-            return self._of_object(owner, name)
-        if isinstance(owner, CodeClass):
-            return self._of_type(owner, name)
-        if isinstance(owner, CodeModule):
-            return self.of_module(owner, name)
-        if isinstance(owner, Native):
-            return self.of_native(owner.name, name)
-        if isinstance(owner, LoadedDll):
-            return self._of_library(owner, name)
-        if isinstance(owner, WindowsPathValue):
-            return methods.path_attribute(owner, name)
-        if isinstance(owner, CodeFunction | MarkedFunction):
-            return self._of_function(owner, name)
-        if isinstance(owner, Mystery):
-            return MYSTERY
-        if owner is None or isinstance(owner, bool):
-            if name.startswith("__"):
-                return MYSTERY
-            raise error("AttributeError", f"'{type(owner).__name__}' object has no attribute '{name}'")
-        if isinstance(owner, Managed) and owner.kind == "super":
-            return self._of_super(owner.value[0], owner.value[1], name)
-        if isinstance(owner, VersionInfo) and name in VersionInfo.names:
-            return owner[VersionInfo.names.index(name)]
-        if isinstance(owner, FolderHandle | Managed | Iteration | Bound):
-            return Bound(Native(f"<{type(owner).__name__}>.{name}"), [owner])
-        if not hasattr(owner, name) and not (isinstance(owner, dict) and name == "move_to_end"):
-            raise error("AttributeError", f"'{type(owner).__name__}' object has no attribute '{name}'")
-        return Bound(Native(f"<method>.{name}"), [owner])
-
-    def _of_super(self, owner: CodeClass, thing: PyValue, name: str) -> PyValue:
-        """What ``super().name`` gives in a method of a class."""
-        for base in owner.bases:
-            for one in base.order() if isinstance(base, CodeClass) else ():
-                if isinstance(one, CodeClass) and name in one.names:
-                    found = one.names[name]
-                    if isinstance(found, MarkedFunction) and found.kind in _DESCRIPTORS:
-                        return self.call(found.function, [thing], {})
-                    return self._bound(found, thing, thing.kind if isinstance(thing, Instance) else thing)
-        if name in ("__new__", "__call__"):
-            return Native("<new>.object") if name == "__new__" else Bound(Native("<make>.object"), [thing])
-        return MYSTERY
-
-    def of_module(self, module: CodeModule, name: str) -> PyValue:
-        """A name of a module of the package."""
-        raise NotImplementedError
-
-    def of_native(self, owner: str, name: str) -> PyValue:
-        """An attribute of something of Python's library."""
-        raise NotImplementedError
-
-    def _of_function(self, owner: CodeFunction | MarkedFunction, name: str) -> PyValue:
-        if isinstance(owner, MarkedFunction) and owner.kind == "property" and name in ("setter", "getter", "deleter"):
-            return Bound(Native(f"<property>.{name}"), [owner])
-        inner = owner.function if isinstance(owner, MarkedFunction) else owner
-        if isinstance(inner, CodeFunction):
-            if name in inner.attributes:
-                return inner.attributes[name]
-            if name in ("__name__", "__qualname__"):
-                return inner.name
-            if name in ("__doc__", "__module__", "__dict__", "__wrapped__", "cache_clear", "__globals__"):
-                return MYSTERY
-            raise error("AttributeError", f"'function' object has no attribute '{name}'")
-        return MYSTERY
-
-    def _of_object(self, owner: Instance, name: str) -> PyValue:
-        kind = owner.kind
-        found = self._of_class(kind, name) if isinstance(kind, CodeClass) else None
-        if isinstance(found, MarkedFunction) and found.kind in _DESCRIPTORS and name not in owner.attributes:
-            made = self.call(found.function, [owner], {})
-            if found.kind == "cached_property":
-                owner.attributes[name] = made
-            return made
-        if name in owner.attributes:
-            return owner.attributes[name]
-        if found is not None:
-            return self._described(found, owner, kind)
-        if isinstance(kind, CodeClass) and name in kind.names:
-            return None
-        if name == "__class__":
-            return kind
-        if "<library>" in owner.attributes:
-            return self._of_cffi(owner.attributes["<library>"], name)
-        if "<items>" in owner.attributes and hasattr(dict, name):
-            return Bound(Native(f"<method>.{name}"), [owner.attributes["<items>"]])
-        if name in ("__dict__", "__doc__", "__module__"):
-            return owner.attributes if name == "__dict__" else MYSTERY
-        own = self._of_class(kind, "__getattr__") if isinstance(kind, CodeClass) else None
-        if isinstance(own, CodeFunction):
-            return self.call(own, [owner, name], {})
-        if is_error(kind) or (isinstance(kind, CodeClass) and kind.is_known):
-            if name in (
-                "add_note",
-                "with_traceback",
-                "__traceback__",
-                "__cause__",
-                "__context__",
-                "__init__",
-                "__repr__",
-            ):
-                return MYSTERY
-            if name in ("msg", "name", "path", "winerror", "errno", "strerror", "filename"):
-                return MYSTERY
-            raise error("AttributeError", f"object has no attribute '{name}'")
-        return MYSTERY
-
-    def _of_cffi(self, library: LoadedDll, name: str) -> PyValue:
-        """A function of a DLL that cffi has loaded; constants have names in capitals, and come from elsewhere."""
-        exported = self.machine.exports(library)
-        if exported is not None and name not in exported and not name[:1].isupper() and not name.startswith("_"):
-            thrown = error("AttributeError", f"function/symbol '{name}' not found in library")
-            thrown.error.failure = LoadFault("symbol", library.path, None)
-            raise thrown
-        return MYSTERY
-
-    def _described(self, found: PyValue, owner: PyValue, kind: PyValue) -> PyValue:
-        """An attribute of a class as its object sees it."""
-        getter = self._of_class(found.kind, "__get__") if _is_own_object(found) else None
-        if isinstance(getter, CodeFunction):
-            return self.call(getter, [found, owner, kind], {})
-        return self._bound(found, owner, kind) if isinstance(owner, Instance) else found
-
-    def _bound(self, found: PyValue, owner: Instance, kind: PyValue) -> PyValue:
-        if isinstance(found, CodeFunction):
-            return Bound(found, [owner])
-        if isinstance(found, MarkedFunction):
-            if found.kind == "staticmethod":
-                return found.function
-            return Bound(
-                found if found.kind != "classmethod" else found.function,
-                [kind if found.kind == "classmethod" else owner],
-            )
-        return found
-
-    def _of_type(self, owner: CodeClass, name: str) -> PyValue:
-        found = self._of_class(owner, name)
-        if found is None and name not in owner.names:
-            if name in ("__name__", "__qualname__"):
-                return owner.name
-            if name == "__members__" and "<members>" in owner.names:
-                return {one.attributes["name"]: one for one in owner.names["<members>"]}
-            if name == "_make" and owner.fields is not None:
-                return MYSTERY
-            if owner.maker is not None:
-                return self._of_maker(owner, owner.maker, name)
-            if name.startswith("__") or not owner.is_known:
-                return MYSTERY
-            raise error("AttributeError", f"type object '{owner.name}' has no attribute '{name}'")
-        if isinstance(found, MarkedFunction) and found.kind == "classmethod":
-            return Bound(found.function, [owner])
-        if isinstance(found, MarkedFunction) and found.kind == "staticmethod":
-            return found.function
-        return self._described(found, None, owner)
-
-    def _of_maker(self, owner: CodeClass, maker: CodeClass, name: str) -> PyValue:
-        """An attribute that a metaclass gives to its class."""
-        found = self._of_class(maker, name)
-        if isinstance(found, MarkedFunction) and found.kind in _DESCRIPTORS:
-            return self.call(found.function, [owner], {})
-        if isinstance(found, CodeFunction):
-            return Bound(found, [owner])
-        own = self._of_class(maker, "__getattr__")
-        if isinstance(own, CodeFunction):
-            return self.call(own, [owner, name], {})
-        return MYSTERY
-
-    def _of_library(self, owner: LoadedDll, name: str) -> PyValue:
-        if name in owner.attributes:
-            return owner.attributes[name]
-        if name == "_name":
-            return owner.name
-        if name in ("_handle", "_FuncPtr", "__class__", "__dict__", "__setattr__", "__getitem__", "__doc__"):
-            return MYSTERY
-        exported = self.machine.exports(owner)
-        if name.startswith("__") and name.endswith("__"):
-            raise error("AttributeError", name)
-        if exported is None:
-            return Native(f"<windows>.{name}")
-        if name not in exported:
-            thrown = error("AttributeError", f"function '{name}' not found")
-            thrown.error.failure = LoadFault("symbol", owner.path, None)
-            raise thrown
-        owner.attributes[name] = MYSTERY
-        return MYSTERY
-
-    # --------------------------------------------------------------------------------------- items and loops
-
-    def item(self, owner: PyValue, key: PyValue) -> PyValue:
-        """What ``owner[key]`` gives."""
-        if isinstance(owner, Native):
-            return self.item_of_native(owner.name, key)
-        if isinstance(owner, LoadedDll):
-            return self._of_library(owner, key) if isinstance(key, str) else MYSTERY
-        if isinstance(owner, Instance):
-            return self._item_of(owner, key)
-        if isinstance(owner, CodeClass) and "<members>" in owner.names:
-            return owner.names.get(key, MYSTERY) if isinstance(key, str) else MYSTERY
-        if isinstance(owner, Mystery | CodeClass) or isinstance(key, Mystery):
-            return MYSTERY
-        if not isinstance(owner, str | list | tuple | dict | bytes | range):
-            raise error("TypeError", "object is not subscriptable")
-        try:
-            return owner[key]
-        except KeyError:
-            raise error("KeyError", key) from None
-        except IndexError:
-            raise error("IndexError", "list index out of range") from None
-        except TypeError:
-            raise error("TypeError", "indices must be integers") from None
-
-    def _item_of(self, owner: Instance, key: PyValue) -> PyValue:
-        own = self._of_class(owner.kind, "__getitem__") if isinstance(owner.kind, CodeClass) else None
-        if isinstance(own, CodeFunction):
-            return self.call(own, [owner, key], {})
-        if isinstance(owner.kind, CodeClass) and owner.kind.fields is not None and isinstance(key, int):
-            return self.item([owner.attributes.get(name) for name in owner.kind.fields], key)
-        items = owner.attributes.get("<items>")
-        if isinstance(items, dict) and not isinstance(key, Mystery | list | dict):
-            if key not in items and "<factory>" in owner.attributes:
-                items[key] = self.call(owner.attributes["<factory>"], [], {})
-            if key not in items:
-                absent = self._of_class(owner.kind, "__missing__") if isinstance(owner.kind, CodeClass) else None
-                if isinstance(absent, CodeFunction):
-                    return self.call(absent, [owner, key], {})
-            return self.item(items, key)
-        return MYSTERY
-
-    def set_item_of(self, owner: Instance, key: PyValue, value: PyValue) -> None:
-        """``owner[key] = value`` for an object of the package."""
-        own = self._of_class(owner.kind, "__setitem__") if isinstance(owner.kind, CodeClass) else None
-        if isinstance(own, CodeFunction):
-            self.call(own, [owner, key, value], {})
-        elif isinstance(owner.attributes.get("<items>"), dict) and not isinstance(key, Mystery | list | dict):
-            owner.attributes["<items>"][key] = value
-
-    def item_of_native(self, name: str, key: PyValue) -> PyValue:
-        """An item of something of Python's library."""
-        raise NotImplementedError
-
-    def iterate(self, value: PyValue) -> Iterator[PyValue]:
-        """Go through the items of something; Undecided if they are not known."""
-        if isinstance(value, list | tuple | range | str | bytes):
-            return iter(list(value)) if not isinstance(value, list) else _living(value)
-        if isinstance(value, set | frozenset):
-            return iter(sorted(value, key=str))
-        if isinstance(value, dict):
-            return iter(list(value))
-        if isinstance(value, Iteration):
-            return value.items
-        if isinstance(value, CodeClass) and "<members>" in value.names:
-            return iter(value.names["<members>"])
-        if isinstance(value, Instance):
-            return self._iterate_object(value)
-        if isinstance(value, WindowsPathValue) or value is None or isinstance(value, int):
-            raise error("TypeError", "object is not iterable")
-        raise Undecided("what a loop goes through is not known")
-
-    def _iterate_object(self, value: Instance) -> Iterator[PyValue]:
-        kind = value.kind
-        if isinstance(kind, CodeClass) and kind.fields is not None and self._of_class(kind, "__iter__") is None:
-            return iter([value.attributes.get(name) for name in kind.fields])
-        if "<items>" in value.attributes:
-            return iter(list(value.attributes["<items>"]))
-        own = self._of_class(kind, "__iter__") if isinstance(kind, CodeClass) else None
-        if isinstance(own, CodeFunction):
-            return self.iterate(self.call(own, [value], {}))
-        raise Undecided("what a loop goes through is not known")
-
-
-def _is_own_object(value: PyValue) -> bool:
-    return isinstance(value, Instance) and isinstance(value.kind, CodeClass)
-
-
-def _python_class(kind: PyValue) -> type:
-    """A class of Python that is made like one of the package, as far as exceptions go."""
-    if isinstance(kind, CodeClass):
-        return type(kind.name, tuple(_python_class(base) for base in kind.bases) or (object,), {})
-    found = error_class(kind)
-    if found is None:
-        raise ValueError(kind)
-    return found
-
-
-def _living(items: list[PyValue]) -> Iterator[PyValue]:
-    """A list that may change while it is gone through."""
-    at = 0
-    while at < len(items):
-        yield items[at]
-        at += 1
-
 
 def _has_yield(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     pending: list[ast.AST] = list(node.body)
@@ -599,8 +186,3 @@ def _has_yield(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             pending += ast.iter_child_nodes(one)
     return False
-
-
-def _statements(node: ast.AST) -> list[ast.stmt]:
-    body = getattr(node, "body", [])
-    return body if isinstance(body, list) else []

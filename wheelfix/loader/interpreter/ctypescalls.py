@@ -5,7 +5,7 @@ from __future__ import annotations
 import ntpath
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.interpreter.expressions import ExpressionValues, error
+from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.objects import (
     MYSTERY,
     FolderHandle,
@@ -23,6 +23,8 @@ from wheelfix.model import Machine, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from wheelfix.loader.interpreter.expressions import ExpressionValues
 
 _LISTS = frozenset({"ctypes.cdll", "ctypes.windll", "ctypes.oledll", "ctypes.pydll"})
 _POINTERS = frozenset({"c_void_p", "c_size_t", "c_ssize_t", "py_object", "c_char_p"})

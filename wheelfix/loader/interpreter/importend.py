@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codefiles import ViewFiles
-from wheelfix.loader.interpreter.expressions import MAX_STEPS
-from wheelfix.loader.interpreter.imports import PackageImports
+from wheelfix.loader.interpreter.evaluation import MAX_STEPS
+from wheelfix.loader.interpreter.importcalls import ImportCalls
 from wheelfix.loader.interpreter.objects import CodeClass, LoadFault, Native, Thrown, Undecided
 from wheelfix.loader.interpreter.windows import WindowsMachine
 from wheelfix.values import dataclass, field
@@ -62,7 +62,7 @@ def import_end(
     if profile.python is not None and profile.python < OLDEST_PYTHON:
         return ImportEnd(False, "Python before 3.8 is not interpreted")
     machine = WindowsMachine(ViewFiles(view, profile), profile, complete=complete)
-    run = PackageImports(machine, complete, steps)
+    run = ImportCalls(machine, complete, steps)
     try:
         run.import_module(module)
     except Undecided as undecided:
@@ -75,7 +75,7 @@ def import_end(
     return ImportEnd(True, ran=tuple(run.ran), caught=frozenset(machine.codes), loaded=done, edges=machine.edges)
 
 
-def _failed(error: Instance, run: PackageImports) -> ImportEnd:
+def _failed(error: Instance, run: ImportCalls) -> ImportEnd:
     kinds = tuple(_kinds(error.kind))
     text = run.text_of(error)
     message = text if isinstance(text, str) else ""

@@ -8,7 +8,8 @@ from wheelfix.loader.interpreter import methods
 from wheelfix.loader.interpreter.builtincalls import BUILTINS
 from wheelfix.loader.interpreter.calls import Calls
 from wheelfix.loader.interpreter.ctypescalls import CTYPES, attribute_of_windows
-from wheelfix.loader.interpreter.expressions import error
+from wheelfix.loader.interpreter.evaluation import error
+from wheelfix.loader.interpreter.librarycalls import LIBRARY
 from wheelfix.loader.interpreter.machinecalls import MACHINE
 from wheelfix.loader.interpreter.objects import (
     MYSTERY,
@@ -278,4 +279,4 @@ def _is_known_attribute(name: str) -> bool:
     return name in known or _canonical(name) in _FUNCTIONS or _canonical(name) in _CONSTANTS
 
 
-_FUNCTIONS = {**MACHINE, **BUILTINS, **PATTERNS, "hasattr": _has_attribute}
+_FUNCTIONS = {**MACHINE, **BUILTINS, **LIBRARY, **PATTERNS, "hasattr": _has_attribute}

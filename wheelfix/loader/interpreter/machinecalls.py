@@ -6,7 +6,7 @@ import ntpath
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.interpreter import methods
-from wheelfix.loader.interpreter.expressions import ExpressionValues, error
+from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.objects import (
     MYSTERY,
     Bound,
@@ -26,6 +26,8 @@ from wheelfix.parsing import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from wheelfix.loader.interpreter.expressions import ExpressionValues
 
 Words = dict[str, PyValue]
 _MACHINES = {Machine.X86: "x86", Machine.ARM64: "ARM64"}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ntpath
 import string
 from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import MAX_ITEMS, MAX_TEXT
-from wheelfix.loader.interpreter.expressions import ExpressionValues, error, is_plain
+from wheelfix.loader.interpreter.evaluation import error, is_plain
 from wheelfix.loader.interpreter.objects import (
     MYSTERY,
     Bound,
@@ -23,6 +24,9 @@ from wheelfix.loader.interpreter.objects import (
 )
 from wheelfix.loader.interpreter.windows import HOME, os_error
 from wheelfix.parsing import whole_number
+
+if TYPE_CHECKING:
+    from wheelfix.loader.interpreter.expressions import ExpressionValues
 
 _TEXT = frozenset(
     "replace startswith endswith lower upper strip lstrip rstrip title casefold removeprefix removesuffix isdigit find"

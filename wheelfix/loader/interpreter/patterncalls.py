@@ -6,11 +6,13 @@ import re
 import warnings
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.interpreter.expressions import ExpressionValues, error
+from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.objects import MYSTERY, Bound, Instance, Iteration, Mystery, Native, PyValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from wheelfix.loader.interpreter.expressions import ExpressionValues
 
 MAX_PATTERN = 200
 MAX_SUBJECT = 300

@@ -1,0 +1,172 @@
+"""The base of the interpreter: its state, what counts as true, and what its parts need of one another."""
+
+from __future__ import annotations
+
+import abc
+import ast
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.codebudget import MAX_ITEMS, MAX_TEXT
+from wheelfix.loader.interpreter.objects import (
+    MYSTERY,
+    CodeClass,
+    CodeFunction,
+    Instance,
+    Iteration,
+    Mystery,
+    Namespace,
+    Native,
+    PyValue,
+    Thrown,
+    Undecided,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from wheelfix.loader.interpreter.windows import WindowsMachine
+
+MAX_STEPS = 250_000
+"""Expressions and statements of one import; a second or two."""
+MAX_CALLS = 30
+"""Functions of the package that call one another."""
+PLAIN = (str, int, float, bool, bytes, list, tuple, dict, set, frozenset, type(None), range)
+_BY_PYTHON = frozenset({"AttributeError", "TypeError", "IndexError", "KeyError", "ValueError", "StopIteration"})
+"""Classes of exceptions that an inexact model of Python's library would raise by mistake."""
+
+
+def error(kind: str, *args: PyValue) -> Thrown:
+    """An exception that Python raises by itself."""
+    thrown = Thrown(Instance(Native(kind), {"args": args}))
+    thrown.error.by_python = kind in _BY_PYTHON
+    return thrown
+
+
+def is_plain(value: PyValue, depth: int = 3) -> bool:
+    """Whether a value is Python's own all the way down, so that Python can print and compare it."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return depth > 0 and all(is_plain(item, depth - 1) for item in value)
+    if isinstance(value, dict):
+        return depth > 0 and all(is_plain(key, depth - 1) and is_plain(value[key], depth - 1) for key in value)
+    return isinstance(value, str | int | float | bytes | range | type(None))
+
+
+def hashable(value: PyValue) -> bool:
+    """Whether a value can be the key of a dictionary."""
+    if isinstance(value, tuple):
+        return all(hashable(item) for item in value)
+    return not isinstance(value, list | dict | set | Mystery)
+
+
+class Evaluation(abc.ABC):
+    """Computes an expression by the method that is named for its kind of syntax."""
+
+    def __init__(self, machine: WindowsMachine, steps: int = MAX_STEPS) -> None:
+        self.machine = machine
+        self.steps = 0
+        self.most_steps = steps
+        self.environment = Namespace({}, {}, "")
+        self.depth = 0
+        self.handled: list[Instance] = []
+        """The exceptions that are being handled."""
+
+    # ---------------------------------------------------------------------------------- what others bring
+
+    @abc.abstractmethod
+    def attribute(self, owner: PyValue, name: str) -> PyValue:
+        """What ``owner.name`` gives."""
+
+    @abc.abstractmethod
+    def call(self, function: PyValue, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+        """Call something."""
+
+    @abc.abstractmethod
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> CodeFunction:
+        """The function that a definition makes."""
+
+    @abc.abstractmethod
+    def assign(self, target: ast.expr, value: PyValue) -> None:
+        """Give a value to whatever stands on the left of ``=``."""
+
+    @abc.abstractmethod
+    def item(self, owner: PyValue, key: PyValue) -> PyValue:
+        """What ``owner[key]`` gives."""
+
+    @abc.abstractmethod
+    def make_class(self, name: str, bases: list[PyValue], names: dict[str, PyValue]) -> PyValue:
+        """A class from its body."""
+
+    @abc.abstractmethod
+    def is_same(self, one: PyValue, other: PyValue) -> bool:
+        """Whether two values are equal for certain."""
+
+    @abc.abstractmethod
+    def run(self, body: list[ast.stmt]) -> int:
+        """Carry out statements; say how they end."""
+
+    @abc.abstractmethod
+    def parsed(self, source: str) -> ast.Module | None:
+        """The syntax tree of code that is given to ``exec``; None if it has none."""
+
+    @abc.abstractmethod
+    def open_file(self, text: str, mode: PyValue) -> PyValue:
+        """``open``: a small text file of the package, for reading."""
+
+    @abc.abstractmethod
+    def next_of(self, args: list[PyValue]) -> PyValue:
+        """``next``."""
+
+    @abc.abstractmethod
+    def iterate(self, value: PyValue) -> Iterator[PyValue]:
+        """Go through the items of something; Undecided if they are not known."""
+
+    @abc.abstractmethod
+    def call_with_unknown(self, function: PyValue) -> PyValue:
+        """Call something with arguments that are not known."""
+
+    @abc.abstractmethod
+    def concerns(self, node: ast.AST, depth: int = 3) -> bool:
+        """Whether a statement or expression may change what is loaded, or where the code goes on."""
+
+    # --------------------------------------------------------------------------------------- one expression
+
+    def step(self, count: int = 1) -> None:
+        """Count work."""
+        self.steps += count
+        if self.steps > self.most_steps:
+            raise Undecided("its code goes on for too long")
+
+    def value(self, node: ast.expr) -> PyValue:
+        """What an expression gives."""
+        self.step()
+        compute: Callable[[ast.expr], PyValue] | None = getattr(self, f"visit_{type(node).__name__}", None)
+        if compute is None:
+            raise Undecided(f"{type(node).__name__} is not interpreted")
+        found = compute(node)
+        if isinstance(found, str) and len(found) > MAX_TEXT and not isinstance(node, ast.Constant | ast.Name):
+            return MYSTERY
+        if isinstance(found, list | tuple) and len(found) > MAX_ITEMS:
+            raise Undecided("its lists grow too long")
+        return found
+
+    def condition(self, node: ast.expr) -> bool | None:
+        """Whether a condition holds; None if that is not known."""
+        return self.truth(self.value(node))
+
+    def truth(self, value: PyValue) -> bool | None:
+        """Whether a value counts as true; None if that is not known."""
+        if isinstance(value, Mystery | Native | Iteration):
+            return None if not isinstance(value, Iteration) else True
+        if isinstance(value, Instance):
+            return self._truth_of(value)
+        if isinstance(value, PLAIN):
+            return bool(value)
+        return True
+
+    def _truth_of(self, value: Instance) -> bool | None:
+        for name in ("__bool__", "__len__"):
+            if isinstance(value.kind, CodeClass) and any(
+                isinstance(one, CodeClass) and name in one.names for one in value.kind.order()
+            ):
+                return self.truth(self.call(self.attribute(value, name), [], {}))
+        return True if not isinstance(value.kind, CodeClass) or value.kind.is_known else None
