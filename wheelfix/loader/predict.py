@@ -5,9 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.winerrors import message_text
-from wheelfix.loader.loadcall import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND
+from wheelfix.loader.loadcall import (
+    BAD_EXE_FORMAT,
+    FILE_NOT_FOUND,
+    INVALID_ORDINAL,
+    MOD_NOT_FOUND,
+    PATH_NOT_FOUND,
+    PROC_NOT_FOUND,
+)
 from wheelfix.loader.packageloading import loading_of
-from wheelfix.loader.view import SITE_PACKAGES, base_name
+from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import Missing, Prediction, dll_key
 
 if TYPE_CHECKING:
@@ -17,6 +24,10 @@ if TYPE_CHECKING:
 NO_FILE = "there is no such file"
 UNKNOWN_FOLDER = "…"
 """Stands for the site-packages folder that only the user's machine knows."""
+WINDOWS_FOLDERS = frozenset(
+    {"c:/windows", "c:/windows/system32", "c:/program files", "c:/program files (x86)", "c:/programdata"}
+)
+"""Folders that every Windows has."""
 
 
 def predict(
@@ -82,9 +93,9 @@ def error_line(outcome: LoadOutcome, shown: str, python: tuple[int, int] | None 
             return f"ImportError: dynamic module does not define module export function (PyInit_{name})"
         kind = "ImportError" if version < (3, 6) else "ModuleNotFoundError"
         return f"{kind}: No module named '{outcome.event.module}'"
-    if outcome.event.cause == "folder":
+    if outcome.event.cause == "folder" and outcome.code == FILE_NOT_FOUND:
         return f"FileNotFoundError: [WinError 2] The system cannot find the file specified: '{shown}'"
-    if outcome.event.cause == "listing":
+    if outcome.event.cause in ("folder", "listing"):
         return f"FileNotFoundError: [WinError 3] The system cannot find the path specified: '{shown}'"
     if outcome.event.cause == "raise" and outcome.event.text:
         return f"{outcome.event.module}: {outcome.event.text}"
@@ -99,6 +110,14 @@ def error_line(outcome: LoadOutcome, shown: str, python: tuple[int, int] | None 
             "Try using the full path with constructor syntax."
         )
     return f"OSError: [WinError {outcome.code}] {text}"
+
+
+def absent_folder_code(view: FileView, folder: str) -> int:
+    """The code for a folder that is not there: another one if not even the folder above it is."""
+    above = parent(folder.rstrip("/")).lower()
+    if folder[1:2] == ":":
+        return FILE_NOT_FOUND if "/" not in above or above in WINDOWS_FOLDERS else PATH_NOT_FOUND
+    return FILE_NOT_FOUND if any(file.path.lower().startswith(f"{above}/") for file in view.files) else PATH_NOT_FOUND
 
 
 def explain(outcome: LoadOutcome, resolution: Resolution) -> str:

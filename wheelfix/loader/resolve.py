@@ -12,13 +12,13 @@ from wheelfix.loader.firstimport import in_import_order
 from wheelfix.loader.importcode import read_imports
 from wheelfix.loader.importorder import ImportOrder, packages_above
 from wheelfix.loader.interpreted import InterpretedImports
-from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, runs_on
+from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, PATH_NOT_FOUND, runs_on
 from wheelfix.loader.loading import Loader
 from wheelfix.loader.modulefiles import unimportable_modules
 from wheelfix.loader.others import PackageHabits, Provisions
 from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads, python_code
 from wheelfix.loader.packageloading import begin, import_before, load_event, loading_of
-from wheelfix.loader.predict import NO_FILE
+from wheelfix.loader.predict import NO_FILE, absent_folder_code
 from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
 from wheelfix.loader.target import Target
 from wheelfix.loader.view import BASE, SITE_PACKAGES, Layer, base_name, parent
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import AbsentModule, CodeFault, Provider, UnreadCall
-
-FILE_NOT_FOUND, PATH_NOT_FOUND = 2, 3
 
 
 _RESOLVED: weakref.WeakKeyDictionary[FileView, dict[tuple[Profile, tuple[str, ...]], Resolution]]
@@ -286,7 +284,7 @@ def _failed_code(view: FileView, faults: tuple[CodeFault, ...]) -> Iterator[Load
             cause = fault.cause if fault.cause in ("cffi", "folder", "listing", "raise") else "code"
             cause = "cffi" if fault.cause == "order" and fault.error == "OSError" else cause
             event = LoadEvent(path, cause, fault.error if cause == "raise" else "", text=fault.text)
-            code = {"folder": FILE_NOT_FOUND, "listing": PATH_NOT_FOUND}.get(cause, MOD_NOT_FOUND)
+            code = {"folder": absent_folder_code(view, path), "listing": PATH_NOT_FOUND}.get(cause, MOD_NOT_FOUND)
             detail = "there is no such folder" if cause in ("folder", "listing") else NO_FILE
             if path in view and cause == "raise":
                 detail = "the file is there, but cannot be loaded"

@@ -83,7 +83,7 @@ def _names_same(expected: Expected, observed: Observed) -> bool:
     for error in observed.errors:
         if "DLL load failed while importing " in error.message:
             said = error.message.partition("while importing ")[2].partition(":")[0].strip().lower()
-            return said == stem if wanted.endswith(".pyd") else True
+            return said == stem or stem == "__init__" if wanted.endswith(".pyd") else True
         if "Could not find module '" in error.message:
             path = error.message.partition("Could not find module '")[2].partition("'")[0]
             return base(path).lower() == wanted

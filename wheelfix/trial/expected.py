@@ -14,8 +14,8 @@ from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.modulefiles import has_entry
 from wheelfix.loader.packagecode import extension_modules, package_loads
 from wheelfix.loader.packageloading import loading_of
-from wheelfix.loader.predict import error_line, predict, predict_absent, shown_path
-from wheelfix.loader.view import SITE_PACKAGES, base_name
+from wheelfix.loader.predict import absent_folder_code, error_line, predict, predict_absent, shown_path
+from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import LoadEvent, LoadOutcome, Severity
 from wheelfix.options import RootOptions, ScanOptions, all_cores
 from wheelfix.streams.pool import WorkerPool
@@ -205,9 +205,14 @@ def expected_end(view: FileView, end: ImportEnd) -> Expected:
     if fault.cause == "entry":
         return _without_entry(fault.target)
     cause = {"load": "code"}.get(fault.cause, fault.cause)
-    code = failure.code if failure is not None else {"folder": 2, "listing": 3}[fault.cause]
+    code = (
+        failure.code
+        if failure is not None
+        else {"folder": absent_folder_code(view, fault.target), "listing": 3}[fault.cause]
+    )
     chain = tuple(base_name(step) for step in failure.chain) if failure is not None else (base_name(fault.target),)
-    event = LoadEvent(fault.target, cause, base_name(fault.target).split(".")[0])
+    stem = base_name(fault.target).split(".")[0]
+    event = LoadEvent(fault.target, cause, base_name(parent(fault.target)) if stem == "__init__" else stem)
     outcome = LoadOutcome(event, code, chain, failure.detail if failure is not None else "")
     named = base_name(fault.spelled)
     shown = shown_path(view, fault.target)

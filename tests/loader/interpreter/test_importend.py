@@ -72,7 +72,10 @@ def test_code_that_cannot_concern_dlls_is_left_out() -> None:
 
 def test_a_compiled_module_is_preferred_and_read_by_its_source() -> None:
     """threaded has both; importing it fails in the compiled module that another compiled one imports."""
-    exports = {name: forge_dll(f"{name}.pyd", exports=[f"PyInit_{name}"]) for name in ("_a", "_b")}
+    names = {name: {".source": f"pkg/{name}.pyx".encode()} for name in ("_a", "_b")}
+    exports = {
+        name: forge_dll(f"{name}.pyd", exports=[f"PyInit_{name}"], sections=named) for name, named in names.items()
+    }
     files: dict[str, bytes | str] = {
         "pkg/_a.cp311-win_amd64.pyd": exports["_a"],
         "pkg/_a.py": "from ._b import thing  # long enough\n",
@@ -144,3 +147,14 @@ def test_what_no_installed_distribution_has_is_not_there() -> None:
         "if not os.path.isfile(os.path.join(HERE, os.pardir, 'pkg_libs', 'x.dll')):\n    raise FileNotFoundError('x')"
     )
     assert end_of(code).error == "FileNotFoundError"
+
+
+def test_a_file_beside_a_compiled_module_may_be_its_fallback() -> None:
+    """backports.zstd has ``_zstd.py`` for PyPy, which imports what a wheel for CPython does not have."""
+    native = forge_dll("_zstd.pyd", imports={"python3.dll": ["f"]}, exports=["PyInit__zstd"])
+    files = {"pkg/_zstd.pyd": native, "pkg/_zstd.py": "from ._zstd_cffi import ffi  # for PyPy\n"}
+    assert not end_of("from . import _zstd", dict(files)).error
+
+
+def test_a_name_that_the_model_does_not_know_is_left_open() -> None:
+    assert not end_of("print(SomethingThatPythonAdds)").decided

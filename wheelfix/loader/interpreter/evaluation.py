@@ -73,6 +73,10 @@ class Evaluation(abc.ABC):
     # ---------------------------------------------------------------------------------- what others bring
 
     @abc.abstractmethod
+    def binds(self, name: str) -> bool:
+        """Whether the code of the running file gives a value to a name anywhere."""
+
+    @abc.abstractmethod
     def attribute(self, owner: PyValue, name: str) -> PyValue:
         """What ``owner.name`` gives."""
 

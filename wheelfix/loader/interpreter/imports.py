@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import CodeBudget, KeptTrees
@@ -36,6 +37,8 @@ MAX_SOURCE = 300 << 10
 """Bytes of one Python file that are interpreted."""
 LARGEST_SHIM = 64 << 10
 """Bytes of a module that only asks another one for its content."""
+LARGEST_TWIN = 16 << 20
+"""Bytes of a compiled module in which the name of its source is looked for."""
 SMALLEST_TWIN = 20
 """Bytes of a Python file beside a compiled module from which on it is taken for its source."""
 MAX_TOKENS = 400_000
@@ -124,6 +127,11 @@ class PackageImports(StandardLibrary):
     def _note_star(self, module: str) -> None:
         """Names that are not found may come from a module, all of whose names were imported; empty if not known."""
         self.environment.globals.setdefault("<star>", []).append(module)
+
+    def binds(self, name: str) -> bool:
+        """Whether the code of the running file gives a value to a name anywhere."""
+        tree = self.budget.trees.by_path.get(self.environment.file)
+        return tree is None or any(_binds(node, name) for node in ast.walk(tree))
 
     def imports_own(self, node: ast.Import | ast.ImportFrom) -> bool:
         """Whether a statement imports a module of the package that has not been imported."""
@@ -236,8 +244,12 @@ class PackageImports(StandardLibrary):
             self.environment, self.depth, self.returned, self.handled = outer, depth, returned, handled
 
     def _import_extension(self, name: str, path: str) -> PyValue:
+        others = [one for one in self.ran if one.endswith(".pyd")]
         self.ran[path] = None
         failure = self.machine.load_module(path)
+        broken = failure is not None or not has_entry(self.machine.view, path)
+        if broken and any(map(self._is_of_mypyc, others)):
+            raise Undecided("modules of mypyc may have been imported by one another")
         last = name.rpartition(".")[2]
         if failure is not None:
             made = Instance(Native("ImportError"), {"args": (f"DLL load failed while importing {last}",), "name": last})
@@ -250,14 +262,22 @@ class PackageImports(StandardLibrary):
             raise Thrown(made)
         return self._import_twin(name, path)
 
+    def _is_of_mypyc(self, path: str) -> bool:
+        """Whether a compiled module is one of several of mypyc, all of whose code is in another file."""
+        view = self.machine.view
+        return view.file(path).size <= LARGEST_SHIM and b"__mypyc" in view.source(path).read_at(0, LARGEST_SHIM)
+
     def _import_twin(self, name: str, path: str) -> PyValue:
         """What a compiled module does, if the file that it was compiled from lies beside it (mypyc, Cython)."""
         source = f"{path.rpartition('/')[0]}/{base_name(path).split('.')[0]}.py"
         view = self.machine.view
         if source not in view or view.file(source).size < SMALLEST_TWIN:
             return MYSTERY
-        if view.file(path).size <= LARGEST_SHIM and b"__mypyc" in view.source(path).read_at(0, LARGEST_SHIM):
+        if self._is_of_mypyc(path):
             return MYSTERY  # modules of mypyc are in one other file, and do not import one another as files
+        named = re.compile(re.escape(base_name(source).encode()) + rb"x?(?![A-Za-z])")  # its source, or .pyx
+        if not named.search(view.source(path).read_at(0, LARGEST_TWIN)):
+            return MYSTERY  # it is what Python falls back to without the compiled module; Cython names its source
         return self._import_file(name, source)
 
     def of_module(self, module: CodeModule, name: str) -> PyValue:
@@ -289,6 +309,15 @@ class PackageImports(StandardLibrary):
         if self._is_own(self.machine.files.module(name)):
             raise error("KeyError", name)
         return MYSTERY
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == name and isinstance(node.ctx, ast.Store)
+    if isinstance(node, ast.alias):
+        return (node.asname or node.name.partition(".")[0]) == name
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler
+    return isinstance(node, kinds) and node.name == name
 
 
 def _folder_of_file(path: str) -> str:

@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.interpreter.evaluation import Evaluation, error
-from wheelfix.loader.interpreter.objects import MYSTERY, Namespace, Native, PyValue
+from wheelfix.loader.interpreter.objects import MYSTERY, Namespace, Native, PyValue, Undecided
 
 if TYPE_CHECKING:
     import ast
@@ -56,6 +56,8 @@ class NameLookup(Evaluation):
             if not module or name in standard_names(module):
                 return Native(f"{module}.{name}") if module else MYSTERY
         if not is_builtin(name):
+            if not self.binds(name):
+                raise Undecided(f"something else defines the name {name}")
             raise error("NameError", f"name '{name}' is not defined")
         return Native(name)
 
