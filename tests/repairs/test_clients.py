@@ -73,7 +73,7 @@ def test_dropped(tmp_path: Path) -> None:
 def test_with_a_build_tag(tmp_path: Path) -> None:
     wheel, roots = torch_wheel(tmp_path)
     made = repaired(wheel, tmp_path, *roots, build_tag="1repaired")
-    assert made.name == "torch-2.7.1+cu117-1mended-cp311-cp311-win_amd64.whl"
+    assert made.name == "torch-2.7.1+cu117-1repaired-cp311-cp311-win_amd64.whl"
 
 
 def test_stored_and_without_a_bill_of_materials(tmp_path: Path) -> None:
