@@ -102,6 +102,15 @@ def test_what_is_written_is_read_back_and_taken_back(info: Path) -> None:
     assert snapshot(info) == before
 
 
+def test_a_record_that_a_killed_run_has_not_finished_is_removed(info: Path) -> None:
+    before = snapshot(info)
+    journal = Journal((info / "RECORD").read_bytes(), (), ())
+    with journalled(info, journal):
+        (info / ".wheelfix-0123.tmp").write_bytes(b"half a RECORD")
+    take_back(info, journal)
+    assert snapshot(info) == before
+
+
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "ctrl-c"])
 def test_changes_that_fail_are_taken_back_at_once(info: Path, error: BaseException) -> None:
     before = snapshot(info)

@@ -137,6 +137,7 @@ def take_back(info: Path, journal: Journal) -> Undone:
         if set_aside(path).exists():
             set_aside(path).replace(path)
             restored.append(str(path))
+    remove_stale(info)  # a run that was killed may have left a RECORD that was not finished
     if (info / "RECORD").read_bytes() != journal.record:  # on a full disk an unchanged one need not be written
         write_whole(info / "RECORD", journal.record)
     (info / JOURNAL).unlink()
