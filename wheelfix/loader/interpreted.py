@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.interpreter.importend import import_end
 from wheelfix.loader.interpreter.windows import SITE
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
@@ -42,7 +41,10 @@ class InterpretedImports:
     def of(cls, view: FileView, profile: Profile, loads: PackageLoads) -> InterpretedImports:
         """Interpret the imports of those packages whose code loads DLLs by itself."""
         found = []
-        for module, file in list(_modules(view, loads))[:MAX_PACKAGES]:
+        modules = list(_modules(view, loads))[:MAX_PACKAGES]
+        if modules:
+            from wheelfix.loader.interpreter.importend import import_end  # 28 modules; most packages need none of them
+        for module, file in modules:
             end = import_end(view, profile, module, complete=view.beside is not None, steps=MAX_STEPS)
             if end.decided and (not end.error or _is_about_loads(end)):
                 found.append((file, end))
