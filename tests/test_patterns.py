@@ -50,7 +50,7 @@ def test_patterns_are_linear_in_a_sample():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", parts(0, 8))
+@pytest.mark.parametrize("part", parts(0, 16))
 def test_patterns_are_linear(part):
-    slow = [slow_attack(site, attacks(site)) for site in sites()[part::8]]
+    slow = [slow_attack(site, attacks(site)) for site in sites()[part::16]]
     assert not list(filter(None, slow))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import posixpath
-import re
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import CodeBudget, KeptTrees
@@ -275,8 +274,8 @@ class PackageImports(StandardLibrary):
             return MYSTERY
         if self._is_of_mypyc(path):
             return MYSTERY  # modules of mypyc are in one other file, and do not import one another as files
-        named = re.compile(re.escape(base_name(source).encode()) + rb"x?(?![A-Za-z])")  # its source, or .pyx
-        if not named.search(view.source(path).read_at(0, LARGEST_TWIN)):
+        behind = view.source(path).read_at(0, LARGEST_TWIN).split(base_name(source).encode())[1:]
+        if not any(text[:1] == b"x" or not text[:1].isalpha() for text in behind):  # .py or .pyx, and not .pyd
             return MYSTERY  # it is what Python falls back to without the compiled module; Cython names its source
         return self._import_file(name, source)
 
