@@ -7,18 +7,18 @@ import ast
 from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.expressions import ExpressionValues
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     CodeClass,
     CodeFunction,
     CodeModule,
     Instance,
     LoadedDll,
     MarkedFunction,
-    Mystery,
     Namespace,
     Native,
     PyValue,
     Undecided,
+    UnknownValue,
 )
 
 
@@ -50,7 +50,7 @@ class Assignments(ExpressionValues):
                 self.environment.names.pop(target.id, None)
             elif isinstance(target, ast.Subscript):
                 owner, key = self.value(target.value), self.value(target.slice)
-                if isinstance(owner, dict) and not isinstance(key, Mystery):
+                if isinstance(owner, dict) and not isinstance(key, UnknownValue):
                     owner.pop(key, None)
                 elif isinstance(owner, Native) and owner.name == "os.environ" and isinstance(key, str):
                     self.machine.variables.pop(key.upper(), None)
@@ -79,9 +79,9 @@ class Assignments(ExpressionValues):
         place.names[name] = value
 
     def _unpack(self, targets: list[ast.expr], value: PyValue) -> None:
-        if isinstance(value, Mystery | Native):
+        if isinstance(value, UnknownValue | Native):
             for target in targets:
-                self.assign(target.value if isinstance(target, ast.Starred) else target, MYSTERY)
+                self.assign(target.value if isinstance(target, ast.Starred) else target, UNKNOWN)
             return
         items = list(self.iterate(value))
         star = next((at for at, one in enumerate(targets) if isinstance(one, ast.Starred)), None)
@@ -125,12 +125,12 @@ class Assignments(ExpressionValues):
             return
         key = self.value(target.slice)
         if isinstance(owner, Native) and owner.name == "os.environ":
-            if not isinstance(key, str) or (isinstance(value, Mystery) and key.upper() == "PATH"):
+            if not isinstance(key, str) or (isinstance(value, UnknownValue) and key.upper() == "PATH"):
                 raise Undecided("an environment variable is not known")
-            if not isinstance(value, str | Mystery):
+            if not isinstance(value, str | UnknownValue):
                 raise error("TypeError", "str expected")
             self.machine.variables[key.upper()] = value
-        elif (isinstance(owner, dict) and not isinstance(key, Mystery | list | dict)) or (
+        elif (isinstance(owner, dict) and not isinstance(key, UnknownValue | list | dict)) or (
             isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner)
         ):
             owner[key] = value

@@ -6,7 +6,7 @@ from wheelfix.loader.interpreter import methods
 from wheelfix.loader.interpreter.classes import Classes
 from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     Bound,
     CodeClass,
     CodeFunction,
@@ -18,9 +18,9 @@ from wheelfix.loader.interpreter.objects import (
     LoadFault,
     Managed,
     MarkedFunction,
-    Mystery,
     Native,
     PyValue,
+    UnknownValue,
     VersionInfo,
     WindowsPathValue,
     is_error,
@@ -48,11 +48,11 @@ class Attributes(Classes):
             return methods.path_attribute(owner, name)
         if isinstance(owner, CodeFunction | MarkedFunction):
             return self._of_function(owner, name)
-        if isinstance(owner, Mystery):
-            return MYSTERY
+        if isinstance(owner, UnknownValue):
+            return UNKNOWN
         if owner is None or isinstance(owner, bool):
             if name.startswith("__"):
-                return MYSTERY
+                return UNKNOWN
             raise error("AttributeError", f"'{type(owner).__name__}' object has no attribute '{name}'")
         if isinstance(owner, Managed) and owner.kind == "super":
             return self._of_super(owner.value[0], owner.value[1], name)
@@ -82,9 +82,9 @@ class Attributes(Classes):
             if name in ("__name__", "__qualname__"):
                 return inner.name
             if name in ("__doc__", "__module__", "__dict__", "__wrapped__", "cache_clear", "__globals__"):
-                return MYSTERY
+                return UNKNOWN
             raise error("AttributeError", f"'function' object has no attribute '{name}'")
-        return MYSTERY
+        return UNKNOWN
 
     def _of_object(self, owner: Instance, name: str) -> PyValue:
         kind = owner.kind
@@ -107,7 +107,7 @@ class Attributes(Classes):
         if "<items>" in owner.attributes and hasattr(dict, name):
             return Bound(Native(f"<method>.{name}"), [owner.attributes["<items>"]])
         if name in ("__dict__", "__doc__", "__module__"):
-            return owner.attributes if name == "__dict__" else MYSTERY
+            return owner.attributes if name == "__dict__" else UNKNOWN
         own = self._of_class(kind, "__getattr__") if isinstance(kind, CodeClass) else None
         if isinstance(own, CodeFunction):
             return self.call(own, [owner, name], {})
@@ -121,11 +121,11 @@ class Attributes(Classes):
                 "__init__",
                 "__repr__",
             ):
-                return MYSTERY
+                return UNKNOWN
             if name in ("msg", "name", "path", "winerror", "errno", "strerror", "filename"):
-                return MYSTERY
+                return UNKNOWN
             raise error("AttributeError", f"object has no attribute '{name}'")
-        return MYSTERY
+        return UNKNOWN
 
     def _described(self, found: PyValue, owner: PyValue, kind: PyValue) -> PyValue:
         """An attribute of a class as its object sees it."""
@@ -154,11 +154,11 @@ class Attributes(Classes):
             if name == "__members__" and "<members>" in owner.names:
                 return {one.attributes["name"]: one for one in owner.names["<members>"]}
             if name == "_make" and owner.fields is not None:
-                return MYSTERY
+                return UNKNOWN
             if owner.maker is not None:
                 return self._of_maker(owner, owner.maker, name)
             if name.startswith("__") or not owner.is_known:
-                return MYSTERY
+                return UNKNOWN
             raise error("AttributeError", f"type object '{owner.name}' has no attribute '{name}'")
         if isinstance(found, MarkedFunction) and found.kind == "classmethod":
             return Bound(found.function, [owner])
@@ -176,7 +176,7 @@ class Attributes(Classes):
         own = self._of_class(maker, "__getattr__")
         if isinstance(own, CodeFunction):
             return self.call(own, [owner, name], {})
-        return MYSTERY
+        return UNKNOWN
 
     def _of_super(self, owner: CodeClass, thing: PyValue, name: str) -> PyValue:
         """What ``super().name`` gives in a method of a class."""
@@ -189,7 +189,7 @@ class Attributes(Classes):
                     return self._bound(found, thing, thing.kind if isinstance(thing, Instance) else thing)
         if name in ("__new__", "__call__"):
             return Native("<new>.object") if name == "__new__" else Bound(Native("<make>.object"), [thing])
-        return MYSTERY
+        return UNKNOWN
 
     # ----------------------------------------------------------------------------------- functions of DLLs
 
@@ -199,7 +199,7 @@ class Attributes(Classes):
         if name == "_name":
             return owner.name
         if name in ("_handle", "_FuncPtr", "__class__", "__dict__", "__setattr__", "__getitem__", "__doc__"):
-            return MYSTERY
+            return UNKNOWN
         exported = self.machine.exports(owner)
         if name.startswith("__") and name.endswith("__"):
             raise error("AttributeError", name)
@@ -209,8 +209,8 @@ class Attributes(Classes):
             thrown = error("AttributeError", f"function '{name}' not found")
             thrown.error.failure = LoadFault("symbol", owner.path, None)
             raise thrown
-        owner.attributes[name] = MYSTERY
-        return MYSTERY
+        owner.attributes[name] = UNKNOWN
+        return UNKNOWN
 
     def _of_cffi(self, library: LoadedDll, name: str) -> PyValue:
         """A function of a DLL that cffi has loaded; constants have names in capitals, and come from elsewhere."""
@@ -219,7 +219,7 @@ class Attributes(Classes):
             thrown = error("AttributeError", f"function/symbol '{name}' not found in library")
             thrown.error.failure = LoadFault("symbol", library.path, None)
             raise thrown
-        return MYSTERY
+        return UNKNOWN
 
 
 def _is_own_object(value: PyValue) -> bool:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codesyntax import never_holds
-from wheelfix.loader.interpreter.objects import MYSTERY, Mystery, Native, PyValue, Undecided
+from wheelfix.loader.interpreter.objects import UNKNOWN, Native, PyValue, Undecided, UnknownValue
 from wheelfix.loader.interpreter.statements import BREAK, NEXT, RETURN, Statements
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Branches(Statements):
 
     def follow_for(self, node: ast.For) -> Generator[PyValue, None, int]:
         found = self.value(node.iter)
-        if isinstance(found, Mystery | Native):
+        if isinstance(found, UnknownValue | Native):
             self._leave_out(node, [node.body])
             return (yield from self.block(node.orelse))
         environment = self.environment
@@ -76,7 +76,7 @@ class Branches(Statements):
             if fits and pattern.name:
                 self._bind(pattern.name, subject)
             return fits
-        if isinstance(subject, Mystery):
+        if isinstance(subject, UnknownValue):
             return None
         if isinstance(pattern, ast.MatchOr):
             found = [self._fits(one, subject) for one in pattern.patterns]
@@ -103,7 +103,7 @@ class Branches(Statements):
                 if self.concerns(statement):
                     raise Undecided(f"a condition decides what {self.environment.file}, line {node.lineno} does")
         for name in dict.fromkeys(name for body in blocks for one in body for name in _assigned(one)):
-            self._bind(name, MYSTERY)
+            self._bind(name, UNKNOWN)
         return NEXT
 
     @staticmethod

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.interpreter import methods
 from wheelfix.loader.interpreter.evaluation import error, is_plain
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     Bound,
     CodeClass,
     CodeFunction,
@@ -17,12 +17,12 @@ from wheelfix.loader.interpreter.objects import (
     LoadedDll,
     Managed,
     MarkedFunction,
-    Mystery,
     Namespace,
     Native,
     PyValue,
     Thrown,
     Undecided,
+    UnknownValue,
     WindowsPathValue,
     is_error,
     is_kind,
@@ -56,7 +56,7 @@ def _as_text(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyV
 
 def _get_attribute(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     if not isinstance(args[1], str):
-        return MYSTERY
+        return UNKNOWN
     try:
         return run.attribute(args[0], args[1])
     except Thrown as thrown:
@@ -78,11 +78,11 @@ def _set_attribute(run: ExpressionValues, args: list[PyValue], keywords: Words) 
 def _is_instance(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     value, kinds = args[0], args[1] if isinstance(args[1], tuple) else (args[1],)
     found = [_is_one(value, kind) for kind in kinds]
-    return True if True in found else MYSTERY if None in found else False
+    return True if True in found else UNKNOWN if None in found else False
 
 
 def _is_one(value: PyValue, kind: PyValue) -> bool | None:
-    if isinstance(value, Mystery | Native) or isinstance(kind, Mystery):
+    if isinstance(value, UnknownValue | Native) or isinstance(kind, UnknownValue):
         return None
     if isinstance(value, Instance):
         return is_kind(value.kind, kind)
@@ -100,7 +100,7 @@ def _type(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValu
     if isinstance(value, CodeClass):
         return Native("type")
     names = [name for name, kinds in _TYPES.items() if type(value) in kinds]
-    return Native(names[0]) if names else Native("NoneType") if value is None else MYSTERY
+    return Native(names[0]) if names else Native("NoneType") if value is None else UNKNOWN
 
 
 def _length(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
@@ -109,13 +109,13 @@ def _length(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyVa
         return len(value)
     if value is None or isinstance(value, int | Iteration):
         raise error("TypeError", "object has no len()")
-    return MYSTERY
+    return UNKNOWN
 
 
 def _listed(kind: Callable[[list[PyValue]], PyValue]) -> Callable[[ExpressionValues, list[PyValue], Words], PyValue]:
     def made(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
-        if args and isinstance(args[0], Mystery | Native):
-            return MYSTERY
+        if args and isinstance(args[0], UnknownValue | Native):
+            return UNKNOWN
         return kind(list(run.iterate(args[0])) if args else [])
 
     return made
@@ -123,7 +123,9 @@ def _listed(kind: Callable[[list[PyValue]], PyValue]) -> Callable[[ExpressionVal
 
 def _sorted(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     return (
-        MYSTERY if isinstance(args[0], Mystery | Native) else methods.ordered(run, list(run.iterate(args[0])), keywords)
+        UNKNOWN
+        if isinstance(args[0], UnknownValue | Native)
+        else methods.ordered(run, list(run.iterate(args[0])), keywords)
     )
 
 
@@ -131,11 +133,11 @@ def dictionary(run: ExpressionValues, args: list[PyValue], keywords: Words) -> P
     """``dict``."""
     found: dict[PyValue, PyValue] = {}
     methods.method(run, found, "update", [one for one in args if not isinstance(one, Native)], keywords)
-    return MYSTERY if any(isinstance(one, Mystery | Native) for one in args) else found
+    return UNKNOWN if any(isinstance(one, UnknownValue | Native) for one in args) else found
 
 
 def _map(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
-    if any(isinstance(one, Mystery) for one in args[1:]):
+    if any(isinstance(one, UnknownValue) for one in args[1:]):
         raise Undecided("what map goes through is not known")
     columns = [run.iterate(one) for one in args[1:]]
     return Iteration(run.call(args[0], list(row), {}) for row in zip(*columns, strict=False))
@@ -152,20 +154,20 @@ def _filter(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyVa
 
 
 def _some(run: ExpressionValues, args: list[PyValue], *, every: bool) -> PyValue:
-    if isinstance(args[0], Mystery | Native):
-        return MYSTERY
+    if isinstance(args[0], UnknownValue | Native):
+        return UNKNOWN
     unknown = False
     for item in run.iterate(args[0]):
         holds = run.truth(item)
         if holds is (not every):
             return not every
         unknown |= holds is None
-    return MYSTERY if unknown else every
+    return UNKNOWN if unknown else every
 
 
 def _number(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     if not args or not is_plain(args) or (isinstance(args[0], str) and len(args[0]) > 40):
-        return MYSTERY
+        return UNKNOWN
     try:
         return int(*args)
     except (ValueError, TypeError) as raised:
@@ -175,29 +177,29 @@ def _number(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyVa
 def _bytes(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     items = args[0] if len(args) == 1 and isinstance(args[0], list | tuple) else None
     known = items is not None and all(isinstance(one, int) and 0 <= one <= 255 for one in items)
-    return bytes(items) if known and items is not None else MYSTERY
+    return bytes(items) if known and items is not None else UNKNOWN
 
 
 def _bool(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     holds = run.truth(args[0]) if args else False
-    return MYSTERY if holds is None else holds
+    return UNKNOWN if holds is None else holds
 
 
 def _range(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     if not all(isinstance(one, int) for one in args) or not 1 <= len(args) <= 3 or args[2:] == [0]:
-        return MYSTERY
+        return UNKNOWN
     found = range(*args)
-    return found if len(found) <= 4096 else MYSTERY
+    return found if len(found) <= 4096 else UNKNOWN
 
 
 def _extreme(run: ExpressionValues, args: list[PyValue], keywords: Words, *, last: bool) -> PyValue:
-    items = list(run.iterate(args[0])) if len(args) == 1 and not isinstance(args[0], Mystery | Native) else args
+    items = list(run.iterate(args[0])) if len(args) == 1 and not isinstance(args[0], UnknownValue | Native) else args
     if not items:
         if "default" in keywords:
             return keywords["default"]
         raise error("ValueError", "arg is an empty sequence")
-    if any(isinstance(one, Mystery | Native) for one in items):
-        return MYSTERY
+    if any(isinstance(one, UnknownValue | Native) for one in items):
+        return UNKNOWN
     return methods.ordered(run, items, {"key": keywords.get("key")})[-1 if last else 0]
 
 
@@ -205,7 +207,7 @@ def _super(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyVal
     place = run.environment
     while place is not None and "<super>" not in place.names:
         if place.above is None:
-            return MYSTERY
+            return UNKNOWN
         place = place.above
     owner, thing = place.names["<super>"]
     return Managed("super", (owner, thing))
@@ -242,15 +244,15 @@ def _exec(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValu
 
 
 def _zip(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
-    if any(isinstance(one, Mystery | Native) for one in args):
-        return MYSTERY
+    if any(isinstance(one, UnknownValue | Native) for one in args):
+        return UNKNOWN
     return list(zip(*(list(run.iterate(one)) for one in args), strict=False))
 
 
 def _enumerate(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     start = args[1] if len(args) > 1 else keywords.get("start", 0)
-    if isinstance(args[0], Mystery | Native) or not isinstance(start, int):
-        return MYSTERY
+    if isinstance(args[0], UnknownValue | Native) or not isinstance(start, int):
+        return UNKNOWN
     return Iteration(enumerate(run.iterate(args[0]), start))
 
 
@@ -260,7 +262,7 @@ def _raise(thrown: Thrown) -> PyValue:
 
 BUILTINS: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]] = {
     "str": _as_text,
-    "repr": lambda run, args, words: repr(args[0]) if is_plain(args[0]) else MYSTERY,
+    "repr": lambda run, args, words: repr(args[0]) if is_plain(args[0]) else UNKNOWN,
     "int": _number,
     "bool": _bool,
     "bytes": _bytes,
@@ -273,7 +275,7 @@ BUILTINS: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]]
     "sorted": _sorted,
     "reversed": _listed(lambda items: list(reversed(items))),
     "iter": lambda run, args, words: (
-        Iteration(run.iterate(args[0])) if not isinstance(args[0], Mystery | Native) else MYSTERY
+        Iteration(run.iterate(args[0])) if not isinstance(args[0], UnknownValue | Native) else UNKNOWN
     ),
     "next": lambda run, args, words: run.next_of(args),
     "map": _map,
@@ -286,13 +288,13 @@ BUILTINS: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]]
     "min": lambda run, args, words: _extreme(run, args, words, last=False),
     "max": lambda run, args, words: _extreme(run, args, words, last=True),
     "isinstance": _is_instance,
-    "issubclass": lambda run, args, words: MYSTERY if (found := is_kind(args[0], args[1])) is None else found,
+    "issubclass": lambda run, args, words: UNKNOWN if (found := is_kind(args[0], args[1])) is None else found,
     "callable": lambda run, args, words: (
         True
         if isinstance(args[0], CodeFunction | CodeClass | Bound | MarkedFunction)
         else False
         if is_plain(args[0])
-        else MYSTERY
+        else UNKNOWN
     ),
     "type": _type,
     "getattr": _get_attribute,
@@ -301,7 +303,7 @@ BUILTINS: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]]
     "object": lambda run, args, words: Instance(Native("object")),
     "globals": lambda run, args, words: run.environment.globals,
     "locals": lambda run, args, words: dict(run.environment.names),
-    "vars": lambda run, args, words: run.environment.names if not args else MYSTERY,
+    "vars": lambda run, args, words: run.environment.names if not args else UNKNOWN,
     "exec": _exec,
     "compile": lambda run, args, words: args[0],
     "exit": lambda run, args, words: _raise(error("SystemExit")),

@@ -9,7 +9,7 @@ from wheelfix.loader.interpreter.concerns import statements_of
 from wheelfix.loader.interpreter.evaluation import MAX_CALLS, error
 from wheelfix.loader.interpreter.items import ItemLookup
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     Bound,
     CodeClass,
     CodeFunction,
@@ -17,12 +17,12 @@ from wheelfix.loader.interpreter.objects import (
     Iteration,
     Managed,
     MarkedFunction,
-    Mystery,
     Namespace,
     Native,
     PyValue,
     Thrown,
     Undecided,
+    UnknownValue,
 )
 from wheelfix.loader.interpreter.statements import RETURN
 
@@ -64,7 +64,7 @@ class Calls(ItemLookup):
             return self.call(self.attribute(function, "__call__"), args, keywords)
         if isinstance(function, Native):
             return self.call_native(function.name, args, keywords)
-        if isinstance(function, Mystery):
+        if isinstance(function, UnknownValue):
             return self._call_unknown(args, keywords)
         raise error("TypeError", "object is not callable")
 
@@ -75,7 +75,7 @@ class Calls(ItemLookup):
                 raise Undecided("a function of the package is given to code that is not known")
             if one is self.environment.globals:  # protobuf's builder puts messages into it
                 one.setdefault("<star>", []).append("")
-        return MYSTERY
+        return UNKNOWN
 
     def call_with_unknown(self, function: PyValue) -> PyValue:
         """Call something with arguments that are not known: nothing is known of what it gives."""
@@ -85,7 +85,7 @@ class Calls(ItemLookup):
         concerned = isinstance(inner, CodeFunction) and any(self.concerns(one, 2) for one in statements_of(inner.node))
         if concerned or (isinstance(inner, Native) and self.is_load(inner.name)):
             raise Undecided("arguments of a call are not known")
-        return MYSTERY
+        return UNKNOWN
 
     def is_load(self, name: str) -> bool:
         """Whether something of Python's library loads DLLs or changes the search for them."""
@@ -105,7 +105,7 @@ class Calls(ItemLookup):
         if function.generator:
             return Iteration(self._generate(function.node, place))
         if isinstance(function.node, ast.AsyncFunctionDef):
-            return MYSTERY
+            return UNKNOWN
         outer, self.environment = self.environment, place
         self.depth += 1
         returned, self.returned = self.returned, None

@@ -7,7 +7,7 @@ import ast
 from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.handlers import Handlers
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     CodeClass,
     CodeFunction,
     Instance,
@@ -82,7 +82,7 @@ class Classes(Handlers):
         """An object of a class of the package."""
         if "<members>" in kind.names:
             same = [one for one in kind.names["<members>"] if args and self.is_same(one.attributes["value"], args[0])]
-            return same[0] if same else MYSTERY
+            return same[0] if same else UNKNOWN
         maker = self._of_class(kind, "__new__")
         made: PyValue = Instance(kind)
         if isinstance(maker, MarkedFunction | CodeFunction):

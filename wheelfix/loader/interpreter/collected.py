@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.interpreter.evaluation import hashable, is_plain
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     Iteration,
-    Mystery,
     Namespace,
     Native,
     PyValue,
     Undecided,
+    UnknownValue,
     WindowsPathValue,
 )
 from wheelfix.loader.interpreter.operators import Operators
@@ -26,10 +26,10 @@ class CollectedValues(Operators):
     """Makes lists, tuples, sets, dictionaries and generators."""
 
     def visit_List(self, node: ast.List) -> PyValue:
-        return MYSTERY if self._has_unknown(node.elts) else self._elements(node.elts)
+        return UNKNOWN if self._has_unknown(node.elts) else self._elements(node.elts)
 
     def visit_Tuple(self, node: ast.Tuple) -> PyValue:
-        return MYSTERY if self._has_unknown(node.elts) else tuple(self._elements(node.elts))
+        return UNKNOWN if self._has_unknown(node.elts) else tuple(self._elements(node.elts))
 
     def visit_Set(self, node: ast.Set) -> PyValue:
         return self.as_set(self._elements(node.elts))
@@ -44,11 +44,11 @@ class CollectedValues(Operators):
                 found.update(value if isinstance(value, dict) else {})
                 continue
             name = self.value(key)
-            if isinstance(name, Mystery) or not hashable(name):
+            if isinstance(name, UnknownValue) or not hashable(name):
                 known = False
             else:
                 found[name] = value
-        return found if known else MYSTERY
+        return found if known else UNKNOWN
 
     def _elements(self, elements: list[ast.expr]) -> list[PyValue]:
         found: list[PyValue] = []
@@ -65,33 +65,33 @@ class CollectedValues(Operators):
 
     def _is_unknown(self, node: ast.expr) -> bool:
         """Whether a plain name stands for something that cannot be gone through."""
-        return isinstance(node, ast.Name | ast.Attribute) and isinstance(self.value(node), Mystery | Native)
+        return isinstance(node, ast.Name | ast.Attribute) and isinstance(self.value(node), UnknownValue | Native)
 
     def as_set(self, items: list[PyValue]) -> PyValue:
         """A set; unknown if Python could not compare its items."""
-        return set(items) if all(is_plain(item) or isinstance(item, WindowsPathValue) for item in items) else MYSTERY
+        return set(items) if all(is_plain(item) or isinstance(item, WindowsPathValue) for item in items) else UNKNOWN
 
     # ------------------------------------------------------------------------------------- comprehensions
 
     def visit_ListComp(self, node: ast.ListComp) -> PyValue:
         if self._goes_through_unknown(node, node.generators):
-            return MYSTERY
+            return UNKNOWN
         return list(self._comprehend(node.generators, lambda: self.value(node.elt)))
 
     def visit_SetComp(self, node: ast.SetComp) -> PyValue:
         if self._goes_through_unknown(node, node.generators):
-            return MYSTERY
+            return UNKNOWN
         return self.as_set(list(self._comprehend(node.generators, lambda: self.value(node.elt))))
 
     def visit_DictComp(self, node: ast.DictComp) -> PyValue:
         if self._goes_through_unknown(node, node.generators):
-            return MYSTERY
+            return UNKNOWN
         pairs = list(self._comprehend(node.generators, lambda: (self.value(node.key), self.value(node.value))))
-        return dict(pairs) if all(hashable(key) and not isinstance(key, Mystery) for key, _ in pairs) else MYSTERY
+        return dict(pairs) if all(hashable(key) and not isinstance(key, UnknownValue) for key, _ in pairs) else UNKNOWN
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> PyValue:
         if self._goes_through_unknown(node, node.generators):
-            return MYSTERY
+            return UNKNOWN
         outer = self.environment
         first = list(self.iterate(self.value(node.generators[0].iter)))
 

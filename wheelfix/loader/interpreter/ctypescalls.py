@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     FolderHandle,
     Instance,
-    Mystery,
     Native,
     PyValue,
     Thrown,
     Undecided,
+    UnknownValue,
     WindowsPathValue,
 )
 from wheelfix.loader.interpreter.windows import WITH_PATH_NAMES
@@ -41,10 +41,10 @@ def attribute_of_windows(run: ExpressionValues, owner: str, name: str) -> PyValu
 
 def _load(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
     """``ctypes.CDLL`` and its kin."""
-    name = args[0] if args else keywords.get("name", MYSTERY)
+    name = args[0] if args else keywords.get("name", UNKNOWN)
     mode = keywords.get("winmode", args[5] if len(args) > 5 else None)
     if "handle" in keywords and keywords["handle"] is not None:
-        return MYSTERY
+        return UNKNOWN
     if isinstance(mode, Native) and mode.name.rpartition(".")[2] in ("RTLD_GLOBAL", "RTLD_LOCAL"):
         mode = 0
     if isinstance(name, WindowsPathValue):
@@ -53,7 +53,7 @@ def _load(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValu
         name = name.text
     if name is None and mode is None:
         raise Thrown(Instance(Native("TypeError"), {"args": ("argument of type 'NoneType' is not iterable",)}))
-    if not isinstance(name, str) or isinstance(mode, Mystery | Native):
+    if not isinstance(name, str) or isinstance(mode, UnknownValue | Native):
         raise Undecided("what is loaded is not known")
     return run.machine.load(name, mode if isinstance(mode, int) else None)
 
@@ -90,7 +90,7 @@ def _load_with_numpy(run: ExpressionValues, args: list[PyValue], keywords: dict[
 
 def _quietly(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
     """``LoadLibraryExW`` and its kin, which return 0 where a load fails."""
-    name = args[0].text if args and isinstance(args[0], WindowsPathValue) else args[0] if args else MYSTERY
+    name = args[0].text if args and isinstance(args[0], WindowsPathValue) else args[0] if args else UNKNOWN
     flags = args[2] if len(args) == _EXTENDED else 0
     if not isinstance(name, str) or not isinstance(flags, int):
         raise Undecided("what is loaded is not known")
@@ -106,12 +106,12 @@ def _quietly(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyV
 
 def _module_handle(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
     """``GetModuleHandleW``: whether a DLL is in the process."""
-    name = args[0] if args else MYSTERY
+    name = args[0] if args else UNKNOWN
     if not isinstance(name, str) or run.machine.others_run:
-        return MYSTERY
+        return UNKNOWN
     full = name if "." in ntpath.basename(name) else f"{name}.dll"
     is_loaded = dll_key(ntpath.basename(full)) in run.machine.process.loaded
-    return 1 if is_loaded else MYSTERY if run.machine.process.system.resident(full) is not None else None
+    return 1 if is_loaded else UNKNOWN if run.machine.process.system.resident(full) is not None else None
 
 
 def _last_error(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
@@ -120,17 +120,17 @@ def _last_error(run: ExpressionValues, args: list[PyValue], keywords: dict[str, 
 
 def _win_error(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
     code = args[0] if args else _last_error(run, [], {})
-    made = Instance(Native("OSError"), {"args": (MYSTERY, ""), "winerror": code, "strerror": ""})
+    made = Instance(Native("OSError"), {"args": (UNKNOWN, ""), "winerror": code, "strerror": ""})
     return made if code not in (2, 3) else Instance(Native("FileNotFoundError"), made.attributes)
 
 
 def _find_library(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
     """``ctypes.util.find_library``: along PATH."""
-    name = args[0] if args else MYSTERY
+    name = args[0] if args else UNKNOWN
     if not isinstance(name, str):
         if name is None:
             raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
-        return MYSTERY
+        return UNKNOWN
     for folder in run.machine.variables.get("PATH", "").split(";"):
         for candidate in (name, f"{name}.dll") if not name.lower().endswith(".dll") else (name,):
             path = ntpath.join(folder, candidate)
@@ -142,7 +142,7 @@ def _find_library(run: ExpressionValues, args: list[PyValue], keywords: dict[str
 
 def _add_folder(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
     """``os.add_dll_directory``."""
-    value = args[0] if args else keywords.get("path", MYSTERY)
+    value = args[0] if args else keywords.get("path", UNKNOWN)
     text = value.text if isinstance(value, WindowsPathValue) else value
     if text is None:
         raise error("TypeError", "add_dll_directory: path should be string, bytes or os.PathLike, not NoneType")
@@ -154,7 +154,7 @@ def _add_folder(run: ExpressionValues, args: list[PyValue], keywords: dict[str, 
 def _size(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
     if args and isinstance(args[0], Native) and args[0].name.rpartition(".")[2] in _POINTERS:
         return 4 if run.machine.machine is Machine.X86 else 8
-    return MYSTERY
+    return UNKNOWN
 
 
 def _ffi(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
@@ -164,7 +164,7 @@ def _ffi(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue
 CTYPES: dict[str, Callable[[ExpressionValues, list[PyValue], dict[str, PyValue]], PyValue]] = {
     **{f"ctypes.{name}": _load for name in ("CDLL", "WinDLL", "OleDLL", "PyDLL")},
     **{f"{owner}.LoadLibrary": _load_library for owner in _LISTS},
-    "ctypes.LibraryLoader": lambda run, args, keywords: MYSTERY,
+    "ctypes.LibraryLoader": lambda run, args, keywords: UNKNOWN,
     "ctypes.WinError": _win_error,
     "ctypes.GetLastError": _last_error,
     "ctypes.get_last_error": _last_error,

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import MAX_ITEMS, MAX_TEXT
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     CodeClass,
     CodeFunction,
     Instance,
     Iteration,
-    Mystery,
     Namespace,
     Native,
     PyValue,
     Thrown,
     Undecided,
+    UnknownValue,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def hashable(value: PyValue) -> bool:
     """Whether a value can be the key of a dictionary."""
     if isinstance(value, tuple):
         return all(hashable(item) for item in value)
-    return not isinstance(value, list | dict | set | Mystery)
+    return not isinstance(value, list | dict | set | UnknownValue)
 
 
 class Evaluation(abc.ABC):
@@ -148,7 +148,7 @@ class Evaluation(abc.ABC):
             raise Undecided(f"{type(node).__name__} is not interpreted")
         found = compute(node)
         if isinstance(found, str) and len(found) > MAX_TEXT and not isinstance(node, ast.Constant | ast.Name):
-            return MYSTERY
+            return UNKNOWN
         if isinstance(found, list | tuple) and len(found) > MAX_ITEMS:
             raise Undecided("its lists grow too long")
         return found
@@ -159,7 +159,7 @@ class Evaluation(abc.ABC):
 
     def truth(self, value: PyValue) -> bool | None:
         """Whether a value counts as true; None if that is not known."""
-        if isinstance(value, Mystery | Native | Iteration):
+        if isinstance(value, UnknownValue | Native | Iteration):
             return None if not isinstance(value, Iteration) else True
         if isinstance(value, Instance):
             return self._truth_of(value)

@@ -6,18 +6,18 @@ import ast
 
 from wheelfix.loader.interpreter.collected import CollectedValues
 from wheelfix.loader.interpreter.evaluation import PLAIN
-from wheelfix.loader.interpreter.objects import MYSTERY, Mystery, PyValue, Undecided
+from wheelfix.loader.interpreter.objects import UNKNOWN, PyValue, Undecided, UnknownValue
 
 
 class ExpressionValues(CollectedValues):
     """Computes expressions in the environment that is current."""
 
     def visit_Constant(self, node: ast.Constant) -> PyValue:
-        return node.value if isinstance(node.value, PLAIN) else MYSTERY
+        return node.value if isinstance(node.value, PLAIN) else UNKNOWN
 
     def visit_IfExp(self, node: ast.IfExp) -> PyValue:
         holds = self.condition(node.test)
-        return self.value(node.body if holds else node.orelse) if holds is not None else MYSTERY
+        return self.value(node.body if holds else node.orelse) if holds is not None else UNKNOWN
 
     def visit_Lambda(self, node: ast.Lambda) -> PyValue:
         return self.function(node)
@@ -33,7 +33,7 @@ class ExpressionValues(CollectedValues):
                 for part in (node.slice.lower, node.slice.upper, node.slice.step)
             ]
             known = all(limit is None or isinstance(limit, int) for limit in limits) and limits[2] != 0
-            return owner[slice(*limits)] if known and isinstance(owner, str | list | tuple | bytes) else MYSTERY
+            return owner[slice(*limits)] if known and isinstance(owner, str | list | tuple | bytes) else UNKNOWN
         return self.item(owner, self.value(node.slice))
 
     def visit_Starred(self, node: ast.Starred) -> PyValue:
@@ -54,6 +54,6 @@ class ExpressionValues(CollectedValues):
                 keywords[word.arg] = value
             elif isinstance(value, dict) and all(isinstance(key, str) for key in value):
                 keywords.update(value)
-            elif not isinstance(function, Mystery):
+            elif not isinstance(function, UnknownValue):
                 raise Undecided("arguments of a call are not known")
         return self.call(function, args, keywords)

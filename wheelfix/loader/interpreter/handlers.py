@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.interpreter.branches import Branches
 from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     FolderHandle,
     Instance,
     Iteration,
@@ -129,7 +129,7 @@ class Handlers(Branches):
         elif isinstance(manager, Managed) and manager.kind == "generator":
             return self._leave_generator(manager.value, thrown)
         elif isinstance(manager, Instance):
-            given = [None] * 3 if thrown is None else [thrown.kind, thrown, MYSTERY]
+            given = [None] * 3 if thrown is None else [thrown.kind, thrown, UNKNOWN]
             return bool(self.truth(self.call(self.attribute(manager, "__exit__"), given, {}))) and thrown is not None
         return False
 

@@ -6,7 +6,7 @@ from wheelfix.loader.codesyntax import is_standard
 from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.imports import PackageImports
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     CodeClass,
     CodeModule,
     Instance,
@@ -31,11 +31,11 @@ class ImportCalls(PackageImports):
             folder = self._folder_of(args[0])
             known = isinstance(folder, WindowsPathValue) and isinstance(args[1], str)
             joined = f"{folder.text}\\{args[1]}".replace("/", "\\") if known else ""
-            return MYSTERY if not known else WindowsPathValue(joined) if "pkg" not in name else joined
+            return UNKNOWN if not known else WindowsPathValue(joined) if "pkg" not in name else joined
         if name in ("pkgutil.get_data", "importlib.resources.read_text"):
             folder = self._folder_of(args[0])
             known = isinstance(folder, WindowsPathValue) and isinstance(args[1], str)
-            text = self.machine.text(f"{folder.text}\\{args[1]}") if known else MYSTERY
+            text = self.machine.text(f"{folder.text}\\{args[1]}") if known else UNKNOWN
             return text.encode() if isinstance(text, str) and name == "pkgutil.get_data" else text
         if name in ("importlib.util.find_spec", "importlib.find_loader"):
             return self._find_spec(args)
@@ -48,7 +48,7 @@ class ImportCalls(PackageImports):
         return super().call_native(name, args, keywords)
 
     def _import_by_call(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
-        wanted = args[0] if args else keywords.get("name", MYSTERY)
+        wanted = args[0] if args else keywords.get("name", UNKNOWN)
         if not isinstance(wanted, str):
             raise Undecided("a computed module is imported")
         if name == "__import__":
@@ -57,7 +57,7 @@ class ImportCalls(PackageImports):
             found = self.import_module(wanted)
             names = args[3] if len(args) > 3 else keywords.get("fromlist")
             top = wanted.partition(".")[0]
-            return found if names else self.modules.get(top, Native(top) if is_standard(top) else MYSTERY)
+            return found if names else self.modules.get(top, Native(top) if is_standard(top) else UNKNOWN)
         if wanted.startswith("."):
             package = args[1] if len(args) > 1 else keywords.get("package")
             if not isinstance(package, str):
@@ -72,25 +72,25 @@ class ImportCalls(PackageImports):
         if isinstance(package, CodeModule):
             package = package.name
         if not isinstance(package, str):
-            return MYSTERY
+            return UNKNOWN
         module = self.import_module(package)
         if not isinstance(module, CodeModule):
-            return MYSTERY
+            return UNKNOWN
         paths = module.names.get("__path__")
         if isinstance(paths, list) and paths and isinstance(paths[0], str):
             return WindowsPathValue(paths[0])
         file = module.names.get("__file__")
-        return WindowsPathValue(file.rpartition("\\")[0]) if isinstance(file, str) else MYSTERY
+        return WindowsPathValue(file.rpartition("\\")[0]) if isinstance(file, str) else UNKNOWN
 
     def _find_spec(self, args: list[PyValue]) -> PyValue:
-        name = args[0] if args else MYSTERY
+        name = args[0] if args else UNKNOWN
         if not isinstance(name, str) or name.startswith("."):
-            return MYSTERY
+            return UNKNOWN
         if is_standard(name):
             return Instance(Native("importlib.ModuleSpec"))
         path = self.machine.files.module(name)
         if not path:
-            return None if path == "" or self.complete else MYSTERY
+            return None if path == "" or self.complete else UNKNOWN
         where = f"{ROOT}\\{path}".replace("/", "\\")
         folder = where.rpartition("\\")[0]
         spec = {"origin": where, "name": name, "submodule_search_locations": [folder] if "__init__" in path else None}
@@ -107,7 +107,7 @@ class ImportCalls(PackageImports):
                 stem, _, rest = entry.partition(".")
                 package = not rest and self.machine.exists(f"{path}\\{entry}\\__init__.py", False) is True
                 if (rest in ("py",) or rest.endswith("pyd") or package) and stem != "__init__":
-                    attributes = {"name": prefix + stem, "ispkg": package, "module_finder": MYSTERY}
+                    attributes = {"name": prefix + stem, "ispkg": package, "module_finder": UNKNOWN}
                     rows.append(Instance(_module_info(), attributes))
         return rows
 

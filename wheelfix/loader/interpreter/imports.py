@@ -13,7 +13,7 @@ from wheelfix.loader.interpreter.evaluation import MAX_STEPS, error
 from wheelfix.loader.interpreter.library import StandardLibrary
 from wheelfix.loader.interpreter.namelookup import standard_names
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     CodeFunction,
     CodeModule,
     Instance,
@@ -36,9 +36,9 @@ MAX_SOURCE = 300 << 10
 """Bytes of one Python file that are interpreted."""
 LARGEST_SHIM = 64 << 10
 """Bytes of a module that only asks another one for its content."""
-LARGEST_TWIN = 16 << 20
+LARGEST_COMPILED = 16 << 20
 """Bytes of a compiled module in which the name of its source is looked for."""
-SMALLEST_TWIN = 20
+SMALLEST_SOURCE = 20
 """Bytes of a Python file beside a compiled module from which on it is taken for its source."""
 MAX_TOKENS = 400_000
 """Tokens of all files that are interpreted in one import."""
@@ -86,7 +86,7 @@ class PackageImports(StandardLibrary):
 
     def _name_from(self, origin: str, module: PyValue, name: str) -> PyValue:
         if not isinstance(module, CodeModule):
-            return self.attribute(module, name) if isinstance(module, Native) else MYSTERY
+            return self.attribute(module, name) if isinstance(module, Native) else UNKNOWN
         if name in module.names:
             return module.names[name]
         if self.machine.files.module(f"{origin}.{name}"):
@@ -106,7 +106,7 @@ class PackageImports(StandardLibrary):
     @staticmethod
     def _from_star(module: CodeModule, name: str) -> PyValue:
         origins = [one for one in module.names["<star>"] if not one or name in standard_names(one)]
-        return Native(f"{origins[-1]}.{name}") if origins and origins[-1] else MYSTERY
+        return Native(f"{origins[-1]}.{name}") if origins and origins[-1] else UNKNOWN
 
     def _from_getattr(self, module: CodeModule, name: str) -> PyValue:
         own = module.names.get("__getattr__")
@@ -161,8 +161,8 @@ class PackageImports(StandardLibrary):
         if name in self.modules:
             return self.modules[name]
         path = self.machine.files.module(name)
-        if not path and parent is MYSTERY:  # compiled code may put modules below its own, as Rust's often does
-            return MYSTERY
+        if not path and parent is UNKNOWN:  # compiled code may put modules below its own, as Rust's often does
+            return UNKNOWN
         if not path:
             return self._import_absent(name, path)
         if not self._is_own(path):
@@ -211,7 +211,7 @@ class PackageImports(StandardLibrary):
             __package__=package,
             __doc__=None,
             __spec__=Instance(Native("importlib.ModuleSpec"), {"name": name, "parent": package, "origin": where}),
-            __builtins__=MYSTERY,
+            __builtins__=UNKNOWN,
             __annotations__={},
         )
         module.names["__file__"] = where if path.endswith(".py") else None
@@ -259,24 +259,24 @@ class PackageImports(StandardLibrary):
             made = Instance(Native("ImportError"), {"args": (text,), "name": last})
             made.failure = LoadFault("entry", path, None)
             raise Thrown(made)
-        return self._import_twin(name, path)
+        return self._import_source_of(name, path)
 
     def _is_of_mypyc(self, path: str) -> bool:
         """Whether a compiled module is one of several of mypyc, all of whose code is in another file."""
         view = self.machine.view
         return view.file(path).size <= LARGEST_SHIM and b"__mypyc" in view.source(path).read_at(0, LARGEST_SHIM)
 
-    def _import_twin(self, name: str, path: str) -> PyValue:
+    def _import_source_of(self, name: str, path: str) -> PyValue:
         """What a compiled module does, if the file that it was compiled from lies beside it (mypyc, Cython)."""
         source = f"{path.rpartition('/')[0]}/{base_name(path).split('.')[0]}.py"
         view = self.machine.view
-        if source not in view or view.file(source).size < SMALLEST_TWIN:
-            return MYSTERY
+        if source not in view or view.file(source).size < SMALLEST_SOURCE:
+            return UNKNOWN
         if self._is_of_mypyc(path):
-            return MYSTERY  # modules of mypyc are in one other file, and do not import one another as files
-        behind = view.source(path).read_at(0, LARGEST_TWIN).split(base_name(source).encode())[1:]
+            return UNKNOWN  # modules of mypyc are in one other file, and do not import one another as files
+        behind = view.source(path).read_at(0, LARGEST_COMPILED).split(base_name(source).encode())[1:]
         if not any(text[:1] == b"x" or not text[:1].isalpha() for text in behind):  # .py or .pyx, and not .pyd
-            return MYSTERY  # it is what Python falls back to without the compiled module; Cython names its source
+            return UNKNOWN  # it is what Python falls back to without the compiled module; Cython names its source
         return self._import_file(name, source)
 
     def of_module(self, module: CodeModule, name: str) -> PyValue:
@@ -291,7 +291,7 @@ class PackageImports(StandardLibrary):
         if "<star>" in module.names:
             return self._from_star(module, name)
         if name.startswith("__"):
-            return MYSTERY
+            return UNKNOWN
         raise error("AttributeError", f"module '{module.name}' has no attribute '{name}'")
 
     def parsed(self, source: str) -> ast.Module | None:
@@ -307,7 +307,7 @@ class PackageImports(StandardLibrary):
             return Native(name)
         if self._is_own(self.machine.files.module(name)):
             raise error("KeyError", name)
-        return MYSTERY
+        return UNKNOWN
 
 
 def _binds(node: ast.AST, name: str) -> bool:

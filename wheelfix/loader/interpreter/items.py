@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.interpreter.attributes import Attributes
 from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     CodeClass,
     CodeFunction,
     Instance,
     Iteration,
     LoadedDll,
-    Mystery,
     Native,
     PyValue,
     Undecided,
+    UnknownValue,
     WindowsPathValue,
 )
 
@@ -32,13 +32,13 @@ class ItemLookup(Attributes):
         if isinstance(owner, Native):
             return self.item_of_native(owner.name, key)
         if isinstance(owner, LoadedDll):
-            return self._of_library(owner, key) if isinstance(key, str) else MYSTERY
+            return self._of_library(owner, key) if isinstance(key, str) else UNKNOWN
         if isinstance(owner, Instance):
             return self._item_of(owner, key)
         if isinstance(owner, CodeClass) and "<members>" in owner.names:
-            return owner.names.get(key, MYSTERY) if isinstance(key, str) else MYSTERY
-        if isinstance(owner, Mystery | CodeClass) or isinstance(key, Mystery):
-            return MYSTERY
+            return owner.names.get(key, UNKNOWN) if isinstance(key, str) else UNKNOWN
+        if isinstance(owner, UnknownValue | CodeClass) or isinstance(key, UnknownValue):
+            return UNKNOWN
         if not isinstance(owner, str | list | tuple | dict | bytes | range):
             raise error("TypeError", "object is not subscriptable")
         try:
@@ -57,7 +57,7 @@ class ItemLookup(Attributes):
         if isinstance(owner.kind, CodeClass) and owner.kind.fields is not None and isinstance(key, int):
             return self.item([owner.attributes.get(name) for name in owner.kind.fields], key)
         items = owner.attributes.get("<items>")
-        if isinstance(items, dict) and not isinstance(key, Mystery | list | dict):
+        if isinstance(items, dict) and not isinstance(key, UnknownValue | list | dict):
             if key not in items and "<factory>" in owner.attributes:
                 items[key] = self.call(owner.attributes["<factory>"], [], {})
             if key not in items:
@@ -65,14 +65,14 @@ class ItemLookup(Attributes):
                 if isinstance(absent, CodeFunction):
                     return self.call(absent, [owner, key], {})
             return self.item(items, key)
-        return MYSTERY
+        return UNKNOWN
 
     def set_item_of(self, owner: Instance, key: PyValue, value: PyValue) -> None:
         """``owner[key] = value`` for an object of the package."""
         own = self._of_class(owner.kind, "__setitem__") if isinstance(owner.kind, CodeClass) else None
         if isinstance(own, CodeFunction):
             self.call(own, [owner, key, value], {})
-        elif isinstance(owner.attributes.get("<items>"), dict) and not isinstance(key, Mystery | list | dict):
+        elif isinstance(owner.attributes.get("<items>"), dict) and not isinstance(key, UnknownValue | list | dict):
             owner.attributes["<items>"][key] = value
 
     def item_of_native(self, name: str, key: PyValue) -> PyValue:

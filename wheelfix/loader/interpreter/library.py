@@ -12,17 +12,17 @@ from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.librarycalls import LIBRARY
 from wheelfix.loader.interpreter.machinecalls import MACHINE
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     CodeClass,
     Instance,
     Iteration,
     LoadedDll,
     Managed,
     MarkedFunction,
-    Mystery,
     Native,
     PyValue,
     Thrown,
+    UnknownValue,
     VersionInfo,
     WindowsPathValue,
     is_error,
@@ -106,14 +106,14 @@ class StandardLibrary(Calls):
         """An item of something of Python's library."""
         if name == "os.environ":
             if not isinstance(key, str):
-                return MYSTERY
+                return UNKNOWN
             if key.upper() not in self.machine.variables:
                 raise error("KeyError", key)
             return self.machine.variables[key.upper()]
         if name == "sys.modules":
-            return self.module_named(key) if isinstance(key, str) else MYSTERY
+            return self.module_named(key) if isinstance(key, str) else UNKNOWN
         loaded = attribute_of_windows(self, _canonical(name), key) if isinstance(key, str) else None
-        return loaded if loaded is not None else MYSTERY
+        return loaded if loaded is not None else UNKNOWN
 
     def module_named(self, name: str) -> PyValue:
         """A module that has been imported."""
@@ -136,7 +136,7 @@ class StandardLibrary(Calls):
         if name in _NOTHING:
             return None
         if name in _PASSING:
-            return args[0] if args else MYSTERY
+            return args[0] if args else UNKNOWN
         if is_error(Native(name)):
             return Instance(Native(name), {"args": tuple(args), **keywords})
         if name.startswith("os.path.") and hasattr(ntpath, name[8:]):
@@ -145,7 +145,7 @@ class StandardLibrary(Calls):
 
     def _call_method(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         group, _, last = name[1:].partition(">.")
-        owner: PyValue = args[0] if args else MYSTERY
+        owner: PyValue = args[0] if args else UNKNOWN
         rest = args[1:]
         if group == "method":
             return methods.method(self, owner, last, rest, keywords)
@@ -161,9 +161,9 @@ class StandardLibrary(Calls):
         if group == "Managed":
             return self._of_stack(owner, last, rest)
         if group == "new":
-            return Instance(owner) if isinstance(owner, CodeClass) else MYSTERY
+            return Instance(owner) if isinstance(owner, CodeClass) else UNKNOWN
         if group == "make":
-            return self.make(owner, rest, keywords) if isinstance(owner, CodeClass) else MYSTERY
+            return self.make(owner, rest, keywords) if isinstance(owner, CodeClass) else UNKNOWN
         if group == "match":
             return matched(owner, last, rest)
         if group == "mark":
@@ -172,13 +172,13 @@ class StandardLibrary(Calls):
             return self.next_of([owner])
         if group == "windows" and f"windows.{last}" in CTYPES:
             return CTYPES[f"windows.{last}"](self, args, keywords)
-        return MYSTERY
+        return UNKNOWN
 
     def _of_stack(self, owner: Managed, name: str, args: list[PyValue]) -> PyValue:
         if owner.kind == "file":
             return owner.value if name == "read" else owner.value.splitlines(True) if name == "readlines" else None
         if owner.kind != "stack":
-            return MYSTERY
+            return UNKNOWN
         if name in ("enter_context", "push") and args:
             found = self.enter(args[0])
             owner.value.append(args[0])
@@ -186,7 +186,7 @@ class StandardLibrary(Calls):
         if name in ("close", "__exit__"):
             self.leave(owner, None)
             owner.value.clear()
-        return owner if name == "__enter__" else MYSTERY
+        return owner if name == "__enter__" else UNKNOWN
 
     def _path_function(self, name: str, args: list[PyValue]) -> PyValue:
         """A function of ``os.path``."""
@@ -196,7 +196,7 @@ class StandardLibrary(Calls):
                 raise error("TypeError", "stat: path should be string, bytes, os.PathLike or integer, not NoneType")
             raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
         if name in ("commonprefix", "commonpath") or not texts or not all(isinstance(one, str) for one in texts):
-            return MYSTERY
+            return UNKNOWN
         if name in ("exists", "isfile", "isdir", "lexists", "islink", "ismount"):
             wanted = {"isfile": False, "isdir": True}.get(name)
             return False if name in ("islink", "ismount") or not texts[0] else self.machine.exists(texts[0], wanted)
@@ -209,17 +209,17 @@ class StandardLibrary(Calls):
             return (
                 ntpath.relpath(ntpath.join(self.machine.folder, texts[0]), start)
                 if ntpath.splitdrive(texts[0])[0]
-                else MYSTERY
+                else UNKNOWN
             )
         if name in ("getsize", "getmtime", "samefile"):
-            return MYSTERY
+            return UNKNOWN
         if name in ("join", "dirname", "basename", "split", "splitext", "normpath", "normcase", "isabs", "splitdrive"):
             return getattr(ntpath, name)(*texts)
-        return MYSTERY
+        return UNKNOWN
 
     def next_of(self, args: list[PyValue]) -> PyValue:
         if not isinstance(args[0], Iteration):
-            return MYSTERY
+            return UNKNOWN
         for item in args[0].items:
             return item
         if len(args) > 1:
@@ -229,7 +229,7 @@ class StandardLibrary(Calls):
     def open_file(self, text: str, mode: PyValue) -> PyValue:
         """``open``: a small text file of the package, for reading."""
         if not isinstance(mode, str) or not mode.startswith("r") or "+" in mode:
-            return MYSTERY
+            return UNKNOWN
         return Managed("file", self.machine.text(text))
 
     def leave(self, manager: PyValue, thrown: Instance | None) -> bool:
@@ -261,17 +261,17 @@ def _canonical(name: str) -> str:
 
 def _has_attribute(run: StandardLibrary, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
     owner, name = args[0], args[1]
-    if not isinstance(name, str) or isinstance(owner, Mystery):
-        return MYSTERY
+    if not isinstance(name, str) or isinstance(owner, UnknownValue):
+        return UNKNOWN
     if isinstance(owner, Native) and not _is_known_attribute(f"{owner.name}.{name}"):
-        return False if f"{_canonical(owner.name)}.{name}" in _ABSENT else MYSTERY
+        return False if f"{_canonical(owner.name)}.{name}" in _ABSENT else UNKNOWN
     try:
         found = run.attribute(owner, name)
     except Thrown as thrown:
         if is_kind(thrown.error.kind, Native("AttributeError")):
             return False
         raise
-    return True if not isinstance(found, Mystery) or isinstance(owner, LoadedDll) else MYSTERY
+    return True if not isinstance(found, UnknownValue) or isinstance(owner, LoadedDll) else UNKNOWN
 
 
 def _is_known_attribute(name: str) -> bool:

@@ -6,7 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.interpreter.builtincalls import Words, dictionary, marking
-from wheelfix.loader.interpreter.objects import MYSTERY, Bound, CodeClass, Instance, Iteration, Managed, Native, PyValue
+from wheelfix.loader.interpreter.objects import UNKNOWN, Bound, CodeClass, Instance, Iteration, Managed, Native, PyValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,13 +47,13 @@ def _field(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyVal
     if "default_factory" in keywords:
         factory = keywords["default_factory"]
         return Managed("factory", Bound(factory, []) if keywords.get("init") is False else factory)
-    return keywords.get("default", MYSTERY)
+    return keywords.get("default", UNKNOWN)
 
 
 def _named_tuple(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     names = args[1].replace(",", " ").split() if isinstance(args[1], str) else args[1]
     if not isinstance(args[0], str) or not isinstance(names, list | tuple):
-        return MYSTERY
+        return UNKNOWN
     rows = [one[0] if isinstance(one, tuple) else one for one in names]
     made = CodeClass(args[0], [Native("object")], {})
     made.fields = list(rows)
@@ -70,7 +70,7 @@ LIBRARY: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]] 
     "functools.cache": marking("cache"),
     "functools.partial": lambda run, args, words: Bound(args[0], args[1:], words),
     "functools.wraps": _wraps,
-    "functools.reduce": lambda run, args, words: MYSTERY,
+    "functools.reduce": lambda run, args, words: UNKNOWN,
     "contextlib.contextmanager": marking("contextmanager"),
     "contextlib.suppress": lambda run, args, words: Managed(
         "suppress", tuple(itertools.chain.from_iterable(one if isinstance(one, tuple) else (one,) for one in args))

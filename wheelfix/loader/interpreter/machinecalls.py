@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.interpreter import methods
 from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     Bound,
     Instance,
     Iteration,
     Managed,
-    Mystery,
     Native,
     PyValue,
     Thrown,
     Undecided,
+    UnknownValue,
     WindowsPathValue,
 )
 from wheelfix.loader.interpreter.windows import HOME, ROOT, SITE, os_error
@@ -40,7 +40,7 @@ def _text(value: PyValue) -> PyValue:
 
 def _environment(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     if not args or not isinstance(args[0], str):
-        return MYSTERY
+        return UNKNOWN
     default = args[1] if len(args) > 1 else keywords.get("default")
     return run.machine.variables.get(args[0].upper(), default)
 
@@ -54,7 +54,7 @@ def _set_environment(run: ExpressionValues, args: list[PyValue], keywords: Words
 def _list_folder(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     folder = _text(args[0]) if args else "."
     if not isinstance(folder, str):
-        return MYSTERY
+        return UNKNOWN
     if not run.machine.is_folder(folder):
         raise methods.folder_error(run, folder)
     return run.machine.names(folder)
@@ -62,8 +62,8 @@ def _list_folder(run: ExpressionValues, args: list[PyValue], keywords: Words) ->
 
 def _scan_folder(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     names = _list_folder(run, args, keywords)
-    if isinstance(names, Mystery):
-        return MYSTERY
+    if isinstance(names, UnknownValue):
+        return UNKNOWN
     entries = []
     for name in names:
         path = ntpath.join(_text(args[0]), name)
@@ -77,9 +77,9 @@ def _scan_folder(run: ExpressionValues, args: list[PyValue], keywords: Words) ->
 
 
 def _walk(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
-    folder = _text(args[0]) if args else MYSTERY
+    folder = _text(args[0]) if args else UNKNOWN
     if not isinstance(folder, str):
-        return MYSTERY
+        return UNKNOWN
     rows: list[PyValue] = []
     pending = [folder] if run.machine.is_folder(folder) else []
     while pending:
@@ -102,9 +102,9 @@ def _chdir(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyVal
 
 
 def _glob(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
-    pattern = args[0] if args else keywords.get("pathname", MYSTERY)
+    pattern = args[0] if args else keywords.get("pathname", UNKNOWN)
     if not isinstance(pattern, str):
-        return MYSTERY
+        return UNKNOWN
     return run.machine.matching(pattern.replace("/", "\\"), recursive=run.truth(keywords.get("recursive")) is True)
 
 
@@ -113,32 +113,32 @@ def _path(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValu
     if any(one is None for one in texts):
         raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
     if not all(isinstance(one, str) for one in texts):
-        return MYSTERY
+        return UNKNOWN
     joined = ntpath.join(*texts) if texts else ""
     return WindowsPathValue(ntpath.normpath(joined) if ".." not in joined and joined else joined.replace("/", "\\"))
 
 
 def _fspath(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     found = _text(args[0])
-    if isinstance(found, str | bytes | Mystery):
+    if isinstance(found, str | bytes | UnknownValue):
         return found
     if isinstance(found, Native):
-        return MYSTERY
+        return UNKNOWN
     raise error("TypeError", "expected str, bytes or os.PathLike object")
 
 
 def _json(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     text = args[0].value if isinstance(args[0], Managed) and args[0].kind == "file" else args[0]
     if not isinstance(text, str):
-        return MYSTERY
+        return UNKNOWN
     try:
         return parse_json(text)
     except ValueError:
-        return MYSTERY
+        return UNKNOWN
 
 
 def _calcsize(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
-    return (4 if run.machine.machine is Machine.X86 else 8) if args in (["P"], ["N"], ["n"]) else MYSTERY
+    return (4 if run.machine.machine is Machine.X86 else 8) if args in (["P"], ["N"], ["n"]) else UNKNOWN
 
 
 def _bits(run: ExpressionValues) -> str:
@@ -160,11 +160,11 @@ MACHINE: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]] 
     "os.getcwd": lambda run, args, words: run.machine.folder,
     "os.chdir": _chdir,
     "os.fspath": _fspath,
-    "os.access": lambda run, args, words: run.machine.exists(args[0]) if isinstance(args[0], str) else MYSTERY,
-    "os.cpu_count": lambda run, args, words: MYSTERY,
+    "os.access": lambda run, args, words: run.machine.exists(args[0]) if isinstance(args[0], str) else UNKNOWN,
+    "os.cpu_count": lambda run, args, words: UNKNOWN,
     "glob.glob": _glob,
     "glob.iglob": lambda run, args, words: (
-        Iteration(iter(found)) if isinstance(found := _glob(run, args, words), list) else MYSTERY
+        Iteration(iter(found)) if isinstance(found := _glob(run, args, words), list) else UNKNOWN
     ),
     "pathlib.Path": _path,
     "pathlib.PurePath": _path,
@@ -175,7 +175,7 @@ MACHINE: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]] 
     "open": lambda run, args, words: (
         run.open_file(_text(args[0]), args[1] if len(args) > 1 else words.get("mode", "r"))
         if args and isinstance(_text(args[0]), str)
-        else MYSTERY
+        else UNKNOWN
     ),
     "io.open": lambda run, args, words: MACHINE["open"](run, args, words),
     "json.load": _json,
@@ -189,17 +189,17 @@ MACHINE: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]] 
     "platform.python_version_tuple": lambda run, args, words: (*map(str, run.machine.python), "9"),
     "platform.release": lambda run, args, words: "10",
     "sysconfig.get_platform": lambda run, args, words: _PLATFORMS.get(run.machine.machine, "win-amd64"),
-    "sysconfig.get_path": lambda run, args, words: SITE if args[:1] in (["platlib"], ["purelib"]) else MYSTERY,
+    "sysconfig.get_path": lambda run, args, words: SITE if args[:1] in (["platlib"], ["purelib"]) else UNKNOWN,
     "sysconfig.get_config_var": lambda run, args, words: (
-        f"{HOME}\\AppData\\Roaming\\Python" if args == ["userbase"] else MYSTERY
+        f"{HOME}\\AppData\\Roaming\\Python" if args == ["userbase"] else UNKNOWN
     ),
     "distutils.sysconfig.get_python_lib": lambda run, args, words: SITE,
     "site.getsitepackages": lambda run, args, words: [ROOT, SITE],
     "shutil.which": lambda run, args, words: (
-        MYSTERY if not args or not isinstance(args[0], str) or args[0] in ("python", "cmd") else None
+        UNKNOWN if not args or not isinstance(args[0], str) or args[0] in ("python", "cmd") else None
     ),
     "sys.getwindowsversion": lambda run, args, words: Instance(
         Native("sys.getwindowsversion()"), {"major": 10, "minor": 0, "build": 19045, "platform": 2}
     ),
-    "time.perf_counter": lambda run, args, words: MYSTERY,
+    "time.perf_counter": lambda run, args, words: UNKNOWN,
 }

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.codebudget import MAX_ITEMS, MAX_TEXT
 from wheelfix.loader.interpreter.evaluation import error, is_plain
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     Bound,
     Instance,
     Iteration,
     LoadFault,
-    Mystery,
     Native,
     PyValue,
     Thrown,
     Undecided,
+    UnknownValue,
     WindowsPathValue,
 )
 from wheelfix.loader.interpreter.windows import HOME, os_error
@@ -48,7 +48,7 @@ def method(
         return _of_text(run, owner, name, args, keywords)
     if isinstance(owner, bytes):
         known = name == "decode"
-        return owner.decode("utf-8", "replace") if known else MYSTERY
+        return owner.decode("utf-8", "replace") if known else UNKNOWN
     if isinstance(owner, list):
         return _of_list(run, owner, name, args, keywords)
     if isinstance(owner, dict):
@@ -63,7 +63,7 @@ def method(
         and is_plain(owner)
     ):
         return _tried(owner, name, args, {})
-    return MYSTERY
+    return UNKNOWN
 
 
 def _tried(owner: PyValue, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
@@ -73,27 +73,29 @@ def _tried(owner: PyValue, name: str, args: list[PyValue], keywords: dict[str, P
     except (TypeError, ValueError, KeyError, IndexError, AttributeError) as raised:
         raise error(type(raised).__name__, *(str(one) for one in raised.args)) from None
     except (LookupError, UnicodeError, OverflowError, MemoryError):
-        return MYSTERY
+        return UNKNOWN
 
 
 def _of_text(
     run: ExpressionValues, owner: str, name: str, args: list[PyValue], keywords: dict[str, PyValue]
 ) -> PyValue:
     if name == "join" and len(args) == 1:
-        items: list[PyValue] = list(run.iterate(args[0])) if not isinstance(args[0], Mystery | Native) else [MYSTERY]
+        items: list[PyValue] = (
+            list(run.iterate(args[0])) if not isinstance(args[0], UnknownValue | Native) else [UNKNOWN]
+        )
         if any(isinstance(one, WindowsPathValue | Instance | int | type(None)) for one in items):
             raise error("TypeError", "sequence item: expected str instance")
         if not all(isinstance(one, str) for one in items):
-            return MYSTERY
-        return owner.join(items) if sum(len(one) + len(owner) for one in items) <= MAX_TEXT else MYSTERY
+            return UNKNOWN
+        return owner.join(items) if sum(len(one) + len(owner) for one in items) <= MAX_TEXT else UNKNOWN
     if name == "format":
         return _formatted(run, owner, args, keywords)
     if name not in _TEXT or not is_plain(args) or not is_plain(keywords):
-        return MYSTERY
+        return UNKNOWN
     if name == "replace" and args and isinstance(args[1], str) and len(owner) * (len(args[1]) + 1) > MAX_TEXT:
-        return MYSTERY
+        return UNKNOWN
     if name == "zfill" and not (args and isinstance(args[0], int) and args[0] < _LONGEST_FILL):
-        return MYSTERY
+        return UNKNOWN
     found = _tried(owner, name, args, keywords)
     return found.decode("utf-8", "replace") if isinstance(found, bytes) and name != "encode" else found
 
@@ -110,7 +112,7 @@ def _formatted(run: ExpressionValues, text: str, args: list[PyValue], keywords: 
         if field is None:
             continue
         if (spec and spec != "d") or conversion or not (field == "" or field.isalnum() or field.isidentifier()):
-            return MYSTERY
+            return UNKNOWN
         key = str(count) if field == "" else field
         count += field == ""
         index = whole_number(key)
@@ -120,16 +122,16 @@ def _formatted(run: ExpressionValues, text: str, args: list[PyValue], keywords: 
             raise error("KeyError", key)
         shown = run.text_of(args[index] if index is not None else keywords[key])
         if not isinstance(shown, str):
-            return MYSTERY
+            return UNKNOWN
         made.append(shown)
-    return "".join(made) if sum(map(len, made)) <= MAX_TEXT else MYSTERY
+    return "".join(made) if sum(map(len, made)) <= MAX_TEXT else UNKNOWN
 
 
 def _of_list(
     run: ExpressionValues, owner: list[PyValue], name: str, args: list[PyValue], keywords: dict[str, PyValue]
 ) -> PyValue:
     if name not in _LIST or len(owner) > MAX_ITEMS:
-        return MYSTERY
+        return UNKNOWN
     if name == "extend":
         owner.extend(list(run.iterate(args[0])))
         return None
@@ -142,11 +144,15 @@ def _of_list(
                 if name == "remove":
                     del owner[at]
                     return None
-                return at if name == "index" else MYSTERY
+                return at if name == "index" else UNKNOWN
         if name == "count":
             return 0
         raise error("ValueError", "list.remove(x): x not in list")
-    if any(isinstance(one, Mystery) for one in args) and name in ("pop", "insert") and not isinstance(args[0], int):
+    if (
+        any(isinstance(one, UnknownValue) for one in args)
+        and name in ("pop", "insert")
+        and not isinstance(args[0], int)
+    ):
         raise Undecided("the place in a list is not known")
     return _tried(owner, name, args, {})
 
@@ -170,8 +176,8 @@ def ordered(run: ExpressionValues, items: list[PyValue], keywords: dict[str, PyV
 def _of_table(
     run: ExpressionValues, owner: dict[PyValue, PyValue], name: str, args: list[PyValue], keywords: dict[str, PyValue]
 ) -> PyValue:
-    if name not in _TABLE or (args and isinstance(args[0], Mystery)):
-        return MYSTERY
+    if name not in _TABLE or (args and isinstance(args[0], UnknownValue)):
+        return UNKNOWN
     if name == "move_to_end":
         if args and args[0] in owner:
             moved = {args[0]: owner.pop(args[0])}
@@ -194,7 +200,7 @@ def _of_table(
 
 def _of_set(run: ExpressionValues, owner: PyValue, name: str, args: list[PyValue]) -> PyValue:
     if name not in _SET:
-        return MYSTERY
+        return UNKNOWN
     if name in ("add", "discard", "remove"):
         if not (is_plain(args) or isinstance(args[0], WindowsPathValue)):
             raise Undecided("what is in a set is not known")
@@ -249,7 +255,7 @@ def path_method(
         raise folder_error(run, text)
     if name in ("glob", "rglob"):
         if not args or not isinstance(args[0], str):
-            return MYSTERY
+            return UNKNOWN
         pattern = f"**\\{args[0]}" if name == "rglob" else args[0].replace("/", "\\")
         found = machine.matching(ntpath.join(text, pattern), recursive=True)
         return Iteration(iter([WindowsPathValue(one) for one in found]))
@@ -265,13 +271,13 @@ def _pure_method(path: PureWindowsPath, name: str, args: list[PyValue]) -> PyVal
     if not all(isinstance(one, str) for one in given):
         if any(one is None for one in given):
             raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
-        return MYSTERY
+        return UNKNOWN
     if name in ("joinpath", "with_suffix", "with_name", "with_stem", "relative_to"):
         made = _tried(path, name, given, {})
         return WindowsPathValue(str(made)) if isinstance(made, PureWindowsPath) else made
     if name in ("is_absolute", "as_posix", "match", "is_relative_to", "as_uri", "__str__", "__fspath__"):
         return _tried(path, name, given, {})
-    return MYSTERY
+    return UNKNOWN
 
 
 def folder_error(run: ExpressionValues, text: str) -> Thrown:

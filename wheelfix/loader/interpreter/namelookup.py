@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.interpreter.evaluation import Evaluation, error
-from wheelfix.loader.interpreter.objects import MYSTERY, Namespace, Native, PyValue, Undecided
+from wheelfix.loader.interpreter.objects import UNKNOWN, Namespace, Native, PyValue, Undecided
 
 if TYPE_CHECKING:
     import ast
@@ -54,7 +54,7 @@ class NameLookup(Evaluation):
             return self.environment.globals[name]
         for module in reversed(self.environment.globals.get("<star>", ())):
             if not module or name in standard_names(module):
-                return Native(f"{module}.{name}") if module else MYSTERY
+                return Native(f"{module}.{name}") if module else UNKNOWN
         if not is_builtin(name):
             if not self.binds(name):
                 raise Undecided(f"something else defines the name {name}")

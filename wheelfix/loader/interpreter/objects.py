@@ -30,14 +30,14 @@ class Thrown(Exception):
         self.error = error
 
 
-class Mystery:
+class UnknownValue:
     """A value about which nothing is known."""
 
     def __repr__(self) -> str:
         return "<unknown>"
 
 
-MYSTERY: PyValue = Mystery()
+UNKNOWN: PyValue = UnknownValue()
 
 
 class Native:

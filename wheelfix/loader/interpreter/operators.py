@@ -11,15 +11,15 @@ from wheelfix.loader.codebudget import MAX_ITEMS
 from wheelfix.loader.interpreter.evaluation import PLAIN, error, hashable, is_plain
 from wheelfix.loader.interpreter.namelookup import is_builtin
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     CodeClass,
     CodeFunction,
     CodeModule,
     Instance,
     LoadedDll,
-    Mystery,
     Native,
     PyValue,
+    UnknownValue,
     WindowsPathValue,
 )
 from wheelfix.loader.interpreter.texts import TextValues
@@ -66,19 +66,19 @@ class Operators(TextValues):
             if holds is None:
                 unknown = True
             elif holds is decisive:
-                return MYSTERY if unknown else found
-        return MYSTERY if unknown else found
+                return UNKNOWN if unknown else found
+        return UNKNOWN if unknown else found
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> PyValue:
         found = self.value(node.operand)
         if isinstance(node.op, ast.Not):
             holds = self.truth(found)
-            return MYSTERY if holds is None else not holds
+            return UNKNOWN if holds is None else not holds
         if isinstance(found, int | float):
             return (
                 -found if isinstance(node.op, ast.USub) else ~int(found) if isinstance(node.op, ast.Invert) else found
             )
-        return MYSTERY
+        return UNKNOWN
 
     def visit_BinOp(self, node: ast.BinOp) -> PyValue:
         return self.binary(node.op, self.value(node.left), self.value(node.right))
@@ -89,37 +89,37 @@ class Operators(TextValues):
             return self._joined(left, right)
         if isinstance(op, ast.Mod) and isinstance(left, str | bytes):
             return self._percent(left, right)
-        if isinstance(left, Instance | Mystery | Native) or isinstance(right, Instance | Mystery | Native):
-            return MYSTERY
+        if isinstance(left, Instance | UnknownValue | Native) or isinstance(right, Instance | UnknownValue | Native):
+            return UNKNOWN
         if not isinstance(left, PLAIN) or not isinstance(right, PLAIN):
-            return MYSTERY
+            return UNKNOWN
         numbers = _small_numbers(left, right)
         if isinstance(op, ast.Pow | ast.LShift) and not (numbers and _is_power(right)):
-            return MYSTERY
+            return UNKNOWN
         if isinstance(op, ast.Mult) and not numbers:
             return self._repeated(left, right)
         compute = _OPERATORS.get(type(op))
         if compute is None:
-            return MYSTERY
+            return UNKNOWN
         try:
             return compute(left, right)
         except TypeError:
             raise error("TypeError", "unsupported operand") from None
         except (ZeroDivisionError, ValueError, OverflowError):
-            return MYSTERY
+            return UNKNOWN
 
     def _repeated(self, left: PyValue, right: PyValue) -> PyValue:
         count, what = (left, right) if isinstance(left, int) else (right, left)
         if isinstance(count, int) and isinstance(what, str | list | tuple) and len(what) * max(count, 0) <= MAX_ITEMS:
             return what * count
-        return MYSTERY
+        return UNKNOWN
 
     def _joined(self, left: PyValue, right: PyValue) -> PyValue:
         parts = [part.text if isinstance(part, WindowsPathValue) else part for part in (left, right)]
         if not all(isinstance(part, str) for part in parts):
             if any(part is None for part in parts):
                 raise error("TypeError", "unsupported operand type(s) for /")
-            return MYSTERY
+            return UNKNOWN
         return WindowsPathValue(ntpath.normpath(ntpath.join(*parts)) if parts[0] != "" else parts[1])
 
     # ---------------------------------------------------------------------------------------- comparisons
@@ -130,7 +130,7 @@ class Operators(TextValues):
             right = self.value(comparator)
             holds = self.compared(op, left, right)
             if holds is None:
-                return MYSTERY
+                return UNKNOWN
             if not holds:
                 return False
             left = right
@@ -141,7 +141,7 @@ class Operators(TextValues):
         if isinstance(op, ast.In | ast.NotIn):
             found = self.contains(right, left)
             return None if found is None else found is isinstance(op, ast.In)
-        if isinstance(left, Mystery) or isinstance(right, Mystery):
+        if isinstance(left, UnknownValue) or isinstance(right, UnknownValue):
             return None
         if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and (left is None or right is None):
             return (left is right) is isinstance(op, ast.Is | ast.Eq)
@@ -179,7 +179,7 @@ class Operators(TextValues):
             return wanted.upper() in self.machine.variables if isinstance(wanted, str) else None
         if isinstance(owner, Native) and owner.name == "sys.modules":
             return None
-        if isinstance(wanted, Mystery):
+        if isinstance(wanted, UnknownValue):
             return None
         if isinstance(owner, dict):
             return (wanted in owner) if hashable(wanted) else None

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.interpreter.evaluation import error
-from wheelfix.loader.interpreter.objects import MYSTERY, Bound, Instance, Iteration, Mystery, Native, PyValue
+from wheelfix.loader.interpreter.objects import UNKNOWN, Bound, Instance, Iteration, Native, PyValue, UnknownValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ def _asked(kind: str) -> Callable[[ExpressionValues, list[PyValue], dict[str, Py
         pattern = _compiled(args[0], last)
         texts = args[1:3] if kind == "sub" else args[1:2]
         if pattern is None or not all(isinstance(one, str) and len(one) <= MAX_SUBJECT for one in texts):
-            return MYSTERY
+            return UNKNOWN
         return _answer(pattern, kind, texts)
 
     return made
@@ -84,9 +84,9 @@ def matched(found: PyValue, name: str, args: list[PyValue]) -> PyValue:
     if isinstance(found, re.Pattern):
         texts = args[:2] if name == "sub" else args[:1]
         known = all(isinstance(one, str) and len(one) <= MAX_SUBJECT for one in texts)
-        return _answer(found, name, texts) if known else MYSTERY
-    if any(isinstance(one, Mystery) for one in args):
-        return MYSTERY
+        return _answer(found, name, texts) if known else UNKNOWN
+    if any(isinstance(one, UnknownValue) for one in args):
+        return UNKNOWN
     try:
         return getattr(found, name)(*args)
     except (IndexError, TypeError):
@@ -96,7 +96,7 @@ def matched(found: PyValue, name: str, args: list[PyValue]) -> PyValue:
 def _compile(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
     pattern = _compiled(args[0], args[1] if len(args) > 1 else keywords.get("flags"))
     if pattern is None:
-        return MYSTERY
+        return UNKNOWN
     made = Instance(Native("re.Pattern"), {"<pattern>": pattern, "pattern": pattern.pattern})
     for name in _KINDS:
         made.attributes[name] = Bound(Native(f"<match>.{name}"), [pattern])
@@ -106,5 +106,5 @@ def _compile(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyV
 PATTERNS: dict[str, Callable[[ExpressionValues, list[PyValue], dict[str, PyValue]], PyValue]] = {
     **{f"re.{name}": _asked(name) for name in _KINDS},
     "re.compile": _compile,
-    "re.escape": lambda run, args, keywords: re.escape(args[0]) if isinstance(args[0], str) else MYSTERY,
+    "re.escape": lambda run, args, keywords: re.escape(args[0]) if isinstance(args[0], str) else UNKNOWN,
 }

@@ -13,12 +13,12 @@ from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.objects import (
     CodeClass,
     Instance,
-    Mystery,
     Namespace,
     Native,
     PyValue,
     Thrown,
     Undecided,
+    UnknownValue,
 )
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Statements(Concerns):
         found = self.value(node.exc)
         if isinstance(found, CodeClass | Native):
             found = self.call(found, [], {})
-        if isinstance(found, Mystery):
+        if isinstance(found, UnknownValue):
             raise Undecided("what is raised is not known")
         if not isinstance(found, Instance):
             raise error("TypeError", "exceptions must derive from BaseException")
@@ -149,7 +149,7 @@ class Statements(Concerns):
         for decorator in reversed(node.decorator_list):
             mark = self.value(decorator)
             made = self.decorated(mark, found)
-            found = found if isinstance(made, Mystery) else made
+            found = found if isinstance(made, UnknownValue) else made
         self.environment.names[node.name] = found
 
     visit_AsyncFunctionDef = visit_FunctionDef
@@ -174,7 +174,7 @@ class Statements(Concerns):
         for decorator in reversed(node.decorator_list):
             mark = self.value(decorator)
             changed = self.decorated(mark, made)
-            made = made if isinstance(changed, Mystery) else changed
+            made = made if isinstance(changed, UnknownValue) else changed
         self._bind(node.name, made)
 
 

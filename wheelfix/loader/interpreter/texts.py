@@ -9,7 +9,7 @@ from wheelfix.knowledge.winerrors import message_text
 from wheelfix.loader.codebudget import MAX_TEXT
 from wheelfix.loader.interpreter.evaluation import error, is_plain
 from wheelfix.loader.interpreter.namelookup import NameLookup
-from wheelfix.loader.interpreter.objects import MYSTERY, CodeClass, Instance, PyValue, WindowsPathValue, is_error
+from wheelfix.loader.interpreter.objects import UNKNOWN, CodeClass, Instance, PyValue, WindowsPathValue, is_error
 
 if TYPE_CHECKING:
     import ast
@@ -23,38 +23,38 @@ class TextValues(NameLookup):
         if isinstance(value, WindowsPathValue):
             return value.text
         if isinstance(value, Instance):
-            args: PyValue = value.attributes.get("args", MYSTERY)
+            args: PyValue = value.attributes.get("args", UNKNOWN)
             code = value.attributes.get("winerror")
             if isinstance(code, int) and is_error(value.kind):
                 return f"[WinError {code}] {message_text(code)}"
             plain = isinstance(args, tuple) and len(args) == 1 and isinstance(args[0], str)
-            return args[0] if plain and "__str__" not in _methods(value.kind) else MYSTERY
-        return str(value) if is_plain(value) else MYSTERY
+            return args[0] if plain and "__str__" not in _methods(value.kind) else UNKNOWN
+        return str(value) if is_plain(value) else UNKNOWN
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> PyValue:
         parts = [self.value(part) for part in node.values]
-        return "".join(parts) if all(isinstance(part, str) for part in parts) else MYSTERY
+        return "".join(parts) if all(isinstance(part, str) for part in parts) else UNKNOWN
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> PyValue:
         found = self.value(node.value)
         spec = self.value(node.format_spec) if node.format_spec is not None else ""
         if node.conversion in (ord("r"), ord("a")):
-            return repr(found) if is_plain(found) and spec == "" else MYSTERY
+            return repr(found) if is_plain(found) and spec == "" else UNKNOWN
         text = self.text_of(found)
         if spec == "" or not isinstance(spec, str) or len(spec) > 4 or not isinstance(found, str | int):
-            return text if spec == "" else MYSTERY
+            return text if spec == "" else UNKNOWN
         try:
             return format(found, spec)
         except (TypeError, ValueError):
-            return MYSTERY
+            return UNKNOWN
 
     def _percent(self, text: str | bytes, args: PyValue) -> PyValue:
         given = args if isinstance(args, tuple) else (args,)
         shown = tuple(one if isinstance(one, int | float | str) else self.text_of(one) for one in given)
         if isinstance(text, bytes) or not all(isinstance(one, int | float | str) for one in shown):
-            return MYSTERY
+            return UNKNOWN
         if len(text) > MAX_TEXT or any(mark in text for mark in ("%*", "%(")) or _wide(text):
-            return MYSTERY
+            return UNKNOWN
         try:
             return text % shown
         except (TypeError, ValueError):

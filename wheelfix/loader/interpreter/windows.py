@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.codebudget import MAX_TEXT
 from wheelfix.loader.codeprocess import first_process
 from wheelfix.loader.interpreter.objects import (
-    MYSTERY,
+    UNKNOWN,
     Instance,
     LoadedDll,
     LoadFault,
@@ -102,7 +102,7 @@ class WindowsMachine:
                 self.missed.clear()
             elif found is False and self.files.is_own(path):
                 self.missed[path] = None
-        return MYSTERY if found is None else found
+        return UNKNOWN if found is None else found
 
     def _is_there(self, path: str, folder: bool | None) -> bool | None:
         """Whether the view or Windows has a file; None for what another distribution may have."""
@@ -122,7 +122,7 @@ class WindowsMachine:
     def is_folder(self, text: str) -> bool:
         """Whether there is such a folder."""
         found = self.exists(text, folder=True)
-        if found is MYSTERY:
+        if found is UNKNOWN:
             raise Undecided(f"whether the folder {text} is there is not known")
         return bool(found)
 
@@ -194,12 +194,12 @@ class WindowsMachine:
         path = self.view_path(text)
         there = self.exists(text, folder=True)
         if not there and not self.complete and not self.files.is_own(path):
-            there = MYSTERY  # another distribution may fill it
+            there = UNKNOWN  # another distribution may fill it
         if there is False:
             error = os_error("FileNotFoundError", 2, text)
             error.failure = LoadFault("folder", path, None)
             raise Thrown(error)
-        if there is MYSTERY:
+        if there is UNKNOWN:
             raise Undecided(f"whether the folder {text} is there is not known")
         self.process.user_dirs.append(path)
         return path
@@ -300,14 +300,14 @@ def os_error(kind: str, code: int, path: str = "") -> Instance:
     """An exception of Windows."""
     error = Instance(Native(kind), {"args": (code, "", path), "winerror": code, "errno": 2 if code in (2, 3) else 22})
     error.attributes["filename"] = path
-    error.attributes["strerror"] = MYSTERY
+    error.attributes["strerror"] = UNKNOWN
     return error
 
 
 def load_error(name: str, failure: Failure, cffi: bool) -> Instance:
     """The exception that a failed load raises."""
     if cffi:
-        return Instance(Native("OSError"), {"args": (MYSTERY,), "winerror": None, "errno": None})
+        return Instance(Native("OSError"), {"args": (UNKNOWN,), "winerror": None, "errno": None})
     if failure.code == MOD_NOT_FOUND:
         text = (
             f"Could not find module '{name}' (or one of its dependencies). "
