@@ -41,11 +41,11 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
         counted = Counter(word_of(row) for row in rows if row["way"] == way or not way)
         cells = [str(sum(counted.values())), *(str(counted[word]) for word in WORDS)]
         lines.append(f"| {way or 'all'} | {' | '.join(cells)} |")
-    told = Counter(word_of(row) for row in rows)
-    decided = told["agrees"] + told["differs"] + told["missed"]
+    totals = Counter(word_of(row) for row in rows)
+    decided = totals["agrees"] + totals["differs"] + totals["missed"]
     packages = len({row["wheel"] for row in rows})
-    share = 100 * told["agrees"] / decided if decided else 0
-    sentence = f"{packages} wheels. Of {decided} imports for which both sides have an answer, {told['agrees']} agree"
+    share = 100 * totals["agrees"] / decided if decided else 0
+    sentence = f"{packages} wheels. Of {decided} imports for which both sides have an answer, {totals['agrees']} agree"
     return [*lines, "", f"{sentence} ({share:.1f} %)."]
 
 

@@ -89,7 +89,7 @@ def _named(root: ET.Element | None, *tags: str) -> list[str]:
 
 
 def _joined(folder: str, below: str) -> str | None:
-    """Return a folder below another one, or up to two above it; None if there is none such."""
+    """Return the folder that a relative path leads to; None if it leads out of the installation."""
     parts = folder.split("/") if folder else []
     for part in below.replace("\\", "/").split("/"):
         if part == ".." and parts:

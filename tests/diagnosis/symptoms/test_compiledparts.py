@@ -1,4 +1,4 @@
-"""A compiled module that Python did not find is told from a package that is not installed."""
+"""A compiled module that Python did not find is distinguished from a package that is not installed."""
 
 from __future__ import annotations
 

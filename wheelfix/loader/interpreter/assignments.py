@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import ast
 
 from wheelfix.loader.interpreter.evaluation import error
@@ -137,6 +138,6 @@ class Assignments(ExpressionValues):
         elif isinstance(owner, Instance):
             self.set_item_of(owner, key, value)
 
+    @abc.abstractmethod
     def set_item_of(self, owner: Instance, key: PyValue, value: PyValue) -> None:
         """``owner[key] = value`` for an object of the package."""
-        raise NotImplementedError

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import abc
+
 from wheelfix.loader.interpreter import methods
 from wheelfix.loader.interpreter.classes import Classes
 from wheelfix.loader.interpreter.evaluation import error
@@ -64,13 +66,13 @@ class Attributes(Classes):
             raise error("AttributeError", f"'{type(owner).__name__}' object has no attribute '{name}'")
         return Bound(Native(f"<method>.{name}"), [owner])
 
+    @abc.abstractmethod
     def of_module(self, module: CodeModule, name: str) -> PyValue:
         """A name of a module of the package."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def of_native(self, owner: str, name: str) -> PyValue:
         """An attribute of something of Python's library."""
-        raise NotImplementedError
 
     def _of_function(self, owner: CodeFunction | MarkedFunction, name: str) -> PyValue:
         if isinstance(owner, MarkedFunction) and owner.kind == "property" and name in ("setter", "getter", "deleter"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import ast
 from typing import TYPE_CHECKING
 
@@ -87,13 +88,13 @@ class Calls(ItemLookup):
             raise Undecided("arguments of a call are not known")
         return UNKNOWN
 
+    @abc.abstractmethod
     def is_load(self, name: str) -> bool:
         """Whether something of Python's library loads DLLs or changes the search for them."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def call_native(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Call something of Python's library."""
-        raise NotImplementedError
 
     def _call_function(self, function: CodeFunction, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         if self.depth >= MAX_CALLS:

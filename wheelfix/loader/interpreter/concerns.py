@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import ast
 
 from wheelfix.loader.interpreter.assignments import Assignments
@@ -42,9 +43,9 @@ class Concerns(Assignments):
                 return True
         return False
 
+    @abc.abstractmethod
     def imports_own(self, node: ast.Import | ast.ImportFrom) -> bool:
         """Whether a statement imports a module of the package that has not been imported."""
-        raise NotImplementedError
 
     def _calls_own(self, function: ast.expr, depth: int) -> bool:
         """Whether a call leads to code of the package in which something concerns DLLs."""

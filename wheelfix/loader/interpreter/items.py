@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.interpreter.attributes import Attributes
@@ -75,9 +76,9 @@ class ItemLookup(Attributes):
         elif isinstance(owner.attributes.get("<items>"), dict) and not isinstance(key, UnknownValue | list | dict):
             owner.attributes["<items>"][key] = value
 
+    @abc.abstractmethod
     def item_of_native(self, name: str, key: PyValue) -> PyValue:
         """An item of something of Python's library."""
-        raise NotImplementedError
 
     def iterate(self, value: PyValue) -> Iterator[PyValue]:
         """Go through the items of something; Undecided if they are not known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import ntpath
 
 from wheelfix.loader.interpreter import methods
@@ -115,9 +116,9 @@ class StandardLibrary(Calls):
         loaded = attribute_of_windows(self, _canonical(name), key) if isinstance(key, str) else None
         return loaded if loaded is not None else UNKNOWN
 
+    @abc.abstractmethod
     def module_named(self, name: str) -> PyValue:
         """A module that has been imported."""
-        raise NotImplementedError
 
     # ---------------------------------------------------------------------------------------------- the calls
 
