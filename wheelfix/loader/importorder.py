@@ -6,22 +6,26 @@ time what to import, or changes where modules are found, the answer is marked as
 
 from __future__ import annotations
 
-import ast
 import posixpath
 import re
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import CodeBudget, OutOfBudget, budget_of
 from wheelfix.loader.dynamicimports import decides_at_run_time
-from wheelfix.loader.importcode import goes_on, imported_by_call, imported_from, read_imports, suppresses
+from wheelfix.loader.fileimports import FileImports, ImportStatement, executed_imports
+from wheelfix.loader.importcode import read_imports
+from wheelfix.loader.importroute import Route, Step, StepTrace
 from wheelfix.loader.pythonsource import python_source
+from wheelfix.loader.sitefiles import (
+    imported_by_path_files,
+    imported_by_start_files,
+    roots_of_path_files,
+)
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from wheelfix.loader.coderun import CodeRun
     from wheelfix.loader.view import FileView
 
 MAX_FILES = 400
@@ -36,65 +40,6 @@ _ASIDE = re.compile(r"/(?:_?tests?|_?examples?|demos?|samples?|tools?|scripts|be
 """Folders of code that need not be importable."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One file of the package that is run or loaded."""
-
-    path: str
-    certain: bool
-    """False where a condition decides whether it is."""
-    guarded: bool = False
-    """Whether the code that imports it catches a failure and goes on."""
-    absent: str = ""
-    """Instead of a file: the module of the package that a statement imports, and that does not exist."""
-
-
-@dataclass(slots=True)
-class Route:
-    """What runs between the start of Python and one load."""
-
-    steps: list[Step] = field(default_factory=list)
-    complete: bool = True
-    """False where the code could not be followed to the end."""
-
-
-@dataclass(frozen=True, slots=True)
-class _ImportStatement:
-    names: tuple[str, ...]
-    certain: bool
-    guarded: bool = False
-    """Whether the code goes on when the import fails."""
-
-
-@dataclass(frozen=True, slots=True)
-class _FileImports:
-    """The imports of one file that are carried out when it is imported."""
-
-    statements: tuple[_ImportStatement, ...] = ()
-    complete: bool = True
-    literal: bool = False
-    """Whether it imports what its statements name, and nothing else."""
-
-
-class _Trace:
-    """Steps that are found when first needed, and kept."""
-
-    def __init__(self, steps: Iterator[tuple[Step, bool]]) -> None:
-        self._steps = steps
-        self._known: list[tuple[Step, bool]] = []
-
-    def __iter__(self) -> Iterator[tuple[Step, bool]]:
-        at = 0
-        while True:
-            if at == len(self._known):
-                following = next(self._steps, None)
-                if following is None:
-                    return
-                self._known.append(following)
-            yield self._known[at]
-            at += 1
-
-
 class ImportOrder:
     """Follows the import statements of a view's own Python files."""
 
@@ -103,10 +48,10 @@ class ImportOrder:
         self._work = work or budget_of(view)
         self._python = python
         self._budget = MAX_SOURCE
-        self._parsed: dict[str, _FileImports] = {}
-        self._known: dict[str, tuple[tuple[_ImportStatement, ...], bool]] = view.notes.setdefault("imports", {})
-        self._traces: dict[tuple[str, ...], _Trace] = {}
-        self._roots = [SITE_PACKAGES, *_roots_of_path_files(view)]
+        self._parsed: dict[str, FileImports] = {}
+        self._known: dict[str, tuple[tuple[ImportStatement, ...], bool]] = view.notes.setdefault("imports", {})
+        self._traces: dict[tuple[str, ...], StepTrace] = {}
+        self._roots = [SITE_PACKAGES, *roots_of_path_files(view)]
         self._modules = self._name_modules()
         self._registering: set[str] = set()
         self._tops = {name.partition(".")[0] for name in self._modules}
@@ -156,7 +101,7 @@ class ImportOrder:
         if next(self._steps(self._code(tops[1]), True), None) is None:
             # A package that imports nothing of its own is there for its modules, which users import by name.
             return not _ASIDE.search(path)
-        trace = self._traces.setdefault((tops[1],), _Trace(self._walk([tops[1]])))
+        trace = self._traces.setdefault((tops[1],), StepTrace(self._walk([tops[1]])))
         return any(step.path == path and step.certain and not step.guarded for step, _ in trace)
 
     def may_run(self, path: str) -> bool:
@@ -166,7 +111,7 @@ class ImportOrder:
             return True
         if next(self._steps(self._code(init), True), None) is None:
             return not _ASIDE.search(path)  # users import the modules of such a package by name
-        trace = self._traces.setdefault((init,), _Trace(self._walk([init])))
+        trace = self._traces.setdefault((init,), StepTrace(self._walk([init])))
         if any(step.path == path for step, _ in trace):
             return True
         return self._budget < 0 or len(self._parsed) >= MAX_FILES
@@ -177,7 +122,7 @@ class ImportOrder:
 
     def at_start(self) -> tuple[str, ...]:
         """The Python files that ``.pth`` and ``.start`` files import whenever Python starts."""
-        names = [*_imported_by_path_files(self.view, self._python), *_imported_by_start_files(self.view, self._python)]
+        names = [*imported_by_path_files(self.view, self._python), *imported_by_start_files(self.view, self._python)]
         return tuple(self._modules[name] for name in names if name in self._modules)
 
     def file_of(self, module: str) -> str | None:
@@ -188,7 +133,7 @@ class ImportOrder:
         """Each file that runs or is loaded when a file is imported by its own name, in order: the packages above it
         first, then the file, each followed by what it imports. With each comes whether its code could be followed."""
         start = dict.fromkeys([*self._parents_of(path), path])
-        return iter(self._traces.setdefault(tuple(start), _Trace(self._walk(list(start)))))
+        return iter(self._traces.setdefault(tuple(start), StepTrace(self._walk(list(start)))))
 
     def importers(
         self, targets: Iterable[str], sources: Iterable[tuple[str, str]]
@@ -240,7 +185,7 @@ class ImportOrder:
 
     def _follow(self, start: list[str], target: str) -> Route:
         """Run some files one after the other, each with what it imports, until the target is met."""
-        trace = self._traces.setdefault(tuple(start), _Trace(self._walk(start)))
+        trace = self._traces.setdefault(tuple(start), StepTrace(self._walk(start)))
         route = Route()
         for step, complete in trace:
             route.complete &= complete
@@ -260,11 +205,11 @@ class ImportOrder:
             elif step.path not in seen:
                 seen.add(step.path)
                 own = step.path.endswith(".py") and self.view.layer(step.path) is not Layer.ENVIRONMENT
-                code = self._code(step.path) if own else _FileImports()
+                code = self._code(step.path) if own else FileImports()
                 yield step, code.complete
                 pending.append(self._steps(code, step.certain, step.guarded))
 
-    def _steps(self, code: _FileImports, certain: bool, guarded: bool = False) -> Iterator[Step]:
+    def _steps(self, code: FileImports, certain: bool, guarded: bool = False) -> Iterator[Step]:
         """The files that the statements of a file import, in their order."""
         for statement in code.statements:
             if code.literal and self._is_absent(statement.names[0]):
@@ -286,18 +231,18 @@ class ImportOrder:
 
     # ---------------------------------------------------------------------------------------------- one file
 
-    def _code(self, path: str) -> _FileImports:
+    def _code(self, path: str) -> FileImports:
         if path not in self._parsed:
             size = self.view.file(path).size
             self._budget -= min(size, MAX_FILE)
             if self._budget < 0 or size > MAX_FILE or len(self._parsed) >= MAX_FILES:
-                return _FileImports(complete=False)
+                return FileImports(complete=False)
             if path not in self._known and not self._read(path):
-                self._parsed[path] = _FileImports(complete=False)
+                self._parsed[path] = FileImports(complete=False)
             else:
                 statements, fixed = self._known[path]
                 whole = fixed and not any(map(self._is_unknown, statements))
-                self._parsed[path] = _FileImports(statements, whole, fixed)
+                self._parsed[path] = FileImports(statements, whole, fixed)
         return self._parsed[path]
 
     def _read(self, path: str) -> bool:
@@ -313,14 +258,14 @@ class ImportOrder:
             return False
         package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
         try:
-            statements = tuple(_executed(tree, package, CodeRun(path, budget)))
+            statements = tuple(executed_imports(tree, package, CodeRun(path, budget)))
             literal = not decides_at_run_time(source, tree, budget)
         except (OutOfBudget, RecursionError):
             return False
         self._known[path] = statements, literal
         return True
 
-    def _is_unknown(self, statement: _ImportStatement) -> bool:
+    def _is_unknown(self, statement: ImportStatement) -> bool:
         """Whether an import names a module of this package of which there is no file."""
         first = statement.names[0]
         return first.partition(".")[0] in self._tops and first not in self._modules and not self._is_folder(first)
@@ -358,98 +303,3 @@ def packages_above(path: str) -> list[str]:
     """Where the ``__init__.py`` of each package above a file would be, the outermost first."""
     folders = parent(path).removeprefix(SITE_PACKAGES).strip("/").split("/")
     return [posixpath.join(SITE_PACKAGES, *folders[:count], "__init__.py") for count in range(1, 1 + len(folders))]
-
-
-def _executed(tree: ast.Module, package: str, values: CodeRun) -> Iterator[_ImportStatement]:
-    """The imports that running a file carries out, in order; those in functions are not among them."""
-    pending: list[tuple[ast.stmt, bool, bool]] = [(node, True, False) for node in reversed(tree.body)]
-    while pending:
-        node, certain, guarded = pending.pop()
-        values.budget.step()
-        if isinstance(node, ast.Import):
-            yield from (_ImportStatement((alias.name,), certain, guarded) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield _ImportStatement(tuple(imported_from(node, package)), certain, guarded)
-        elif isinstance(node, ast.Assign | ast.Expr) and isinstance(node.value, ast.Call):
-            yield from (_ImportStatement((name,), certain, guarded) for name in imported_by_call(node.value))
-        elif isinstance(node, ast.Try):
-            pending += [(inner, sure and certain, guarded or caught) for inner, sure, caught in _tried(node, values)]
-        else:
-            caught = guarded or (isinstance(node, ast.With) and suppresses(node))
-            inside = list(_inner(node, values))
-            pending += [(inner, sure and certain, caught) for inner, sure in reversed(inside)]
-
-
-def _tried(node: ast.Try, values: CodeRun) -> list[tuple[ast.stmt, bool, bool]]:
-    """The statements of a ``try``, the last first: whether each is run for certain, and whether its failure is caught.
-
-    ``else`` is run only if nothing was caught, and what it imports is not caught.
-    """
-    caught = goes_on(node, values.budget)
-    found = [(inner, True, caught) for inner in node.body]
-    found += [(inner, False, False) for handler in node.handlers for inner in handler.body]
-    found += [(inner, not caught, False) for inner in node.orelse]
-    found += [(inner, True, False) for inner in node.finalbody]
-    return found[::-1]
-
-
-def _inner(node: ast.stmt, values: CodeRun) -> Iterator[tuple[ast.stmt, bool]]:
-    """The statements within a statement that are run with it, and whether they are for certain."""
-    if isinstance(node, ast.If):
-        holds = values.condition(node.test)
-        if holds is not False:
-            yield from ((inner, holds is True) for inner in node.body)
-        if holds is not True:
-            yield from ((inner, holds is False) for inner in node.orelse)
-    elif isinstance(node, ast.With | ast.ClassDef):
-        yield from ((inner, True) for inner in node.body)
-    elif isinstance(node, ast.For | ast.While):
-        yield from ((inner, False) for inner in [*node.body, *node.orelse])
-
-
-# --------------------------------------------------------------------------------------------- .pth and .start files
-
-START_FILES = (3, 15)
-"""The first Python that reads ``.start`` files (PEP 829); with one of the same name, it skips imports of a ``.pth``."""
-
-
-def _site_files(view: FileView, suffix: str) -> Iterator[str]:
-    for file in view.files:
-        if file.path.endswith(suffix) and parent(file.path) == SITE_PACKAGES and file.layer is not Layer.ENVIRONMENT:
-            yield file.path
-
-
-def _lines(view: FileView, path: str) -> list[str]:
-    return [line.strip() for line in (view.read_text(path, 1 << 16) or "").lstrip("\ufeff").splitlines()]
-
-
-def _imported_by_path_files(view: FileView, python: tuple[int, int] | None) -> Iterator[str]:
-    """The modules that ``.pth`` files import."""
-    starts = set(_site_files(view, ".start")) if python is not None and python >= START_FILES else set()
-    for path in _site_files(view, ".pth"):
-        if f"{path.removesuffix('.pth')}.start" not in starts:
-            yield from (name for line in _lines(view, path) for name in _imported_by_line(line))
-
-
-def _imported_by_start_files(view: FileView, python: tuple[int, int] | None) -> Iterator[str]:
-    """The modules of the entry points in ``.start`` files; an older Python does not read them."""
-    if python is not None and python < START_FILES:
-        return
-    for path in _site_files(view, ".start"):
-        for line in _lines(view, path):
-            entry = re.fullmatch(r"([A-Za-z_][\w.]*):[A-Za-z_][\w.]*", line)
-            if entry is not None:
-                yield entry[1]
-
-
-def _roots_of_path_files(view: FileView) -> list[str]:
-    """The folders that ``.pth`` files put on ``sys.path``."""
-    every = (line for path in _site_files(view, ".pth") for line in _lines(view, path))
-    lines = (line.replace("\\", "/") for line in every if line and not line.startswith(("#", "import ")))
-    return [posixpath.normpath(f"{SITE_PACKAGES}/{line}") for line in lines if ":" not in line]
-
-
-def _imported_by_line(line: str) -> list[str]:
-    """The modules that a line of a ``.pth`` file imports."""
-    match = re.match(r"import\s+([\w.]+(?:\s*,\s*[\w.]+)*)", line)
-    return [name.strip() for name in match[1].split(",")] if match else []

@@ -23,7 +23,7 @@ from wheelfix.values import dataclass, replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.loader.importorder import Route
+    from wheelfix.loader.importroute import Route
     from wheelfix.loader.loadcall import Failure
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.packagecode import FileLoads, PackageLoads

@@ -1,0 +1,82 @@
+"""The imports that running one Python file carries out, in their order, each with whether it is certain and caught."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.importcode import goes_on, imported_by_call, imported_from, suppresses
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.loader.coderun import CodeRun
+
+
+@dataclass(frozen=True, slots=True)
+class ImportStatement:
+    """One import, with the modules that it names: ``import a.b``, or ``from a import b``, which may name ``a.b``."""
+
+    names: tuple[str, ...]
+    certain: bool
+    """False where a condition decides whether it is carried out."""
+    guarded: bool = False
+    """Whether the code goes on when the import fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileImports:
+    """The imports of one file that are carried out when it is imported."""
+
+    statements: tuple[ImportStatement, ...] = ()
+    complete: bool = True
+    literal: bool = False
+    """Whether it imports what its statements name, and nothing else."""
+
+
+def executed_imports(tree: ast.Module, package: str, values: CodeRun) -> Iterator[ImportStatement]:
+    """The imports that running a file carries out, in order; those in functions are not among them."""
+    pending: list[tuple[ast.stmt, bool, bool]] = [(node, True, False) for node in reversed(tree.body)]
+    while pending:
+        node, certain, guarded = pending.pop()
+        values.budget.step()
+        if isinstance(node, ast.Import):
+            yield from (ImportStatement((alias.name,), certain, guarded) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield ImportStatement(tuple(imported_from(node, package)), certain, guarded)
+        elif isinstance(node, ast.Assign | ast.Expr) and isinstance(node.value, ast.Call):
+            yield from (ImportStatement((name,), certain, guarded) for name in imported_by_call(node.value))
+        elif isinstance(node, ast.Try):
+            pending += [(inner, sure and certain, guarded or caught) for inner, sure, caught in _tried(node, values)]
+        else:
+            caught = guarded or (isinstance(node, ast.With) and suppresses(node))
+            inside = list(_inner(node, values))
+            pending += [(inner, sure and certain, caught) for inner, sure in reversed(inside)]
+
+
+def _tried(node: ast.Try, values: CodeRun) -> list[tuple[ast.stmt, bool, bool]]:
+    """The statements of a ``try``, the last first: whether each is run for certain, and whether its failure is caught.
+
+    ``else`` is run only if nothing was caught, and what it imports is not caught.
+    """
+    caught = goes_on(node, values.budget)
+    found = [(inner, True, caught) for inner in node.body]
+    found += [(inner, False, False) for handler in node.handlers for inner in handler.body]
+    found += [(inner, not caught, False) for inner in node.orelse]
+    found += [(inner, True, False) for inner in node.finalbody]
+    return found[::-1]
+
+
+def _inner(node: ast.stmt, values: CodeRun) -> Iterator[tuple[ast.stmt, bool]]:
+    """The statements within a statement that are run with it, and whether they are for certain."""
+    if isinstance(node, ast.If):
+        holds = values.condition(node.test)
+        if holds is not False:
+            yield from ((inner, holds is True) for inner in node.body)
+        if holds is not True:
+            yield from ((inner, holds is False) for inner in node.orelse)
+    elif isinstance(node, ast.With | ast.ClassDef):
+        yield from ((inner, True) for inner in node.body)
+    elif isinstance(node, ast.For | ast.While):
+        yield from ((inner, False) for inner in [*node.body, *node.orelse])
