@@ -14,10 +14,14 @@ from wheelfix.loader.importcode import (
     read_imports,
 )
 from wheelfix.loader.packagecode import imported_modules, module_name, python_code
+from wheelfix.loader.view import base_name
+from wheelfix.model import Image, dll_key
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from wheelfix.loader.loaded import Loaded
     from wheelfix.loader.view import FileView
 
 
@@ -111,3 +115,33 @@ def caught_by_name(view: FileView, modules: frozenset[str]) -> frozenset[str]:
     for _, source in _sources(view, *stems):
         named |= stems.keys() & set(re.findall(r"\w+", source))
     return frozenset(stems[stem] for stem in named)
+
+
+def with_caught_failures(view: FileView, found: list[Loaded]) -> list[Loaded]:
+    """Mark the failed imports of extension modules that the package's code catches."""
+    failed = [loaded.event.module for loaded in found if loaded.failure and loaded.event.cause == "extension"]
+    guarded = set(guarded_imports(view, failed))
+    guarded |= _only_needed_by(view, guarded, found) if guarded else set()
+    return [
+        replace(loaded, event=replace(loaded.event, guarded=True))
+        if loaded.failure and loaded.event.module in guarded
+        else loaded
+        for loaded in found
+    ]
+
+
+def _only_needed_by(view: FileView, guarded: set[str], found: list[Loaded]) -> set[str]:
+    """The failed files that are named like modules, are none, and that only modules with caught failures import."""
+    importers: dict[str, set[str]] = {}
+    for loaded in found:
+        image = view.image(loaded.event.path)
+        for needed in image.imports if isinstance(image, Image) else ():
+            importers.setdefault(dll_key(needed.dll), set()).add(loaded.event.module)
+    more = set()
+    for loaded in found:
+        image, module = view.image(loaded.event.path), loaded.event.module
+        own = importers.get(dll_key(base_name(loaded.event.path)), set())
+        starts = isinstance(image, Image) and image.exports.offers(f"PyInit_{module.rpartition('.')[2]}")
+        if loaded.failure and module and own and own <= guarded and not starts:
+            more.add(module)
+    return more

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from wheelfix.loader.interpreter.importend import ImportEnd
+    from wheelfix.loader.loaded import Loaded
     from wheelfix.loader.packagecode import PackageLoads
-    from wheelfix.loader.processes import Loaded
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import UnreadCall

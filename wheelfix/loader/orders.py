@@ -6,13 +6,13 @@ import weakref
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError
-from wheelfix.loader.processes import merged_edges
+from wheelfix.loader.loaded import merged_edges
 from wheelfix.loader.resolve import Start, all_together
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
+    from wheelfix.loader.loaded import Loaded
     from wheelfix.loader.loading import Loader
-    from wheelfix.loader.processes import Loaded
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.resolve import Imported
     from wheelfix.loader.view import Beside

@@ -14,16 +14,24 @@ from wheelfix.knowledge.system import runtime_file
 from wheelfix.knowledge.userprograms import program_of
 from wheelfix.loader.codesyntax import is_standard
 from wheelfix.loader.packageloading import adds_toolkit
+from wheelfix.loader.provideranswers import (
+    has_it,
+    is_shippable,
+    not_in_version,
+    other_version_has_it,
+    owner_entry,
+    some_have_it,
+)
 from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, canonical, dll_key
-from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator
 
     from wheelfix.knowledge.distributions import Owner
     from wheelfix.knowledge.provider_index import ProviderAnswer
+    from wheelfix.loader.habits import PackageHabits
     from wheelfix.loader.packageloading import PackageLoading
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import Beside, FileView
@@ -32,57 +40,9 @@ if TYPE_CHECKING:
 _UNKNOWN_FOLDER = "whether its folder is searched was not checked; 'wheelfix scan --with' with its wheel does that"
 
 
-def _none(present: Callable[[str], bool]) -> Iterable[tuple[str, str]]:
-    """No module is absent."""
-    return ()
-
-
-def _no_modules(modules: tuple[str, ...]) -> Iterable[str]:
-    """No module is imported."""
-    return ()
-
-
-def _never(words: tuple[str, ...]) -> bool:
-    """None of the words is there."""
-    return False
-
-
-def _nowhere(modules: tuple[str, ...]) -> dict[str, str]:
-    """No extension module has their names."""
-    return {}
-
-
-def _is_shippable(name: str) -> bool:
-    """Whether a wheel may contain a DLL: it is not a part of the compiler, and its licence allows it."""
-    member = family_of(name)
-    return runtime_file(name) is None and (member is None or member.family.redistribute)
-
-
 def answers_complete(beside: Beside | None) -> bool:
     """Whether everything that is installed is there to be read."""
     return beside is not None and beside.complete
-
-
-@dataclass(frozen=True, slots=True)
-class PackageHabits:
-    """What the Python code of a package does that matters to the DLLs of other distributions."""
-
-    folders: frozenset[str] = frozenset()
-    """Folders that it adds to the search, also those in which the package itself has no file."""
-    unread: bool = False
-    """Whether it adds folders or loads DLLs that could not be read from it."""
-    imports: Callable[[], Iterable[str]] = field(default=tuple)
-    """The top-level modules of others that running it imports for certain."""
-    mentions: Callable[[tuple[str, ...]], Iterable[str]] = field(default=_no_modules)
-    """Those of some top-level modules that some statement imports, wherever it stands."""
-    named: Callable[[tuple[str, ...]], dict[str, str]] = field(default=_nowhere)
-    """Those of some modules that an extension module names in its data, with its path."""
-    has_words: Callable[[tuple[str, ...]], bool] = field(default=_never)
-    """Whether one of some words is in its code."""
-    kin: Callable[[], Iterable[str]] = field(default=tuple)
-    """The modules of others that some statement imports, and whose names begin like one of the package's own."""
-    absent: Callable[[Callable[[str], bool]], Iterable[tuple[str, str]]] = field(default=_none)
-    """Those that are not caught and not there, by what says whether they are, with the file that imports each."""
 
 
 class Provisions:
@@ -94,7 +54,7 @@ class Provisions:
         requires: tuple[str, ...],
         loading: PackageLoading | None,
         view: FileView,
-        habits: PackageHabits | None = None,
+        habits: PackageHabits,
     ) -> None:
         self.profile = profile
         self.loading = loading
@@ -102,7 +62,7 @@ class Provisions:
         self.beside = view.beside
         self._view = view
         self.adds_cuda = loading is None or adds_toolkit(loading, view)
-        self.habits = habits or PackageHabits()
+        self.habits = habits
         self.dependencies = DependencyTree(requires, profile, provider_index, lambda: self.imported)
         self._answers: dict[str, list[tuple[Dependency, ProviderAnswer]]] = {}
         self._unclear_names: dict[str, Provider | None] = {}
@@ -127,10 +87,10 @@ class Provisions:
         """The distribution or assumption that provides a DLL, if any; the index is more certain than the table."""
         answers = self._ask(name)
         for dependency, answer in answers:
-            if _has_it(answer) and not dependency.extra and not self._is_absent(dependency):
+            if has_it(answer) and not dependency.extra and not self._is_absent(dependency):
                 return self._owned(name, dependency, answer, steps)
         for dependency, answer in answers:
-            owner = _owner(name, dependency.name)
+            owner = owner_entry(name, dependency.name)
             usual = not dependency.extra and not self._is_absent(dependency)
             if owner is not None and usual and (owner.only or answer.ships is Ships.UNKNOWN):
                 return self._tabled(name, dependency, owner, answer, steps)
@@ -146,14 +106,14 @@ class Provisions:
             if self._is_absent(dependency) and answer.ships is not Ships.NO:
                 unsure.append((str(dependency), f"{dependency} is in the lock file, but its wheel was not found"))
             elif answer.ships is Ships.SOME or (answer.ships is Ships.YES and dependency.extra):
-                unsure.append((str(dependency), _some(dependency, answer)))
+                unsure.append((str(dependency), some_have_it(dependency, answer)))
             elif answer.ships is Ships.UNKNOWN and not dependency.extra and self._may_have(name, dependency):
                 unsure.append((str(dependency), f"what {dependency} contains is not known"))
-            elif dependency.with_extras and not answers_complete(self.beside) and _is_shippable(name):
+            elif dependency.with_extras and not answers_complete(self.beside) and is_shippable(name):
                 asked = f"{dependency.name}[{','.join(dependency.with_extras)}]"
                 unsure.append((asked, f"what {asked} installs besides {dependency.name} is not known"))
-            elif answer.ships is Ships.NO and _otherwise(name, dependency.name):
-                without.append(_not_in(name, dependency))
+            elif answer.ships is Ships.NO and other_version_has_it(name, dependency.name):
+                without.append(not_in_version(name, dependency))
         if not self._view.named(dll_key(name)):  # a file that is there, and is not found, is what matters
             if not unsure and not answers_complete(self.beside):
                 unsure += self._mentioned(name) or self._of_kin(name)
@@ -182,7 +142,7 @@ class Provisions:
         """Modules like ``tensorrt_libs`` that the code of ``tensorrt`` imports, and that it does not require."""
         if runtime_file(name) is not None:
             return []
-        kin = (one for one in self.habits.kin() if self._may_have(name, Dependency(canonical(one))))
+        kin = (one for one in self.habits.kin if self._may_have(name, Dependency(canonical(one))))
         return [(one, f"the package's code imports {one}, which is not required") for one in kin]
 
     def _of_programs(self, name: str) -> list[tuple[str, str]]:
@@ -278,7 +238,7 @@ class Provisions:
 
         A name with delvewheel's hash is used by the wheel that ships it, and by code that adds that wheel's folder.
         """
-        if not _is_shippable(name):
+        if not is_shippable(name):
             return False
         if demangle(dll_key(name)) == dll_key(name):
             return not self._is_pure(dependency)
@@ -292,7 +252,7 @@ class Provisions:
         return bool(wheels) and all(wheel.machine is None and wheel.tags.endswith("-any") for wheel in wheels)
 
     def _owned(self, name: str, dependency: Dependency, answer: ProviderAnswer, steps: tuple[str, ...]) -> Provider:
-        owner = _owner(name, dependency.name)
+        owner = owner_entry(name, dependency.name)
         folders = answer.folders or (owner.folders if owner else ())
         reachable, because = self._reach(dependency, folders, owner, steps)
         if not reachable and self.habits.unread:
@@ -364,32 +324,3 @@ def _own_modules(view: FileView) -> frozenset[str]:
     inside = f"{SITE_PACKAGES}/"
     own = (file.path.removeprefix(inside) for file in view.files if file.layer is Layer.SUBJECT)
     return frozenset(path.partition("/")[0].partition(".")[0] for path in own)
-
-
-def _has_it(answer: ProviderAnswer) -> bool:
-    """Whether the version that pip chooses has it."""
-    return answer.ships is Ships.YES or (answer.ships is Ships.SOME and answer.newest)
-
-
-def _owner(name: str, distribution: str) -> Owner | None:
-    """The entry of the table of distributions for a DLL of that distribution, one for every build first."""
-    entries = [owner for owner in owners_of(name) if owner.distribution == distribution]
-    return min(entries, key=lambda owner: bool(owner.only), default=None)
-
-
-def _some(dependency: Dependency, answer: ProviderAnswer) -> str:
-    if dependency.extra:
-        return f"{dependency.name} has it, but is installed only with the extra {dependency.extra!r}"
-    return f"{dependency.name} {answer.having[-1]} has it, {answer.without[-1]} does not"
-
-
-def _otherwise(name: str, distribution: str) -> bool:
-    """Whether some other version of the distribution has the DLL."""
-    return any(dll.distribution == distribution for dll in provider_index().shipped(name))
-
-
-def _not_in(name: str, dependency: Dependency) -> str:
-    own = [dll for dll in provider_index().shipped(name) if dll.distribution == dependency.name]
-    versions = own[0].versions if own else ()
-    shown = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}" if versions else ""
-    return f"{dependency} does not have it, {dependency.name} {shown} does"

@@ -10,46 +10,28 @@ import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.foreigncode import ForeignCode
-from wheelfix.loader.guards import guarded_imports
+from wheelfix.loader.guards import with_caught_failures
 from wheelfix.loader.importorder import ImportOrder, packages_above
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
+from wheelfix.loader.loaded import Loaded, load_in, load_in_any_order
 from wheelfix.loader.packagecode import SOURCE_LIMIT, python_code
 from wheelfix.loader.pathcode import WORDS
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
-from wheelfix.model import Image, Missing, OwnedBy, canonical, dll_key
-from wheelfix.values import dataclass, replace
+from wheelfix.model import Image, canonical, dll_key
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from wheelfix.loader.importroute import Route
-    from wheelfix.loader.loadcall import Failure
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.packagecode import FileLoads, PackageLoads
     from wheelfix.loader.view import FileView, ViewFile
-    from wheelfix.model import Edge, EdgeKind, LoadEvent
+    from wheelfix.model import LoadEvent
 
-ROUNDS = 10
-"""How often loads that failed are tried again, while others of the package succeed."""
 IMPORTERS = 20
 """Python files that import one extension module and are followed for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """One load in a process of its own, and everything that came of it."""
-
-    event: LoadEvent
-    failure: Failure | None
-    edges: dict[tuple[str, str, EdgeKind], Edge]
-    touched: dict[str, None]
-    alone: Failure | None = None
-    """Why it fails when it is imported by its own name, where the package's code imports it in another way."""
-    sure: bool = True
-    """For such a load: whether that code could be followed, and imports first whatever it takes."""
-    after: str = ""
-    """The other top-level package that has to be imported before the one with this module."""
 
 
 class FreshProcesses:
@@ -102,7 +84,7 @@ class FreshProcesses:
             settled = self._settled(doubtful)
             found = [settled.get(loaded.event, loaded) for loaded in found]
             found = [self._with_others(loaded) for loaded in found] if self.beside is not None else found
-        return self._with_guards(found)
+        return with_caught_failures(self.blank.view, found)
 
     # ------------------------------------------------------------------------------------- what is certain
 
@@ -200,7 +182,7 @@ class FreshProcesses:
             process.load_by_name(name, DEFAULT_DIRS)
         process.path_dirs = [folder for file in files for folder in file.along]
         flags = {path: own for file in files for path, own in file.flags}
-        return _load_in_any_order(process, (event for file in files for event in file.events), flags)
+        return load_in_any_order(process, (event for file in files for event in file.events), flags)
 
     # -------------------------------------------------------------------------------------- what is possible
 
@@ -216,7 +198,7 @@ class FreshProcesses:
                 for file in self.beside.code_of(other):
                     self.others.import_file(process, file)
         ordered = sorted(found, key=lambda loaded: loaded.failure is not None)
-        done = _load_in_any_order(process, (loaded.event for loaded in ordered))
+        done = load_in_any_order(process, (loaded.event for loaded in ordered))
         return frozenset(path for path, loaded in done.items() if loaded.failure is None)
 
     def _is_elsewhere(self, loaded: Loaded) -> bool:
@@ -339,36 +321,6 @@ class FreshProcesses:
             self.others.import_file(process, path)
         return before != (len(process.modules), len(process.user_dirs))
 
-    # ------------------------------------------------------------------------------------- what does no harm
-
-    def _with_guards(self, found: list[Loaded]) -> list[Loaded]:
-        """Mark the failed imports of extension modules that the package's code catches."""
-        failed = [loaded.event.module for loaded in found if loaded.failure and loaded.event.cause == "extension"]
-        guarded = set(guarded_imports(self.blank.view, failed))
-        guarded |= self._only_needed_by(guarded, found) if guarded else set()
-        return [
-            replace(loaded, event=replace(loaded.event, guarded=True))
-            if loaded.failure and loaded.event.module in guarded
-            else loaded
-            for loaded in found
-        ]
-
-    def _only_needed_by(self, guarded: set[str], found: list[Loaded]) -> set[str]:
-        """The failed files that are named like modules, are none, and that only modules with caught failures import."""
-        importers: dict[str, set[str]] = {}
-        for loaded in found:
-            image = self.blank.view.image(loaded.event.path)
-            for needed in image.imports if isinstance(image, Image) else ():
-                importers.setdefault(dll_key(needed.dll), set()).add(loaded.event.module)
-        more = set()
-        for loaded in found:
-            image, module = self.blank.view.image(loaded.event.path), loaded.event.module
-            own = importers.get(dll_key(base_name(loaded.event.path)), set())
-            starts = isinstance(image, Image) and image.exports.offers(f"PyInit_{module.rpartition('.')[2]}")
-            if loaded.failure and module and own and own <= guarded and not starts:
-                more.add(module)
-        return more
-
 
 def _top_level(path: str) -> str:
     return path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0]
@@ -382,44 +334,3 @@ def _distributions(view: FileView) -> set[str]:
     """The names of the distributions that the files of the subject belong to."""
     own = (_top_level(file.path) for file in view.files if file.layer is Layer.SUBJECT)
     return {canonical(name.partition("-")[0]) for name in own if name.endswith(".dist-info")}
-
-
-def load_in(process: Loader, event: LoadEvent, flags: int = AS_PYTHON_DOES) -> Loaded:
-    """Load one file as Python would, and keep what came of it apart from other loads."""
-    process.edges, process.touched = {}, {}
-    failure = process.load(event.path, flags)
-    return Loaded(event, failure, process.edges, process.touched)
-
-
-def _load_in_any_order(
-    process: Loader, events: Iterable[LoadEvent], flags: dict[str, int] | None = None
-) -> dict[str, Loaded]:
-    """Load several files in one process, again and again while one more of them loads."""
-    own = flags or {}
-    done = {event.path: load_in(process, event, own.get(event.path, AS_PYTHON_DOES)) for event in events}
-    for _ in range(ROUNDS):
-        again = [loaded.event for loaded in done.values() if loaded.failure]
-        done.update({event.path: load_in(process, event, own.get(event.path, AS_PYTHON_DOES)) for event in again})
-        if all(done[event.path].failure for event in again):
-            break
-    return done
-
-
-def merged_edges(found: Iterable[Loaded]) -> dict[tuple[str, str, EdgeKind], Edge]:
-    """Every need of all loads; one that is unmet in some process counts as unmet, unless that load does no harm."""
-    merged: dict[tuple[str, str, EdgeKind], Edge] = {}
-    harmless: dict[tuple[str, str, EdgeKind], Edge] = {}
-    for loaded in found:
-        if loaded.failure and loaded.event.guarded:
-            harmless.update(loaded.edges)
-            continue
-        for key, edge in loaded.edges.items():
-            known = merged.get(key)
-            if known is None or (_is_unmet(edge) and not _is_unmet(known)):
-                merged[key] = edge
-    return {**harmless, **merged}
-
-
-def _is_unmet(edge: Edge) -> bool:
-    unreachable = isinstance(edge.provider, OwnedBy) and not edge.provider.reachable
-    return isinstance(edge.provider, Missing) or unreachable or bool(edge.unexported)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.knowledge.companions import CompanionNeed, companions_of, depends_on_version, needs_in_practice
-from wheelfix.loader.codebudget import budget_of, separate_budget
+from wheelfix.loader.codebudget import separate_budget
+from wheelfix.loader.companionloads import Companions, with_needs_in_practice
 from wheelfix.loader.firstimport import in_import_order
-from wheelfix.loader.importcode import read_imports
-from wheelfix.loader.importorder import ImportOrder, packages_above
+from wheelfix.loader.habits import PackageHabits
+from wheelfix.loader.importorder import ImportOrder
 from wheelfix.loader.interpreted import InterpretedImports
-from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, PATH_NOT_FOUND, runs_on
+from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND, PATH_NOT_FOUND, runs_on
+from wheelfix.loader.loaded import Loaded, load_in, merged_edges
 from wheelfix.loader.loading import Loader
 from wheelfix.loader.modulefiles import unimportable_modules
-from wheelfix.loader.others import PackageHabits, Provisions
-from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads, python_code
+from wheelfix.loader.others import Provisions
+from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads
 from wheelfix.loader.packageloading import begin, import_before, load_event, loading_of
 from wheelfix.loader.predict import NO_FILE, absent_folder_code
-from wheelfix.loader.processes import FreshProcesses, Loaded, load_in, merged_edges
+from wheelfix.loader.processes import FreshProcesses
 from wheelfix.loader.target import Target
-from wheelfix.loader.view import BASE, SITE_PACKAGES, Layer, base_name, parent
+from wheelfix.loader.view import BASE, base_name
 from wheelfix.model import (
     Alone,
     Edge,
@@ -34,17 +34,15 @@ from wheelfix.model import (
     Resolution,
     dll_key,
 )
-from wheelfix.pe.modulenames import LARGEST, CompiledNames
-from wheelfix.pe.version import read_version
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
-    from wheelfix.model import AbsentModule, CodeFault, Provider, UnreadCall
+    from wheelfix.model import AbsentModule, CodeFault, UnreadCall
 
 
 _RESOLVED: weakref.WeakKeyDictionary[FileView, dict[tuple[Profile, tuple[str, ...]], Resolution]]
@@ -72,8 +70,8 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     whole = all_together(start.blank, found, processes)
     reached = _touched(found)
     _survey(whole, view, reached)
-    companions = _Companions(whole, processes, loading, profile)
-    edges = [*_upgraded(whole), *companions.edges()]
+    companions = Companions(whole, processes, loading, profile)
+    edges = [*with_needs_in_practice(whole), *companions.edges()]
     failing = {loaded.event.path for loaded in found if loaded.failure and not loaded.event.guarded}
     # A load that fails in any order has a failure of its own, with all that is known about it.
     faults = known.faults(view, _reached_faults(view, loads))
@@ -128,7 +126,7 @@ class Start:
         startup = loading.startup if loading is not None else None
         loads = package_loads(view, profile) if startup is None else PackageLoads()
         calls = _reached_calls(view, loads)
-        provisions = Provisions(profile, requires, loading, view, _habits(view, loads, calls))
+        provisions = Provisions(profile, requires, loading, view, PackageHabits(view, loads, calls))
         base = BASE if view.find(BASE, "python.exe") else ""  # a venv runs the python.exe that it was made from
         blank = Loader(view, Target(profile, provisions), profile.machine, application_dir=base)
         return cls(blank, profile, requires, loading, loads, calls, provisions)
@@ -141,75 +139,12 @@ class Start:
         return _import_package(process, self.loads, self.profile, self.requires)
 
 
-MANY_MODULES = 40
-"""Extension modules of one package for which the files that import them are looked for."""
-
-
 def _reached_calls(view: FileView, loads: PackageLoads) -> tuple[UnreadCall, ...]:
     """Calls that could not be read, with whether importing the package gets to them: only those matter to it."""
     if not loads.unread_calls:
         return ()
     order = ImportOrder(view, work=separate_budget(view))
     return tuple(replace(call, reached=call.at_import and order.may_run(call.file)) for call in loads.unread_calls)
-
-
-def _habits(view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) -> PackageHabits:
-    """What the package's code does that matters to the DLLs of others; its imports are followed on demand."""
-
-    starts = [*(event.path for event in loads.extensions), *(file.path for file in loads.files)]
-    above = list(dict.fromkeys(init for path in starts for init in packages_above(path)))
-    code = [file.path for file in loads.files if file.path.endswith(".py")]
-    order = functools.cache(lambda: ImportOrder(view, work=separate_budget(view)))
-
-    def imports() -> tuple[str, ...]:
-        return order().imported_from_others(dict.fromkeys([*above, *code, *importers()]))
-
-    def importers() -> Iterator[str]:
-        """The Python files that import the extension modules: what they import first is there by then."""
-        words = tuple({event.module.rpartition(".")[2].encode() for event in loads.extensions})
-        if 0 < len(words) <= MANY_MODULES:
-            own = ((path, text) for path, text in python_code(view, words) if "/tests/" not in path)
-            for path, _ in order().importers([event.path for event in loads.extensions], own):
-                yield path
-
-    def absent(present: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
-        own = [init for init in above if init in view and view.layer(init) is not Layer.ENVIRONMENT]
-        return order().absent_modules(own, present)
-
-    @functools.cache
-    def mentions(modules: tuple[str, ...]) -> tuple[str, ...]:
-        left, found = set(modules), list[str]()
-        for path, source in python_code(view, tuple(module.encode() for module in modules)):
-            tops = {name.partition(".")[0] for name in read_imports(source, path, budget_of(view))}
-            found += sorted(tops & left)
-            left -= tops
-        return tuple(found)
-
-    def named(modules: tuple[str, ...]) -> dict[str, str]:
-        """Code that is compiled keeps the names of what it imports in its data."""
-        found: dict[str, str] = {}
-        for path in (event.path for event in loads.extensions):
-            left = [module for module in modules if module not in found]
-            if left and view.file(path).size <= LARGEST:
-                names = CompiledNames(view.source(path))
-                found.update((module, path) for module in left if names.has(module))
-        return found
-
-    def has_words(words: tuple[str, ...]) -> bool:
-        return next(python_code(view, tuple(map(str.encode, words))), None) is not None
-
-    @functools.cache
-    def kin() -> tuple[str, ...]:
-        tops = {init.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0] for init in above} - {"__init__.py"}
-        stems = tuple({f"{part}_" for top in tops for part in (top, top.rpartition("_")[0]) if part})
-        found: set[str] = set()
-        for path, source in python_code(view, tuple(f"import {stem}".encode() for stem in stems)) if stems else ():
-            found |= {name.partition(".")[0] for name in read_imports(source, path, budget_of(view))}
-        return tuple(sorted(name for name in found - tops if name.startswith(stems)))
-
-    folders = frozenset(item.folder for item in loads.folders)
-    unread = any(call.reached for call in calls)
-    return PackageHabits(folders, unread, imports, mentions, named, has_words, kin, absent)
 
 
 def all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) -> Loader:
@@ -329,87 +264,3 @@ def _survey(loader: Loader, view: FileView, touched: frozenset[str]) -> None:
 
 
 # ----------------------------------------------------------------------------------------------- the companions
-
-
-def _upgraded(loader: Loader) -> Iterator[Edge]:
-    """The loader's edges; a delay load that the DLL's family needs in practice is marked as required."""
-    for edge in loader.edges.values():
-        need = needs_in_practice(base_name(edge.importer), edge.name) if edge.kind is EdgeKind.DELAY else None
-        yield edge if need is None else replace(edge, required=True, because=need.without, source=need.source)
-
-
-class _Companions:
-    """What the DLLs of a view load by name at run time, which no import table shows."""
-
-    def __init__(
-        self, loader: Loader, processes: list[Loader], loading: PackageLoading | None, profile: Profile
-    ) -> None:
-        self.loader = loader
-        self.processes = processes
-        self.cuda = loading.cuda if loading is not None and loading.startup is not None else profile.cuda
-        self.named = loading.named if loading is not None else ()
-
-    def needs(self, name: str, path: str = "") -> list[CompanionNeed]:
-        """The table's entries for a DLL name; what is only vendored too is not needed by a load.
-
-        Some are about certain releases only: then the version of the file at the path counts.
-        """
-        found = read_version(self.loader.view.source(path)) if path and depends_on_version(name) else None
-        version = str(found) if found is not None else None
-        needs = [need for need in companions_of(name, cuda=self.cuda, version=version) if need.strength != "beside"]
-        own = (load for load in self.named if path and load.by == path)
-        return [*needs, *(CompanionNeed((one.name,), "required", "", one.without, one.source) for one in own)]
-
-    def edges(self) -> Iterator[Edge]:
-        """One edge for each companion of each image of the subject, and of each DLL that is missing."""
-        asked: dict[str, list[str]] = {}
-        for edge in self.loader.edges.values():
-            asked.setdefault(edge.importer, []).append(edge.name)
-        for path, image in self.loader.view.images().items():
-            if isinstance(image, Image):
-                for need in self.needs(base_name(path), path):
-                    if not any(need.matches(name) for name in asked.get(path, ())):
-                        yield self._edge(path, need)
-        missing = {dll_key(e.name): e.name for e in self.loader.edges.values() if isinstance(e.provider, Missing)}
-        for name in sorted(missing.values()):
-            for need in self.needs(name):
-                if need.met_by(missing) is None:
-                    yield self._edge(name, need)
-
-    def _edge(self, path: str, need: CompanionNeed) -> Edge:
-        provider = self._find(path, need)
-        spelled = base_name(provider.path) if isinstance(provider, InView) else need.name
-        return Edge(
-            importer=path,
-            name=spelled,
-            kind=EdgeKind.COMPANION,
-            provider=provider,
-            required=need.required,
-            strength=need.strength,
-            because=need.without,
-            source=need.source,
-        )
-
-    def _find(self, path: str, need: CompanionNeed) -> Provider:
-        """The provider of a companion, in each process that has its parent; none if it is missing in one of them."""
-        processes = [process for process in self.processes if path in process.modules] or [self.loader]
-        answers = [self._find_in(process, path, need) for process in processes]
-        return next((answer for answer in answers if isinstance(answer, Missing)), answers[0])
-
-    def _find_in(self, process: Loader, path: str, need: CompanionNeed) -> Provider:
-        """A companion is found when it is loaded, beside its parent, in an added folder, or in another distribution."""
-        loaded = need.met_by(process.loaded)
-        if loaded is not None:
-            return InView(process.loaded[dll_key(loaded)])
-        folders = tuple(dict.fromkeys([parent(path), *process.user_dirs]))
-        for folder in folders:
-            names = {base_name(found): found for found in process.view.in_folder(folder)}
-            met = need.met_by(names)
-            if met is not None:
-                return InView(names[met])
-        for name in need.names:
-            other = process.find(name, process.search_steps(path, DEFAULT_DIRS))
-            if not isinstance(other, Missing):
-                return other
-        present = tuple(file.path for file in process.view.files if need.matches(base_name(file.path)))
-        return Missing(searched=folders, present_at=present)

@@ -1,0 +1,105 @@
+"""What the Python code of a package does that matters to the DLLs of other distributions."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.codebudget import budget_of, separate_budget
+from wheelfix.loader.importcode import read_imports
+from wheelfix.loader.importorder import ImportOrder, packages_above
+from wheelfix.loader.packagecode import PackageLoads, python_code
+from wheelfix.loader.view import SITE_PACKAGES, Layer
+from wheelfix.pe.modulenames import LARGEST, CompiledNames
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from wheelfix.loader.view import FileView
+    from wheelfix.model import UnreadCall
+
+MANY_MODULES = 40
+"""Extension modules of one package for which the files that import them are looked for."""
+
+
+class PackageHabits:
+    """Answers about the code of a package; the code is read, and its imports are followed, when first asked."""
+
+    def __init__(self, view: FileView, loads: PackageLoads, calls: tuple[UnreadCall, ...]) -> None:
+        self._view = view
+        self._extensions = loads.extensions
+        starts = [*(event.path for event in loads.extensions), *(file.path for file in loads.files)]
+        self._above = list(dict.fromkeys(init for path in starts for init in packages_above(path)))
+        self._code = [file.path for file in loads.files if file.path.endswith(".py")]
+        self.folders = frozenset(item.folder for item in loads.folders)
+        """Folders that it adds to the search, also those in which the package itself has no file."""
+        self.unread = any(call.reached for call in calls)
+        """Whether it adds folders or loads DLLs that could not be read from it."""
+        self._mentioned: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    @functools.cached_property
+    def _order(self) -> ImportOrder:
+        return ImportOrder(self._view, work=separate_budget(self._view))
+
+    def imports(self) -> tuple[str, ...]:
+        """The top-level modules of others that running it imports for certain."""
+        return self._order.imported_from_others(dict.fromkeys([*self._above, *self._code, *self._importers()]))
+
+    def _importers(self) -> Iterator[str]:
+        """The Python files that import the extension modules: what they import first is there by then."""
+        words = tuple({event.module.rpartition(".")[2].encode() for event in self._extensions})
+        if 0 < len(words) <= MANY_MODULES:
+            own = ((path, text) for path, text in python_code(self._view, words) if "/tests/" not in path)
+            for path, _ in self._order.importers([event.path for event in self._extensions], own):
+                yield path
+
+    def absent(self, present: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+        """The modules that are imported uncaught and are not there, by what says whether they are.
+
+        Each comes with the file that imports it.
+        """
+        view = self._view
+        own = [init for init in self._above if init in view and view.layer(init) is not Layer.ENVIRONMENT]
+        return self._order.absent_modules(own, present)
+
+    def mentions(self, modules: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of some top-level modules that some statement imports, wherever it stands."""
+        if modules not in self._mentioned:
+            left, found = set(modules), list[str]()
+            for path, source in python_code(self._view, tuple(module.encode() for module in modules)):
+                tops = self._imported_tops(path, source)
+                found += sorted(tops & left)
+                left -= tops
+            self._mentioned[modules] = tuple(found)
+        return self._mentioned[modules]
+
+    def named(self, modules: tuple[str, ...]) -> dict[str, str]:
+        """Those of some modules that an extension module names, with its path.
+
+        Code that is compiled keeps the names of what it imports in its data.
+        """
+        found: dict[str, str] = {}
+        for path in (event.path for event in self._extensions):
+            left = [module for module in modules if module not in found]
+            if left and self._view.file(path).size <= LARGEST:
+                names = CompiledNames(self._view.source(path))
+                found.update((module, path) for module in left if names.has(module))
+        return found
+
+    def has_words(self, words: tuple[str, ...]) -> bool:
+        """Whether one of some words is in its code."""
+        return next(python_code(self._view, tuple(map(str.encode, words))), None) is not None
+
+    @functools.cached_property
+    def kin(self) -> tuple[str, ...]:
+        """The modules of others that some statement imports, and whose names begin like one of the package's own."""
+        tops = {init.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0] for init in self._above} - {"__init__.py"}
+        stems = tuple({f"{part}_" for top in tops for part in (top, top.rpartition("_")[0]) if part})
+        words = tuple(f"import {stem}".encode() for stem in stems)
+        found: set[str] = set()
+        for path, source in python_code(self._view, words) if stems else ():
+            found |= self._imported_tops(path, source)
+        return tuple(sorted(name for name in found - tops if name.startswith(stems)))
+
+    def _imported_tops(self, path: str, source: str) -> set[str]:
+        return {name.partition(".")[0] for name in read_imports(source, path, budget_of(self._view))}
