@@ -5,7 +5,9 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codeattempt import path_folders
 from wheelfix.loader.codebudget import MAX_TURNS
+from wheelfix.loader.codelisting import content, exists, globbed, list_folder
 from wheelfix.loader.codeloads import (
     CURRENT_FOLDER,
     add_folder,
@@ -13,9 +15,8 @@ from wheelfix.loader.codeloads import (
     is_folder_call,
     is_load_call,
     load,
-    path_folders,
 )
-from wheelfix.loader.codemethods import SAME, content, exists, globbed, list_folder, listed
+from wheelfix.loader.codemethods import SAME, listed
 from wheelfix.loader.codestore import Raised
 from wheelfix.loader.codesyntax import environment
 from wheelfix.loader.codevalue import (

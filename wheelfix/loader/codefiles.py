@@ -13,9 +13,10 @@ from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.loader.codebudget import MAX_TEXT
 from wheelfix.loader.codeprocess import CodeProcess, first_process
 from wheelfix.loader.codesyntax import is_standard
+from wheelfix.loader.nofiles import NoFiles
 from wheelfix.loader.pythonsource import python_source
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
-from wheelfix.model import Machine, dll_key, fold
+from wheelfix.model import dll_key, fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -35,69 +36,6 @@ WINDOWS = ("c:/windows", "c:/windows/system32")
 _PYTHON_FOLDERS = frozenset({"Lib", "lib", "DLLs", "Scripts", SITE_PACKAGES})
 _SHARED = frozenset({"nvidia"})
 """Folders in site-packages to which several distributions add."""
-
-
-class NoFiles:
-    """Nothing is known about any file: for code that is read by itself."""
-
-    machine = Machine.AMD64
-    python: tuple[int, int] | None = None
-
-    def exists(self, path: str, *, folder: bool | None = None) -> bool | None:
-        """Whether there is a file (or, as asked, a folder) of this path; None if that is not known."""
-        return None
-
-    def names(self, folder: str) -> tuple[str, ...] | None:
-        """The names in a folder; None if that is not known."""
-        return None
-
-    def below(self, folder: str, pattern: str) -> tuple[str, ...] | None:
-        """The files below a folder whose names fit a pattern; None if that is not known."""
-        return None
-
-    def module(self, name: str) -> str | None:
-        """The file of a module of the package; empty if the package does not have it, None if that is not known."""
-        return None
-
-    def source(self, path: str) -> str | None:
-        """The source of a Python file that is small enough."""
-        return None
-
-    def text(self, path: str) -> str | None:
-        """The content of a small text file; None if there is none, or that is not known."""
-        return None
-
-    def is_own(self, path: str) -> bool:
-        """Whether only this distribution can have a file of that path."""
-        return False
-
-    def finds(self, name: str, folders: tuple[str, ...]) -> bool | None:
-        """Whether a load by bare name finds a file in Windows, beside Python or in some folders; None if unknown."""
-        return None
-
-    def sets_variable(self, name: str) -> bool:
-        """Whether the package's own code gives a value to an environment variable, for other files of it to read."""
-        return False
-
-    def named(self, name: str) -> bool:
-        """Whether there is a DLL of that name somewhere."""
-        return False
-
-    def spelled(self, path: str) -> str:
-        """A path of a file in the spelling of the file itself: Windows does not care about case."""
-        return path
-
-    def process(self, path: str) -> CodeProcess | None:
-        """The process in which a file begins to run; None if nothing is known about it."""
-        return None
-
-    def run_before(self, path: str) -> tuple[str, ...] | None:
-        """The files with code about DLLs that run before one file of a package; None if that is not known."""
-        return None
-
-    def loading_in(self, path: str) -> tuple[tuple[str, ...], bool]:
-        """The files with code about DLLs that importing a file runs, in order, and whether these are all."""
-        return (), True
 
 
 class ViewFiles(NoFiles):

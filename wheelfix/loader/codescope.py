@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from wheelfix.loader.codebudget import CodeBudget
-    from wheelfix.loader.codefiles import NoFiles
     from wheelfix.loader.codevalue import FunctionNode, Value
+    from wheelfix.loader.nofiles import NoFiles
 
 MAX_MODULES = 12
 """Other files of the package that are followed for the sake of one."""

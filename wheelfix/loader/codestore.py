@@ -6,8 +6,8 @@ import abc
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codebudget import ALL_STEPS
-from wheelfix.loader.codefiles import NoFiles
 from wheelfix.loader.codevalue import ANYTHING, Scope, united
+from wheelfix.loader.nofiles import NoFiles
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:

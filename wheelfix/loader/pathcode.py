@@ -21,9 +21,9 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.codefiles import NoFiles
     from wheelfix.loader.codestore import FoundEnd, FoundFolder, FoundLoad
     from wheelfix.loader.codevalue import FunctionNode
+    from wheelfix.loader.nofiles import NoFiles
 
 WORDS = (b"add_dll_directory", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_library", b"dlopen", b"cdll", b"windll")
 _LISTS = frozenset({"cdll", "windll", "oledll", "pydll"})
