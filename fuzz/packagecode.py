@@ -6,9 +6,9 @@ import sys
 import time
 
 from tests.support.hostilecode import ATTACKS
-from wheelfix.loader.codebudget import CodeBudget
-from wheelfix.loader.importcode import read_imports
-from wheelfix.loader.pathcode import PathCode, read_path_code
+from wheelfix.loader.codereader.codebudget import CodeBudget
+from wheelfix.loader.codereader.importcode import read_imports
+from wheelfix.loader.codereader.pathcode import PathCode, read_path_code
 
 INIT = "Lib/site-packages/pkg/__init__.py"
 SECONDS = 10

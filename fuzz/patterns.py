@@ -36,7 +36,7 @@ MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
     ("diagnosis/symptoms/phrases.py", "compile_phrase"): (),  # Form as well
     ("loader/interpreter/patterncalls.py", "_compiled"): (r"^core_v?(\d+)\.dll$",),
     ("loader/codenames.py", "_holds"): (r"(?<![\w.-])a\.dll(?![\w.-])",),
-    ("loader/codefiles.py", "sets_variable"): (
+    ("loader/codereader/codefiles.py", "sets_variable"): (
         r"environ\s*\[\s*['\"]A['\"]\s*\]\s*=[^=]|(?:setdefault|putenv)\s*\(\s*['\"]A['\"]\s*,",
     ),
     ("rules/unmet.py", "_is_named"): (r"(?<![A-Za-z0-9_])mpi(?![A-Za-z0-9_])",),

@@ -118,7 +118,7 @@ ALLOWED = {
     "loader/interpreter/builtincalls.py": 1,  # int() of the package: at most 40 characters
     "loader/interpreter/ctypescalls.py": 1,  # a code that the model itself put there
     "loader/interpreter/operators.py": 1,  # of a number
-    "loader/codemethods.py": 1,  # one digit that a pattern found
+    "loader/codereader/codemethods.py": 1,  # one digit that a pattern found
     "pe/authenticode/signers.py": 1,  # parts of a time, two digits each
     "pe/signature.py": 1,
     "report/html/element.py": 1,  # list marks of our own pages

@@ -12,7 +12,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
 from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.scan import scan_all
-from wheelfix.loader.codebudget import CodeBudget
+from wheelfix.loader.codereader.codebudget import CodeBudget
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine, ScanReport, Verdict
 from wheelfix.options import ScanOptions

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
-from wheelfix.loader.importorder import MAX_FILES
+from wheelfix.loader.imports.importorder import MAX_FILES
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
 from wheelfix.model import InView, Missing

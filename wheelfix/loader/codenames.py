@@ -7,9 +7,9 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import CodeBudget, budget_of
+from wheelfix.loader.codereader.codebudget import CodeBudget, budget_of
+from wheelfix.loader.codereader.pathcode import WORDS
 from wheelfix.loader.packagecode import SOURCE_LIMIT
-from wheelfix.loader.pathcode import WORDS
 from wheelfix.loader.view import Layer
 from wheelfix.model import dll_key, fold
 from wheelfix.values import dataclass

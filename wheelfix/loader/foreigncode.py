@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codefiles import ViewFiles
+from wheelfix.loader.codereader.codefiles import ViewFiles
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS
 from wheelfix.loader.packagecode import SOURCE_LIMIT, FileLoads, file_loads, known_loads
 from wheelfix.loader.packageloading import begin, load_event, startup_at

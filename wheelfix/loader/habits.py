@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import budget_of, separate_budget
-from wheelfix.loader.importcode import read_imports
-from wheelfix.loader.importorder import ImportOrder, packages_above
+from wheelfix.loader.codereader.codebudget import budget_of, separate_budget
+from wheelfix.loader.codereader.importcode import read_imports
+from wheelfix.loader.imports.importorder import ImportOrder, packages_above
 from wheelfix.loader.packagecode import PackageLoads, python_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.pe.modulenames import LARGEST, CompiledNames

@@ -6,11 +6,11 @@ import functools
 import weakref
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.importorder import ImportOrder, packages_above
+from wheelfix.loader.codereader.pathcode import WORDS
+from wheelfix.loader.codereader.pythonsource import python_source
+from wheelfix.loader.imports.importorder import ImportOrder, packages_above
 from wheelfix.loader.packagecode import SOURCE_LIMIT
 from wheelfix.loader.packageloading import startup_at
-from wheelfix.loader.pathcode import WORDS
-from wheelfix.loader.pythonsource import python_source
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import canonical

@@ -12,7 +12,7 @@ from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.providers import conda_package
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.knowledge.userprograms import program_of
-from wheelfix.loader.codesyntax import is_standard
+from wheelfix.loader.codereader.codesyntax import is_standard
 from wheelfix.loader.packageloading import adds_toolkit
 from wheelfix.loader.provideranswers import (
     has_it,

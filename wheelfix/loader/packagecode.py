@@ -7,15 +7,15 @@ import re
 import weakref
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import budget_of, separate_budget
-from wheelfix.loader.codefaults import code_faults
-from wheelfix.loader.codefiles import MAX_SOURCE, ViewFiles
-from wheelfix.loader.codestore import LATER
-from wheelfix.loader.importcode import read_imports
-from wheelfix.loader.importorder import ImportOrder
+from wheelfix.loader.codereader.codebudget import budget_of, separate_budget
+from wheelfix.loader.codereader.codefaults import code_faults
+from wheelfix.loader.codereader.codefiles import MAX_SOURCE, ViewFiles
+from wheelfix.loader.codereader.codestore import LATER
+from wheelfix.loader.codereader.importcode import read_imports
+from wheelfix.loader.codereader.pathcode import WORDS, names_loader, read_in_view, read_path_code
+from wheelfix.loader.codereader.pythonsource import python_source
+from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
-from wheelfix.loader.pathcode import WORDS, names_loader, read_in_view, read_path_code
-from wheelfix.loader.pythonsource import python_source
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, LoadEvent, dll_key, fold
 from wheelfix.values import dataclass, replace
@@ -23,7 +23,7 @@ from wheelfix.values import dataclass, replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.loader.pathcode import PathCode
+    from wheelfix.loader.codereader.pathcode import PathCode
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import CodeFault, CodeFolder, UnreadCall

@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codereader.pathcode import WORDS
 from wheelfix.loader.foreigncode import ForeignCode
-from wheelfix.loader.guards import with_caught_failures
-from wheelfix.loader.importorder import ImportOrder, packages_above
+from wheelfix.loader.imports.guards import with_caught_failures
+from wheelfix.loader.imports.importorder import ImportOrder, packages_above
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
 from wheelfix.loader.loaded import Loaded, load_in, load_in_any_order
 from wheelfix.loader.packagecode import SOURCE_LIMIT, python_code
-from wheelfix.loader.pathcode import WORDS
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, canonical, dll_key
@@ -24,7 +24,7 @@ from wheelfix.values import replace
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.importroute import Route
+    from wheelfix.loader.imports.importroute import Route
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.packagecode import FileLoads, PackageLoads
     from wheelfix.loader.view import FileView, ViewFile

@@ -5,16 +5,16 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.loader.codebudget import separate_budget
+from wheelfix.loader.codereader.codebudget import separate_budget
 from wheelfix.loader.companionloads import Companions, with_needs_in_practice
-from wheelfix.loader.firstimport import in_import_order
 from wheelfix.loader.habits import PackageHabits
-from wheelfix.loader.importorder import ImportOrder
+from wheelfix.loader.imports.firstimport import in_import_order
+from wheelfix.loader.imports.importorder import ImportOrder
+from wheelfix.loader.imports.modulefiles import unimportable_modules
 from wheelfix.loader.interpreted import InterpretedImports
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND, PATH_NOT_FOUND, runs_on
 from wheelfix.loader.loaded import Loaded, load_in, merged_edges
 from wheelfix.loader.loading import Loader
-from wheelfix.loader.modulefiles import unimportable_modules
 from wheelfix.loader.others import Provisions
 from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads
 from wheelfix.loader.packageloading import begin, import_before, load_event, loading_of

@@ -14,7 +14,7 @@ import ast
 import fnmatch
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import budget_of
+from wheelfix.loader.codereader.codebudget import budget_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import LoadEvent
 from wheelfix.values import dataclass

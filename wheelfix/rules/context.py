@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import companions_of
-from wheelfix.loader.guards import caught_by_name
+from wheelfix.loader.imports.guards import caught_by_name
 from wheelfix.loader.packagecode import SOURCE_LIMIT
 from wheelfix.loader.view import Layer
 from wheelfix.model import (

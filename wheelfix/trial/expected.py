@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
-from wheelfix.loader.codebudget import separate_budget
-from wheelfix.loader.importorder import ImportOrder
+from wheelfix.loader.codereader.codebudget import separate_budget
+from wheelfix.loader.imports.importorder import ImportOrder
+from wheelfix.loader.imports.modulefiles import has_entry
 from wheelfix.loader.interpreter.importend import import_end
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
-from wheelfix.loader.modulefiles import has_entry
 from wheelfix.loader.packagecode import extension_modules, package_loads
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import absent_folder_code, error_line, predict, predict_absent, shown_path

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
-from wheelfix.loader.codebudget import CodeBudget
+from wheelfix.loader.codereader.codebudget import CodeBudget
 from wheelfix.loader.packageloading import adds_toolkit, loading_of, search_dirs
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codesyntax import never_holds
+from wheelfix.loader.codereader.codesyntax import never_holds
 from wheelfix.loader.interpreter.objects import UNKNOWN, Native, PyValue, Undecided, UnknownValue
 from wheelfix.loader.interpreter.statements import BREAK, NEXT, RETURN, Statements
 

@@ -6,7 +6,7 @@ import abc
 import ast
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import MAX_ITEMS, MAX_TEXT
+from wheelfix.loader.codereader.codebudget import MAX_ITEMS, MAX_TEXT
 from wheelfix.loader.interpreter.objects import (
     UNKNOWN,
     CodeClass,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wheelfix.loader.codesyntax import is_standard
+from wheelfix.loader.codereader.codesyntax import is_standard
 from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.imports import PackageImports
 from wheelfix.loader.interpreter.objects import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codefiles import ViewFiles
+from wheelfix.loader.codereader.codefiles import ViewFiles
 from wheelfix.loader.interpreter.evaluation import MAX_STEPS
 from wheelfix.loader.interpreter.importcalls import ImportCalls
 from wheelfix.loader.interpreter.objects import CodeClass, LoadFault, Native, Thrown, Undecided

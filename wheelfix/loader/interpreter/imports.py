@@ -6,9 +6,11 @@ import ast
 import posixpath
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import CodeBudget, KeptTrees
-from wheelfix.loader.codesyntax import is_standard
-from wheelfix.loader.importcode import imported_from
+from wheelfix.loader.codereader.codebudget import CodeBudget, KeptTrees
+from wheelfix.loader.codereader.codesyntax import is_standard
+from wheelfix.loader.codereader.importcode import imported_from
+from wheelfix.loader.codereader.pythonsource import python_source
+from wheelfix.loader.imports.modulefiles import has_entry
 from wheelfix.loader.interpreter.evaluation import MAX_STEPS, error
 from wheelfix.loader.interpreter.library import StandardLibrary
 from wheelfix.loader.interpreter.namelookup import standard_names
@@ -25,8 +27,6 @@ from wheelfix.loader.interpreter.objects import (
     Undecided,
 )
 from wheelfix.loader.interpreter.windows import ROOT
-from wheelfix.loader.modulefiles import has_entry
-from wheelfix.loader.pythonsource import python_source
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import string
 from pathlib import PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import MAX_ITEMS, MAX_TEXT
+from wheelfix.loader.codereader.codebudget import MAX_ITEMS, MAX_TEXT
 from wheelfix.loader.interpreter.evaluation import error, is_plain
 from wheelfix.loader.interpreter.objects import (
     UNKNOWN,

@@ -7,7 +7,7 @@ import ntpath
 import operator
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import MAX_ITEMS
+from wheelfix.loader.codereader.codebudget import MAX_ITEMS
 from wheelfix.loader.interpreter.evaluation import PLAIN, error, hashable, is_plain
 from wheelfix.loader.interpreter.namelookup import is_builtin
 from wheelfix.loader.interpreter.objects import (

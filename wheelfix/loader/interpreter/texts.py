@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.winerrors import message_text
-from wheelfix.loader.codebudget import MAX_TEXT
+from wheelfix.loader.codereader.codebudget import MAX_TEXT
 from wheelfix.loader.interpreter.evaluation import error, is_plain
 from wheelfix.loader.interpreter.namelookup import NameLookup
 from wheelfix.loader.interpreter.objects import UNKNOWN, CodeClass, Instance, PyValue, WindowsPathValue, is_error

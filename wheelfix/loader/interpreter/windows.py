@@ -6,8 +6,8 @@ import fnmatch
 import ntpath
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import MAX_TEXT
-from wheelfix.loader.codeprocess import first_process
+from wheelfix.loader.codereader.codebudget import MAX_TEXT
+from wheelfix.loader.codereader.codeprocess import first_process
 from wheelfix.loader.interpreter.objects import (
     UNKNOWN,
     Instance,
@@ -23,7 +23,7 @@ from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Image, InView, Machine, MayComeFrom, Missing, OwnedBy
 
 if TYPE_CHECKING:
-    from wheelfix.loader.codefiles import ViewFiles
+    from wheelfix.loader.codereader.codefiles import ViewFiles
     from wheelfix.loader.profile import Profile
     from wheelfix.model import Edge, EdgeKind, Provider
 
@@ -48,9 +48,9 @@ class WindowsMachine:
         self.view = files.view
         self.complete = complete
         """Whether everything that is installed is in the view."""
-        self.machine = profile.machine
-        self.python = profile.python or USUAL_PYTHON
-        self.folder = f"{HOME}\\work"
+        self.machine: Machine = profile.machine
+        self.python: tuple[int, int] = profile.python or USUAL_PYTHON
+        self.folder: str = f"{HOME}\\work"
         """The current folder."""
         self.variables: dict[str, PyValue] = {
             "PATH": f"{SYSTEM32};C:\\Windows",

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import budget_of
+from wheelfix.loader.codereader.codebudget import budget_of
+from wheelfix.loader.codereader.pathcode import read_path_code
 from wheelfix.loader.packageloading import PackageLoading, Startup
-from wheelfix.loader.pathcode import read_path_code
 from wheelfix.loader.rocmpreload import rocm_preloads
 from wheelfix.loader.view import BASE, SITE_PACKAGES, USER
 from wheelfix.model import LoadEvent

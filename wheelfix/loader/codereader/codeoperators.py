@@ -7,9 +7,9 @@ import itertools
 import operator
 from typing import TYPE_CHECKING
 
-from wheelfix.loader import codemethods, codesyntax
-from wheelfix.loader.codescope import Names
-from wheelfix.loader.codevalue import (
+from wheelfix.loader.codereader import codemethods, codesyntax
+from wheelfix.loader.codereader.codescope import Names
+from wheelfix.loader.codereader.codevalue import (
     ANYTHING,
     UNKNOWN,
     Items,
@@ -23,12 +23,12 @@ from wheelfix.loader.codevalue import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wheelfix.loader.codevalue import Atom, Value
+    from wheelfix.loader.codereader.codevalue import Atom, Value
 
 MAX_POWER = 64
 
 
-class Operators(Names):
+class OperatorValues(Names):
     """What operators give; what their operands give is computed by a later class."""
 
     def condition(self, node: ast.expr) -> bool | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import separate_budget
-from wheelfix.loader.importorder import ImportOrder
+from wheelfix.loader.codereader.codebudget import separate_budget
+from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.view import SITE_PACKAGES
 
 if TYPE_CHECKING:

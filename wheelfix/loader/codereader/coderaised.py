@@ -6,11 +6,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.placement import SITE_PACKAGES
-from wheelfix.loader.codevalue import CAUGHT, ROOT, Extern
+from wheelfix.loader.codereader.codevalue import CAUGHT, ROOT, Extern
 
 if TYPE_CHECKING:
-    from wheelfix.loader.codeexpr import Expressions
-    from wheelfix.loader.codevalue import Value
+    from wheelfix.loader.codereader.codeexpr import Expressions
+    from wheelfix.loader.codereader.codevalue import Value
 
 MOST = 300
 UNKNOWN_TEXT = "…"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from wheelfix.model import Machine
 
 if TYPE_CHECKING:
-    from wheelfix.loader.codeprocess import CodeProcess
+    from wheelfix.loader.codereader.codeprocess import CodeProcess
 
 
 class NoFiles:

@@ -1,7 +1,7 @@
 """Follow a Python file as Python would on Windows, without running any of it.
 
 Names get their values, imports and definitions are followed, and calls of the package's own functions are followed
-with their arguments; what decides which statements run is in :mod:`wheelfix.loader.codeflow`.
+with their arguments; what decides which statements run is in :mod:`wheelfix.loader.codereader.codeflow`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from wheelfix.loader import codesyntax
-from wheelfix.loader.codebudget import MAX_DEPTH
-from wheelfix.loader.codeflow import NEXT, RETURN, ControlFlow
-from wheelfix.loader.codestore import CERTAIN, LATER, Raised
-from wheelfix.loader.codevalue import ANYTHING, Class, Function, Items, Scope, united
+from wheelfix.loader.codereader import codesyntax
+from wheelfix.loader.codereader.codebudget import MAX_DEPTH
+from wheelfix.loader.codereader.codeflow import NEXT, RETURN, ControlFlow
+from wheelfix.loader.codereader.codestore import CERTAIN, LATER, Raised
+from wheelfix.loader.codereader.codevalue import ANYTHING, Class, Function, Items, Scope, united
 
 if TYPE_CHECKING:
-    from wheelfix.loader.codevalue import Value
+    from wheelfix.loader.codereader.codevalue import Value
 
 MAX_VAIN = 10_000
 """Steps for all calls of one function in which nothing concerns DLLs; TensorFlow calls such ones thousands of times."""

@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.placement import SITE_PACKAGES
-from wheelfix.loader.codebudget import CodeBudget, OutOfBudget
+from wheelfix.loader.codereader.codebudget import CodeBudget, OutOfBudget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

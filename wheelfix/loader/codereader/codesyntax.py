@@ -8,7 +8,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codevalue import (
+from wheelfix.loader.codereader.codevalue import (
     ANYTHING,
     BASE,
     ROOT,
@@ -17,11 +17,11 @@ from wheelfix.loader.codevalue import (
     Extern,
     Items,
 )
-from wheelfix.loader.importcode import catches_kind
+from wheelfix.loader.codereader.importcode import catches_kind
 
 if TYPE_CHECKING:
-    from wheelfix.loader.codebudget import CodeBudget
-    from wheelfix.loader.codevalue import Atom, Value
+    from wheelfix.loader.codereader.codebudget import CodeBudget
+    from wheelfix.loader.codereader.codevalue import Atom, Value
 
 _PATH = "c:/windows/system32;c:/windows"
 _SET_ALWAYS = frozenset({"SYSTEMROOT", "WINDIR", "TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "USERNAME"})

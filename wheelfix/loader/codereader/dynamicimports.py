@@ -6,12 +6,12 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.importcode import statements_in
+from wheelfix.loader.codereader.importcode import statements_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.codebudget import CodeBudget
+    from wheelfix.loader.codereader.codebudget import CodeBudget
 
 _WORDS = re.compile(r"__path__|meta_path|sys\.path\b|\b(?:exec|import_module|__import__|run_module|load_module)\s*\(")
 """What such code says; most files say nothing of it."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import budget_of
-from wheelfix.loader.importcode import (
+from wheelfix.loader.codereader.codebudget import budget_of
+from wheelfix.loader.codereader.importcode import (
     calls_at_import,
     computed_imports,
     imports_in_functions,

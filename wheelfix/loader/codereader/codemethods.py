@@ -7,11 +7,11 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import MAX_TEXT, MAX_TURNS
-from wheelfix.loader.codelisting import content, exists, globbed, list_folder
-from wheelfix.loader.codeloads import load_library
-from wheelfix.loader.codesyntax import environment, is_standard, plain
-from wheelfix.loader.codevalue import (
+from wheelfix.loader.codereader.codebudget import MAX_TEXT, MAX_TURNS
+from wheelfix.loader.codereader.codelisting import content, exists, globbed, list_folder
+from wheelfix.loader.codereader.codeloads import load_library
+from wheelfix.loader.codereader.codesyntax import environment, is_standard, plain
+from wheelfix.loader.codereader.codevalue import (
     ANYTHING,
     BASE,
     ROOT,
@@ -30,10 +30,10 @@ from wheelfix.loader.codevalue import (
 from wheelfix.model import Machine
 
 if TYPE_CHECKING:
-    from wheelfix.loader.codebudget import CodeBudget
-    from wheelfix.loader.codestore import CodeState
-    from wheelfix.loader.codevalue import Atom, Value
-    from wheelfix.loader.nofiles import NoFiles
+    from wheelfix.loader.codereader.codebudget import CodeBudget
+    from wheelfix.loader.codereader.codestore import CodeState
+    from wheelfix.loader.codereader.codevalue import Atom, Value
+    from wheelfix.loader.codereader.nofiles import NoFiles
 
 SAME = frozenset(
     "abspath realpath normpath normcase fspath fsdecode fsencode expanduser expandvars str resolve absolute as_posix"

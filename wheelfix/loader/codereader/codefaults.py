@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codeloads import is_load_call
-from wheelfix.loader.codestore import CERTAIN, LATER
+from wheelfix.loader.codereader.codeloads import is_load_call
+from wheelfix.loader.codereader.codestore import CERTAIN, LATER
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.view import base_name
 from wheelfix.model import CodeFault
@@ -14,8 +14,8 @@ from wheelfix.values import replace
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.codestore import FoundLoad
-    from wheelfix.loader.pathcode import PathCode
+    from wheelfix.loader.codereader.codestore import FoundLoad
+    from wheelfix.loader.codereader.pathcode import PathCode
 
 
 def code_faults(code: PathCode, root: str) -> Iterator[CodeFault]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import abc
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import ALL_STEPS
-from wheelfix.loader.codevalue import ANYTHING, Scope, united
-from wheelfix.loader.nofiles import NoFiles
+from wheelfix.loader.codereader.codebudget import ALL_STEPS
+from wheelfix.loader.codereader.codevalue import ANYTHING, Scope, united
+from wheelfix.loader.codereader.nofiles import NoFiles
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Sequence
 
-    from wheelfix.loader.codebudget import CodeBudget
-    from wheelfix.loader.codevalue import Atom, Class, Function, FunctionNode, Value
+    from wheelfix.loader.codereader.codebudget import CodeBudget
+    from wheelfix.loader.codereader.codevalue import Atom, Class, Function, FunctionNode, Value
     from wheelfix.loader.loadcall import Failure
 
 CERTAIN, MAYBE, LATER = 2, 1, 0

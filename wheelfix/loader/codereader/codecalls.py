@@ -5,10 +5,10 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codeattempt import path_folders
-from wheelfix.loader.codebudget import MAX_TURNS
-from wheelfix.loader.codelisting import content, exists, globbed, list_folder
-from wheelfix.loader.codeloads import (
+from wheelfix.loader.codereader.codeattempt import path_folders
+from wheelfix.loader.codereader.codebudget import MAX_TURNS
+from wheelfix.loader.codereader.codelisting import content, exists, globbed, list_folder
+from wheelfix.loader.codereader.codeloads import (
     CURRENT_FOLDER,
     add_folder,
     is_absent,
@@ -16,10 +16,10 @@ from wheelfix.loader.codeloads import (
     is_load_call,
     load,
 )
-from wheelfix.loader.codemethods import SAME, listed
-from wheelfix.loader.codestore import Raised
-from wheelfix.loader.codesyntax import environment
-from wheelfix.loader.codevalue import (
+from wheelfix.loader.codereader.codemethods import SAME, listed
+from wheelfix.loader.codereader.codestore import Raised
+from wheelfix.loader.codereader.codesyntax import environment
+from wheelfix.loader.codereader.codevalue import (
     ANYTHING,
     ROOT,
     SITE,
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Callable
 
-    from wheelfix.loader.codestore import CodeState
-    from wheelfix.loader.codevalue import Atom, Value
+    from wheelfix.loader.codereader.codestore import CodeState
+    from wheelfix.loader.codereader.codevalue import Atom, Value
 
 _PATHS = frozenset({"Path", "PurePath", "WindowsPath", "PureWindowsPath"})
 _SCHEMES = {"platlib": SITE, "purelib": SITE, "data": ROOT, "scripts": f"{ROOT}/Scripts", "stdlib": f"{ROOT}/Lib"}

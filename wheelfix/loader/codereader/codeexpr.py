@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from wheelfix.loader import codecalls, codeloads, codemethods, codesyntax
-from wheelfix.loader.codebudget import MAX_TEXT, MAX_TURNS
-from wheelfix.loader.codeoperators import Operators
-from wheelfix.loader.codestore import CERTAIN, LATER, FoundEnd
-from wheelfix.loader.codevalue import (
+from wheelfix.loader.codereader import codecalls, codeloads, codemethods, codesyntax
+from wheelfix.loader.codereader.codebudget import MAX_TEXT, MAX_TURNS
+from wheelfix.loader.codereader.codeoperators import OperatorValues
+from wheelfix.loader.codereader.codestore import CERTAIN, LATER, FoundEnd
+from wheelfix.loader.codereader.codevalue import (
     ANYTHING,
     UNKNOWN,
     AddedFolder,
@@ -27,15 +27,15 @@ from wheelfix.loader.codevalue import (
     combined,
     united,
 )
-from wheelfix.loader.importcode import catches_kind
+from wheelfix.loader.codereader.importcode import catches_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wheelfix.loader.codevalue import Atom, Value
+    from wheelfix.loader.codereader.codevalue import Atom, Value
 
 
-class Expressions(Operators):
+class Expressions(OperatorValues):
     """What expressions give."""
 
     def value(self, node: ast.expr) -> Value:

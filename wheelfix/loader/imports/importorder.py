@@ -10,13 +10,13 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import CodeBudget, OutOfBudget, budget_of
-from wheelfix.loader.dynamicimports import decides_at_run_time
-from wheelfix.loader.fileimports import FileImports, ImportStatement, executed_imports
-from wheelfix.loader.importcode import read_imports
-from wheelfix.loader.importroute import Route, Step, StepTrace
-from wheelfix.loader.pythonsource import python_source
-from wheelfix.loader.sitefiles import (
+from wheelfix.loader.codereader.codebudget import CodeBudget, OutOfBudget, budget_of
+from wheelfix.loader.codereader.dynamicimports import decides_at_run_time
+from wheelfix.loader.codereader.importcode import read_imports
+from wheelfix.loader.codereader.pythonsource import python_source
+from wheelfix.loader.imports.fileimports import FileImports, ImportStatement, executed_imports
+from wheelfix.loader.imports.importroute import Route, Step, StepTrace
+from wheelfix.loader.imports.sitefiles import (
     imported_by_path_files,
     imported_by_start_files,
     roots_of_path_files,
@@ -250,7 +250,7 @@ class ImportOrder:
 
         They are the same for every subject, so that all who ask about a view and its like share them.
         """
-        from wheelfix.loader.coderun import CodeRun
+        from wheelfix.loader.codereader.coderun import CodeRun
 
         source, budget = python_source(self.view, path).decode("utf-8", "replace"), self._work
         tree = budget.parse(source, path)

@@ -6,9 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codeattempt import LoadAttempt, is_relative, path_folders
-from wheelfix.loader.codestore import CERTAIN, LATER, FoundCall, FoundFolder, FoundLoad, Raised
-from wheelfix.loader.codevalue import (
+from wheelfix.loader.codereader.codeattempt import LoadAttempt, is_relative, path_folders
+from wheelfix.loader.codereader.codestore import CERTAIN, LATER, FoundCall, FoundFolder, FoundLoad, Raised
+from wheelfix.loader.codereader.codevalue import (
     ANYTHING,
     UNKNOWN,
     AddedFolder,
@@ -21,13 +21,13 @@ from wheelfix.loader.codevalue import (
     strings,
     tidy,
 )
-from wheelfix.loader.importcode import catches_kind, goes_on_after
+from wheelfix.loader.codereader.importcode import catches_kind, goes_on_after
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
 
 if TYPE_CHECKING:
-    from wheelfix.loader.codebudget import CodeBudget
-    from wheelfix.loader.codestore import CodeState
-    from wheelfix.loader.codevalue import Atom, Value
+    from wheelfix.loader.codereader.codebudget import CodeBudget
+    from wheelfix.loader.codereader.codestore import CodeState
+    from wheelfix.loader.codereader.codevalue import Atom, Value
 
 _LOADERS = frozenset(
     {"CDLL", "WinDLL", "OleDLL", "PyDLL", "LoadLibrary", "load_library", "LoadLibraryExW", "LoadLibraryW", "dlopen"}

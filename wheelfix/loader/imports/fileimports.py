@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.importcode import goes_on, imported_by_call, imported_from, suppresses
+from wheelfix.loader.codereader.importcode import goes_on, imported_by_call, imported_from, suppresses
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.coderun import CodeRun
+    from wheelfix.loader.codereader.coderun import CodeRun
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Read from Python source, without running it, which DLL folders it adds and which DLLs it loads.
 
-The file is followed as Python would (:mod:`wheelfix.loader.coderun`); functions that it does not call itself are looked
-into afterwards, since they may be called.
+The file is followed as Python would (``coderun``); functions that it does not call itself are looked into afterwards,
+since they may be called.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import bisect
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codebudget import CodeBudget, OutOfBudget, count_tokens
-from wheelfix.loader.codeloads import is_folder_call, is_load_call, spelled
-from wheelfix.loader.codestore import LATER, MAYBE, FoundCall
-from wheelfix.loader.importcode import called
+from wheelfix.loader.codereader.codebudget import CodeBudget, OutOfBudget, count_tokens
+from wheelfix.loader.codereader.codeloads import is_folder_call, is_load_call, spelled
+from wheelfix.loader.codereader.codestore import LATER, MAYBE, FoundCall
+from wheelfix.loader.codereader.importcode import called
 from wheelfix.model import CodeFolder, UnreadCall
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.codestore import FoundEnd, FoundFolder, FoundLoad
-    from wheelfix.loader.codevalue import FunctionNode
-    from wheelfix.loader.nofiles import NoFiles
+    from wheelfix.loader.codereader.codestore import FoundEnd, FoundFolder, FoundLoad
+    from wheelfix.loader.codereader.codevalue import FunctionNode
+    from wheelfix.loader.codereader.nofiles import NoFiles
 
 WORDS = (b"add_dll_directory", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_library", b"dlopen", b"cdll", b"windll")
 _LISTS = frozenset({"cdll", "windll", "oledll", "pydll"})
@@ -116,8 +116,8 @@ def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None) -> 
     tree = budget.parse(source, path)
     if tree is None:
         return PathCode(unread=budget.unread[path])
-    from wheelfix.loader.codeflow import NEXT
-    from wheelfix.loader.coderun import CodeRun
+    from wheelfix.loader.codereader.codeflow import NEXT
+    from wheelfix.loader.codereader.coderun import CodeRun
 
     run = CodeRun(path, budget, files)
     uncalled: set[str] = set()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codefiles import matching
-from wheelfix.loader.codeloads import NO_FILE, is_absent, is_caught, is_guarded
-from wheelfix.loader.codestore import LATER, FoundFolder, Raised
-from wheelfix.loader.codevalue import (
+from wheelfix.loader.codereader.codefiles import matching
+from wheelfix.loader.codereader.codeloads import NO_FILE, is_absent, is_caught, is_guarded
+from wheelfix.loader.codereader.codestore import LATER, FoundFolder, Raised
+from wheelfix.loader.codereader.codevalue import (
     ANYTHING,
     ROOT,
     Items,
@@ -20,8 +20,8 @@ from wheelfix.loader.codevalue import (
 if TYPE_CHECKING:
     import ast
 
-    from wheelfix.loader.codestore import CodeState
-    from wheelfix.loader.codevalue import Atom, Value
+    from wheelfix.loader.codereader.codestore import CodeState
+    from wheelfix.loader.codereader.codevalue import Atom, Value
 
 
 def exists(run: CodeState, atom: Atom, folder: bool | None) -> Value:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codeprocess import fails_everywhere
-from wheelfix.loader.codestore import CERTAIN, LATER
-from wheelfix.loader.codevalue import (
+from wheelfix.loader.codereader.codeprocess import fails_everywhere
+from wheelfix.loader.codereader.codestore import CERTAIN, LATER
+from wheelfix.loader.codereader.codevalue import (
     ROOT,
     is_absolute,
     tidy,
@@ -17,7 +17,7 @@ from wheelfix.loader.view import base_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wheelfix.loader.codestore import CodeState
+    from wheelfix.loader.codereader.codestore import CodeState
     from wheelfix.loader.loadcall import Failure
 
 

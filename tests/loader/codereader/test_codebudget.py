@@ -13,11 +13,11 @@ import pytest
 import wheelfix
 from tests.support.hostilecode import ATTACKS
 from tests.support.patience import patience
-from wheelfix.loader.codebudget import ALL_TOKENS, FILE_TOKENS, CodeBudget, budget_of, count_tokens
-from wheelfix.loader.codevalue import ancestor
-from wheelfix.loader.importcode import read_imports
+from wheelfix.loader.codereader.codebudget import ALL_TOKENS, FILE_TOKENS, CodeBudget, budget_of, count_tokens
+from wheelfix.loader.codereader.codevalue import ancestor
+from wheelfix.loader.codereader.importcode import read_imports
+from wheelfix.loader.codereader.pathcode import PathCode, read_path_code
 from wheelfix.loader.packagecode import SEARCH_LIMIT, SOURCE_LIMIT, package_loads
-from wheelfix.loader.pathcode import PathCode, read_path_code
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView, ViewFile
 

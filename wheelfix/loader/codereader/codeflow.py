@@ -9,18 +9,18 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from wheelfix.loader import codesyntax
-from wheelfix.loader.codebudget import MAX_TURNS
-from wheelfix.loader.codeexpr import Expressions
-from wheelfix.loader.coderaised import raised_text
-from wheelfix.loader.codestore import CERTAIN, LATER, MAYBE, Raised
-from wheelfix.loader.codevalue import CAUGHT, UNKNOWN, AddedFolder, Extern, truth
-from wheelfix.loader.importcode import catches_kind, goes_on_after, suppresses
+from wheelfix.loader.codereader import codesyntax
+from wheelfix.loader.codereader.codebudget import MAX_TURNS
+from wheelfix.loader.codereader.codeexpr import Expressions
+from wheelfix.loader.codereader.coderaised import raised_text
+from wheelfix.loader.codereader.codestore import CERTAIN, LATER, MAYBE, Raised
+from wheelfix.loader.codereader.codevalue import CAUGHT, UNKNOWN, AddedFolder, Extern, truth
+from wheelfix.loader.codereader.importcode import catches_kind, goes_on_after, suppresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from wheelfix.loader.codevalue import Scope, Value
+    from wheelfix.loader.codereader.codevalue import Scope, Value
 
 NEXT, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
 """How a statement may end; several at once where that is not known."""

@@ -7,9 +7,9 @@ import contextlib
 import posixpath
 from typing import TYPE_CHECKING
 
-from wheelfix.loader import codesyntax
-from wheelfix.loader.codestore import CERTAIN, LATER, CodeState, Raised
-from wheelfix.loader.codevalue import (
+from wheelfix.loader.codereader import codesyntax
+from wheelfix.loader.codereader.codestore import CERTAIN, LATER, CodeState, Raised
+from wheelfix.loader.codereader.codevalue import (
     ANYTHING,
     ROOT,
     UNKNOWN,
@@ -22,14 +22,14 @@ from wheelfix.loader.codevalue import (
     Scope,
     united,
 )
-from wheelfix.loader.importcode import imported_from
+from wheelfix.loader.codereader.importcode import imported_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from wheelfix.loader.codebudget import CodeBudget
-    from wheelfix.loader.codevalue import FunctionNode, Value
-    from wheelfix.loader.nofiles import NoFiles
+    from wheelfix.loader.codereader.codebudget import CodeBudget
+    from wheelfix.loader.codereader.codevalue import FunctionNode, Value
+    from wheelfix.loader.codereader.nofiles import NoFiles
 
 MAX_MODULES = 12
 """Other files of the package that are followed for the sake of one."""
