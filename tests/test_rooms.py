@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(wheelfix.__file__).parent
 ORDER: tuple[str, ...] = (
-    "errors values toml parsing listed streams",
+    "errors values toml tomllines parsing listed streams",
     "failures ownership programs model workers workerprocess",
     "remote",
     "archive",

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import re
 from typing import TYPE_CHECKING, Any
 
 from wheelfix import toml
 from wheelfix.errors import UsageError
 from wheelfix.model import canonical
+from wheelfix.tomllines import KeyLines, table_header
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _speaks_of_us(project: Path) -> bool:
         text = project.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return False
-    return "wheelfix" in text and any(_header(line)[:2] == ("tool", "wheelfix") for line in text.splitlines())
+    return "wheelfix" in text and any(table_header(line)[:2] == ("tool", "wheelfix") for line in text.splitlines())
 
 
 # --------------------------------------------------------------------------------------------------------- reading
@@ -136,7 +136,7 @@ def read_configuration(path: Path, options: Mapping[str, Option], commands: Sequ
     own = path.name != PROJECT_FILE
     tool = document.get("tool", {})
     table = document if own else tool.get("wheelfix", {}) if isinstance(tool, dict) else tool
-    reader = _ConfigReader(path, _Lines(text, () if own else ("tool", "wheelfix")), options, tuple(commands))
+    reader = _ConfigReader(path, KeyLines(text, () if own else ("tool", "wheelfix")), options, tuple(commands))
     reader.read(table)
     if reader.faults:
         raise _error(path, reader.faults)
@@ -158,7 +158,7 @@ class _ConfigReader:
     """Walks the tables, and gathers settings and faults."""
 
     path: Path
-    lines: _Lines
+    lines: KeyLines
     options: Mapping[str, Option]
     commands: tuple[str, ...]
     settings: list[Setting] = field(default_factory=list)
@@ -302,57 +302,3 @@ def _check(option: Option, value: object) -> bool | int | str | tuple[str, ...] 
         hint = f"did you mean {close[0]!r}?" if close else ""
         return _SettingFault(f"is one of {', '.join(option.choices)}, not {text!r}", hint)
     return text
-
-
-# --------------------------------------------------------------------------------------------------- lines of keys
-
-
-_PART = re.compile(r"\s*(\"[^\"]*\"|'[^']*'|[\w-]+)\s*")
-
-
-def _header(line: str) -> tuple[str, ...]:
-    """Return the keys of a table's header, ``[tool.wheelfix]``; none for any other line."""
-    line = line.lstrip()
-    return _dotted(line.lstrip("["), "]") if line.startswith("[") else ()
-
-
-def _dotted(text: str, end: str) -> tuple[str, ...]:
-    """Return the parts of the dotted key that a text begins with; none unless ``end`` follows it.
-
-    Read part by part, and no character twice: the file may be of a stranger.
-    """
-    parts: list[str] = []
-    part = _PART.match(text)
-    while part:
-        parts.append(part[1].strip("\"'"))
-        if text.startswith(end, part.end()):
-            return tuple(parts)
-        part = _PART.match(text, part.end() + 1) if text.startswith(".", part.end()) else None
-    return ()
-
-
-class _Lines:
-    """Where keys stand in a TOML text, which the TOML reader does not report.
-
-    Finds keys under table headers and dotted keys; a key inside an inline table is reported with the line of the table.
-    """
-
-    def __init__(self, text: str, above: tuple[str, ...]) -> None:
-        self._above = above
-        self._numbers: dict[tuple[str, ...], int] = {}
-        table: tuple[str, ...] = ()
-        for number, line in enumerate(text.splitlines(), 1):
-            if header := _header(line):
-                table = header
-                self._numbers.setdefault(table, number)
-            elif key := _dotted(line, "="):
-                self._numbers.setdefault((*table, *key), number)
-
-    def find(self, keys: tuple[str, ...]) -> int:
-        """Return the line of a key, or of the nearest table around it; 0 when even that is not found."""
-        wanted = (*self._above, *keys)
-        while wanted:
-            if wanted in self._numbers:
-                return self._numbers[wanted]
-            wanted = wanted[:-1]
-        return 0

@@ -9,7 +9,8 @@ import pytest
 
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, wheel_entries, write_wheel_by_hand
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WHEEL_KINDS, FileName, WheelInfo, parse_headers
+from wheelfix.archive.wheelinfo import WHEEL_KINDS, WheelInfo, parse_headers
+from wheelfix.archive.wheelname import FileName
 from wheelfix.errors import InputError
 from wheelfix.model import canonical
 

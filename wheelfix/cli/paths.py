@@ -80,7 +80,7 @@ def expand_inputs(
 
 def other_system(name: str) -> str:
     """Return the platform tags of a wheel that is for other systems alone, as its file name says; else nothing."""
-    from wheelfix.archive.wheelinfo import name_parts
+    from wheelfix.archive.wheelname import name_parts
 
     platform = name_parts(name).get("platform", "")
     return "" if any(tag == "any" or tag.startswith("win") for tag in platform.lower().split(".")) else platform

@@ -11,14 +11,14 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from wheelfix.demo.forgeexports import Export, ExportTable
+from wheelfix.demo.forgemachine import MACHINE_FORMATS, MachineFormat
 from wheelfix.demo.forgeresource import manifest_resource, version_resource
 from wheelfix.model import Machine, Symbol
 from wheelfix.values import dataclass, field
 
 Wanted: TypeAlias = "Mapping[str, Iterable[Symbol]] | Sequence[tuple[str, Iterable[Symbol]]]"
 """DLL names with what is wanted from each; pairs where a table shall name one DLL twice."""
-Export: TypeAlias = "Symbol | tuple[str, int]"
-"""A name, an ordinal without a name, or a name with a fixed ordinal."""
 
 FILE_ALIGNMENT = 0x200
 SECTION_ALIGNMENT = 0x1000
@@ -31,48 +31,6 @@ CODE = 0x60000020
 WRITABLE = 0xC0000040
 READ_ONLY = 0x40000040
 DISCARDABLE = 0x42000040
-
-
-@dataclass(frozen=True, slots=True)
-class _MachineFormat:
-    """What differs between machine types."""
-
-    machine: Machine
-    code: int
-    """IMAGE_FILE_MACHINE_…"""
-    wide: bool
-    """PE32+ with 8-byte pointers."""
-
-    @property
-    def pointer(self) -> int:
-        return 8 if self.wide else 4
-
-    @property
-    def image_base(self) -> int:
-        return 0x1_8000_0000 if self.wide else 0x1000_0000
-
-    def returning(self, value: int, *, pop: int = 0) -> bytes:
-        """Return machine code that does nothing but return ``value``; on x86 it may remove ``pop`` argument bytes."""
-        if self.machine is Machine.ARM64:  # movz w0, #value; ret
-            return struct.pack("<II", 0x52800000 | (value & 0xFFFF) << 5, 0xD65F03C0)
-        if self.machine is Machine.ARM:  # movs r0, #value; bx lr
-            return struct.pack("<HH", 0x2000 | value & 0xFF, 0x4770)
-        leave = b"\xc2" + struct.pack("<H", pop) if pop and self.machine is Machine.X86 else b"\xc3"
-        return b"\xb8" + struct.pack("<I", value) + leave  # mov eax, value; ret
-
-    def thunk(self, value: int) -> bytes:
-        return struct.pack("<Q" if self.wide else "<I", value)
-
-    def ordinal_thunk(self, ordinal: int) -> bytes:
-        return self.thunk(1 << (self.pointer * 8 - 1) | ordinal)
-
-
-_TARGETS = {
-    Machine.AMD64: _MachineFormat(Machine.AMD64, 0x8664, wide=True),
-    Machine.ARM64: _MachineFormat(Machine.ARM64, 0xAA64, wide=True),
-    Machine.X86: _MachineFormat(Machine.X86, 0x014C, wide=False),
-    Machine.ARM: _MachineFormat(Machine.ARM, 0x01C4, wide=False),
-}
 
 
 def forge_dll(
@@ -101,11 +59,11 @@ def forge_dll(
     ``dll_main`` is what the entry point returns, or None for an image without one. ``size`` pads the file with zeros
     behind the last section. ``certificate`` is put into a certificate table as it stands; it signs nothing.
     """
-    target = _TARGETS.get(machine)
+    target = MACHINE_FORMATS.get(machine)
     if target is None:
         raise ValueError(f"{name}: images for {machine} cannot be forged")
     image = _ImageBuilder(target)
-    table = _ExportTable.arrange(exports, forwarders or {})
+    table = ExportTable.arrange(exports, forwarders or {})
     entry = image.add_code(table.functions, dll_main)
     delayed = _pairs(delay_imports)
     if delayed:
@@ -144,41 +102,6 @@ def _pairs(wanted: Wanted) -> list[tuple[str, tuple[Symbol, ...]]]:
     return [(dll, tuple(symbols)) for dll, symbols in items]
 
 
-@dataclass(frozen=True, slots=True)
-class _ExportTable:
-    """Names and ordinals, settled."""
-
-    names: Mapping[str, int]
-    forwarders: Mapping[int, str]
-    ordinals: frozenset[int]
-
-    @classmethod
-    def arrange(cls, exports: Iterable[Export], forwarders: Mapping[Symbol, str]) -> _ExportTable:
-        """Give every name an ordinal: its own where one is given, the next free one otherwise."""
-        entries = list(exports)
-        plain = [entry for entry in entries if not isinstance(entry, tuple)]
-        names = dict(entry for entry in entries if isinstance(entry, tuple))
-        symbols = [*plain, *forwarders]
-        taken = {*names.values(), *(symbol for symbol in symbols if isinstance(symbol, int))}
-        following = 1
-        for symbol in symbols:
-            if isinstance(symbol, str) and symbol not in names:
-                while following in taken:
-                    following += 1
-                names[symbol] = following
-                taken.add(following)
-        targets = {symbol if isinstance(symbol, int) else names[symbol]: to for symbol, to in forwarders.items()}
-        return cls(names, targets, frozenset(taken))
-
-    @property
-    def functions(self) -> tuple[int, ...]:
-        """The ordinals that have code of their own."""
-        return tuple(sorted(self.ordinals - self.forwarders.keys()))
-
-    def __bool__(self) -> bool:
-        return bool(self.ordinals)
-
-
 @dataclass(slots=True)
 class _SectionBuilder:
     name: str
@@ -191,7 +114,7 @@ class _SectionBuilder:
 class _ImageBuilder:
     """Sections under construction; the last one is open, and its addresses are known while it grows."""
 
-    target: _MachineFormat
+    target: MachineFormat
     sections: list[_SectionBuilder] = field(default_factory=list)
     directories: dict[int, tuple[int, int]] = field(default_factory=dict)
     pointers: list[int] = field(default_factory=list)
@@ -295,7 +218,7 @@ class _ImageBuilder:
             self.put(descriptors + 32 * index, row)
         self.directories[DELAY] = (descriptors, 32 * (len(wanted) + 1))
 
-    def add_exports(self, name: str, table: _ExportTable) -> None:
+    def add_exports(self, name: str, table: ExportTable) -> None:
         base, last = min(table.ordinals), max(table.ordinals)
         names = sorted(table.names, key=str.encode)  # the loader searches them by bytes, in halves
         header = self.reserve(40, align=4)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import FileName, WheelInfo
+from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.archive.wheelname import FileName
 from wheelfix.errors import InputError
 from wheelfix.exam.deps import required_wheels
 from wheelfix.exam.examination import ScanFailure

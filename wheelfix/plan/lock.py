@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.changes import NewMember
 from wheelfix.archive.names import normalise, why_unsafe
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo, name_parts
+from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.archive.wheelname import name_parts
 from wheelfix.errors import InputError, UsageError, WheelfixError
 from wheelfix.parsing import read_json
 from wheelfix.plan.model import Plan, plan_from_json

@@ -7,7 +7,7 @@ import heapq
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.wheelinfo import name_parts
+from wheelfix.archive.wheelname import name_parts
 from wheelfix.errors import UsageError
 from wheelfix.exam.examine import examine_again
 from wheelfix.loader.view import base_name

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.changes import new_stamp
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import WheelInfo, without_variant
+from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.archive.wheelname import without_variant
 from wheelfix.archive.writer import close_if_replaced
 from wheelfix.errors import CannotRepair, EnvironmentFailure
 from wheelfix.exam.wheel import examine_wheel

@@ -10,7 +10,7 @@ from wheelfix.archive.hashing import digests
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.record import SIGNATURES, read_record
 from wheelfix.archive.stored import stored_members
-from wheelfix.archive.wheelinfo import name_parts
+from wheelfix.archive.wheelname import name_parts
 from wheelfix.archive.writer import not_as_planned, write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
 from wheelfix.plan.sbom import FILE_NAME, make_sbom

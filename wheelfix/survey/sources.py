@@ -7,7 +7,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.wheelinfo import name_parts
+from wheelfix.archive.wheelname import name_parts
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.remote.client import Client
 from wheelfix.streams.workfolder import WorkFolder

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import wheelfix
 from wheelfix.archive.record import decode_digest, read_record
-from wheelfix.archive.wheelinfo import name_parts
+from wheelfix.archive.wheelname import name_parts
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.exam.wheel import looking_at
 from wheelfix.failures import failure_of

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.placement import installed_path
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.wheelinfo import FileName, WheelInfo
+from wheelfix.archive.wheelinfo import WheelInfo
+from wheelfix.archive.wheelname import FileName
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import holds_on_target, parse_requirement

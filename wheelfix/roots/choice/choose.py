@@ -15,6 +15,7 @@ from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.model import dll_key
 from wheelfix.roots import tree
 from wheelfix.roots.choice.model import Choice, Conflict, Considered, DllRequest, NoCandidate, Objection, Terms
+from wheelfix.roots.choice.ranking import Ranking, advantage, disadvantage
 from wheelfix.roots.choice.release import (
     GROUPS,
     SEPARATE,
@@ -24,7 +25,7 @@ from wheelfix.roots.choice.release import (
     release_compatibility,
     stated_version,
 )
-from wheelfix.roots.choice.serving import Serves, serves
+from wheelfix.roots.choice.serving import serves
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -52,28 +53,6 @@ def never_vendored(name: str, machine: Machine, *, runtime: bool = False) -> str
         case "vcredist":
             return f"{name} belongs to the Visual C++ runtime, which is vendored only with --with-vcredist"
     return ""
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """A candidate that would serve, with what ranks it."""
-
-    file: RootFile
-    serves: Serves
-    objection: str
-    absent_companions: tuple[str, ...]
-    cuda: int
-    release: int
-    cuda_release: str
-    """The CUDA release that it is for."""
-    toolkit: int = 0
-    """2 in the root that gives most of the one release, 1 certainly of that release, 0 perhaps."""
-
-    @property
-    def rank(self) -> tuple[bool, int, bool, int, int, int]:
-        """The smaller, the better."""
-        brings = bool(self.serves.brings)
-        return (bool(self.objection), len(self.absent_companions), brings, -self.toolkit, -self.cuda, -self.release)
 
 
 def choose(need: DllRequest, candidates: Sequence[RootFile], facts: Facts, terms: Terms | None = None) -> Outcome:
@@ -200,7 +179,7 @@ def _decide(
     best = min(ranking.rank for ranking in rankings)
     top = [ranking for ranking in rankings if ranking.rank == best]
     losers = [ranking for ranking in rankings if ranking.rank != best]
-    below = [Considered(ranking.file, "outranked", _why_below(ranking, top[0])) for ranking in losers]
+    below = [Considered(ranking.file, "outranked", disadvantage(ranking, top[0])) for ranking in losers]
     contest = _Contest([top], _why_best(top[0], losers, others), []) if len(top) == 1 else _newest(top, facts)
     if len(contest.left) > 1:
         return _conflict(
@@ -217,45 +196,11 @@ def _decide(
 def _why_best(ranking: Ranking, losers: list[Ranking], others: tuple[Considered, ...]) -> str:
     """Return what set the winner apart from the one that came nearest."""
     if losers:
-        return _advantage(ranking, min(losers, key=lambda loser: loser.rank))
+        return advantage(ranking, min(losers, key=lambda loser: loser.rank))
     root = ranking.file.root
     if root.explicit and any(other.verdict == "outranked" for other in others):
         return f"named with {root.learned}"
     return "the only candidate that serves"
-
-
-def _advantage(ranking: Ranking, loser: Ranking) -> str:
-    if loser.objection and not ranking.objection:
-        return "the only one that nothing speaks against"
-    if len(loser.absent_companions) > len(ranking.absent_companions):
-        return "what it needs lies beside it"
-    if loser.serves.brings and not ranking.serves.brings:
-        return "it stands by itself, the others only forward"
-    if ranking.toolkit > loser.toolkit:
-        return (
-            "in the root that has most of this release" if loser.toolkit else "certainly of the release that was chosen"
-        )
-    if ranking.cuda > loser.cuda:
-        cuda_release = ranking.cuda_release
-        exact = "which the wheel wants" if ranking.cuda == 3 else "which comes nearest to what the wheel wants"
-        return f"for CUDA {cuda_release}, {exact}" if cuda_release else "the others are for another CUDA than the wheel"
-    return f"of release {ranking.file.version_hint}, which fits the wheel"
-
-
-def _why_below(ranking: Ranking, best: Ranking) -> str:
-    if bool(ranking.objection) > bool(best.objection):
-        return ranking.objection
-    if len(ranking.absent_companions) > len(best.absent_companions):
-        return f"{', '.join(ranking.absent_companions)} does not lie beside it"
-    if bool(ranking.serves.brings) > bool(best.serves.brings):
-        return f"it only forwards to {', '.join(ranking.serves.brings)}; the chosen one stands by itself"
-    if ranking.toolkit < best.toolkit:
-        return "another root has most of this release" if ranking.toolkit else "its release is not certain"
-    if ranking.cuda < best.cuda:
-        cuda_release, better = ranking.cuda_release, best.cuda_release
-        mine = f"for CUDA {cuda_release}" if cuda_release else "its CUDA release is not known"
-        return f"{mine}; the chosen one is for CUDA {better}" if better else f"{mine}, which the wheel does not want"
-    return f"of release {ranking.file.version_hint or 'unknown'}; the chosen one fits the wheel better"
 
 
 @dataclass(frozen=True, slots=True)
