@@ -61,6 +61,10 @@ class ScanOptions:
     """Wheels, folders of wheels and environments that are installed beside the subject; they are not reported on."""
     lockfile: Path | None = None
     """``pylock.toml``, ``uv.lock`` or ``requirements.txt``: what else is installed, with the wheels in ``beside``."""
+    lock_extras: tuple[str, ...] = ()
+    """Extras of the project in ``lockfile`` that are installed."""
+    lock_groups: tuple[str, ...] | None = None
+    """Dependency groups that are installed; None for those that an installer takes by default."""
     import_order: tuple[str, ...] = ()
     """In a set: import these distributions or modules in this order."""
     packages: tuple[str, ...] = ()

@@ -20,8 +20,8 @@ from wheelfix.values import replace
 
 OPTIONS = replace(ScanOptions(), jobs=1)
 LOCKS = {
-    "pylock.toml": '[[packages]]\nname = "flux"\nversion = "2.1"\n',
-    "uv.lock": '[[package]]\nname = "flux"\nversion = "2.1"\n',
+    "pylock.toml": 'lock-version = "1.0"\n[[packages]]\nname = "flux"\nversion = "2.1"\n',
+    "uv.lock": 'version = 1\n[[package]]\nname = "flux"\nversion = "2.1"\n',
     "requirements.txt": "flux==2.1 \\\n    --hash=sha256:00\n# nothing else\n",
 }
 MODULE = forge_dll("_ext.pyd", exports=["PyInit__ext"])
@@ -200,7 +200,7 @@ class TestLockfile:
     def test_lines_that_name_places(self, tmp_path, line, expected):
         lock = lay(tmp_path, {"requirements.txt": f"--index-url https://example.org/simple\n{line}\n"})
         found = read_lockfile(lock / "requirements.txt", Profile(Machine.AMD64, (3, 11)))
-        assert [str(one) for one in found] == expected
+        assert [str(one) for one in found.members] == expected
 
     def test_a_place_without_a_name(self, tmp_path):
         lock = lay(tmp_path, {"requirements.txt": "./local/package\n"})
@@ -214,9 +214,11 @@ class TestLockfile:
             f'[[package]]\nname = "flux"\nversion = "{version}"\nresolution-markers = ["python_version {marker}"]\n'
             for version, marker in (("2.1", ">= '3.11'"), ("1.9", "< '3.11'"))
         )
-        lock = lay(tmp_path, {"uv.lock": rows})
+        lock = lay(tmp_path, {"uv.lock": f"version = 1\n{rows}"})
         for python, expected in (((3, 11), "flux==2.1"), ((3, 10), "flux==1.9")):
-            assert [str(one) for one in read_lockfile(lock / "uv.lock", Profile(Machine.AMD64, python))] == [expected]
+            assert [str(one) for one in read_lockfile(lock / "uv.lock", Profile(Machine.AMD64, python)).members] == [
+                expected
+            ]
 
     @pytest.mark.parametrize("name", LOCKS)
     def test_names_the_set(self, tmp_path, name):
@@ -230,7 +232,7 @@ class TestLockfile:
         lock = lay(tmp_path, LOCKS) / "pylock.toml"
         found = scanned([user(tmp_path)], lockfile=lock)["user"]
         assert found.verdict is Verdict.UNSURE
-        assert "flux is in the lock file, but its wheel was not found" in found.findings[0].message
+        assert "flux: it is in the lock file, but its wheel was not found" in found.findings[0].message
 
     def test_what_is_not_locked_is_not_installed(self, tmp_path):
         lock = lay(tmp_path, {"requirements.txt": "six==1.17.0\n"}) / "requirements.txt"
@@ -247,7 +249,7 @@ class TestLockfile:
     def test_markers_are_those_of_the_target(self, tmp_path):
         text = 'a==1; sys_platform == "linux"\nb==1; sys_platform == "win32"\n'
         lock = lay(tmp_path, {"requirements.txt": text}) / "requirements.txt"
-        assert [str(one) for one in read_lockfile(lock, Profile())] == ["b==1"]
+        assert [str(one) for one in read_lockfile(lock, Profile()).members] == ["b==1"]
 
     @pytest.mark.parametrize(
         ("name", "text", "reason"),

@@ -117,6 +117,14 @@ def add_set_options(parser: Parser) -> None:
         help="pylock.toml, uv.lock or requirements.txt: all that is installed, its wheels are in the --with folders",
     ))  # fmt: skip
     only_typed(group.add_argument(
+        "--extra", metavar="NAME", dest="lock_extras", action="append", default=[],
+        help="an extra of the project in the lock file that is installed; repeatable",
+    ))  # fmt: skip
+    only_typed(group.add_argument(
+        "--group", metavar="NAME", dest="lock_groups", action="append", default=None,
+        help="a dependency group in the lock file that is installed; repeatable (default: as the installer does)",
+    ))  # fmt: skip
+    only_typed(group.add_argument(
         "--import-order", metavar="NAMES", action=CommaList, default=[],
         help="import these distributions in this order; without it both orders of each pair are tried",
     ))  # fmt: skip
@@ -143,6 +151,8 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
         together=args.together,
         beside=tuple(args.beside),
         lockfile=args.lockfile,
+        lock_extras=tuple(args.lock_extras),
+        lock_groups=tuple(args.lock_groups) if args.lock_groups is not None else None,
         import_order=tuple(args.import_order),
         select=check_patterns(args.select, "--select"),
         ignore=check_patterns(args.ignore, "--ignore"),

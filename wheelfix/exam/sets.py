@@ -16,15 +16,17 @@ from wheelfix.errors import InputError
 from wheelfix.exam.deps import required_wheels
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.exam.examine import machine_of_tags, python_of_tags
+from wheelfix.exam.locked import ONLY, LockParts
 from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.failures import failure_of
 from wheelfix.loader.neighbours import Neighbours, focused_on
 from wheelfix.loader.places import Distribution, open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.requirements import Requirements, newest_fitting
+from wheelfix.loader.requirements import Requirements, newest_fitting, requirements_with_extras
 from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer
 from wheelfix.model import Machine, canonical
+from wheelfix.remote.target import target_of
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, field, replace
 
@@ -32,13 +34,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from wheelfix.exam.examination import Examination, Progress
-    from wheelfix.exam.lockfile import Locked
+    from wheelfix.exam.locked import Locked, LockedSet
     from wheelfix.loader.view import ViewFile
     from wheelfix.model import ImageFacts, ScanReport
     from wheelfix.options import ScanOptions
     from wheelfix.remote.client import Client
     from wheelfix.remote.wheel import WheelPath
     from wheelfix.roots.rootfile import Candidates
+
+NOT_FOUND = "it is in the lock file, but its wheel was not found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,8 @@ class InstalledSet:
     loose: tuple[ViewFile, ...] = ()
     """Files of an environment that no distribution has: those of Python, and what was copied there."""
     complete: bool = False
-    absent: tuple[str, ...] = ()
-    """Distributions that are locked, and whose wheels were not found."""
+    absent: dict[str, str] = field(default_factory=dict)
+    """Distributions that are, or may be, installed without their files being here, and why."""
     python: tuple[int, int] | None = None
     _facts: dict[str, ImageFacts] = field(default_factory=dict)
 
@@ -82,7 +86,7 @@ class InstalledSet:
         background = (file._replace(layer=Layer.ENVIRONMENT) for file in files.values())
         view = FileView(background, facts)
         distributions = [part.distribution for part in parts]
-        absent = [name for name in self.absent if canonical(name) not in own]
+        absent = {name: why for name, why in self.absent.items() if name not in own}
         view.beside = Neighbours(view, distributions, complete=self.complete, absent=absent)
         return view
 
@@ -122,7 +126,6 @@ def open_set(
 
     With a ``client`` also what the subjects require and nothing of that has, from the package index.
     """
-    profile = _profile_of(subjects)
     wheels: list[Path] = []
     found = InstalledSet()
     for path in options.beside:
@@ -130,9 +133,13 @@ def open_set(
             _add_environment(found, path)
         else:
             wheels += listed if path.is_dir() else [path]
+    profile = _profile_of(subjects, options, found.python, wheels)
     named = {canonical(_file_name(path).name) for path in subjects}
-    locked = read_lockfile(options.lockfile, profile) if options.lockfile is not None else None
-    chosen = choose_wheels(wheels, profile, locked, lambda: _asked_for(subjects, options, profile))
+    locked = None
+    if options.lockfile is not None:
+        locked = read_lockfile(options.lockfile, profile, LockParts(options.lock_extras, options.lock_groups))
+    members = tuple(one for one in locked.members if not one.unless.startswith(ONLY)) if locked is not None else None
+    chosen = choose_wheels(wheels, profile, members, lambda: _asked_for(subjects, options, profile))
     present = {*(part.name for part in found.parts), *(canonical(_file_name(path).name) for path in chosen), *named}
     added: list[WheelPath] = [*chosen]
     for subject in subjects if client is not None else ():
@@ -140,14 +147,58 @@ def open_set(
         required = required_wheels(subject, profile, client, options.limits, present)
         added += [wheel for name, wheel in required.wheels.items() if name not in present]
         present |= set(required.wheels)
-        found.complete, found.absent = True, (*found.absent, *required.absent)
-    with open_parts(added, options) as parts:
-        found.parts = (*found.parts, *parts)
+        found.complete = True
+        found.absent.update((name, "no wheel on the package index fits the target") for name in required.absent)
+    with contextlib.ExitStack() as stack:
+        parts = [wheel_part(stack.enter_context(Archive.open(path, options.limits))) for path in added]
         if locked is not None:
-            present = {part.name for part in found.parts} | named
-            found.complete = True
-            found.absent = tuple(one.name for one in locked if one.name not in present)
+            parts += _close(found, locked, parts, [*wheels, *subjects], (profile, options, stack))
+        found.parts = (*found.parts, *(part for part in parts if part.name not in named))
         yield found
+
+
+def _close(
+    found: InstalledSet,
+    locked: LockedSet,
+    parts: list[Part],
+    wheels: Sequence[WheelPath],
+    how: tuple[Profile, ScanOptions, contextlib.ExitStack],
+) -> list[Part]:
+    """Note what is locked without its files being here; return the wheels that pip adds to a plain requirements.txt.
+
+    Such a file names what somebody asked for, and pip adds what that requires, in versions of its own choice.
+    """
+    profile, options, stack = how
+    found.complete = not locked.unnamed
+    files = {canonical(_file_name(path).name): path for path in reversed(wheels)}
+    there = {part.name: part for part in (*found.parts, *parts)}
+    found.absent.update((one.name, one.unless or NOT_FOUND) for one in locked.members if one.name not in there)
+    more: list[Part] = []
+    pending = [] if locked.closed else [(one.name, one.extras) for one in locked.members]
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    while pending:
+        name, extras = pending.pop()
+        if name not in there and name in files:
+            path = _best_of(name, wheels, profile)
+            if path is not None:
+                there[name] = wheel_part(stack.enter_context(Archive.open(path, options.limits)))
+                more.append(there[name])
+                found.absent.pop(name, None)
+        part = there.get(name)
+        if part is None or (name, extras) in seen:
+            continue
+        seen.add((name, extras))
+        for other, asked in requirements_with_extras(part.distribution.requires, profile, extras):
+            if other not in there:
+                found.absent.setdefault(other, f"{name} requires it, so pip installs it, but its wheel was not found")
+            pending.append((other, asked))
+    return more
+
+
+def _best_of(name: str, wheels: Sequence[WheelPath], profile: Profile) -> WheelPath | None:
+    """The newest wheel of a distribution that fits the target."""
+    own = [path for path in wheels if isinstance(path, Path) and canonical(_file_name(path).name) == name]
+    return next(iter(choose_wheels(own, profile, None)), None)
 
 
 def _wheels_in(folder: Path) -> list[Path]:
@@ -158,12 +209,25 @@ def _file_name(path: WheelPath) -> FileName:
     return FileName.parse(path if isinstance(path, Path) else Path(path.name))
 
 
-def _profile_of(subjects: Iterable[WheelPath]) -> Profile:
-    """The machine and the Python that the subjects are for, by the first whose tags name them."""
+def _profile_of(
+    subjects: Iterable[WheelPath],
+    options: ScanOptions,
+    installed: tuple[int, int] | None,
+    beside: Iterable[WheelPath],
+) -> Profile:
+    """The machine and the Python of the set.
+
+    The first subject whose tags name them decides, then ``--python-version``, then the environment beside them, then
+    the wheels there if all are for one Python.
+    """
     machine, python = None, None
     for path in subjects:
         tags = _file_name(path).tags
         machine, python = machine or machine_of_tags(tags), python or python_of_tags(tags)
+    python = python or target_of(options.remote).python or installed
+    if python is None:
+        pythons = {python_of_tags(_file_name(path).tags) for path in beside} - {None}
+        python = pythons.pop() if len(pythons) == 1 else None
     return Profile(machine or Machine.AMD64, python)
 
 

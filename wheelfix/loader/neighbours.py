@@ -16,7 +16,7 @@ from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from wheelfix.loader.places import Distribution, Environment
     from wheelfix.loader.profile import Profile
@@ -39,14 +39,15 @@ class Neighbours:
         distributions: Iterable[Distribution],
         *,
         complete: bool,
-        absent: Iterable[str] = (),
+        absent: Mapping[str, str] | None = None,
     ) -> None:
-        """``complete``: nothing else is installed. ``absent``: what is installed without its files being here."""
+        """``complete``: nothing else is installed. ``absent``: what has no files here although it is, or may be,
+        installed, and why."""
         self.view = view
         """All files, none of them the subject's."""
         self.distributions = {canonical(one.name): one for one in distributions}
         self.complete = complete
-        self.absent = frozenset(map(canonical, absent))
+        self.absent: Mapping[str, str] = {canonical(name): why for name, why in (absent or {}).items()}
         self._runs: dict[str, tuple[str, ...]] = {}
         self._views: dict[str, FileView] = {}
         self._files_of_modules: dict[str, str | None] = {}

@@ -103,8 +103,8 @@ class Provisions:
         unsure: list[tuple[str, str]] = []
         without: list[str] = []
         for dependency, answer in answers:
-            if self._is_absent(dependency) and answer.ships is not Ships.NO:
-                unsure.append((str(dependency), f"{dependency} is in the lock file, but its wheel was not found"))
+            if self.beside is not None and dependency.name in self.beside.absent and answer.ships is not Ships.NO:
+                unsure.append((str(dependency), f"{dependency}: {self.beside.absent[dependency.name]}"))
             elif answer.ships is Ships.SOME or (answer.ships is Ships.YES and dependency.extra):
                 unsure.append((str(dependency), some_have_it(dependency, answer)))
             elif answer.ships is Ships.UNKNOWN and not dependency.extra and self._may_have(name, dependency):

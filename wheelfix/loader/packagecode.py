@@ -17,7 +17,7 @@ from wheelfix.loader.codereader.pythonsource import python_source
 from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
-from wheelfix.model import Image, LoadEvent, dll_key, fold
+from wheelfix.model import Image, LoadEvent, Machine, dll_key, fold
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import CodeFault, CodeFolder, UnreadCall
 
-_ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3t?)?(?:-[a-z0-9_]+)?\.pyd$", re.IGNORECASE)
+_ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3t?)?(?:-(?P<system>[a-z0-9_]+))?\.pyd$", re.IGNORECASE)
+_SYSTEMS = {"win32": Machine.X86, "win_amd64": Machine.AMD64, "win_arm64": Machine.ARM64, "win_arm32": Machine.ARM}
 _PATTERN = re.compile(r"[*?\[]")
 _PYTHON_DLL = re.compile(r"python3\d+t?\.dll")
 SOURCE_LIMIT = 1 << 20
@@ -257,8 +258,14 @@ def _programs(view: FileView, pythons: Iterable[str]) -> tuple[str, ...]:
 
 
 def _fits(path: str, profile: Profile) -> bool:
-    """Whether the ABI in the file's name is that of the target (``_C.cp311-win_amd64.pyd``), or none is given."""
+    """Whether the ABI in the file's name is that of the target (``_C.cp311-win_amd64.pyd``), or none is given.
+
+    A Python looks for its own ending and for ``.pyd``: one for x64 never opens ``_C.cp36-win32.pyd``.
+    """
     match = _ABI.search(base_name(path))
+    system = match["system"] if match else None
+    if system and _SYSTEMS.get(system.lower(), profile.machine) is not profile.machine:
+        return False
     abi = match["abi"] if match else None
     if not abi or abi.lower() in ("abi3", "abi3t") or profile.python is None:
         return True

@@ -13,7 +13,8 @@ from wheelfix.model import Machine, canonical
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from packaging.requirements import Requirement
 
@@ -68,22 +69,65 @@ def parse_requirement(text: str) -> Requirement | None:
 
 def holds_on_target(requirement: Requirement, profile: Profile, extra: str = "") -> bool:
     """Whether an installer on the target takes a requirement into account, with at most one extra asked for."""
+    try:
+        return requirement.marker is None or requirement.marker.evaluate({**_environment(profile), "extra": extra})
+    except (ValueError, RecursionError):  # a name that is not defined, versions that cannot be compared
+        return True
+
+
+def marker_holds(
+    text: str,
+    profile: Profile,
+    extras: Iterable[str] = (),
+    groups: Iterable[str] = (),
+    *,
+    extra: Iterable[str] = (),
+) -> bool:
+    """Whether the condition of a lock file holds on the target; one that is not understood does.
+
+    ``extras`` and ``groups`` are those of PEP 751, ``extra`` what uv.lock compares with ``extra``.
+    """
+    from packaging.markers import Marker
+
+    if len(text) > LONGEST:
+        return True
+    values: dict[str, str | AbstractSet[str]] = {
+        **_environment(profile), "extras": frozenset(extras), "dependency_groups": frozenset(groups)
+    }  # fmt: skip
+    try:
+        marker = Marker(text)
+        return any(marker.evaluate({**values, "extra": one}) for one in (*extra,) or ("",))
+    except (ValueError, RecursionError):
+        return True
+
+
+def requirements_with_extras(
+    lines: Iterable[str], profile: Profile, extras: Iterable[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what an installer adds to a distribution of which some extras are asked for, with the extras of each."""
+    asked = ("", *extras)
+    for line in lines:
+        requirement = parse_requirement(line)
+        if requirement is not None and any(holds_on_target(requirement, profile, extra) for extra in asked):
+            yield canonical(requirement.name), tuple(sorted(requirement.extras))
+
+
+def _environment(profile: Profile) -> dict[str, str]:
+    """The variables of markers on the target: none is left to the machine that this runs on."""
     major, minor = profile.python or (3, 11)
-    environment = {
-        "extra": extra,
+    return {
         "os_name": "nt",
         "sys_platform": "win32",
         "platform_system": "Windows",
         "platform_machine": _MACHINES.get(profile.machine, "AMD64"),
         "platform_python_implementation": "CPython",
+        "platform_release": "10",
+        "platform_version": "10.0.19045",
         "implementation_name": "cpython",
+        "implementation_version": f"{major}.{minor}.0",
         "python_version": f"{major}.{minor}",
         "python_full_version": f"{major}.{minor}.0",
     }
-    try:
-        return requirement.marker is None or requirement.marker.evaluate(environment)
-    except (ValueError, RecursionError):  # a name that is not defined, versions that cannot be compared
-        return True
 
 
 class Requirements:

@@ -80,8 +80,8 @@ class Beside(Protocol):
 
     complete: bool
     """Whether nothing else is installed."""
-    absent: frozenset[str]
-    """What is known to be installed, without its files being here."""
+    absent: Mapping[str, str]
+    """What is, or may be, installed without its files being here, by normalised name, and why."""
 
     def __contains__(self, distribution: str) -> bool:
         """Whether a distribution is installed, by its normalised name."""
