@@ -246,6 +246,43 @@ class TestLockfile:
         user(tmp_path / "house")
         assert set(scanned([], beside=(tmp_path / "house",), lockfile=lock)) == {"flux", "user"}
 
+    def test_pip_adds_what_a_plain_requirements_file_does_not_name(self, tmp_path):
+        """flux is required by user, which the file names: pip installs it, so it is not said to be absent."""
+        lock = lay(tmp_path, {"requirements.txt": "user==1.0\n"}) / "requirements.txt"
+        found = scanned([user(tmp_path)], lockfile=lock)["user"]
+        assert found.verdict is Verdict.UNSURE
+        assert "user requires it, so pip installs it, but its wheel was not found" in found.findings[0].message
+        flux(tmp_path / "house")
+        assert scanned([user(tmp_path)], beside=(tmp_path / "house",), lockfile=lock)["user"].verdict is Verdict.OK
+
+    def test_pip_adds_what_extras_require(self, tmp_path):
+        """horn[cuda] requires flux; a lock file with hashes names everything, so there flux would be absent."""
+        build_wheel(tmp_path / "house", "horn", "1.0", files={"horn.py": ""}, requires=('flux; extra == "cuda"',))
+        flux(tmp_path / "house")
+        subject = user(tmp_path, requires=("horn[cuda]",))
+        for text, verdict in (
+            ("user\n", Verdict.OK),
+            ("user\nhorn\n", Verdict.OK),
+            ("user --hash=sha256:0\nhorn==1.0 --hash=sha256:0\n", Verdict.BROKEN),
+        ):
+            lock = lay(tmp_path, {"requirements.txt": text}) / "requirements.txt"
+            found = scanned([subject], beside=(tmp_path / "house",), lockfile=lock)["user"]
+            assert found.verdict is verdict, text
+
+    def test_what_only_an_extra_installs_is_not_certain(self, tmp_path):
+        text = LOCKS["pylock.toml"].replace("\n", '\nextras = ["gpu"]\n', 1) + "marker = \"'gpu' in extras\"\n"
+        lock = lay(tmp_path, {"pylock.toml": text}) / "pylock.toml"
+        flux(tmp_path / "house")
+        found = scanned([user(tmp_path)], beside=(tmp_path / "house",), lockfile=lock)["user"]
+        assert found.verdict is Verdict.UNSURE
+        assert "flux: it is installed only with the extra or group gpu" in found.findings[0].message
+        chosen = scanned([user(tmp_path)], beside=(tmp_path / "house",), lockfile=lock, lock_extras=("gpu",))["user"]
+        assert chosen.verdict is Verdict.OK
+
+    def test_an_editable_line_without_a_name_may_be_anything(self, tmp_path):
+        lock = lay(tmp_path, {"requirements.txt": "-e ./flux\n"}) / "requirements.txt"
+        assert scanned([user(tmp_path)], lockfile=lock)["user"].verdict is not Verdict.BROKEN
+
     def test_markers_are_those_of_the_target(self, tmp_path):
         text = 'a==1; sys_platform == "linux"\nb==1; sys_platform == "win32"\n'
         lock = lay(tmp_path, {"requirements.txt": text}) / "requirements.txt"

@@ -45,6 +45,18 @@ def test_only_extension_modules_for_this_python_are_imported():
     assert found == ["_x.cp311-win_amd64.pyd", "_y.pyd", "_z.abi3.pyd"]
 
 
+@pytest.mark.parametrize(
+    ("machine", "expected"),
+    [(Machine.AMD64, ["a.cp36-win_amd64.pyd", "a.pyd"]), (Machine.X86, ["a.cp36-win32.pyd", "a.pyd"])],
+)
+def test_only_extension_modules_for_this_processor_are_imported(machine, expected):
+    """ptvsd 4.2.0 has both builds side by side in one wheel, and was called broken because of the one for x86."""
+    names = ("a.cp36-win32.pyd", "a.cp36-win_amd64.pyd", "a.pyd")
+    view = make_view({f"{SITE}pkg/{name}": b"" for name in names})
+    found = [path.rpartition("/")[2] for path in extension_modules(view, Profile(machine))]
+    assert found == expected
+
+
 def test_module_names():
     assert module_name(f"{SITE}pkg/sub/_x.cp311-win_amd64.pyd") == "pkg.sub._x"
     assert module_name(f"{SITE}_top.pyd") == "_top"

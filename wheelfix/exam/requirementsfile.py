@@ -140,32 +140,32 @@ def _option(
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _NamedLine:
     """What one line names, and on which systems."""
 
     locked: Locked
     marker: str = ""
 
 
-def _named(line: str, path: Path, comment: str) -> _Line | None:
+def _named(line: str, path: Path, comment: str) -> _NamedLine | None:
     """The distribution that a line names: by its name, its wheel, ``#egg=``, its folder, or the comment above."""
     requirement = parse_requirement(line)
     if requirement is not None:
         specifier = str(requirement.specifier) or _version_in(requirement.url or "")
         extras = tuple(sorted(requirement.extras))
         marker = str(requirement.marker) if requirement.marker is not None else ""
-        return _Line(Locked(canonical(requirement.name), specifier, extras), marker)
+        return _NamedLine(Locked(canonical(requirement.name), specifier, extras), marker)
     place, _, marker = line.partition(" ;") if " ;" in line else line.partition("; ")
     place, _, fragment = place.strip().partition("#")
     egg, wheel, above = _EGG.search(fragment), _WHEEL.search(place), _EDITABLE.match(comment)
     if egg:
-        return _Line(Locked(canonical(egg[1]), _version_in(place)), marker.strip())
+        return _NamedLine(Locked(canonical(egg[1]), _version_in(place)), marker.strip())
     if wheel:
-        return _Line(Locked(canonical(wheel[1]), f"=={unquote(wheel[2])}"), marker.strip())
+        return _NamedLine(Locked(canonical(wheel[1]), f"=={unquote(wheel[2])}"), marker.strip())
     if above:
-        return _Line(Locked(canonical(above[1]), f"=={above[2]}"), marker.strip())
+        return _NamedLine(Locked(canonical(above[1]), f"=={above[2]}"), marker.strip())
     name = _project_name(path.parent / _path_of(re.sub(r"\[[^\]]*\]$", "", place)))
-    return _Line(Locked(canonical(name), ""), marker.strip()) if name else None
+    return _NamedLine(Locked(canonical(name), ""), marker.strip()) if name else None
 
 
 def _path_of(place: str) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
-from wheelfix.archive.wheelname import FileName
 from wheelfix.errors import InputError
 from wheelfix.exam.deps import required_wheels
 from wheelfix.exam.examination import ScanFailure
@@ -19,11 +18,12 @@ from wheelfix.exam.examine import machine_of_tags, python_of_tags
 from wheelfix.exam.locked import ONLY, LockParts
 from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.wheel import WheelScan
+from wheelfix.exam.wheelchoice import best_of, choose_wheels, file_name, wheels_in
 from wheelfix.failures import failure_of
 from wheelfix.loader.neighbours import Neighbours, focused_on
 from wheelfix.loader.places import Distribution, open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile
-from wheelfix.loader.requirements import Requirements, newest_fitting, requirements_with_extras
+from wheelfix.loader.requirements import Requirements, requirements_with_extras
 from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer
 from wheelfix.model import Machine, canonical
 from wheelfix.remote.target import target_of
@@ -31,10 +31,10 @@ from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from wheelfix.exam.examination import Examination, Progress
-    from wheelfix.exam.locked import Locked, LockedSet
+    from wheelfix.exam.locked import LockedSet
     from wheelfix.loader.view import ViewFile
     from wheelfix.model import ImageFacts, ScanReport
     from wheelfix.options import ScanOptions
@@ -129,18 +129,18 @@ def open_set(
     wheels: list[Path] = []
     found = InstalledSet()
     for path in options.beside:
-        if path.is_dir() and not (listed := _wheels_in(path)):
+        if path.is_dir() and not (listed := wheels_in(path)):
             _add_environment(found, path)
         else:
             wheels += listed if path.is_dir() else [path]
     profile = _profile_of(subjects, options, found.python, wheels)
-    named = {canonical(_file_name(path).name) for path in subjects}
+    named = {canonical(file_name(path).name) for path in subjects}
     locked = None
     if options.lockfile is not None:
         locked = read_lockfile(options.lockfile, profile, LockParts(options.lock_extras, options.lock_groups))
     members = tuple(one for one in locked.members if not one.unless.startswith(ONLY)) if locked is not None else None
     chosen = choose_wheels(wheels, profile, members, lambda: _asked_for(subjects, options, profile))
-    present = {*(part.name for part in found.parts), *(canonical(_file_name(path).name) for path in chosen), *named}
+    present = {*(part.name for part in found.parts), *(canonical(file_name(path).name) for path in chosen), *named}
     added: list[WheelPath] = [*chosen]
     for subject in subjects if client is not None else ():
         assert client is not None
@@ -170,16 +170,16 @@ def _close(
     """
     profile, options, stack = how
     found.complete = not locked.unnamed
-    files = {canonical(_file_name(path).name): path for path in reversed(wheels)}
+    files = {canonical(file_name(path).name): path for path in reversed(wheels)}
     there = {part.name: part for part in (*found.parts, *parts)}
     found.absent.update((one.name, one.unless or NOT_FOUND) for one in locked.members if one.name not in there)
     more: list[Part] = []
-    pending = [] if locked.closed else [(one.name, one.extras) for one in locked.members]
+    pending = [] if locked.closed else [(one.name, one.specifier, one.extras) for one in locked.members]
     seen: set[tuple[str, tuple[str, ...]]] = set()
     while pending:
-        name, extras = pending.pop()
+        name, specifier, extras = pending.pop()
         if name not in there and name in files:
-            path = _best_of(name, wheels, profile)
+            path = best_of(name, specifier, wheels, profile)
             if path is not None:
                 there[name] = wheel_part(stack.enter_context(Archive.open(path, options.limits)))
                 more.append(there[name])
@@ -188,25 +188,13 @@ def _close(
         if part is None or (name, extras) in seen:
             continue
         seen.add((name, extras))
-        for other, asked in requirements_with_extras(part.distribution.requires, profile, extras):
-            if other not in there:
-                found.absent.setdefault(other, f"{name} requires it, so pip installs it, but its wheel was not found")
-            pending.append((other, asked))
+        for one in requirements_with_extras(part.distribution.requires, profile, extras):
+            if one.name not in there:
+                found.absent.setdefault(
+                    one.name, f"{name} requires it, so pip installs it, but its wheel was not found"
+                )
+            pending.append((one.name, one.specifier, one.with_extras))
     return more
-
-
-def _best_of(name: str, wheels: Sequence[WheelPath], profile: Profile) -> WheelPath | None:
-    """The newest wheel of a distribution that fits the target."""
-    own = [path for path in wheels if isinstance(path, Path) and canonical(_file_name(path).name) == name]
-    return next(iter(choose_wheels(own, profile, None)), None)
-
-
-def _wheels_in(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.suffix.lower() == ".whl" and path.is_file())
-
-
-def _file_name(path: WheelPath) -> FileName:
-    return FileName.parse(path if isinstance(path, Path) else Path(path.name))
 
 
 def _profile_of(
@@ -222,11 +210,11 @@ def _profile_of(
     """
     machine, python = None, None
     for path in subjects:
-        tags = _file_name(path).tags
+        tags = file_name(path).tags
         machine, python = machine or machine_of_tags(tags), python or python_of_tags(tags)
     python = python or target_of(options.remote).python or installed
     if python is None:
-        pythons = {python_of_tags(_file_name(path).tags) for path in beside} - {None}
+        pythons = {python_of_tags(file_name(path).tags) for path in beside} - {None}
         python = pythons.pop() if len(pythons) == 1 else None
     return Profile(machine or Machine.AMD64, python)
 
@@ -260,50 +248,6 @@ def _asked_for(subjects: Iterable[WheelPath], options: ScanOptions, profile: Pro
             if not one.extra:
                 found[one.name] = ",".join(filter(None, (found.get(one.name), one.specifier)))
     return found
-
-
-def choose_wheels(
-    wheels: Iterable[Path],
-    profile: Profile,
-    locked: tuple[Locked, ...] | None,
-    asked_for: Callable[[], dict[str, str]] = dict,
-) -> list[Path]:
-    """Of each distribution the one wheel that an installer on the target takes; of a lock only what it names.
-
-    Of several versions the newest that is asked for counts.
-    """
-    wanted = {one.name: one for one in locked} if locked is not None else None
-    found: dict[str, dict[str, Path]] = {}
-    for path in wheels:
-        file = _file_name(path)
-        name = canonical(file.name)
-        if not _fits(file.tags, profile):
-            continue
-        if wanted is None or (name in wanted and wanted[name].fits(file.version)):
-            versions = found.setdefault(name, {})
-            known = versions.get(file.version)
-            if known is None or _rank(file.tags, profile) > _rank(_file_name(known).tags, profile):
-                versions[file.version] = path
-    chosen = []
-    specifiers = asked_for() if any(len(versions) > 1 for versions in found.values()) else {}
-    for name, versions in found.items():
-        newest = newest_fitting(versions, specifiers.get(name, "")) or newest_fitting(versions, "") or max(versions)
-        chosen.append(versions[newest])
-    return chosen
-
-
-def _fits(tags: tuple[str, ...], profile: Profile) -> bool:
-    """Whether a wheel can be installed on the target."""
-    if all(tag.endswith("-any") for tag in tags):
-        return True
-    if machine_of_tags(tags) is not profile.machine:
-        return False
-    python = python_of_tags(tags)
-    return python is None or profile.python is None or python == profile.python
-
-
-def _rank(tags: tuple[str, ...], profile: Profile) -> tuple[bool, bool]:
-    return machine_of_tags(tags) is profile.machine, python_of_tags(tags) == profile.python
 
 
 def refuse_folders(paths: Iterable[WheelPath]) -> None:
@@ -346,7 +290,7 @@ def examine_set(
 
     Of several wheels of one distribution each is examined with the wheels of the others that fit it.
     """
-    names = [canonical(_file_name(path).name) for path in paths]
+    names = [canonical(file_name(path).name) for path in paths]
     groups = [list(paths)] if len(set(names)) == len(names) else [[path] for path in paths]
     for group in groups:
         others = tuple(path for path in paths if path not in group)

@@ -30,7 +30,7 @@ def read_uv_lock(path: Path, tree: dict[str, Any], profile: Profile, parts: Lock
     """Return what the project requires on the target, and what other extras or groups would install."""
     rows = package_tables(path, tree, "package")
     check_format(path, tree, "version", "1", "uv")
-    graph = _Graph(rows, profile)
+    graph = _LockGraph(rows, profile)
     roots = graph.roots(as_table(tree.get("manifest")))
     extras = [name for root in roots for name in as_table(root.get("optional-dependencies"))]
     groups = [name for root in roots for name in as_table(root.get("dev-dependencies"))]
@@ -58,7 +58,7 @@ def _members(rows: Iterable[dict[str, Any]], unless: str = "") -> Iterator[Locke
 
 
 @dataclass
-class _Graph:
+class _LockGraph:
     """The packages of a lock file and the edges between them."""
 
     rows: list[dict[str, Any]]

@@ -101,15 +101,14 @@ def marker_holds(
         return True
 
 
-def requirements_with_extras(
-    lines: Iterable[str], profile: Profile, extras: Iterable[str]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield what an installer adds to a distribution of which some extras are asked for, with the extras of each."""
+def requirements_with_extras(lines: Iterable[str], profile: Profile, extras: Iterable[str]) -> Iterator[Dependency]:
+    """Yield what an installer adds to a distribution of which some extras are asked for."""
     asked = ("", *extras)
     for line in lines:
         requirement = parse_requirement(line)
         if requirement is not None and any(holds_on_target(requirement, profile, extra) for extra in asked):
-            yield canonical(requirement.name), tuple(sorted(requirement.extras))
+            name, own = canonical(requirement.name), tuple(sorted(requirement.extras))
+            yield Dependency(name, str(requirement.specifier), with_extras=own)
 
 
 def _environment(profile: Profile) -> dict[str, str]:
