@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from wheelfix.model import Finding, LoadEvent, Prediction
     from wheelfix.rules.context import Subject
 
-CODES = ("WF323", "WF324", "WF325", "WF326")
-
 
 def target_verdicts(
     subject: Subject, findings: Sequence[Finding], first_failure: Prediction | None
@@ -28,8 +26,9 @@ def target_verdicts(
 def _verdict(
     subject: Subject, target: TargetList, findings: Sequence[Finding], first_failure: Prediction | None
 ) -> TargetVerdict:
-    own = [item for item in findings if item.code in CODES and item.evidence.get("target") == target.name]
-    counted = [item for item in findings if item.code not in CODES or item in own]
+    names = [one.name for one in subject.targets]
+    own = [item for item in findings if item.evidence.get("target") == target.name]
+    counted = [item for item in findings if item.evidence.get("target") not in names or item in own]
     return TargetVerdict(
         name=target.name,
         title=target.title,
@@ -38,12 +37,9 @@ def _verdict(
         verdict=verdict_of(counted),
         absent=tuple(name for item in own if item.severity is Severity.ERROR for name in _names(item)),
         perhaps_absent=tuple(
-            name
-            for item in own
-            if item.code != "WF326" and item.severity is not Severity.ERROR
-            for name in _names(item)
+            name for item in own if item.severity not in (Severity.ERROR, Severity.UNSURE) for name in _names(item)
         ),
-        unknown=tuple(name for item in own if item.code == "WF326" for name in _names(item)),
+        unknown=tuple(name for item in own if item.severity is Severity.UNSURE for name in _names(item)),
         first_failure=first_failure or _failure(subject, own),
     )
 
@@ -52,7 +48,7 @@ def _names(item: Finding) -> list[str]:
     """The DLLs, or the functions, that a finding is about."""
     names, symbols = item.evidence.get("names"), item.evidence.get("symbols")
     dlls = [str(name) for name in names] if isinstance(names, list) else []
-    if item.code == "WF324" and isinstance(symbols, list):
+    if isinstance(symbols, list):
         return [f"{dll}!{symbol if isinstance(symbol, str) else f'#{symbol}'}" for dll in dlls for symbol in symbols]
     return dlls
 
@@ -66,7 +62,7 @@ def _failure(subject: Subject, findings: Sequence[Finding]) -> Prediction | None
         event = _event(subject, str(item.evidence.get("importer")))
         chain = item.evidence.get("chain")
         if event is not None and isinstance(chain, list):
-            function = item.code == "WF324"
+            function = "symbols" in item.evidence
             code = PROC_NOT_FOUND if function else MOD_NOT_FOUND
             detail = ", ".join(_names(item)[:3])
             names = tuple(str(name) for name in chain)

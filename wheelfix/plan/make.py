@@ -20,6 +20,7 @@ from wheelfix.plan.objections import in_words
 from wheelfix.plan.planner import Planner
 from wheelfix.roots.choice.release import GROUPS, shown_version
 from wheelfix.rules.allowed import matches_any, missing_names
+from wheelfix.rules.archive import only_on_request
 from wheelfix.rules.registry import Group, group_of
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import WorkerPool
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
     from wheelfix.roots.root import Root
     from wheelfix.roots.rootfile import RootFile
     from wheelfix.streams.pool import Task
-
-STORED = "WF130"
-"""The finding about members without compression, which are left as they are unless asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +103,7 @@ def make_plan(
         compressor=f"{compressor.name} {compressor.version}",
         compression=compressor.compression,
         sbom=options.sbom and bool(chosen),
-        recompress=options.recompress and any(f.code == STORED for f in before.report.findings),
+        recompress=options.recompress and any(map(only_on_request, before.report.findings)),
         left_alone=left_to_others(after) if layout.renamed else (),
         renaming=options.renaming if layout.renamed else Renaming(),
         notes=tuple(dict.fromkeys(notes)),
@@ -220,8 +218,8 @@ def _archive_fixes(before: Examination, options: RepairOptions, writing: bool) -
     findings = [
         f for f in before.report.findings if group_of(f) is Group.ARCHIVE and f.repairable is not Repairable.NEVER
     ]
-    findings = [f for f in findings if f.code != STORED or options.recompress]
-    asked = any(finding.code == STORED for finding in findings)
+    findings = [f for f in findings if options.recompress or not only_on_request(f)]
+    asked = any(map(only_on_request, findings))
     if not writing and not asked and all(finding.severity is Severity.INFO for finding in findings):
         return ()
     return tuple(ArchiveFix(finding.code, finding.subject, finding.message) for finding in findings)

@@ -182,6 +182,11 @@ def archive_faults(subject: Subject) -> Iterator[Finding]:
     yield from _findings(subject, dict.fromkeys(_archive_faults(subject)))
 
 
+def only_on_request(item: Finding) -> bool:
+    """Whether a repair fixes what a finding is about only when asked to: members without compression."""
+    return item.code == _ARCHIVE_CODES["stored"]
+
+
 def _archive_faults(subject: Subject) -> list[_WheelFault]:
     return [
         _WheelFault(

@@ -27,7 +27,7 @@ def copy_never_loaded(subject: Subject) -> Iterator[Finding]:
     """Find copies of a DLL that lie where no loader looks, beside one that is loaded."""
     copies: dict[str, list[str]] = {}
     for item in misplaced(subject):
-        if item.code == "WF312":
+        if item.copy == "idle":
             copies.setdefault(dll_key(base(item.path)), []).append(item.path)
     for key, idle in copies.items():
         paths = [path for path in subject.view.named(key) if path in subject.images]

@@ -7,7 +7,7 @@ that nothing loads, files that no distribution owns, files beside python.exe tha
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.codenames import names_in_code
@@ -39,6 +39,8 @@ class Misplaced:
     """Whether the package loads it all the same, so that it cannot simply be removed."""
     severity: Severity | None = None
     """Other than that of the code."""
+    copy: Literal["", "idle", "shadowing"] = ""
+    """What it is to other copies of its name, if it is reported together with them."""
 
 
 @rule(
@@ -65,7 +67,7 @@ class Misplaced:
 def misplaced_dlls(subject: Subject) -> Iterator[Finding]:
     """Report each DLL that is not where it belongs."""
     for item in misplaced(subject):
-        if item.code in ("WF312", "WF313"):
+        if item.copy:
             continue  # reported with all copies of the name
         yield finding(
             item.code,
@@ -170,6 +172,7 @@ class _DllPlaces:
             f"{base(path)} is here and in {self._place(winner)}: {self.subject.origin(winner)} wins, and nothing "
             f"loads this one{'' if same else ', which is a different file'}",
             severity=None if same else Severity.WARNING,
+            copy="idle",
         )
 
     def _at_root(self, path: str) -> Misplaced | None:
@@ -193,7 +196,9 @@ class _DllPlaces:
         else:
             message = f"{base(path)} lies beside python.exe, where every package finds it before its own DLL folders"
         shadows = path in self.used and bool(others)
-        return Misplaced(path, "WF313" if shadows else "WF611", message, needed=path in self.used and not others)
+        if shadows:
+            return Misplaced(path, "WF313", message, copy="shadowing")
+        return Misplaced(path, "WF611", message, needed=path in self.used)
 
     def _unowned(self, path: str) -> Misplaced | None:
         """A file of an environment that no distribution owns, as far as it concerns this one."""
