@@ -113,6 +113,19 @@ class TestTogether:
             archive.writestr("user/first.py", "import flux\n")
         assert scanned(wheels, together=True)["user"].first_failure is None
 
+    def test_what_cffi_loads_is_known_with_its_code_and_without(self, tmp_path):
+        """cffi's own code was followed where it was in the set, and ended at a call of its compiled part."""
+        code = "import os\nfrom cffi import FFI\nffi = FFI()\n"
+        code += "ffi.dlopen(os.path.join(os.path.dirname(__file__), 'gone.dll'))\n"
+        one = build_wheel(tmp_path, "user", "1.0", files={"user/__init__.py": code}, requires=["cffi"])
+        api = "import _cffi_backend\nclass FFI:\n    def dlopen(self, name):\n"
+        api += "        return _cffi_backend.load_library(name, 0)\n"
+        files = {"cffi/__init__.py": "from .api import FFI\n", "cffi/api.py": api, "_cffi_backend.pyd": MODULE}
+        cffi = build_wheel(tmp_path, "cffi", "2.0", files=files)
+        alone, together = scanned([one])["user"], scanned([one, cffi], together=True)["user"]
+        assert codes(alone) == codes(together) == {"WF314"}
+        assert together.first_failure == alone.first_failure
+
     def test_torch_is_loaded_first(self, tmp_path):
         files = {
             "torch/__init__.py": "",

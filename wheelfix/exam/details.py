@@ -32,7 +32,7 @@ class Details:
         self._view = view
         self._open: tuple[str, ByteSource] | None = None
         known = versions or {}
-        self._versions = {file.path: known[file.origin] for file in view.files if file.origin in known} if known else {}
+        self._versions = {file.path: known[file.origin] for file in view.own_files if file.origin in known}
         self._codes: dict[str, GpuCode | None] = {}
         self._trusted_roots = options.roots.trusted_roots
         self._signatures: dict[str, Signature | None] = {}

@@ -301,7 +301,7 @@ def examine_set(
             assert part.archive is not None
             with WorkerPool(options.jobs) as pool:
                 view = focused_on(whole, part.distribution)
-                yield part.archive.path, WheelScan(part.archive, options, pool, None, view).examine(index)
+                yield part.archive.path, WheelScan(part.archive, options, pool, None, view, part.info).examine(index)
 
 
 def _scan_parts(
@@ -317,7 +317,7 @@ def _scan_parts(
         try:
             with WorkerPool(options.jobs) as pool:
                 view = focused_on(whole, part.distribution)
-                report = WheelScan(part.archive, options, pool, progress, view).examine(index).report
+                report = WheelScan(part.archive, options, pool, progress, view, part.info).examine(index).report
         except Exception as error:  # whatever it is, it costs this wheel only
             yield ScanFailure(str(part.path), failure_of(error, str(part.path)))
         else:

@@ -73,14 +73,15 @@ class WheelScan:
         pool: WorkerPool,
         progress: Progress | None = None,
         view: FileView | None = None,
+        info: WheelInfo | None = None,
     ) -> None:
-        """Read the images; ``view`` has the wheel's files as the subject of an installation."""
+        """Read the images; ``view`` has the wheel's files as the subject of an installation, ``info`` its metadata."""
         self._archive, self._options, self._progress = archive, options, progress
         self._images = images = Images(archive, pool, verify=options.verify, begin=view is None)
         from wheelfix.exam import examine  # the rules: 0.1 s to import, in which the largest image is inflated
 
         self._rules = examine
-        info = WheelInfo.from_archive(archive)
+        info = info or WheelInfo.from_archive(archive)
         view = view_of_wheel(archive, info) if view is None else view
         if options.python is not None:
             view = view.over(open_environment(options.python).view)

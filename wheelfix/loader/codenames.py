@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.codereader.codebudget import CodeBudget, budget_of
 from wheelfix.loader.codereader.pathcode import WORDS
+from wheelfix.loader.codereader.pythonsource import python_source
 from wheelfix.loader.packagecode import SOURCE_LIMIT
-from wheelfix.loader.view import Layer
 from wheelfix.model import dll_key, fold
 from wheelfix.values import dataclass
 
@@ -58,10 +58,10 @@ def names_in_code(view: FileView) -> CodeNames:
     """Read the strings of the subject's Python files, without running them."""
     whole: set[str] = set()
     parts: set[str] = set()
-    for file in view.files:
-        if file.layer is Layer.ENVIRONMENT or not file.path.endswith(".py") or file.size > SOURCE_LIMIT:
+    for file in view.own_files:
+        if not file.path.endswith(".py") or file.size > SOURCE_LIMIT:
             continue
-        data = view.source(file.path).read_at(0, file.size)
+        data = python_source(view, file.path)
         loading = any(word in data for word in _LOADING)
         if loading or b".dll" in data.lower():
             texts = [fold(text) for text in _strings(data.decode("utf-8", "replace"), file.path, budget_of(view))]

@@ -55,6 +55,11 @@ class InterpretedImports:
         """Every file that these imports have run."""
         return frozenset(path for _, end in self.ends for path in end.ran)
 
+    @property
+    def loaded(self) -> frozenset[str]:
+        """Every file that these imports have loaded."""
+        return frozenset(path for _, end in self.ends for path in end.loaded)
+
     def faults(self, view: FileView, faults: tuple[CodeFault, ...]) -> tuple[CodeFault, ...]:
         """The faults of the code: those that an import meets, and those of files that no import has run."""
         ran = self.ran

@@ -322,5 +322,5 @@ class Provisions:
 def _own_modules(view: FileView) -> frozenset[str]:
     """The top-level modules of the subject itself, which no other distribution provides."""
     inside = f"{SITE_PACKAGES}/"
-    own = (file.path.removeprefix(inside) for file in view.files if file.layer is Layer.SUBJECT)
+    own = (file.path.removeprefix(inside) for file in view.own_files if file.layer is Layer.SUBJECT)
     return frozenset(path.partition("/")[0].partition(".")[0] for path in own)

@@ -16,7 +16,7 @@ from wheelfix.loader.codereader.pathcode import WORDS, names_loader, read_in_vie
 from wheelfix.loader.codereader.pythonsource import python_source
 from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
-from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import Image, LoadEvent, Machine, dll_key, fold
 from wheelfix.values import dataclass, replace
 
@@ -188,7 +188,7 @@ def _callers(view: FileView, around: ViewFiles) -> Iterator[tuple[str, str]]:
     """
     budget = budget_of(view)
     codes = {path: code for path, code in read_in_view(budget) if code.in_vain or _is_in_doubt(code)}
-    size = sum(file.size for file in view.files if file.path.endswith(".py") and file.layer is not Layer.ENVIRONMENT)
+    size = sum(file.size for file in view.own_files if file.path.endswith(".py"))
     if not codes or size > CALLERS_LIMIT:
         return
     stems = {path: module_name(path).rpartition(".")[2] for path in codes}
@@ -283,8 +283,8 @@ def module_name(path: str) -> str:
 def python_code(view: FileView, words: tuple[bytes, ...]) -> Iterator[tuple[str, str]]:
     """The Python files of the subject in which one of some words occurs."""
     budget = budget_of(view)
-    for file in view.files:
-        if file.layer is Layer.ENVIRONMENT or not file.path.endswith(".py"):
+    for file in view.own_files:
+        if not file.path.endswith(".py"):
             continue
         if file.size > SEARCH_LIMIT or not budget.search(file.path, file.size):
             budget.give_up(file.path, "it is too large")
@@ -334,14 +334,13 @@ def _listed_loads(view: FileView) -> Iterator[FileLoads]:
 
     The list by itself loads nothing.
     """
-    named = (file.path for file in view.files if ".load-order-" in file.path)
+    named = (file.path for file in view.own_files if ".load-order-" in file.path)
     lists = [path for path in named if base_name(path).startswith(".load-order-")]
     patched: dict[str, list[str]] = {}
     for code, source in python_code(view, (b".load-order-",)) if lists else ():
         for name in dict.fromkeys(re.findall(r"\.load-order-[^'\"\s]+", source)):
             patched.setdefault(name, []).append(code)
     for path in lists:
-        if view.layer(path) is not Layer.ENVIRONMENT:
-            found = (view.find(parent(path), name) for name in (view.read_text(path) or "").split())
-            events = tuple(LoadEvent(file, "code") for file in found if file)
-            yield from (FileLoads(code, events=events) for code in patched.get(base_name(path), []))
+        found = (view.find(parent(path), name) for name in (view.read_text(path) or "").split())
+        events = tuple(LoadEvent(file, "code") for file in found if file)
+        yield from (FileLoads(code, events=events) for code in patched.get(base_name(path), []))

@@ -38,9 +38,15 @@ class FreshProcesses:
     """Loads everything that a package loads, each thing in a process that has what is there for certain."""
 
     def __init__(
-        self, blank: Loader, loads: PackageLoads, profile: Profile | None = None, requires: tuple[str, ...] = ()
+        self,
+        blank: Loader,
+        loads: PackageLoads,
+        profile: Profile | None = None,
+        requires: tuple[str, ...] = (),
+        known: frozenset[str] = frozenset(),
     ) -> None:
-        self.blank = blank
+        """``known``: files that importing the package loads, whatever a fresh process says."""
+        self.blank, self.known = blank, known
         self.loads = loads
         self.profile, self.requires = profile or Profile(), requires
         self.beside = blank.view.beside
@@ -78,13 +84,17 @@ class FreshProcesses:
     def all(self) -> list[Loaded]:
         """Every load of the package, those of its code first."""
         found = [*self._loads_of_code(), *(self._extension(event) for event in self.loads.extensions)]
-        if any(loaded.failure for loaded in found):
+        if any(map(self._is_open, found)):
             together = self._together(found)
-            doubtful = [loaded for loaded in found if loaded.failure and loaded.event.path in together]
+            doubtful = [loaded for loaded in found if self._is_open(loaded) and loaded.event.path in together]
             settled = self._settled(doubtful)
             found = [settled.get(loaded.event, loaded) for loaded in found]
             found = [self._with_others(loaded) for loaded in found] if self.beside is not None else found
-        return with_caught_failures(self.blank.view, found)
+        return with_caught_failures(self.blank.view, found, self.known)
+
+    def _is_open(self, loaded: Loaded) -> bool:
+        """Whether a load fails, and nothing else is known about it."""
+        return loaded.failure is not None and loaded.event.path not in self.known
 
     # ------------------------------------------------------------------------------------- what is certain
 
@@ -154,7 +164,7 @@ class FreshProcesses:
 
     @functools.cached_property
     def _at_start(self) -> tuple[str, ...]:
-        paths = any(file.path.endswith((".pth", ".start")) for file in self.blank.view.files)
+        paths = any(file.path.endswith((".pth", ".start")) for file in self.blank.view.own_files)
         return self.order.at_start() if paths else ()
 
     def _prepare(self, files: tuple[str, ...]) -> tuple[Loader, dict[str, Loaded]]:
@@ -237,7 +247,7 @@ class FreshProcesses:
         top = _top_level(path)
         if canonical(top) in _distributions(view):
             return {}  # it is the one that users import
-        for init in sorted(file.path for file in view.files if file.path.count("/") == 3 and _is_init(file)):
+        for init in sorted(file.path for file in view.own_files if file.path.count("/") == 3 and _is_init(file)):
             if _top_level(init) != top and self._imports_later(init, top):
                 tried = self._try(self.order.through(init, path), loaded.event)
                 if tried.failure is None and tried.sure:
@@ -257,7 +267,7 @@ class FreshProcesses:
 
     def _with_others(self, loaded: Loaded) -> Loaded:
         """A load that fails in any case, with what the code before it has loaded of others: one fault less."""
-        if not self._is_elsewhere(loaded):
+        if not self._is_open(loaded) or not self._is_elsewhere(loaded):
             return loaded
         tried = self._try(self._route(loaded.event), loaded.event)
         known = loaded.failure.chain[-1:] if loaded.failure is not None else ()
@@ -332,5 +342,5 @@ def _is_init(file: ViewFile) -> bool:
 
 def _distributions(view: FileView) -> set[str]:
     """The names of the distributions that the files of the subject belong to."""
-    own = (_top_level(file.path) for file in view.files if file.layer is Layer.SUBJECT)
+    own = (_top_level(file.path) for file in view.own_files if file.layer is Layer.SUBJECT)
     return {canonical(name.partition("-")[0]) for name in own if name.endswith(".dist-info")}

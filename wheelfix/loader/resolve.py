@@ -64,8 +64,8 @@ def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) ->
 def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Resolution:
     start = Start.of(view, profile, requires)
     loading, startup, loads = start.loading, start.startup, start.loads
-    found, processes, dirs = start.run()
     known = InterpretedImports.of(view, profile, loads) if startup is None else InterpretedImports()
+    found, processes, dirs = start.run(known=known.loaded)
     found = known.loads(found, loads)
     whole = all_together(start.blank, found, processes)
     reached = _touched(found)
@@ -131,12 +131,15 @@ class Start:
         blank = Loader(view, Target(profile, provisions), profile.machine, application_dir=base)
         return cls(blank, profile, requires, loading, loads, calls, provisions)
 
-    def run(self, before: Loader | None = None) -> Imported:
-        """Import the subject, in a fresh process or in one in which others were imported before."""
+    def run(self, before: Loader | None = None, known: frozenset[str] = frozenset()) -> Imported:
+        """Import the subject, in a fresh process or in one in which others were imported before.
+
+        Of ``known`` files it is known that importing the package loads them.
+        """
         process = self.blank.after(before) if before is not None else self.blank.fork()
         if self.startup is not None:
             return _import_with(self.startup, process, self.profile)
-        return _import_package(process, self.loads, self.profile, self.requires)
+        return _import_package(process, self.loads, self.profile, self.requires, known)
 
 
 def _reached_calls(view: FileView, loads: PackageLoads) -> tuple[UnreadCall, ...]:
@@ -196,9 +199,11 @@ def _fails(startup: Startup, found: list[Loaded]) -> bool:
     return any(loaded.failure and not loaded.event.guarded for loaded in found[: len(startup.events)])
 
 
-def _import_package(blank: Loader, loads: PackageLoads, profile: Profile, requires: tuple[str, ...]) -> Imported:
+def _import_package(
+    blank: Loader, loads: PackageLoads, profile: Profile, requires: tuple[str, ...], known: frozenset[str]
+) -> Imported:
     """Every load that an ordinary package performs, each in a fresh process."""
-    fresh = FreshProcesses(blank, loads, profile, requires)
+    fresh = FreshProcesses(blank, loads, profile, requires, known)
     found = fresh.all()
     return found, fresh.started, fresh.common_dirs if loads.extensions else loads.added
 

@@ -154,6 +154,11 @@ class FileView:
         """Every file, sorted by path."""
         return tuple(self._files.values())
 
+    @functools.cached_property
+    def own_files(self) -> tuple[ViewFile, ...]:
+        """The files of the subject and of what a plan adds, sorted by path; in a set they are few of all."""
+        return tuple(file for file in self._files.values() if file.layer is not Layer.ENVIRONMENT)
+
     def __contains__(self, path: str) -> bool:
         return path in self._files
 
@@ -250,11 +255,8 @@ class FileView:
     @functools.cached_property
     def image_paths(self) -> tuple[str, ...]:
         """The images among the files of the subject and of what a plan adds."""
-        return tuple(
-            path
-            for path, file in self._files.items()
-            if not path.endswith(_MOST) and file.layer is not Layer.ENVIRONMENT and self.is_image(path)
-        )
+        own = (file.path for file in self.own_files)
+        return tuple(path for path in own if not path.endswith(_MOST) and self.is_image(path))
 
     def read_images(self, jobs: int, progress: Callable[[int, int], None] | None = None) -> None:
         """Read the facts of every image of the subject in parallel, the largest first."""
@@ -328,10 +330,11 @@ class FileView:
         focused.beside, focused._folders, focused._listed = self.beside, self._folders, self._listed
         focused.notes = self.notes
         focused._files = dict(self._files)
-        for path, file in self._files.items():
-            layer = Layer.SUBJECT if path in subject else Layer.ENVIRONMENT
-            if file.layer is not layer:
-                focused._files[path] = file._replace(layer=layer)
+        for file in self.own_files:
+            focused._files[file.path] = file._replace(layer=Layer.ENVIRONMENT)
+        own = [self._files[path]._replace(layer=Layer.SUBJECT) for path in sorted(subject) if path in self._files]
+        focused._files.update((file.path, file) for file in own)
+        focused.own_files = tuple(own)
         return focused
 
     def facts(self) -> Mapping[str, ImageFacts]:

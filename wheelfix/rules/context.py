@@ -200,7 +200,7 @@ class Subject:
     @functools.cached_property
     def sources(self) -> tuple[str, ...]:
         """The Python files of the subject, as text."""
-        own = (file for file in self.view.files if file.layer is Layer.SUBJECT and file.path.endswith(".py"))
+        own = (file for file in self.view.own_files if file.layer is Layer.SUBJECT and file.path.endswith(".py"))
         return tuple(self.view.read_text(file.path, SOURCE_LIMIT) or "" for file in own if file.size <= SOURCE_LIMIT)
 
     @functools.cached_property

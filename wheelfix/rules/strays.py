@@ -81,7 +81,8 @@ def misplaced_dlls(subject: Subject) -> Iterator[Finding]:
 def misplaced(subject: Subject) -> list[Misplaced]:
     """Return the DLLs that are not where they belong, by path."""
     places = _DllPlaces(subject)
-    found = (places.judge(file.path) for file in subject.view.files if file.path[-4:].lower() == ".dll")
+    paths = {*places.own, *(path for path in subject.unowned if path in subject.view)}
+    found = (places.judge(path) for path in sorted(paths) if path[-4:].lower() == ".dll")
     return [item for item in found if item is not None]
 
 
@@ -117,18 +118,19 @@ class _DllPlaces:
         self.used = used_files(subject)
 
     @functools.cached_property
-    def _own(self) -> list[str]:
-        return [file.path for file in self.view.files if file.layer is not Layer.ENVIRONMENT]
+    def own(self) -> list[str]:
+        """The files of the package, and what a plan adds to it."""
+        return [file.path for file in self.view.own_files]
 
     @functools.cached_property
     def _folders(self) -> set[str]:
-        return {folder(path) for path in self._own} - {SITE_PACKAGES, ""}
+        return {folder(path) for path in self.own} - {SITE_PACKAGES, ""}
 
     @functools.cached_property
     def _names(self) -> set[str]:
         """The names of the package's own DLLs, and of those that it asks for."""
         wanted = {dll_key(edge.name) for edge in self.subject.resolution.edges}
-        return wanted | {dll_key(base(path)) for path in self._own if path.lower().endswith(".dll")}
+        return wanted | {dll_key(base(path)) for path in self.own if path.lower().endswith(".dll")}
 
     @functools.cached_property
     def _root_modules(self) -> bool:

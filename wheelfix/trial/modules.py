@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError, UsageError
 from wheelfix.loader.packagecode import extension_modules, module_name
-from wheelfix.loader.view import SITE_PACKAGES, Layer, parent
+from wheelfix.loader.view import SITE_PACKAGES, parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ def _is_name(module: str) -> bool:
 
 def _top_level(view: FileView) -> Iterator[str]:
     """Packages and modules that no other package contains; a folder without ``__init__.py`` is looked into."""
-    own = [file.path for file in view.files if file.layer is not Layer.ENVIRONMENT]
+    own = [file.path for file in view.own_files]
     inside = sorted(path[len(SITE_PACKAGES) + 1 :] for path in own if path.startswith(SITE_PACKAGES + "/"))
     packages = {parent(path) for path in inside if path.endswith("/__init__.py")}
     single = {path.removesuffix(".py") for path in inside if path.endswith(".py") and "/" not in path}

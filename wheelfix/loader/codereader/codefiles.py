@@ -15,7 +15,7 @@ from wheelfix.loader.codereader.codeprocess import CodeProcess, first_process
 from wheelfix.loader.codereader.codesyntax import is_standard
 from wheelfix.loader.codereader.nofiles import NoFiles
 from wheelfix.loader.codereader.pythonsource import python_source
-from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import dll_key, fold
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ WINDOWS = ("c:/windows", "c:/windows/system32")
 _PYTHON_FOLDERS = frozenset({"Lib", "lib", "DLLs", "Scripts", SITE_PACKAGES})
 _SHARED = frozenset({"nvidia"})
 """Folders in site-packages to which several distributions add."""
+_MODELLED = frozenset({"cffi"})
+"""Other distributions whose functions are known by name: ``FFI.dlopen`` loads in compiled code, after Python code that
+parses C."""
 
 
 class ViewFiles(NoFiles):
@@ -57,8 +60,7 @@ class ViewFiles(NoFiles):
         """The files that importing a file runs, in order, each with whether it does so for certain, and whether its
         imports can be followed."""
         self._process = functools.cache(lambda: first_process(view, profile))
-        files = (file for file in view.files if file.layer is not Layer.ENVIRONMENT)
-        inside = (file.path for file in files if file.path.startswith(SITE_PACKAGES + "/"))
+        inside = (file.path for file in view.own_files if file.path.startswith(SITE_PACKAGES + "/"))
         own = {_top(path) for path in inside if path.count("/") <= MAX_DEPTH}
         # A name in site-packages belongs to one distribution unless it is a namespace that several share.
         top = self._children.get(fold(SITE_PACKAGES), {})
@@ -92,7 +94,7 @@ class ViewFiles(NoFiles):
     @functools.cached_property
     def _with_variables(self) -> tuple[str, ...]:
         """The Python files of the subject that set environment variables, as far as they are of ordinary size."""
-        own = (file for file in self.view.files if file.path.endswith(".py") and file.layer is not Layer.ENVIRONMENT)
+        own = (file for file in self.view.own_files if file.path.endswith(".py"))
         small = [file for file in own if file.size <= MAX_SOURCE]
         if sum(file.size for file in small) > MAX_SEARCHED:
             return ()
@@ -203,7 +205,7 @@ class ViewFiles(NoFiles):
 
     def _find_module(self, name: str) -> str | None:
         top = name.partition(".")[0]
-        if is_standard(top):
+        if is_standard(top) or (top in _MODELLED and top not in self._own):
             return None
         path = f"{SITE_PACKAGES}/{name.replace('.', '/')}"
         stem = base_name(path)

@@ -117,9 +117,10 @@ def caught_by_name(view: FileView, modules: frozenset[str]) -> frozenset[str]:
     return frozenset(stems[stem] for stem in named)
 
 
-def with_caught_failures(view: FileView, found: list[Loaded]) -> list[Loaded]:
-    """Mark the failed imports of extension modules that the package's code catches."""
-    failed = [loaded.event.module for loaded in found if loaded.failure and loaded.event.cause == "extension"]
+def with_caught_failures(view: FileView, found: list[Loaded], known: frozenset[str]) -> list[Loaded]:
+    """Mark the failed imports of extension modules that the package's code catches, but those it is known to load."""
+    extensions = (one for one in found if one.event.cause == "extension" and one.event.path not in known)
+    failed = [loaded.event.module for loaded in extensions if loaded.failure]
     guarded = set(guarded_imports(view, failed))
     guarded |= _only_needed_by(view, guarded, found) if guarded else set()
     return [

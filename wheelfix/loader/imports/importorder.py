@@ -60,8 +60,8 @@ class ImportOrder:
     def _name_modules(self) -> dict[str, str]:
         """Dotted name → file, for every module of the package, under each folder that is on ``sys.path``."""
         found: dict[str, str] = {}
-        for file in self.view.files:
-            if file.layer is Layer.ENVIRONMENT or not file.path.endswith((".py", ".pyd")):
+        for file in self.view.own_files:
+            if not file.path.endswith((".py", ".pyd")):
                 continue
             for root in self._roots:
                 if file.path.startswith(root + "/"):

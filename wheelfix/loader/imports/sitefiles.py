@@ -6,7 +6,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.view import SITE_PACKAGES, Layer, parent
+from wheelfix.loader.view import SITE_PACKAGES, parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +18,8 @@ START_FILES = (3, 15)
 
 
 def _site_files(view: FileView, suffix: str) -> Iterator[str]:
-    for file in view.files:
-        if file.path.endswith(suffix) and parent(file.path) == SITE_PACKAGES and file.layer is not Layer.ENVIRONMENT:
+    for file in view.own_files:
+        if file.path.endswith(suffix) and parent(file.path) == SITE_PACKAGES:
             yield file.path
 
 
