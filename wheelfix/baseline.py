@@ -1,4 +1,4 @@
-"""Findings that are known: they do not fail a build, new ones do, and entries that are no longer true are said.
+"""Findings that are known: they do not fail a build, new ones do, and entries that are no longer true are reported.
 
 A finding is known again by distribution, code and subject, and by what tells findings of one subject apart (who
 imports, which symbols' target). Where one finding gathers several members, all of them must be known. Versions,

@@ -1,4 +1,4 @@
-"""What changed between two builds of a wheel: DLLs lost, new, moved, replaced or grown, findings new and cured.
+"""What changed between two builds of a wheel: DLLs lost, new, moved, replaced or grown, new and fixed findings.
 
 Works on reports and on saved ``wheelfix.scan/1`` documents alike, so that the last good wheel need not be kept.
 """

@@ -64,7 +64,7 @@ class NetworkFailure(EnvironmentFailure):
 
 
 class CannotRepair(WheelfixError):
-    """A wheel cannot be made whole with what is at hand; nothing was written for it."""
+    """A wheel cannot be repaired with the DLLs that were found; nothing was written for it."""
 
     exit_code = Exit.FINDINGS
 

@@ -1,4 +1,4 @@
-"""What the user may choose, as values that the verbs take; the command line and the configuration fill them."""
+"""What the user may choose, as values that the commands take; the command line and the configuration fill them."""
 
 from __future__ import annotations
 

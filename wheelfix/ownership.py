@@ -1,4 +1,4 @@
-"""Whether a file may be believed because only its user could have written it, as git asks of a repository.
+"""Whether a file can be trusted because only its user could have written it, as git requires of a repository.
 
 On POSIX the owner and the permissions decide. On Windows the owner decides, where Windows names him: folders that are
 made at the root of a drive let every user write by default, so that an access list alone is no reason to refuse.

@@ -1,4 +1,4 @@
-"""Numbers and JSON out of files of strangers: bounded, ASCII, finite, and never another error than ValueError.
+"""Numbers and JSON from untrusted files: bounded, ASCII, finite, and never another error than ValueError.
 
 ``int`` takes digits of every script and underscores, refuses more than 4300 digits, and is slow below that;
 ``str.isdigit`` says yes to ``²``; JSON may hold NaN, 1e999 and a thousand brackets. Nothing of that is meant.

@@ -187,11 +187,15 @@ def build_zip(
     return bytes(out + comment + trailing)
 
 
+def hash_bytes(data: bytes) -> str:
+    """Return the sha256 of bytes as RECORD spells it."""
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
 def record_row(name: str, data: bytes) -> str:
     """Return RECORD's row for a file."""
-    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
     path = f'"{name}"' if "," in name else name
-    return f"{path},sha256={digest},{len(data)}\n"
+    return f"{path},sha256={hash_bytes(data)},{len(data)}\n"
 
 
 def wheel_entries(entries: Iterable[Entry] = ()) -> list[Entry]:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.archive.byhand import DIST_INFO, Entry, central_entry, extra_field, local_header, wheel_entries
+from tests.archive.byhand import DIST_INFO, Entry, central_entry, extra_field, hash_bytes, local_header, wheel_entries
 from tests.support.tiers import impossible
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.reader import Archive, Limits
-from wheelfix.archive.record import Record, Row, hash_bytes
+from wheelfix.archive.record import Record, Row
 from wheelfix.archive.writer import write_wheel
 from wheelfix.streams import codec
 
@@ -147,7 +147,8 @@ MEASURED = """
 import pathlib, re, sys
 from wheelfix.archive.changes import WheelChanges, NewMember
 from wheelfix.archive.reader import Archive, Limits
-from wheelfix.archive.record import Row, hash_bytes
+from tests.archive.byhand import hash_bytes
+from wheelfix.archive.record import Row
 from wheelfix.archive.writer import write_wheel
 source, target, big = map(pathlib.Path, sys.argv[1:])
 with Archive.open(source, Limits(max_ratio=1e9)) as archive:

@@ -57,7 +57,7 @@ def test_facts_of_a_member(tmp_path: Path) -> None:
     assert not file.is_dir
     assert (file.name, file.raw_name) == ("pkg/b.txt", b"pkg\\b.txt")
     assert file.mode == 0o100755
-    assert file.dos_time == (40 << 9 | 1 << 5 | 1, 0)
+    assert file.dos_stamp == (40 << 9 | 1 << 5 | 1) << 16
     assert file.create_system == 3
 
 

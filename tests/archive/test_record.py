@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from installer.records import parse_record_file
 
-from tests.archive.byhand import DIST_INFO, Entry, build_zip, record_row, wheel_entries, write_wheel_by_hand
+from tests.archive.byhand import DIST_INFO, Entry, build_zip, hash_bytes, record_row, wheel_entries, write_wheel_by_hand
 from wheelfix.archive.faults import RECORD_KINDS
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Record, Row, decode_digest, encode_digest, hash_bytes, record_member, render
+from wheelfix.archive.record import Record, Row, decode_digest, encode_digest, record_member, render
 from wheelfix.archive.recordcheck import check_record, record_matches
 from wheelfix.errors import InputError
 

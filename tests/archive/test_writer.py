@@ -17,13 +17,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.archive.byhand import DIST_INFO, STAMP, Entry, build_zip, deflate, wheel_entries, write_wheel_by_hand
+from tests.archive.byhand import (
+    DIST_INFO,
+    STAMP,
+    Entry,
+    build_zip,
+    deflate,
+    hash_bytes,
+    wheel_entries,
+    write_wheel_by_hand,
+)
 from tests.archive.hostile import CASES
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Record, Row, hash_bytes
+from wheelfix.archive.record import Record, Row
 from wheelfix.archive.recordcheck import check_record
 from wheelfix.archive.writer import write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, WheelfixError

@@ -1,7 +1,7 @@
 """What PyPI, pip and uv accept: the whole archive, local headers included, read as strictly as they do.
 
 Sources: PyPI's ``warehouse/utils/zipfiles.py`` and ``forklift/legacy.py``; uv's streaming reader since 0.8.6
-(CVE-2025-54368); pip's ``operations/install/wheel.py``. The tests hold the verdicts against the real pip and uv.
+(CVE-2025-54368); pip's ``operations/install/wheel.py``. The tests compare the verdicts with the real pip and uv.
 """
 
 from __future__ import annotations

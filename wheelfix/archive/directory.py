@@ -1,4 +1,4 @@
-"""Where a zip archive keeps its central directory: the records at the end, plain and ZIP64, taken with suspicion.
+"""Where a zip archive keeps its central directory: the records at the end, plain and ZIP64, checked before use.
 
 Offsets follow what Python's zipfile, and so pip, does; whatever another reader could take differently is a fault.
 The format is PKWARE's APPNOTE 6.3.10, sections 4.3.6 to 4.3.16.

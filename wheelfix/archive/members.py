@@ -1,4 +1,4 @@
-"""The entries of a central directory as values, read quickly and without belief.
+"""The entries of a central directory as values, read quickly, and with every number checked.
 
 The directory is read with ``struct``, since a torch wheel has ten thousand members and ``zipfile`` makes an object
 with twenty attributes of each.
@@ -75,11 +75,6 @@ class Member(NamedTuple):
     def raw_name(self) -> bytes:
         """The name as the archive spells it."""
         return self.name.encode("utf-8") if self.spelled is None else self.spelled
-
-    @property
-    def dos_time(self) -> tuple[int, int]:
-        """DOS date and DOS time."""
-        return self.dos_stamp >> 16, self.dos_stamp & 0xFFFF
 
     @property
     def is_dir(self) -> bool:

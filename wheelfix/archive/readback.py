@@ -1,4 +1,4 @@
-"""Read a wheel back after writing it: nothing is believed because we wrote it ourselves."""
+"""Read a wheel back after writing it, and check it as strictly as a wheel of anybody else."""
 
 from __future__ import annotations
 

@@ -216,11 +216,6 @@ def decode_digest(text: str) -> bytes:
     return base64.b64decode(bare + "=" * (-len(bare) % 4), altchars=b"-_", validate=True)
 
 
-def hash_bytes(data: bytes) -> str:
-    """Return the sha256 of bytes as RECORD spells it."""
-    return encode_digest(hashlib.sha256(data).digest())
-
-
 def render(rows: Iterable[Row]) -> bytes:
     """Return the bytes of a RECORD with these rows, in their order, with LF line ends."""
     listed = [*rows]

@@ -1,4 +1,4 @@
-"""``wheelfix diagnose``: from an error text to the true cause and the way out."""
+"""``wheelfix diagnose``: from an error text to the true cause and what to do about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scan gives to the verbs that go on from it."""
+"""What a scan gives to the commands that continue from it."""
 
 from __future__ import annotations
 

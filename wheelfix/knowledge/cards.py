@@ -1,4 +1,4 @@
-"""Knows NVIDIA's cards: compute capability by name, and the toolkits and cuDNN releases that still serve it."""
+"""NVIDIA's cards: compute capability by name, and the toolkits and cuDNN releases that still serve it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells what a DLL loads by name at run time, which no import table shows."""
+"""What a DLL loads by name at run time, which no import table shows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class CompanionNeed:
     """What happens without it."""
     source: str
     globs: tuple[str, ...] = ()
-    """Folded globs of further names that meet the need, or of what to bring along."""
+    """Folded globs of further names that meet the need, or of files that are vendored too."""
 
     @property
     def required(self) -> bool:

@@ -1,4 +1,4 @@
-"""Which modules of packages are compiled, so that a text without their file tells that the package is not whole."""
+"""Which modules of packages are compiled, so that a package without their files is known to be incomplete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the version of a CUDA library from its DLL, and tells which toolkits have that version."""
+"""Reads the version of a CUDA library from its DLL, and gives the toolkits that have that version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells which distribution on PyPI ships a DLL for others, and where it lies once installed.
+"""Which distribution on PyPI ships a DLL for others, and where it is once installed.
 
 What a distribution ships is in the provider index; ``distributions.toml`` has what names cannot tell, and builds that
 are not on PyPI.

@@ -1,4 +1,4 @@
-"""Knows vendors' DLLs by their names: which family, which release, what has to come along, what may be passed on."""
+"""Vendors' DLLs by their names: which family, which release, what has to be vendored too, what may be redistributed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Knows AMD's and Intel's cards: the names that compilers have for their code, and what runs on several of them."""
+"""AMD's and Intel's cards: the names that compilers have for their code, and what runs on several of them."""
 
 from __future__ import annotations
 

@@ -42,11 +42,6 @@ class ShippedDll:
         """The newest version that has it, of those that were looked at."""
         return self.versions[-1]
 
-    @property
-    def in_newest(self) -> bool:
-        """Whether the newest version that was looked at has it."""
-        return self.versions[-1] == self.looked_at[-1]
-
 
 @dataclass(frozen=True, slots=True)
 class LookedAt:

@@ -1,4 +1,4 @@
-"""Says in words who ships a DLL, for someone who has to get it."""
+"""Who ships a DLL, in words, for a user who has to get it."""
 
 from __future__ import annotations
 

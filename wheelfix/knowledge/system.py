@@ -1,4 +1,4 @@
-"""Says whose a DLL name is before anybody looks for a file: Windows, an API set, a driver, Python, the C++ runtime."""
+"""Whom a DLL name belongs to, before any file is looked for: Windows, an API set, a driver, Python, the C++ runtime."""
 
 from __future__ import annotations
 

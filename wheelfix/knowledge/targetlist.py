@@ -53,7 +53,7 @@ class State(str, enum.Enum):
     HAS = "has"
     ABSENT = "absent"
     PERHAPS_ABSENT = "perhaps absent"
-    """Somebody reported that it is absent, or it is on a similar machine."""
+    """It was reported as absent, or is absent on a similar machine."""
     UNKNOWN = "unknown"
 
     def __str__(self) -> str:

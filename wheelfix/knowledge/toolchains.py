@@ -1,4 +1,4 @@
-"""Tells from a linker version or a compiler's build which toolset made a DLL, and which C++ runtime that asks for."""
+"""Which toolset made a DLL, from its linker version or its compiler's build, and which C++ runtime that requires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Knows DLLs of programs that users install on their own, and how code that looks for such a program is recognised."""
+"""DLLs of programs that users install on their own, and how code that looks for such a program is recognised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells what an error code of Windows means, and which code a sentence in another language belongs to."""
+"""What an error code of Windows means, and which code a sentence in another language belongs to."""
 
 from __future__ import annotations
 

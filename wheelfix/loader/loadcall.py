@@ -1,4 +1,4 @@
-"""A call of LoadLibraryEx: its search flags, the codes with which it gives up, and what decides them."""
+"""A call of LoadLibraryEx: its search flags, the error codes with which it fails, and what decides them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How Windows loads a DLL: what it maps, what it binds, and with which code it gives up.
+"""How Windows loads a DLL: what it maps, what it binds, and with which error code it fails.
 
 Faults are looked for in two phases, as the loader does it: first every module of the closure is mapped (126, 193),
 then imports are bound to exports (127, 182). ``tests/oracle`` checks that against a real PE loader.

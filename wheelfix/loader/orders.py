@@ -1,4 +1,4 @@
-"""Several distributions in one process, imported one after the other: the first DLL of a name serves all of them."""
+"""Several distributions imported one after the other in one process: the first DLL of a name is used by all."""
 
 from __future__ import annotations
 

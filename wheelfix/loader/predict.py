@@ -1,4 +1,4 @@
-"""The very line that importing a package will raise, and why the file it names is not the culprit."""
+"""The error that importing a package will raise, and why the file that it names is not the cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the target machine brings besides the files under examination: Windows, Python, drivers, the C++ runtime."""
+"""What the target machine has besides the files under examination: Windows, Python, drivers, the C++ runtime."""
 
 from __future__ import annotations
 

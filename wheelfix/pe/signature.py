@@ -1,4 +1,4 @@
-"""Who signed a DLL, and what that is worth (Authenticode).
+"""Who signed a DLL, and whether the signature is valid (Authenticode).
 
 Here is what concerns the file: where the certificate table may lie, and the digest of everything else. Windows wants
 the table at the end, so that no byte of a section can hide in it; so do we. What the signature itself is worth is

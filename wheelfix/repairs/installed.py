@@ -1,4 +1,4 @@
-"""Repair a package where it is installed: DLLs put beside, RECORD kept true, and a journal to take it all back.
+"""Repair a package where it is installed: DLLs are added, RECORD is kept correct, and a journal can undo everything.
 
 The journal is written before anything is changed. A repair that fails or is interrupted is taken back at once; one that
 was killed can be undone later. The journal is named in RECORD, so that uninstalling removes it with the rest.

@@ -1,4 +1,4 @@
-"""The journal of a repair in place: written before anything changes, and enough to take it all back.
+"""The journal of a repair in place: written before anything changes, and enough to undo everything.
 
 It lies in the distribution's dist-info folder. The maker of the environment may have put anything there, so a journal
 is believed only as far as it names files inside the environment, with the hashes they must have.

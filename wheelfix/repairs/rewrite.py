@@ -1,4 +1,4 @@
-"""Turn a plan into bytes: the edition of the wheel that it asks for, written, read back, and only then named."""
+"""Turn a plan into bytes: the wheel that it asks for is written, read back, and only then given its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repair several wheels: in processes where that is faster, each wheel a success or a failure of its own."""
+"""Repair several wheels: in processes where that is faster, each wheel succeeds or fails by itself."""
 
 from __future__ import annotations
 

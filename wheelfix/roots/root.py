@@ -52,7 +52,7 @@ class Root:
     warnings: tuple[str, ...] = ()
     """What makes the root doubtful, such as that others can write to it."""
     notes: tuple[str, ...] = ()
-    """What else is worth knowing."""
+    """Notes for the user."""
     remote: RemoteWheel | None = field(default=None, compare=False)
     """The wheel on a server that the root is; then the path is its name only."""
 

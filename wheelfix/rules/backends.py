@@ -1,4 +1,4 @@
-"""Backends: files that are to another release of a DLL what their neighbours are to this one, of which one loads.
+"""Backends: several files that each need another release of a DLL, and of which only one is loaded.
 
 torchaudio has ``_torio_ffmpeg4.pyd``, ``…5`` and ``…6``, which import avutil-56, avutil-57 and avutil-58, and uses the
 one that loads.

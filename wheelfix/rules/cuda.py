@@ -181,7 +181,7 @@ def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
 
 
 def _builtins_mismatch(subject: Subject) -> Iterator[Finding]:
-    """Hold NVRTC's built-ins against the one release that an NVRTC loads."""
+    """Compare NVRTC's built-ins with the one release that an NVRTC loads."""
     for path in subject.images:
         beside = nvrtc_builtins(subject, path)
         if not beside:

@@ -1,4 +1,4 @@
-"""WF2xx: files that call themselves DLLs and are none, are irregular, for another processor, or debug builds."""
+"""WF2xx: files that are named like DLLs and are not, are irregular, for another processor, or debug builds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One writer for a folder: a lock on a file that is gone with the process, however that ends."""
+"""One writer for a folder: a lock on a file that ends with the process, however that ends."""
 
 from __future__ import annotations
 

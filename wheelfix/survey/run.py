@@ -1,4 +1,4 @@
-"""A survey from its sources to its tables: what is done is skipped, what failed in passing is tried again."""
+"""A survey from its sources to its tables: what is done is skipped, what failed temporarily is tried again."""
 
 from __future__ import annotations
 

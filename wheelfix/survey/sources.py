@@ -36,7 +36,7 @@ class WheelSource:
     modified: str = ""
     """What tells one content of the place from a later one."""
     sha256: str = ""
-    """If somebody who is trusted says it, such as a package index; empty if it has to be computed."""
+    """From a trusted source, such as a package index; empty if it has to be computed."""
     in_parts: bool = False
     """Whether it is on a server that gives parts of files: of a wheel whose hash is known only those are read."""
 

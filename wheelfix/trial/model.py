@@ -176,7 +176,7 @@ class Trial:
 
     @property
     def unknown(self) -> bool:
-        """Whether nothing could be told."""
+        """Whether no import could be compared."""
         return all(one.agreement is Agreement.CANNOT_TELL for one in self.modules)
 
     @property

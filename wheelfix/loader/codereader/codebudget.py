@@ -1,4 +1,4 @@
-"""How much work the Python code of a package may make; what goes beyond stays unread, and that is remembered.
+"""How much work reading the Python code of a package may take; code beyond that is not read, which is noted.
 
 A few kilobytes of source can stand for loops without end, strings that double with every line, and a syntax tree of
 gigabytes. Every step and every byte is counted, and every ``ast.parse`` of code of others happens here.

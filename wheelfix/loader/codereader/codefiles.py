@@ -1,4 +1,4 @@
-"""What the Python code of a package finds when it looks around: files, folders, modules, DLLs by bare name."""
+"""What the Python code of a package finds when it asks for files, folders, modules, DLLs by bare name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What loads and folders in Python code come to: which DLLs are meant, whether they are there, what is not readable."""
+"""Loads and added folders in Python code: which DLLs are meant, whether they exist, and what cannot be read."""
 
 from __future__ import annotations
 

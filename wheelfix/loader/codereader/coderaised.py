@@ -1,4 +1,4 @@
-"""The text of an exception that code raises after a DLL could not be had, as far as the code says it."""
+"""The text of an exception that code raises after it did not find a DLL, as far as it can be read from the code."""
 
 from __future__ import annotations
 

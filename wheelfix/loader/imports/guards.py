@@ -1,4 +1,4 @@
-"""Which failed imports of extension modules the Python code of a package gets over."""
+"""Which failed imports of extension modules the Python code of a package catches, and goes on."""
 
 from __future__ import annotations
 

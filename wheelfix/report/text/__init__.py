@@ -1,4 +1,4 @@
-"""Reports for people: a report and a look in, text out. Only this folder imports rich."""
+"""Reports for people: a report and a style in, text out. Only this folder imports rich."""
 
 from wheelfix.report.text.pages import render_page, render_rules
 from wheelfix.report.text.scan import Hints, render_scan

@@ -1,4 +1,4 @@
-"""Which release of its toolkit a candidate may belong to, from everything that its place, name and bytes tell.
+"""Which release of its toolkit a candidate may belong to, from everything that its place, name and bytes show.
 
 An answer is the set of releases that nothing contradicts: one when a folder, a package or a version resource tells it,
 several when only the name does. ``curand64_10.dll`` alone may be of any toolkit from 10.1 to 13.
