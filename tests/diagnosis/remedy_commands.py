@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wheelfix.diagnosis.symptoms import explain_symptoms, read_symptoms
 from wheelfix.diagnosis.symptoms.causetable import cause_table
-from wheelfix.diagnosis.symptoms.installing import again, for_card, for_cpu, together, upgrade
+from wheelfix.diagnosis.symptoms.installing import again, for_card, for_cpu, in_release, together
 from wheelfix.diagnosis.symptoms.libraries import libraries
 from wheelfix.diagnosis.symptoms.messages import messages
 from wheelfix.knowledge.torch_builds import TorchBuild
@@ -37,7 +37,7 @@ def shown() -> frozenset[str]:
     found |= {command for command in templates() if "{" not in command}
     builds = [TorchBuild.parse(version) for version in ("2.4.0", "2.4.0+cpu", "2.4.0+cu124", "2.9.1+xpu")]
     for build in builds:
-        found |= {again("torch", build.version, build), upgrade(build, ">=2.4.1"), together(build, "torchvision")}
+        found |= {again("torch", build.version, build), in_release(build, "2.4.1"), together(build, "torchvision")}
     found |= {for_card(capability) for capability in ("sm_61", "sm_86", "sm_120")} | {for_cpu()}
     return frozenset(_without_folders(command) for command in found - {""})
 

@@ -23,8 +23,14 @@ from tests.diagnosis.remedy_commands import shown, templates
 from tests.support.environments import install, lay
 from wheelfix.cli.commands import command_parser, load_command
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
+from wheelfix.diagnosis.symptoms.causes import cause_by_id
+from wheelfix.diagnosis.symptoms.causetable import cause_table
 from wheelfix.diagnosis.symptoms.installing import may_replace_a_build
+from wheelfix.diagnosis.symptoms.libraries import libraries
+from wheelfix.diagnosis.symptoms.messages import messages
+from wheelfix.diagnosis.symptoms.symptom import Symptom
 from wheelfix.knowledge.providers import shippers
+from wheelfix.knowledge.torch_builds import FAMILY
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 
 if TYPE_CHECKING:
@@ -36,22 +42,23 @@ ERROR = (
 )
 
 WINGET = {
-    "Microsoft.VCRedist.2008.x64",
-    "Microsoft.VCRedist.2010.x64",
-    "Microsoft.VCRedist.2012.x64",
-    "Microsoft.VCRedist.2013.x64",
-    "Microsoft.VCRedist.2015+.x64",
-    "Microsoft.VisualStudio.2022.BuildTools",
-    "MSYS2.MSYS2",
-    "ArtifexSoftware.GhostScript",
-    "EclipseAdoptium.Temurin.21.JRE",
-    "ImageMagick.ImageMagick",
-    "RProject.R",
-    "VideoLAN.VLC",
-    "eSpeak-NG.eSpeak-NG",
+    "Microsoft.VCRedist.2008.x64": "m/Microsoft/VCRedist/2008/x64/9.0.30729.6161",
+    "Microsoft.VCRedist.2010.x64": "m/Microsoft/VCRedist/2010/x64/10.0.40219",
+    "Microsoft.VCRedist.2012.x64": "m/Microsoft/VCRedist/2012/x64/11.0.61030.0",
+    "Microsoft.VCRedist.2013.x64": "m/Microsoft/VCRedist/2013/x64/12.0.40664.0",
+    "Microsoft.VCRedist.2015+.x64": "m/Microsoft/VCRedist/2015+/x64",
+    "Microsoft.VisualStudio.2022.BuildTools": "m/Microsoft/VisualStudio/2022/BuildTools/17.14.41",
+    "Microsoft.msodbcsql.18": "m/Microsoft/msodbcsql/18/18.7.1.1",
+    "MSYS2.MSYS2": "m/MSYS2/MSYS2/20260611",
+    "EclipseAdoptium.Temurin.21.JRE": "e/EclipseAdoptium/Temurin/21/JRE/21.0.12.101",
+    "ImageMagick.ImageMagick": "i/ImageMagick/ImageMagick/7.1.1.42",
+    "RProject.R": "r/RProject/R/4.6.1",
+    "VideoLAN.VLC": "v/VideoLAN/VLC/3.0.24",
+    "eSpeak-NG.eSpeak-NG": "e/eSpeak-NG/eSpeak-NG/1.52.0",
 }
-"""Identifiers that are in microsoft/winget-pkgs."""
-CONDA_FORGE = {"pytorch", "numpy", "ffmpeg", "pango", "cairo", "glib"}
+"""Identifiers with the folder of their manifest in microsoft/winget-pkgs, below manifests/. What was removed there is
+not offered: ArtifexSoftware.GhostScript (winget-pkgs#122307; "no package found": ocrmypdf/OCRmyPDF#1198)."""
+CONDA_FORGE = {"cuda-version", "ffmpeg", "pango", "cairo", "glib"}
 """Packages that are feedstocks of conda-forge, besides those of the table of providers."""
 VARIABLES = {
     "BUILD_TEST": "0",
@@ -95,10 +102,12 @@ def pip_is_asked_for_requirements(command: str) -> None:
     assert wanted or named_files
     # PyPI's torch for Windows is a CPU build: without an index it would replace a build for a GPU. Where a release is
     # named, the installed one is known to be PyPI's.
-    named = any(one.name == "torch" and one.specifier for one in wanted)
+    named = any(one.name in FAMILY and one.specifier for one in wanted)
     assert index or named or not any(may_replace_a_build(str(one)) for one in wanted)
     # An upgrade may bring a requirement on a newer torch, which pip would take from PyPI.
-    assert "--upgrade" not in words or "--no-deps" in words or index or named
+    assert (
+        "--upgrade" not in words or "--no-deps" in words or index or named or [one.name for one in wanted] == ["numpy"]
+    )
 
 
 def winget_knows_the_package(command: str) -> None:
@@ -114,9 +123,12 @@ def conda_installs_from_conda_forge(command: str) -> None:
     """Every package that is named is one of conda-forge's."""
     words = shlex.split(command)
     assert words[:2] == ["conda", "install"]
-    names = words[words.index("conda-forge") + 1 :]
-    assert names
-    assert set(names) <= CONDA_FORGE | {shipper.conda for shipper in shippers()}
+    wanted = words[words.index("conda-forge") + 1 :]
+    assert wanted
+    names = {re.split("[<>=]", word)[0] for word in wanted}
+    assert names <= CONDA_FORGE | {re.split("[<>=]", shipper.conda)[0] for shipper in shippers()}
+    # The DLL's own major is in its name, and conda would take the newest one.
+    assert "libcublas" not in names or any(word.startswith("cuda-version=") for word in wanted)
 
 
 def variable_is_known(command: str) -> None:
@@ -134,7 +146,6 @@ DOCUMENTED = (
     # https://learn.microsoft.com/windows-server/administration/windows-commands/where
     # where.exe: in PowerShell, where alone is another command; %NAME% is expanded by cmd alone
     r"where\.exe [\w*.+-]+(?: [\w*.+-]+)*",
-    r'cmd /c where /R "[^"]+" [\w*.+-]+(?: [\w*.+-]+)*',
     # https://learn.microsoft.com/windows-server/administration/windows-commands/icacls and chkdsk
     r'icacls "[^"]+"',
     r"chkdsk",
@@ -158,9 +169,8 @@ DOCUMENTED = (
     r"SystemPropertiesPerformance\.exe",
     # https://learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation
     r'reg add "HKLM\\SYSTEM\\CurrentControlSet\\Control\\FileSystem" /v LongPathsEnabled /t REG_DWORD /d 1 /f',
-    # https://learn.microsoft.com/cpp/build/building-on-the-command-line
-    r"vcvarsall\.bat x64 -vcvars_ver=14\.\d+",
-    r'cmd /c mklink /J C:\\cuda "%CUDA_PATH%"',
+    # https://learn.microsoft.com/powershell/module/microsoft.powershell.management/new-item
+    r'powershell -Command "New-Item -ItemType Junction -Path C:\\cuda -Target \(Get-Item Env:CUDA_PATH\)\.Value"',
     r"python -m pip debug --verbose",
     r"winver",
     # facebookresearch/xformers xformers/info.py; https://numba.readthedocs.io/en/stable/reference/envvars.html
@@ -190,10 +200,57 @@ def test_each_command_is_checked(command: str) -> None:
 
 @pytest.mark.parametrize("command", sorted(shown()))
 def test_each_command_is_for_both_shells(command: str) -> None:
-    """What cmd alone understands: two commands in a line, a variable, its own commands."""
+    """What one shell alone understands: two commands in a line, a variable, cmd's own commands.
+
+    A variable in quotation marks does not survive PowerShell: it passes "%NAME%" on without the marks, and a folder
+    with a blank in its name then is two arguments.
+    """
     assert "&&" not in command
-    assert "%" not in command or command.startswith("cmd /c ")
+    assert "%" not in command
+    assert "$" not in command
     assert not re.match(r"(?:where|mklink|dir|del|copy|type)(?![\w.])", command)
+
+
+IN_PROSE = re.compile(
+    r"(?:winget install --id [\w.+-]+|python -m pip install (?:-[\w-]+ )*[\"']?[\w.<>=\[\]-]+[\"']?"
+    r"|conda install [^;,.]+|(?<!python -m )pip install (?=\S))"
+)
+
+
+def prose() -> list[str]:
+    """Every sentence that a user can read beside a command."""
+    found = [text for message in messages() for text in (message.known, message.fix, message.why)]
+    found += [text for library in libraries() for text in (library.fix, library.why)]
+    for cause in cause_table().causes.values():
+        found += [cause.what_is_known, *(text for step in cause.next_steps for text in (step.title, step.why))]
+    return found
+
+
+def test_commands_in_sentences_are_checked_too() -> None:
+    """Story: an identifier of winget stood in the reason for a remedy, where no test looked."""
+    commands = [found[0].rstrip(".,;:") for text in prose() for found in IN_PROSE.finditer(text)]
+    assert commands
+    for command in commands:
+        if command.startswith("winget"):
+            assert command.split()[3] in WINGET
+        else:
+            assert command.startswith("python -m pip install"), "pip alone may be that of another Python"
+            pip_is_asked_for_requirements(command)
+
+
+@pytest.mark.parametrize("package", [*FAMILY, "onnxruntime", "tensorflow", "llama_cpp", "jaxlib", "paddle", "faiss"])
+def test_no_remedy_replaces_a_build_for_a_gpu(package: str) -> None:
+    """Story: NumPy's message below a traceback of torch was answered with ``pip install --upgrade --no-deps torch``.
+
+    Each cause, for a package of which PyPI has the build for CPUs alone, or another build than the installed one.
+    """
+    for name in cause_table().causes:
+        for kind in ("winerror", "numpy-abi", "torch-load"):
+            path = rf"C:\env\Lib\site-packages\{package}\lib\core.dll"
+            symptom = Symptom(kind, 127, path, package=package, module=package)
+            for step in cause_by_id(name, symptom).next_steps:
+                if "pip install" in step.command:
+                    pip_is_asked_for_requirements(step.command)
 
 
 MADE_FOR_A_CASE = {

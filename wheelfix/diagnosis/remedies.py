@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.symptoms.causetable import Remedy
-from wheelfix.diagnosis.symptoms.installing import may_replace_a_build
+from wheelfix.diagnosis.symptoms.installing import may_replace_a_build, requirement_name
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.providers import conda_package, pip_packages
+from wheelfix.knowledge.providers import conda_requirements, pip_packages
 from wheelfix.knowledge.system import classify
 from wheelfix.model import dll_key
 from wheelfix.rules.wording import quoted
@@ -36,7 +35,7 @@ def remedies_for(explained: Explained, case: ScannedPackage | None) -> tuple[Rem
     rest = [step for step in table if not step.command.startswith("wheelfix ")]
     if any("pip install" in step.command for step in own):
         rest = [step for step in rest if step.title != "Install the vendor's package that has it"]
-    urgent = [step for step in rest if "torch>=" in step.command]
+    urgent = [step for step in rest if "torch==2.4.1" in step.command]
     return ranked([*urgent, *own, *(step for step in rest if step not in urgent)])
 
 
@@ -127,9 +126,8 @@ def _vendor_packages(explained: Explained, case: ScannedPackage) -> Iterator[Rem
         for package in fitting[:1]:
             searched = _folder_of(package, item.name) == "Library/bin" and not case.wheel
             (direct if searched else detour).setdefault(quoted(package), []).append(item.name)
-        in_conda = conda_package(item.name)
-        if in_conda:
-            conda.setdefault(in_conda, []).append(item.name)
+        for requirement in conda_requirements(item.name):
+            conda.setdefault(quoted(requirement), []).append(item.name)
     if direct:
         yield Remedy(
             "Install the vendor's package that has it",
@@ -159,12 +157,12 @@ def _vendor_packages(explained: Explained, case: ScannedPackage) -> Iterator[Rem
 
 def _folder_of(requirement: str, name: str) -> str:
     """Where a distribution puts a DLL, below the prefix."""
-    distribution = re.split(r"[<>=!~ ]", requirement)[0]
+    distribution = requirement_name(requirement)
     return next((owner.folder for owner in owners_of(name) if owner.distribution == distribution), "")
 
 
 def _names(packages: dict[str, list[str]]) -> str:
-    return ", ".join(name for names in packages.values() for name in names)
+    return ", ".join(dict.fromkeys(name for names in packages.values() for name in names))
 
 
 def _test_artefacts(explained: Explained, case: ScannedPackage) -> Iterator[Remedy]:

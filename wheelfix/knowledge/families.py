@@ -103,6 +103,12 @@ def demangle(name: str) -> str:
     return _MANGLED.sub("", name, count=1)
 
 
+def is_mangled(name: str) -> bool:
+    """Whether delvewheel gave a DLL this name: only the wheel that it is in has it."""
+    key = dll_key(name)
+    return demangle(key) != key
+
+
 @functools.lru_cache(maxsize=4096)
 def family_of(name: str) -> FamilyMember | None:
     """Return the family that a DLL name belongs to, or None for an unknown name."""

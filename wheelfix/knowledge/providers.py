@@ -7,7 +7,7 @@ import functools
 from wheelfix.knowledge.cuda import cuda_folder, cuda_majors_for, cuda_versions_for, release
 from wheelfix.knowledge.cudalibraries import version_on_pypi
 from wheelfix.knowledge.distributions import Owner, owners_of, versions_with
-from wheelfix.knowledge.families import demangle, families, family_of
+from wheelfix.knowledge.families import demangle, families, family_of, is_mangled
 from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.system import DllClass, classify, runtime_file
 from wheelfix.knowledge.tables import Checker, NamePattern, parse_toml, read_text
@@ -15,6 +15,10 @@ from wheelfix.model import Machine, dll_key
 from wheelfix.parsing import whole_number
 from wheelfix.values import dataclass
 
+_FIRST_CUDA = 12
+"""The first CUDA major whose libraries conda-forge has as packages of their own: conda-forge/cuda-version-feedstock."""
+_FIRST_SPLIT_CUDNN = 9
+"""The same for cuDNN: conda-forge/cudnn-feedstock."""
 _REDIST_ARCH = {Machine.X86: "x86", Machine.ARM64: "arm64", Machine.ARM64EC: "arm64"}
 
 
@@ -79,6 +83,27 @@ def conda_package(name: str) -> str | None:
     """Return the package of conda-forge that has a DLL of that name, or None."""
     shipper = _shipper_of(name)
     return (shipper.conda or None) if shipper else None
+
+
+def conda_requirements(name: str) -> tuple[str, ...]:
+    """Return what to ask conda for, with the version that the name of a DLL stands for; empty where nothing is known.
+
+    A package alone would be installed in its newest version, which has DLLs of other names. conda-forge's packages of
+    CUDA begin with 12.0, those of cuDNN that are split with 9.
+    """
+    shipper = _shipper_of(name)
+    member = family_of(name)
+    if shipper is None or not shipper.conda or is_mangled(name):
+        return ()
+    if member is not None and member.family.id == "cudnn":
+        return (shipper.conda,) if (member.major or 0) >= _FIRST_SPLIT_CUDNN else ()
+    majors = cuda_majors_for(name)
+    served = sorted(major for major in majors if major >= _FIRST_CUDA)
+    if majors and not served:
+        return ()
+    toolkits = [toolkit for toolkit in cuda_versions_for(name) if release(toolkit)[0] >= _FIRST_CUDA]
+    exact = toolkits[0] if len(toolkits) == 1 else str(served[0]) if len(served) == 1 else ""
+    return (shipper.conda, f"cuda-version={exact}") if exact else (shipper.conda,)
 
 
 def pip_packages(name: str, *, cuda: str | None = None) -> tuple[str, ...]:

@@ -62,6 +62,25 @@ def published_builds() -> dict[Release, tuple[str, ...]]:
     return parse_builds("torch_builds.toml", read_text("torch_builds.toml"))
 
 
+def parse_pairs(table: str, text: str) -> dict[str, dict[str, str]]:
+    """Turn the table's text into the releases of torch's extensions, by release of torch."""
+    check = Checker(table)
+    rows = check.rows(parse_toml(table, text), "pair", FAMILY)
+    check.unique("torch", (row["torch"] for row in rows))
+    check.finish()
+    return {row["torch"]: {name: row[name] for name in FAMILY} for row in rows}
+
+
+@functools.lru_cache(maxsize=1)
+def _pairs() -> dict[str, dict[str, str]]:
+    return parse_pairs("torch_builds.toml", read_text("torch_builds.toml"))
+
+
+def release_for(torch: str, distribution: str) -> str:
+    """Return the release of one of torch's own extensions that belongs to a release of torch; empty if not known."""
+    return _pairs().get(torch, {}).get(distribution, "")
+
+
 def cuda_labels() -> tuple[str, ...]:
     """Return every label for CUDA, the oldest CUDA version first."""
     labels = {label for row in published_builds().values() for label in row if _CUDA.fullmatch(label)}

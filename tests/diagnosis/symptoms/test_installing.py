@@ -8,7 +8,7 @@ import pytest
 
 from wheelfix.diagnosis.symptoms import Symptom, explain_symptom, read_symptoms
 from wheelfix.diagnosis.symptoms.causetable import cause_table
-from wheelfix.diagnosis.symptoms.installing import again, for_card, together, upgrade
+from wheelfix.diagnosis.symptoms.installing import again, for_card, in_release, together
 from wheelfix.knowledge.modules import distribution_of_module, module_owners
 from wheelfix.knowledge.torch_builds import TorchBuild, cuda_labels
 from wheelfix.values import replace
@@ -32,9 +32,9 @@ BLACKWELL = (
 def test_a_cuda_user_is_never_given_the_cpu_build() -> None:
     """Story: "no kernel image" on an RTX 5090 was answered with ``pip install --upgrade torch``, a CPU build."""
     first = commands(BLACKWELL)[0]
-    assert first == "python -m pip install --upgrade torch --index-url https://download.pytorch.org/whl/cu128"
+    assert first == "python -m pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu128"
     assert commands(FBGEMM, torch="2.4.0+cu121")[0] == (
-        'python -m pip install --upgrade "torch>=2.4.1" --index-url https://download.pytorch.org/whl/cu121'
+        'python -m pip install --upgrade "torch==2.4.1" --index-url https://download.pytorch.org/whl/cu121'
     )
 
 
@@ -47,7 +47,7 @@ def test_a_build_from_elsewhere_is_not_replaced() -> None:
     for label in ("cu117", "git1234", "rocm6.4", "cu999"):
         build = TorchBuild.parse(f"2.7.1+{label}")
         assert not build.is_published
-        assert again("torch", "", build) == upgrade(build, ">=2") == together(build, "torchvision") == ""
+        assert again("torch", "", build) == in_release(build, "2.9.1") == together(build, "torchvision") == ""
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.symptoms.causetable import Cause, CauseRule, Remedy, cause_table
@@ -13,7 +14,7 @@ from wheelfix.knowledge.winerrors import winerror
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from wheelfix.diagnosis.symptoms.messages import Message
     from wheelfix.diagnosis.symptoms.symptom import Symptom
@@ -51,7 +52,7 @@ def cause_by_id(name: str, symptom: Symptom, missing: tuple[str, ...] = ()) -> C
 
 def _cause(symptom: Symptom, rule: CauseRule, missing: tuple[str, ...]) -> Cause:
     template = cause_table().causes[rule.cause]
-    words = words_for(symptom, missing)
+    words = words_for(symptom, missing, candidates=len(missing) > 1 and missing == rule.missing)
     order = list(Confidence)
     confidence = max(template.confidence, symptom.confidence, rule.confidence or Confidence.SURE, key=order.index)
     steps = (fill_remedy(step, words) for step in template.next_steps if _may_help(step, symptom))
@@ -74,8 +75,26 @@ def _may_help(step: Remedy, symptom: Symptom) -> bool:
         "venv": kind not in ("", "venv"),
         "conda": kind not in ("", "conda"),
         "built-here": bool(torch) and TorchBuild.parse(torch).is_published,
+        "older-numpy": not _numpy_is_older(symptom.details),
+        "newer-numpy": _numpy_is_older(symptom.details),
     }
     return not any(contradicted[need] for need in step.needs)
+
+
+_FIRST_NUMBER = re.compile(r"(?:0x)?0*([0-9a-f]{1,16})", re.IGNORECASE)
+
+
+def _numpy_is_older(details: Mapping[str, str]) -> bool:
+    """Whether the installed NumPy is known to be older than the one that a module was built with.
+
+    The text has the sizes of a type, the versions of the interface in hexadecimal, or the releases themselves.
+    """
+    for with_it, installed in (("header", "object"), ("built", "running")):
+        numbers = [_FIRST_NUMBER.match(details.get(name, "")) for name in (with_it, installed)]
+        first, second = ((len(found[1]), found[1].lower()) if found else (0, "") for found in numbers)
+        if second[0] and first > second:
+            return True
+    return False
 
 
 def explain_symptoms(symptoms: Iterable[Symptom]) -> tuple[Cause, ...]:

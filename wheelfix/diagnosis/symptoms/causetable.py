@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wheelfix.diagnosis.symptoms.symptom import Symptom
 
 TABLE = "causes.toml"
-_NEEDS = {"venv", "conda", "built-here"}
+_NEEDS = {"venv", "conda", "built-here", "older-numpy", "newer-numpy"}
 _PATTERNS = ("file", "dll", "name", "module", "package")
 
 
@@ -39,7 +39,8 @@ class Remedy:
     when: str = ""
     """What has to hold for it to help; empty when nothing beyond the cause itself."""
     needs: tuple[str, ...] = ()
-    """The same for machines: ``venv``, ``conda``, ``built-here``. Known not to hold, it drops the remedy."""
+    """The same for machines: ``venv``, ``conda``, ``built-here``, ``older-numpy``, ``newer-numpy``. Known not to hold, it
+    drops the remedy."""
 
 
 @dataclass(frozen=True, slots=True)

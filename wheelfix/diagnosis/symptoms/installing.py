@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from wheelfix.knowledge.cards import architecture, capability_of
-from wheelfix.knowledge.torch_builds import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release
+from wheelfix.knowledge.torch_builds import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release, release_for
 
 _VARIANTS = frozenset({*FAMILY, "faiss-cpu", "jaxlib", "llama-cpp-python", "onnxruntime", "paddlepaddle", "tensorflow"})
 """Distributions of which there are builds for GPUs under other names or on other indexes."""
@@ -19,7 +19,12 @@ _OLDEST_SERVED = (5, 0)
 
 def may_replace_a_build(requirement: str) -> bool:
     """Whether installing a requirement from PyPI can put a build without GPU support in place of one with it."""
-    return re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0] in _VARIANTS
+    return requirement_name(requirement) in _VARIANTS
+
+
+def requirement_name(requirement: str) -> str:
+    """Return the distribution of a requirement: what stands before extras, versions and markers."""
+    return re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0]
 
 
 def again(distribution: str, version: str, build: TorchBuild | None) -> str:
@@ -48,18 +53,25 @@ def then_again(distribution: str, version: str) -> str:
     return f"; the version that it prints goes into: {command}"
 
 
-def upgrade(build: TorchBuild | None, specifier: str) -> str:
-    """Return the command that installs a newer torch of the same kind; empty where the kind is not known."""
+def in_release(build: TorchBuild | None, release: str) -> str:
+    """Return the command that installs another release of torch of the same kind; empty where the kind is not known.
+
+    The release is named: the newest one would leave torchvision, torchaudio and other extensions without their torch.
+    """
     if build is None or not build.is_published:
         return ""
-    return f'python -m pip install --upgrade "torch{specifier}"{build.index_option}'
+    return f'python -m pip install --upgrade "torch=={release}"{build.index_option}'
 
 
 def together(build: TorchBuild | None, distribution: str) -> str:
-    """Return the command that installs one of torch's own extensions in the version for the installed torch."""
-    if build is None or not build.is_published or distribution not in FAMILY or distribution == "torch":
+    """Return the command that installs one of torch's own extensions in the release for the installed torch.
+
+    Nothing else is touched: without ``--no-deps`` pip would install NumPy and others again, in other versions.
+    """
+    release = release_for(build.version, distribution) if build else ""
+    if build is None or not build.is_published or distribution == "torch" or not release:
         return ""
-    return f'python -m pip install --force-reinstall "torch=={build.version}" {distribution}{build.index_option}'
+    return f'python -m pip install --force-reinstall --no-deps "{distribution}=={release}"{build.index_option}'
 
 
 def for_card(capability: str) -> str:
@@ -70,7 +82,8 @@ def for_card(capability: str) -> str:
         return ""
     fitting = [label for label in cuda_labels() if cuda_release(label) >= (11, 8)]
     label = next((label for label in fitting if known.compiles_with(cuda_release(label))), "")
-    return f"python -m pip install --upgrade torch --index-url {INDEX}/{label}" if label else ""
+    # --upgrade alone would keep a newer torch for a CUDA version that no longer knows the card.
+    return f"python -m pip install --force-reinstall torch --index-url {INDEX}/{label}" if label else ""
 
 
 def for_cpu() -> str:

@@ -201,7 +201,8 @@ FORMS: tuple[Form, ...] = (
     form(
         "numpy-abi",
         "size changed, may indicate binary",
-        r"(?P<d_type>numpy\.\w{1,100}) size changed, may indicate binary incompatibility",
+        r"(?P<d_type>numpy\.\w{1,100}) size changed, may indicate binary incompatibility"
+        r"(?:\. Expected (?P<d_header>\d{1,9}) from C header, got (?P<d_object>\d{1,9}) from PyObject)?",
     ),
     form(
         "numpy-abi",

@@ -9,18 +9,22 @@ from wheelfix.diagnosis.symptoms.installing import (
     again,
     for_card,
     for_cpu,
+    in_release,
     may_replace_a_build,
+    requirement_name,
     then_again,
     together,
-    upgrade,
 )
 from wheelfix.diagnosis.symptoms.libraries import library_of
 from wheelfix.diagnosis.symptoms.messages import about_architecture
 from wheelfix.diagnosis.symptoms.symptom import environment_prefix
+from wheelfix.knowledge.distributions import owners_of
+from wheelfix.knowledge.families import is_mangled
 from wheelfix.knowledge.modules import distribution_of_module
-from wheelfix.knowledge.providers import conda_package, pip_packages, who_ships
+from wheelfix.knowledge.providers import conda_requirements, pip_packages, who_ships
 from wheelfix.knowledge.torch_builds import TorchBuild
 from wheelfix.knowledge.winerrors import winerror
+from wheelfix.rules.wording import quoted
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -30,15 +34,19 @@ if TYPE_CHECKING:
     from wheelfix.diagnosis.symptoms.symptom import Symptom
 
 
-def words_for(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
-    """What the templates may ask for; an empty value means that the text does not tell."""
+def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = False) -> dict[str, str]:
+    """What the templates may ask for; an empty value means that the text does not tell.
+
+    ``candidates`` says that the missing DLLs are those that are known to be absent in such cases, any one of them:
+    then nothing is said about where to get them, because most of them are there.
+    """
     details = symptom.details
     names = symptom.dlls or ((symptom.file,) if symptom.file else missing)
     capability = details.get("capability", "")
     supported = details.get("supported", "").rstrip(" .")
     built, running = details.get("built", ""), details.get("running", "")
     card = details.get("card", "")
-    pip, conda, who = _vendor(missing)
+    pip, conda, who = _vendor(() if candidates else missing)
     error = winerror(symptom.code) if symptom.code is not None else None
     prefix = environment_prefix(symptom.path or "")
     package = _package(symptom)
@@ -56,9 +64,10 @@ def words_for(symptom: Symptom, missing: tuple[str, ...]) -> dict[str, str]:
         "package": package,
         "package_name": _package_name(symptom, package),
         "distribution": distribution,
+        "upgradable": "" if may_replace_a_build(distribution) else distribution,
         "again": again(distribution, details.get("version", ""), build),
         "then_again": then_again(distribution, details.get("version", "")),
-        "torch_241": upgrade(build, ">=2.4.1"),
+        "torch_241": in_release(build, "2.4.1"),
         "torch_together": together(build, distribution),
         "torch_for_card": for_card(capability) if package == "torch" else "",
         "torch_cpu": for_cpu() if package == "torch" else "",
@@ -95,20 +104,34 @@ def _vendor(missing: tuple[str, ...]) -> tuple[str, str, str]:
     conda: list[str] = []
     who: list[str] = []
     for name in missing:
-        if "*" in name:
+        if "*" in name or is_mangled(name):
             continue
         packages = tuple(package for package in pip_packages(name) if not may_replace_a_build(package))
         if len(packages) > 1:
             # One for each major version of CUDA: nothing in the text tells which one fits.
             who.append(f"one of {', '.join(packages)} on PyPI, the one for the CUDA version that is in use")
             continue
-        pip += [f'"{package}"' if set(package) & set("<>=!*") else package for package in packages]
-        conda += filter(None, [conda_package(name)])
+        pip += map(quoted, packages)
+        conda += conda_requirements(name)
         who += who_ships(name)[:1]
+        who += [_after_installing(name, package) for package in packages]
     return (
         f"python -m pip install {' '.join(dict.fromkeys(pip))}" if pip else "",
-        f"conda install -c conda-forge {' '.join(dict.fromkeys(conda))}" if conda else "",
-        "who has it: " + "; ".join(dict.fromkeys(who)) if who else "",
+        f"conda install -c conda-forge {' '.join(map(quoted, dict.fromkeys(conda)))}" if conda else "",
+        "who has it: " + "; ".join(dict.fromkeys(filter(None, who))) if who else "",
+    )
+
+
+def _after_installing(name: str, requirement: str) -> str:
+    """Where a DLL lies once the distribution is installed, if that is a folder that has to be named to Windows."""
+    distribution = requirement_name(requirement)
+    folder = next((owner.folder for owner in owners_of(name) if owner.distribution == distribution), "")
+    if not folder or folder == "Library/bin":
+        return ""
+    place = folder.replace("/", "\\")
+    return (
+        f"the wheel puts it into {place}, which Windows does not search by itself: where the program does not add that "
+        "folder, call os.add_dll_directory with it before the import"
     )
 
 
@@ -174,6 +197,7 @@ _NAMES_A_DISTRIBUTION = frozenset(
     {
         "package",
         "distribution",
+        "upgradable",
         "again",
         "torchvision",
         "vendor_command",
