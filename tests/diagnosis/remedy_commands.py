@@ -15,6 +15,11 @@ from wheelfix.knowledge.torch_builds import TorchBuild
 
 WITHOUT_CODE = rb"OSError: Could not load this library: C:\env\Lib\site-packages\package\core.dll"
 """An error whose code the text does not have."""
+NUMPY_1 = (
+    b'  File "C:\\env\\Lib\\site-packages\\h5py\\__init__.py", line 33, in <module>\n'
+    b"A module that was compiled using NumPy 1.x cannot be run in NumPy 2.0.1 as it may crash.\n"
+)
+"""A module of a distribution that has no other builds."""
 CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
 
 
@@ -30,7 +35,7 @@ def templates() -> frozenset[str]:
 @lru_cache(maxsize=1)
 def shown() -> frozenset[str]:
     """The commands that users see: of all texts of the corpus, of the tables without holes, for each kind of torch."""
-    texts = [*(text.read_bytes() for text in CORPUS.glob("*.txt")), WITHOUT_CODE]
+    texts = [*(text.read_bytes() for text in CORPUS.glob("*.txt")), WITHOUT_CODE, NUMPY_1]
     found = {
         step.command for text in texts for cause in explain_symptoms(read_symptoms(text)) for step in cause.next_steps
     }

@@ -150,6 +150,12 @@ DOCUMENTED = (
     r'icacls "[^"]+"',
     r"chkdsk",
     r"python -m pip (?:--version|list)",
+    # https://learn.microsoft.com/windows-server/administration/windows-commands/sfc
+    r"sfc /scannow",
+    # https://docs.conda.io/projects/conda/en/stable/commands/list.html
+    r"conda list [\w.-]+",
+    # https://gitlab.winehq.org/wine/wine/-/wikis/Man-Pages/wineboot
+    r"wineboot --update",
     # https://learn.microsoft.com/dotnet/framework/install/how-to-determine-which-versions-are-installed
     r'reg query "HKLM\\SOFTWARE\\Microsoft\\NET Framework Setup\\NDP\\v4\\Full" /v Release',
     # https://learn.microsoft.com/sql/odbc/admin/odbc-data-source-administrator
@@ -177,7 +183,7 @@ DOCUMENTED = (
     r"python -m xformers\.info",
     r"numba -s",
     # https://pyinstaller.org/en/stable/usage.html
-    r"pyinstaller --(?:collect-binaries PACKAGE|hidden-import MODULE) script\.py",
+    r"pyinstaller --(?:collect-binaries \w+|hidden-import MODULE) script\.py",
     r"python (?:-X faulthandler )?script\.py",
 )
 

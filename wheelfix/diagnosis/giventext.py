@@ -47,6 +47,10 @@ def read_text(request: DiagnoseRequest, gathered: GatheredEvidence, stack: ExitS
             # The loader prints a status in every line; alone it says nothing that the recording does not.
             kept = tuple(symptom for symptom in gathered.log.symptoms if symptom.kind != "exit-code")
             gathered.log = replace(gathered.log, symptoms=kept)
+        told = {load.line for recording in gathered.recordings for load in recording.failed if not recording.static}
+        if told:
+            kept = tuple(symptom for symptom in gathered.log.symptoms if symptom.line not in told)
+            gathered.log = replace(gathered.log, symptoms=kept)
     for recording in gathered.recordings:
         gathered.evidence.append(Evidence("record", request.text_source, describe(recording)))
         if recording.stopped:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from wheelfix.model import Edge
 
 KIND = "recorded-load"
+WINE_KIND = "wine-own"
+"""The same of a DLL that Wine brings itself."""
 _SHOWN = 6
 _PROVIDED = frozenset({"system", "api-set", "driver"})
 
@@ -52,11 +54,17 @@ def explain_recording(recording: Recording, cases: Sequence[ScannedPackage]) -> 
 def _relevant(recording: Recording) -> list[RecordedLoad]:
     """The failures that stop an import: not Windows' own attempts, nor loads that code tries by name and can miss."""
     mine = [load for load in recording.failed if not _is_windows_matter(load)]
+    if recording.static:
+        # A listing calls parts of Windows not found that Windows has under other names, or only some editions have.
+        mine = [load for load in mine if classify(load.name).kind not in _PROVIDED] or mine[:1]
+    if not mine and recording.tool == "Wine":
+        # Wine's own DLLs are files like any others: an incomplete installation, or a prefix without them.
+        mine = [load for load in recording.failed if not load.key.startswith("ext-ms-")][:1]
     imported = [load for load in mine if load.needed_by or load.symbol or load.code != 126]
     if imported:
         return imported[:_SHOWN]
     # A process that goes on after a failed load was able to do without it; the last one may have ended it.
-    return mine[-1:]
+    return mine[:1] if recording.static else mine[-1:]
 
 
 def _is_windows_matter(load: RecordedLoad) -> bool:
@@ -71,7 +79,7 @@ def _explained(recording: Recording, load: RecordedLoad, cases: Sequence[Scanned
     certain = bool(load.needed_by or load.symbol or load.path) and not recording.static
     cause = replace(
         table,
-        summary=_summary(load),
+        summary=table.summary if symptom.kind == WINE_KIND else _summary(load),
         likely_missing=(load.name,) if load.code == 126 else (),
         confidence=Confidence.SURE if certain else Confidence.LIKELY,
     )
@@ -86,10 +94,11 @@ def _explained(recording: Recording, load: RecordedLoad, cases: Sequence[Scanned
 def _symptom(recording: Recording, load: RecordedLoad) -> Symptom:
     path = load.top or load.needed_by or load.path
     details = {"tool": recording.tool}
+    own = recording.tool == "Wine" and load.code == 126 and classify(load.name).kind in (*_PROVIDED, "ucrt")
     if load.symbol:
         details["symbol"] = load.symbol
     return Symptom(
-        KIND,
+        WINE_KIND if own else KIND,
         load.code,
         path or None,
         () if load.symbol and not load.needed_by else (load.name,),
@@ -165,7 +174,7 @@ def _explain_released(recording: Recording, cases: Sequence[ScannedPackage]) -> 
     others = ", ".join(load.name for load in group if load is not top)
     summary = f"{top.name} was mapped and released again: something that it needs was not found, or failed to start."
     known = (
-        "dlltracer records loads that happen; a missing DLL leaves no line. "
+        "Such a record has loads that happen; a missing DLL leaves no line. "
         + (f"Released with it: {others}. " if others else "")
         + "With --env or --wheel the missing import can be found in the files; loader snaps name it on the machine "
         "(wheelfix diagnose --record)."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wheelfix.diagnosis.symptoms.causetable import Cause, CauseRule, Remedy, cause_table
 from wheelfix.diagnosis.symptoms.messages import message_by_id, message_of
 from wheelfix.diagnosis.symptoms.symptom import Confidence
-from wheelfix.diagnosis.symptoms.templates import fill, fill_remedy, words_for
+from wheelfix.diagnosis.symptoms.templates import fill, fill_remedy, is_beside_torch, words_for
 from wheelfix.knowledge.torch_builds import TorchBuild
 from wheelfix.knowledge.winerrors import winerror
 from wheelfix.values import replace
@@ -70,11 +70,14 @@ def _cause(symptom: Symptom, rule: CauseRule, missing: tuple[str, ...]) -> Cause
 def _may_help(step: Remedy, symptom: Symptom) -> bool:
     """Whether nothing that is known about the environment rules out a remedy."""
     kind = symptom.details.get("environment", "")
+    in_bundle = bool(symptom.details.get("bundle"))
+    of_vendor = symptom.kind == "torch-load" and is_beside_torch(symptom.file)
     torch = symptom.details.get("torch", "")
     contradicted = {
         "venv": kind not in ("", "venv"),
         "conda": kind not in ("", "conda"),
-        "built-here": bool(torch) and TorchBuild.parse(torch).is_published,
+        "built-here": of_vendor or (bool(torch) and TorchBuild.parse(torch).is_published),
+        "environment": in_bundle,
         "older-numpy": not _numpy_is_older(symptom.details),
         "newer-numpy": _numpy_is_older(symptom.details),
     }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from wheelfix.diagnosis.symptoms.messages import messages
 from wheelfix.diagnosis.symptoms.symptom import Confidence
 from wheelfix.knowledge.runtime_needs import runtime_need
+from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.values import dataclass
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from wheelfix.diagnosis.symptoms.symptom import Symptom
 
 TABLE = "causes.toml"
-_NEEDS = {"venv", "conda", "built-here", "older-numpy", "newer-numpy"}
+_NEEDS = {"venv", "conda", "built-here", "environment", "older-numpy", "newer-numpy"}
 _PATTERNS = ("file", "dll", "name", "module", "package")
 
 
@@ -39,8 +40,7 @@ class Remedy:
     when: str = ""
     """What has to hold for it to help; empty when nothing beyond the cause itself."""
     needs: tuple[str, ...] = ()
-    """The same for machines: ``venv``, ``conda``, ``built-here``, ``older-numpy``, ``newer-numpy``. Known not to hold, it
-    drops the remedy."""
+    """The same for machines, one of the names of ``_NEEDS``. Known not to hold, it drops the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,10 @@ class CauseRule:
     """Whether the file was asked for by its name alone, without a folder."""
     runtime: str = ""
     """The Visual C++ runtime that the published wheel of the module expects on the machine."""
+    bundle: bool = False
+    """Whether the text is from a program that PyInstaller, Nuitka or the like made."""
+    system: bool = False
+    """Whether the DLL is a part of Windows."""
     missing: tuple[str, ...] = ()
     confidence: Confidence | None = None
 
@@ -89,8 +93,16 @@ class CauseRule:
             and (self.package is None or bool(self.package.fullmatch(symptom.package)))
             and (not self.via or symptom.details.get("via") == self.via)
             and (not self.bare or (bool(symptom.path) and "\\" not in (symptom.path or "")))
+            and (not self.bundle or bool(symptom.details.get("bundle")))
+            and (not self.system or _is_of_windows(symptom))
             and (not self.runtime or runtime_need(symptom.package, symptom.module or symptom.file) == self.runtime)
         )
+
+
+def _is_of_windows(symptom: Symptom) -> bool:
+    """Whether what was not found is a DLL that every usual Windows has."""
+    names = symptom.dlls or ((symptom.file,) if symptom.path and "\\" not in symptom.path else ())
+    return bool(names) and classify(names[0]).kind == "system"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +156,8 @@ def _rule(row: Mapping[str, object], check: Checker) -> CauseRule:
         tuple(codes),  # type: ignore[arg-type]
         via=str(row.get("via", "")),
         bare=bool(row.get("bare", False)),
+        bundle=bool(row.get("bundle", False)),
+        system=bool(row.get("system", False)),
         runtime=str(row.get("runtime", "")),
         missing=tuple(missing),  # type: ignore[arg-type]
         confidence=Confidence(row["confidence"]) if "confidence" in row else None,

@@ -27,10 +27,11 @@ def requirement_name(requirement: str) -> str:
     return re.split(r"[<>=!~\[; ]", requirement, maxsplit=1)[0]
 
 
-def again(distribution: str, version: str, build: TorchBuild | None) -> str:
+def again(distribution: str, version: str, build: TorchBuild | None, *, conda: bool = False) -> str:
     """Return the command that installs the same version of a distribution again; empty where that is not known.
 
-    Without the version, the command is the one that prints it: pip alone would take the newest release.
+    Without the version, the command is the one that prints it: pip alone would take the newest release. In an
+    environment of conda the command shows whose package it is: pip's over conda's would mix two builds.
     """
     if not distribution:
         return ""
@@ -42,14 +43,19 @@ def again(distribution: str, version: str, build: TorchBuild | None) -> str:
         return f'{start} "{distribution}=={wanted}"{build.index_option}'
     if "+" in version:
         return ""
+    if conda:
+        return f"conda list {distribution}"
     return f'{start} --no-cache-dir "{distribution}=={version}"' if version else f"python -m pip show {distribution}"
 
 
-def then_again(distribution: str, version: str) -> str:
+def then_again(distribution: str, version: str, *, conda: bool = False) -> str:
     """Return what follows the command that prints the version; empty where ``again`` is all there is to do."""
-    if not distribution or distribution in FAMILY or version:
+    if not distribution or distribution in FAMILY or (version and not conda):
         return ""
     command = f'python -m pip install --force-reinstall --no-deps "{distribution}==VERSION"'
+    if conda:
+        other = f"conda install --force-reinstall {distribution}"
+        return f"; where its channel is pypi, the version that it prints goes into: {command}, otherwise: {other}"
     return f"; the version that it prints goes into: {command}"
 
 

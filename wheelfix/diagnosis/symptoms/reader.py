@@ -14,7 +14,7 @@ from wheelfix.diagnosis.symptoms.clean import clean_line
 from wheelfix.diagnosis.symptoms.recognise import WINDOW, form_triggers, package_of, recognise, tidy_path
 from wheelfix.diagnosis.symptoms.sentences import repair_encoding, sentence_triggers
 from wheelfix.diagnosis.symptoms.stream import Line, Text, TextProgress, suspicious_lines
-from wheelfix.diagnosis.symptoms.symptom import Confidence, Log, Symptom, TextLimits
+from wheelfix.diagnosis.symptoms.symptom import Confidence, Log, Symptom, TextLimits, environment_prefix
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -27,9 +27,28 @@ _LOADING_FILES = frozenset({"torch/_ops.py", "torch/_classes.py"})
 """Files whose frames load a library for the package that calls them."""
 _MEMORY = 4096
 _WINDOWS_PATH = re.compile(r"^[A-Za-z]:|\\")
-_DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:[\\/]|\.dll\b|WinError", re.IGNORECASE)
-_ON_EVERY_SYSTEM = frozenset({"load-library", "asked-by-name", "library", "message", "cuda-library"})
+_DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:[\\/]|\.dll\b|WinError|error 0x[0-9a-f]", re.IGNORECASE)
+_ON_EVERY_SYSTEM = frozenset(
+    {"load-library", "asked-by-name", "library", "message", "cuda-library", "cudnn-sublibrary", "cudnn-version"}
+)
 """Kinds of symptoms that other systems print in the same words."""
+_POSIX = re.compile(
+    r"\blib[\w+-]{1,60}\.so\b|\[unixODBC\]|(?<![\w:.])/(?:usr|home|opt|mnt|root|private)/", re.IGNORECASE
+)
+"""What only other systems print: their libraries and folders."""
+_BUNDLES = (
+    (
+        "PyInstaller",
+        re.compile(r"PyInstaller[\\/]loader|[\\/]_MEI\d|[\\/]_internal[\\/]|Failed to execute script", re.IGNORECASE),
+    ),
+    (
+        "Nuitka",
+        re.compile(r"in <module [\w.]{1,200}>|[\\/]\w{1,8}~\d\.DIS[\\/]|[\\/]\w{1,80}\.dist[\\/]", re.IGNORECASE),
+    ),
+)
+"""What a traceback shows of a program that was made by one of these tools."""
+_INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
+_CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba", re.IGNORECASE)
 _STARTS_PROGRAM = re.compile(r"\bsubprocess\.py:\d|_winapi\.CreateProcess\(")
 """What follows an error of a program that was not started, where the traceback stands behind the error."""
 _OF_ADDED_FOLDERS = frozenset({"dll-folder"})
@@ -91,6 +110,10 @@ class _Notes:
         """The last line of code that loads a file by a literal name, and that name."""
         self._added_folder = -_FRAME_REACH
         """The last line of code that adds a folder for DLLs."""
+        self._bundle: tuple[int, str] | None = None
+        """The last line of a bundled program, and what made it."""
+        self._posix = self._windows = -_FRAME_REACH
+        """The last lines that only other systems print, and that only Windows prints."""
         self._again: Counter[tuple[object, ...]] = Counter()
         self._work = 0
         self.full = ""
@@ -102,6 +125,7 @@ class _Notes:
             frame = _FRAME.search(text)
             if frame:
                 self._frames.append((number, frame.group(1) or frame.group(2)))
+        self._note_system(number, text)
         if "dll(" in text.lower() or "LoadLibrary" in text:
             asked = _ASKED_FOR.search(text)
             if asked:
@@ -126,6 +150,16 @@ class _Notes:
         elif len(self._found) >= self._limits.max_symptoms:
             self.full = f"reading stopped at line {number}: {self._limits.max_symptoms} different symptoms"
         return not self.full
+
+    def _note_system(self, number: int, text: str) -> None:
+        """Note what a line says about the system and the program that it is from."""
+        if "/" in text or ".so" in text or "unixODBC" in text:
+            self._posix = number if _POSIX.search(text) else self._posix
+        if "\\" in text or ".dll" in text or "WinError" in text or "error 0x" in text:
+            self._windows = number if _DRIVE.search(text) else self._windows
+        made_by = next((name for name, words in _BUNDLES if words.search(text)), "")
+        if made_by:
+            self._bundle = number, made_by
 
     def _remember(self, keys: tuple[tuple[object, ...], ...], *texts: str) -> None:
         """Keep what a line said, so that its repetitions cost nothing."""
@@ -152,6 +186,10 @@ class _Notes:
         details = dict(symptom.details)
         if via and symptom.kind == "winerror" and symptom.path is None:
             details["via"] = via
+        if not environment_prefix(symptom.path or "") and (prefix := self._prefix(number)):
+            details["prefix"] = prefix
+        if _CONDA.search(environment_prefix(symptom.path or "") or details.get("prefix", "")):
+            details["environment"] = "conda"
         symptom = replace(symptom, line=number, package=symptom.package or package, details=details)
         if symptom.kind in _ON_EVERY_SYSTEM and self._elsewhere(number, following):
             return symptom.key
@@ -184,6 +222,9 @@ class _Notes:
         near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
         packages = [package_of(file) for file in reversed(near) if not _only_loads(file)]
         package = next((name for name in packages if name and name not in _OWN_FRAMES), "")
+        if not package and any(file.startswith("PyInstaller") for file in near):
+            inside = (_INSIDE_BUNDLE.match(file) for file in reversed(near) if not file.startswith("PyInstaller"))
+            package = next((found[1] for found in inside if found), "")
         via = "subprocess" if near and near[-1].replace("\\", "/").rpartition("/")[2] == "subprocess.py" else ""
         return package, via
 
@@ -191,7 +232,15 @@ class _Notes:
         """Whether the traceback is one of another system: every file in it has a POSIX path."""
         near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH] or following
         paths = [file for file in near if not file.startswith("<")]
-        return bool(paths) and all("/" in file and not _WINDOWS_PATH.search(file) for file in paths)
+        if not paths:
+            return number - self._posix <= _FRAME_REACH and number - self._windows > _FRAME_REACH
+        return all("/" in file and not _WINDOWS_PATH.search(file) for file in paths)
+
+    def _prefix(self, number: int) -> str:
+        """The environment of the innermost frame that lies in one."""
+        near = [file for line, file in self._frames if 0 <= number - line <= _FRAME_REACH]
+        prefixes = (environment_prefix(file) for file in reversed(near) if _WINDOWS_PATH.search(file))
+        return next((prefix for prefix in prefixes if prefix), "")
 
     def _on_windows(self, symptom: Symptom, number: int) -> bool:
         """Whether the line, or a file of the traceback above it, has a path of Windows."""
@@ -220,8 +269,18 @@ class _Notes:
     def result(self) -> tuple[Symptom, ...]:
         """Return the symptoms in order of appearance, without those that only repeat another one."""
         counted = (replace(known, count=known.count + self._again[key]) for key, known in self._found.items())
-        found = sorted(counted, key=lambda symptom: symptom.line)
+        found = sorted(map(self._with_bundle, counted), key=lambda symptom: symptom.line)
         return _gather(_without_fallbacks(_without_tries(found)))
+
+    def _with_bundle(self, symptom: Symptom) -> Symptom:
+        """Add what made the program, where lines around the error show that it is a bundle."""
+        path = symptom.path or ""
+        made_by = next((name for name, words in _BUNDLES if words.search(path)), "")
+        near = self._bundle is not None and abs(symptom.line - self._bundle[0]) <= _FRAME_REACH
+        if not made_by and self._bundle is not None and near and "\\" not in path:
+            # A file with a path of its own outside of the bundle is one that another program has to bring.
+            made_by = self._bundle[1]
+        return replace(symptom, details={**symptom.details, "bundle": made_by}) if made_by else symptom
 
 
 def _without_tries(found: list[Symptom]) -> list[Symptom]:

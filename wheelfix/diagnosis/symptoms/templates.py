@@ -19,7 +19,7 @@ from wheelfix.diagnosis.symptoms.libraries import library_of
 from wheelfix.diagnosis.symptoms.messages import about_architecture
 from wheelfix.diagnosis.symptoms.symptom import environment_prefix
 from wheelfix.knowledge.distributions import owners_of
-from wheelfix.knowledge.families import is_mangled
+from wheelfix.knowledge.families import family_of, is_mangled
 from wheelfix.knowledge.modules import distribution_of_module
 from wheelfix.knowledge.providers import conda_requirements, pip_packages, who_ships
 from wheelfix.knowledge.torch_builds import TorchBuild
@@ -48,10 +48,11 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
     card = details.get("card", "")
     pip, conda, who = _vendor(() if candidates else missing)
     error = winerror(symptom.code) if symptom.code is not None else None
-    prefix = environment_prefix(symptom.path or "")
+    prefix = environment_prefix(symptom.path or "") or details.get("prefix", "")
     package = _package(symptom)
     distribution = details.get("distribution", "") or distribution_of_module(package)
     build = TorchBuild.parse(details["torch"]) if details.get("torch") else None
+    conda_environment = details.get("environment") == "conda"
     library = library_of(names[0] if names else "")
     return {
         "library_fix": library.fix if library else "",
@@ -65,8 +66,8 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         "package_name": _package_name(symptom, package),
         "distribution": distribution,
         "upgradable": "" if may_replace_a_build(distribution) else distribution,
-        "again": again(distribution, details.get("version", ""), build),
-        "then_again": then_again(distribution, details.get("version", "")),
+        "again": again(distribution, details.get("version", ""), build, conda=conda_environment),
+        "then_again": then_again(distribution, details.get("version", ""), conda=conda_environment),
         "torch_241": in_release(build, "2.4.1"),
         "torch_together": together(build, distribution),
         "torch_for_card": for_card(capability) if package == "torch" else "",
@@ -76,10 +77,13 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         "card_arch": details.get("arch", ""),
         "arch_known": about_architecture(details.get("arch", "")),
         "symbol": details.get("symbol", ""),
+        "torch_imports": _torch_imports(symptom.file),
+        "named": f": {_and(symptom.dlls)}" if symptom.dlls else "",
+        "same_build": " and the same kind of build (CPU, CUDA, ROCm, XPU)" if may_replace_a_build(distribution) else "",
+        "collect": _collect(symptom),
         "meaning": error.meaning if error else "",
         "code_note": _code_note(symptom.code),
         "prefix": prefix,
-        "root": prefix or "%CONDA_PREFIX%",
         "env_option": f' --env "{prefix}"' if prefix else "",
         "package_folder": _package_folder(symptom),
         "wheel": rf"dist\{distribution.replace('-', '_')}*.whl",
@@ -93,7 +97,9 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
         "vendor_command": pip,
         "conda_command": conda,
         "vendor_why": who,
-        "wildcard": _with_suffix(symptom.dlls[0] if symptom.dlls else symptom.file),
+        "wildcard": _with_suffix(
+            symptom.dlls[0] if symptom.dlls else "" if "\\" in (symptom.path or "") else symptom.file
+        ),
         "script": "script.py",
     }
 
@@ -133,6 +139,24 @@ def _after_installing(name: str, requirement: str) -> str:
         f"the wheel puts it into {place}, which Windows does not search by itself: where the program does not add that "
         "folder, call os.add_dll_directory with it before the import"
     )
+
+
+def is_beside_torch(file: str) -> bool:
+    """Whether a DLL is one of a vendor, which torch only has in its folder."""
+    member = family_of(file)
+    return member is not None and not member.family.id.startswith("torch")
+
+
+def _torch_imports(file: str) -> str:
+    """What a DLL of torch itself imports; those of CUDA beside it import none of torch's."""
+    return "" if is_beside_torch(file) else " (often torch_cpu.dll or torch_cuda.dll)"
+
+
+def _collect(symptom: Symptom) -> str:
+    """The option of PyInstaller for the package whose DLLs were left out; empty for other tools."""
+    if symptom.details.get("bundle") != "PyInstaller":
+        return ""
+    return f"pyinstaller --collect-binaries {symptom.package or 'PACKAGE'} script.py"
 
 
 def _package_name(symptom: Symptom, package: str) -> str:
@@ -206,6 +230,7 @@ _NAMES_A_DISTRIBUTION = frozenset(
         "torch_together",
         "torch_for_card",
         "torch_cpu",
+        "collect",
     }
 )
 """Without these a remedy stays advice in words: nothing tells which distribution, or which build of it, is meant."""

@@ -171,3 +171,50 @@ def test_dlltracer_raw_events() -> None:
     (recording,) = read_recordings(event(loader, 10) + event(other, 2) + event(loader, 2))
     assert recording.tool == "dlltracer"
     assert [(load.name, load.line) for load in recording.released] == [("_ssl.pyd", 4)]
+
+
+def read(text: str) -> Recording:
+    """The only recording in a text."""
+    (recording,) = read_recordings(text)
+    return recording
+
+
+def test_loader_snaps_that_end_before_the_error_name_what_was_looked_for() -> None:
+    """Story: of a record the folders were pasted, not the line after them (pytorch#40366)."""
+    lines = [
+        f"17ec:0a54 @ 00690078 - LdrpResolveDllName - {text}"
+        for folder in (r"C:\\first", r"D:\\second")
+        for text in (rf"ENTER: DLL name: {folder}\libopenblas.dll", "RETURN: Status: 0xc0000135")
+    ]
+    recording = read("\n".join(lines))
+    assert failures(recording) == [("libopenblas.dll", 126, "")]
+    assert recording.failed[0].searched == (r"C:\\first", r"D:\\second")
+    found = [*lines, lines[0], lines[1].replace("0xc0000135", "0x00000000")]
+    assert read("\n".join(found)).failed == ()
+
+
+def test_wine_without_a_dll_of_its_own() -> None:
+    assert failures(read("wine: could not load kernel32.dll, status c0000135\n")) == [("kernel32.dll", 126, "")]
+
+
+def test_debuggers_show_what_came_and_went() -> None:
+    windbg = (
+        "Module loaded: 00007fff`c6b40000 00007fff`d7b2f000   C:\\app\\provider.dll (symbols loaded)\n"
+        "ModLoad: 00007ff8`02c70000 00007ff8`02cf4000   C:\\app\\cudart64_110.dll\n"
+        "Module unloaded: 00007fff`c6b40000 00007fff`d7b2f000 C:\\app\\provider.dll\n"
+    )
+    studio = (
+        "'app.exe' (Win32): Loaded 'C:\\app\\provider.dll'. Symbols loaded.\n"
+        "'app.exe' (Win32): Loaded 'C:\\app\\cudart64_110.dll'.\n"
+        "'app.exe' (Win32): Unloaded 'C:\\app\\provider.dll'\n"
+    )
+    for text in (windbg, studio):
+        recording = read(text)
+        assert recording.tool == "debugger"
+        assert [load.name for load in recording.loaded] == ["cudart64_110.dll"]
+        assert [load.name for load in recording.released] == ["provider.dll"]
+
+
+def test_dependencies_in_an_indented_block() -> None:
+    recording = read("    [NOT_FOUND] MSVCR90.dll :\n    [NOT_FOUND] GPSVC.dll :\n")
+    assert [name for name, _, _ in failures(recording)] == ["MSVCR90.dll", "GPSVC.dll"]

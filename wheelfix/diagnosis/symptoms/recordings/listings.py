@@ -18,7 +18,9 @@ _NOT_FOUND_NUMBER = 0xFF
 """Dependencies' ``ModuleSearchStrategy.NOT_FOUND`` in its JSON."""
 MAX_JSON = 64 << 20
 
-_MODULE = re.compile(r"\[(?P<how>[A-Za-z0-9_]{2,30})\] (?P<name>[^\s:\\]{1,260}) :(?P<path>[^\r\n]{0,500})")
+_MODULE = re.compile(
+    r"[\s>|*-]{0,40}\[(?P<how>[A-Za-z0-9_]{2,30})\] (?P<name>[^\s:\\]{1,260}) :(?P<path>[^\r\n]{0,500})"
+)
 _CHAIN = re.compile(
     r"(?P<bars>(?:\| {2}){0,200})├ (?P<name>[^\s(]{1,260}) \((?P<how>\w{2,30})\) :(?P<path>[^\r\n]{0,500})"
 )

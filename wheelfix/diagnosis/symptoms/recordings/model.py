@@ -71,7 +71,8 @@ class Recording:
     """The loads of one recording, in order."""
 
     tool: str
-    """Who made it: ``dlltracer``, ``loader snaps``, ``Process Monitor``, ``Wine``, ``Dependencies``, ``dumpbin``."""
+    """Who made it: ``dlltracer``, ``loader snaps``, ``Process Monitor``, ``Wine``, ``debugger``, ``Dependencies``,
+    ``dumpbin``."""
     loaded: tuple[RecordedLoad, ...] = ()
     failed: tuple[RecordedLoad, ...] = ()
     """Loads that failed, in the order in which they failed."""

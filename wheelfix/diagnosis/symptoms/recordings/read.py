@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from wheelfix.diagnosis.symptoms.recordings.debugger import DebuggerReader
 from wheelfix.diagnosis.symptoms.recordings.dlltracer import DlltracerReader
 from wheelfix.diagnosis.symptoms.recordings.listings import MAX_JSON, DependenciesReader, DumpbinReader, read_json
 from wheelfix.diagnosis.symptoms.recordings.procmon import ProcmonReader
@@ -34,6 +35,7 @@ def read_recordings(text: Text, limits: TextLimits | None = None) -> tuple[Recor
         SnapsReader(),
         ProcmonReader(),
         WineReader(),
+        DebuggerReader(),
         DependenciesReader(),
         DumpbinReader(),
     ]

@@ -46,6 +46,9 @@ class SnapsReader:
         self._tops: dict[str, str] = {}
         self._probing: dict[str, str] = {}
         self._searched: dict[str, list[str]] = {}
+        self._names: dict[str, str] = {}
+        """Names that were looked for, as spelled."""
+        self._last_probe: dict[str, int] = {}
         self._mapping: dict[str, str] = {}
         self._lines = 0
         self._stopped = ""
@@ -88,8 +91,13 @@ class SnapsReader:
             self._tops.pop(thread, None)
         elif function == "LdrpResolveDllName":
             path = self._probing.pop(thread, "")
+            if status and not failed:
+                self._searched.pop(base_name(path).lower(), None)
             if failed and path:
-                places = self._searched.setdefault(base_name(path).lower(), [])
+                name = base_name(path)
+                places = self._searched.setdefault(name.lower(), [])
+                self._names.setdefault(name.lower(), name)
+                self._last_probe[name.lower()] = number
                 if len(places) < MAX_SEARCHED:
                     places.append(path.rpartition("\\")[0])
         elif function == "LdrpMinimalMapModule" and not failed:
@@ -134,4 +142,14 @@ class SnapsReader:
         """Return the recording; None when there was no line of the loader."""
         if not self._lines:
             return None
-        return Recording("loader snaps", tuple(self._loaded.values()), distinct(self._failed), stopped=self._stopped)
+        failed = distinct(self._failed) or self._never_found()
+        return Recording("loader snaps", tuple(self._loaded.values()), failed, stopped=self._stopped)
+
+    def _never_found(self) -> tuple[RecordedLoad, ...]:
+        """The last name that was looked for in folder after folder, where the record was cut before it says so."""
+        loaded = {load.key for load in self._loaded.values()}
+        names = [name for name in self._searched if name not in loaded]
+        return tuple(
+            RecordedLoad(self._names[name], "", 126, searched=tuple(self._searched[name]), line=self._last_probe[name])
+            for name in names[-1:]
+        )
