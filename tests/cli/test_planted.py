@@ -30,6 +30,8 @@ DANGEROUS = {
     "locked": '"plan.json"',
     "beside": '["more"]',
     "lockfile": '"pylock.toml"',
+    "lock-extras": '["gui"]',
+    "lock-groups": '["dev"]',
     "import-order": '["a", "b"]',
     "env": '"env"',
     "index-url": '"https://example.org/simple"',

@@ -310,6 +310,35 @@ class TestLockfile:
             scanned([user(tmp_path)], lockfile=lay(tmp_path, {name: text}) / name)
 
 
+class TestExtrasOfRequirements:
+    """horn requires cups[gpu], whose METADATA says that cublas of NVIDIA comes with it."""
+
+    @staticmethod
+    def subject(tmp_path):
+        code = "import horn\nfrom . import _ext\n"
+        return user(tmp_path, code=code, needed="cublas64_12.dll", requires=("horn",))
+
+    def test_followed_where_the_metadata_is_at_hand(self, tmp_path):
+        house = tmp_path / "house"
+        build_wheel(house, "horn", "1.0", files={"horn.py": "import cups\n"}, requires=("cups[gpu]",))
+        build_wheel(house, "cups", "1.0", files={"cups.py": ""}, requires=('nvidia-cublas-cu12; extra == "gpu"',))
+        found = scanned([self.subject(tmp_path)], beside=(house,))["user"]
+        assert any("nvidia-cublas-cu12" in one.distributions for one in found.provided), found.findings
+
+    def test_not_followed_without_the_extra(self, tmp_path):
+        house = tmp_path / "house"
+        build_wheel(house, "horn", "1.0", files={"horn.py": "import cups\n"}, requires=("cups",))
+        build_wheel(house, "cups", "1.0", files={"cups.py": ""}, requires=('nvidia-cublas-cu12; extra == "gpu"',))
+        assert scanned([self.subject(tmp_path)], beside=(house,))["user"].verdict is Verdict.BROKEN
+
+    def test_could_not_tell_without_the_metadata(self, tmp_path):
+        house = tmp_path / "house"
+        build_wheel(house, "horn", "1.0", files={"horn.py": "import cups\n"}, requires=("cups[gpu]",))
+        found = scanned([self.subject(tmp_path)], beside=(house,))["user"]
+        assert found.verdict is Verdict.UNSURE
+        assert any("cups" in finding.message for finding in found.findings if finding.code == "WF318")
+
+
 class TestEnvironment:
     def test_others_add_their_folders(self, tmp_path):
         env = install(flux(tmp_path), install(user(tmp_path), tmp_path / "env"))

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from wheelfix.diagnosis.gathered import DiagnoseRequest, GatheredEvidence
     from wheelfix.diagnosis.symptoms import Symptom
     from wheelfix.exam.examination import Examination
-    from wheelfix.loader.places import Distribution, Environment
+    from wheelfix.loader.installations import Distribution
+    from wheelfix.loader.places import Environment
     from wheelfix.roots.rootfile import Candidates
 
 

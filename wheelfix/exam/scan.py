@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.reader import Archive
     from wheelfix.archive.wheelinfo import WheelInfo
-    from wheelfix.loader.places import Distribution, Environment
+    from wheelfix.loader.installations import Distribution
+    from wheelfix.loader.places import Environment
     from wheelfix.remote.client import Client
     from wheelfix.remote.wheel import WheelPath
     from wheelfix.roots.rootfile import Candidates
@@ -292,7 +293,7 @@ def chosen_distributions(environment: Environment, packages: tuple[str, ...]) ->
         if name in wanted:
             found.append(distribution)
             wanted.discard(name)
-        elif not packages and any(path.lower().endswith((".dll", ".pyd")) for path in distribution.paths):
+        elif not packages and (distribution.has_modules or name in environment.elsewhere):
             found.append(distribution)
     if wanted:
         raise InputError(

@@ -20,8 +20,9 @@ from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.exam.wheelchoice import best_of, choose_wheels, file_name, wheels_in
 from wheelfix.failures import failure_of
+from wheelfix.loader.installations import Distribution
 from wheelfix.loader.neighbours import Neighbours, focused_on
-from wheelfix.loader.places import Distribution, open_environment, view_of_wheel
+from wheelfix.loader.places import open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import Requirements, requirements_with_extras
 from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer
@@ -72,6 +73,8 @@ class InstalledSet:
     absent: dict[str, str] = field(default_factory=dict)
     """Distributions that are, or may be, installed without their files being here, and why."""
     python: tuple[int, int] | None = None
+    searched: tuple[str, ...] = ()
+    """Folders that every process of the environment's Python searches."""
     _facts: dict[str, ImageFacts] = field(default_factory=dict)
 
     def around(self, subjects: Iterable[Part]) -> FileView:
@@ -87,7 +90,7 @@ class InstalledSet:
         view = FileView(background, facts)
         distributions = [part.distribution for part in parts]
         absent = {name: why for name, why in self.absent.items() if name not in own}
-        view.beside = Neighbours(view, distributions, complete=self.complete, absent=absent)
+        view.beside = Neighbours(view, distributions, complete=self.complete, absent=absent, searched=self.searched)
         return view
 
     def keep(self, view: FileView, subjects: Iterable[Part]) -> None:
@@ -235,7 +238,8 @@ def _add_environment(found: InstalledSet, path: Path) -> None:
         *(Part(one, tuple(files.get(one.name, ())), path) for one in environment.distributions),
     )
     found.loose = (*found.loose, *loose)
-    found.complete, found.python = True, environment.python
+    found.absent.update(environment.elsewhere)
+    found.complete, found.python, found.searched = True, environment.python, environment.searched
 
 
 def _asked_for(subjects: Iterable[WheelPath], options: ScanOptions, profile: Profile) -> dict[str, str]:

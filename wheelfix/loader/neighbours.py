@@ -18,7 +18,8 @@ from wheelfix.model import canonical
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from wheelfix.loader.places import Distribution, Environment
+    from wheelfix.loader.installations import Distribution
+    from wheelfix.loader.places import Environment
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
 
@@ -40,6 +41,7 @@ class Neighbours:
         *,
         complete: bool,
         absent: Mapping[str, str] | None = None,
+        searched: tuple[str, ...] = (),
     ) -> None:
         """``complete``: nothing else is installed. ``absent``: what has no files here although it is, or may be,
         installed, and why."""
@@ -48,6 +50,7 @@ class Neighbours:
         self.distributions = {canonical(one.name): one for one in distributions}
         self.complete = complete
         self.absent: Mapping[str, str] = {canonical(name): why for name, why in (absent or {}).items()}
+        self.searched = searched
         self._runs: dict[str, tuple[str, ...]] = {}
         self._views: dict[str, FileView] = {}
         self._files_of_modules: dict[str, str | None] = {}
@@ -202,7 +205,13 @@ def whole_view(environment: Environment) -> FileView:
     found = _WHOLE.get(environment.view)
     if found is None:
         found = _WHOLE[environment.view] = environment.view.background()
-        found.beside = Neighbours(found, environment.distributions, complete=True)
+        found.beside = Neighbours(
+            found,
+            environment.distributions,
+            complete=True,
+            absent=environment.elsewhere,
+            searched=environment.searched,
+        )
     return found
 
 

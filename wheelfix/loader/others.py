@@ -63,7 +63,7 @@ class Provisions:
         self._view = view
         self.adds_cuda = loading is None or adds_toolkit(loading, view)
         self.habits = habits
-        self.dependencies = DependencyTree(requires, profile, provider_index, lambda: self.imported)
+        self.dependencies = DependencyTree(requires, profile, provider_index, lambda: self.imported, self.beside)
         self._answers: dict[str, list[tuple[Dependency, ProviderAnswer]]] = {}
         self._unclear_names: dict[str, Provider | None] = {}
 
@@ -159,7 +159,7 @@ class Provisions:
         for dependency in self.dependencies.all if beside is not None and shippers else ():
             if beside is None or dependency.name not in shippers or dependency.imported:
                 continue
-            if dependency.name in beside:
+            if dependency.name in beside and dependency.name not in beside.absent:
                 found.append(f"{dependency.name} {beside.version(dependency.name)} is installed and does not have it")
                 if dependency.specifier:
                     found[-1] += f", {dependency} is asked for"
@@ -224,7 +224,9 @@ class Provisions:
         beside = self.beside
         if beside is None:
             return [*self.dependencies.all]
-        absent = [Dependency(name) for name in sorted(beside.absent)]
+        # What is installed in an environment without its files matters to those that require or import it.
+        related = {one.name for one in self.dependencies.all if one.name in beside.absent}
+        absent = [Dependency(name) for name in sorted(beside.absent) if name not in beside or name in related]
         if beside.complete:
             return absent
         return [*absent, *(one for one in self.dependencies.all if one.name not in beside and one not in absent)]

@@ -9,22 +9,21 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.placement import installed_path
-from wheelfix.archive.record import Record
-from wheelfix.archive.wheelinfo import parse_headers
 from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.loader.installations import conda_folders, find_installations, normal_path, record_paths
 from wheelfix.loader.view import BASE, PE_SUFFIXES, SITE_PACKAGES, USER, FileView, Layer, ViewFile
 from wheelfix.model import fold
 from wheelfix.streams.source import FileSource
-from wheelfix.values import dataclass
+from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Mapping
 
     from wheelfix.archive.reader import Archive, Member
     from wheelfix.archive.wheelinfo import WheelInfo
+    from wheelfix.loader.installations import Distribution
     from wheelfix.model import ByteSource
 
-_DIST_INFO = re.compile(r"^(?P<name>[^/]+?)-(?P<version>[^/-]+)\.dist-info$", re.IGNORECASE)
 _WANTED = (*PE_SUFFIXES, ".py", ".pth", ".start")
 
 
@@ -79,20 +78,6 @@ class _ReadableOrEmpty:
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
-    """A distribution that is installed in an environment."""
-
-    name: str
-    version: str
-    dist_info: str
-    """The folder in the view."""
-    paths: frozenset[str]
-    """Its files, as far as they matter to a loader."""
-    requires: tuple[str, ...]
-    tags: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Environment:
     """An installed Python environment, or a copy of one."""
 
@@ -102,6 +87,10 @@ class Environment:
     view: FileView
     distributions: tuple[Distribution, ...]
     python: tuple[int, int] | None
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    """Distributions whose files are not known, by normalised name, and why."""
+    searched: tuple[str, ...] = ()
+    """Folders of the view that every process of its Python searches for DLLs."""
 
     @property
     def unowned(self) -> frozenset[str]:
@@ -151,17 +140,21 @@ def open_environment(path: Path) -> Environment:
         )
     prefix = _prefix_of(site)
     files = list(_walk(site, SITE_PACKAGES))
+    searched: tuple[str, ...] = ()
     if prefix is not None:
         files += _prefix_files(prefix, "")
+        searched = conda_folders(prefix, "")
         base = _base_prefix(prefix)
         if base is not None:
             files += _prefix_files(base, BASE + "/")
+            searched += conda_folders(base, BASE + "/")
     userbase = _userbase_of(site)
     if userbase is not None:
         files += _walk_flat(_descend(userbase, ("library", "bin")), f"{USER}/Library/bin")
     files += _recorded_outside(site, prefix, {fold(file.path) for file in files})
     view = FileView(files)
-    return Environment(prefix or site, site, view, tuple(_distributions(view, site)), _python_version(prefix, site))
+    found, python = find_installations(view, site, prefix), _python_version(prefix, site)
+    return Environment(prefix or site, site, view, found.distributions, python, found.elsewhere, searched)
 
 
 def _recorded_outside(site: Path, prefix: Path | None, known: set[str]) -> Iterator[ViewFile]:
@@ -170,8 +163,8 @@ def _recorded_outside(site: Path, prefix: Path | None, known: set[str]) -> Itera
     ``pip install --target`` keeps them in the target, and names in RECORD where they would be in an environment.
     """
     for record in sorted(site.glob("*.dist-info/RECORD")):
-        for row in _record_paths(record):
-            path = _normal(f"{SITE_PACKAGES}/{row}")
+        for row in record_paths(record):
+            path = normal_path(f"{SITE_PACKAGES}/{row}")
             if not row.startswith("..") or not path.lower().endswith(PE_SUFFIXES) or fold(path) in known:
                 continue
             places = [folder / path for folder in (prefix, site) if folder is not None]
@@ -207,9 +200,8 @@ def _base_prefix(prefix: Path) -> Path | None:
 
 def _prefix_files(prefix: Path, label: str) -> Iterator[ViewFile]:
     yield from _walk_flat(prefix, label.rstrip("/"))
-    for parts in (("library", "bin"), ("dlls",), ("scripts",), ("bin",)):
-        spelled = {"library": "Library", "bin": "bin", "dlls": "DLLs", "scripts": "Scripts"}
-        yield from _walk_flat(_descend(prefix, parts), label + "/".join(spelled[part] for part in parts))
+    for spelled in ("Library/bin", "DLLs", "Scripts", "bin", "Library/usr/bin", "Library/mingw-w64/bin"):
+        yield from _walk_flat(_descend(prefix, tuple(spelled.lower().split("/"))), label + spelled)
 
 
 def _walk_flat(folder: Path | None, label: str) -> Iterator[ViewFile]:
@@ -268,54 +260,6 @@ def _python_version(prefix: Path | None, site: Path) -> tuple[int, int] | None:
         if match:
             return int(match[1]), int(match[2])
     return None
-
-
-# --------------------------------------------------------------------------------------------- its distributions
-
-
-def _distributions(view: FileView, site: Path) -> Iterator[Distribution]:
-    by_key = {fold(file.path): file.path for file in view.files}
-    for folder in sorted(site.glob("*.dist-info")):
-        match = _DIST_INFO.match(folder.name)
-        if match is None:
-            continue
-        metadata = _headers(folder / "METADATA")
-        wheel = _headers(folder / "WHEEL")
-        rows = _record_paths(folder / "RECORD")
-        owned = (by_key.get(fold(_normal(f"{SITE_PACKAGES}/{row}"))) for row in rows)
-        yield Distribution(
-            name=metadata.get("name", (match["name"],))[0],
-            version=metadata.get("version", (match["version"],))[0],
-            dist_info=f"{SITE_PACKAGES}/{folder.name}",
-            paths=frozenset(path for path in owned if path),
-            requires=metadata.get("requires-dist", ()),
-            tags=wheel.get("tag", ()),
-        )
-
-
-def _normal(path: str) -> str:
-    """Resolve the ``..`` with which RECORD reaches out of site-packages."""
-    parts: list[str] = []
-    for part in path.replace("\\", "/").split("/"):
-        if part == ".." and parts:
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)
-
-
-def _headers(path: Path) -> dict[str, tuple[str, ...]]:
-    try:
-        return parse_headers(path.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return {}
-
-
-def _record_paths(path: Path) -> Iterable[str]:
-    try:
-        return [row.path for row in Record.parse(path.read_bytes()).rows]
-    except OSError:
-        return []
 
 
 # ---------------------------------------------------------------------------------------------- a package folder

@@ -199,7 +199,7 @@ class FreshProcesses:
     def _together(self, found: list[Loaded]) -> frozenset[str]:
         """What loads once everything else of the package is loaded."""
         process = self.blank.fork()
-        process.user_dirs = list(self.loads.added)
+        process.user_dirs += [folder for folder in self.loads.added if folder not in process.user_dirs]
         for name in (name for file in self.loads.files for name in file.names):
             process.load_by_name(name, DEFAULT_DIRS)
         if self.beside is not None and any(map(self._is_elsewhere, found)):

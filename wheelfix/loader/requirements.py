@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Machine, canonical
-from wheelfix.values import dataclass
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from wheelfix.knowledge.provider_index import ProviderIndex
     from wheelfix.loader.profile import Profile
+    from wheelfix.loader.view import Beside
 
 _NAME = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]{1,60})['"]""")
@@ -183,10 +184,11 @@ class DependencyTree:
         profile: Profile,
         index: Callable[[], ProviderIndex],
         imported: Callable[[], Iterable[str]] = tuple,
+        beside: Beside | None = None,
     ) -> None:
-        """``imported`` gives the distributions that the wheel's code imports."""
+        """``imported`` gives the distributions that the wheel's code imports, ``beside`` has those at hand."""
         self.required = Requirements(requires, profile)
-        self._index, self._imported = index, imported
+        self._profile, self._index, self._imported, self._beside = profile, index, imported, beside
 
     @functools.cached_property
     def all(self) -> tuple[Dependency, ...]:
@@ -211,17 +213,27 @@ class DependencyTree:
         return (*found.values(), *more.values())
 
     def _follow(self, found: dict[str, Dependency]) -> None:
-        """Add what the dependencies require, as far as the index knows."""
+        """Add what the dependencies require, as far as their metadata is at hand or the index knows."""
         pending = list(found.values())
         for dependency in pending:  # grows while it is walked
             for required in self._requirements(dependency):
-                if required.name not in found and len(found) < MOST:
-                    via = (*dependency.via, dependency.name)
-                    new = Dependency(required.name, required.specifier, via, imported=dependency.imported)
-                    found[required.name] = new
-                    pending.append(new)
+                known = found.get(required.name)
+                if known is None and len(found) < MOST:
+                    via, imported = (*dependency.via, dependency.name), dependency.imported
+                    found[required.name] = replace(required, via=via, imported=imported)
+                elif known is not None and set(required.with_extras) - set(known.with_extras):
+                    extras = tuple(sorted({*known.with_extras, *required.with_extras}))
+                    found[required.name] = replace(known, with_extras=extras)
+                else:
+                    continue
+                pending.append(found[required.name])
 
     def _requirements(self, dependency: Dependency) -> Iterable[Dependency]:
+        beside = self._beside
+        if beside is not None and dependency.name in beside:
+            lines = beside.requires(dependency.name)
+            yield from requirements_with_extras(lines, self._profile, dependency.with_extras)
+            return
         index = self._index()
         versions = [wheel.version for wheel in index.looked_at(dependency.name)]
         if not versions:

@@ -128,7 +128,9 @@ class Start:
         calls = _reached_calls(view, loads)
         provisions = Provisions(profile, requires, loading, view, PackageHabits(view, loads, calls))
         base = BASE if view.find(BASE, "python.exe") else ""  # a venv runs the python.exe that it was made from
-        blank = Loader(view, Target(profile, provisions), profile.machine, application_dir=base)
+        searched = view.beside.searched if view.beside is not None else ()
+        system = Target(profile, provisions)
+        blank = Loader(view, system, profile.machine, application_dir=base, user_dirs=searched)
         return cls(blank, profile, requires, loading, loads, calls, provisions)
 
     def run(self, before: Loader | None = None, known: frozenset[str] = frozenset()) -> Imported:

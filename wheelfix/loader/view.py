@@ -82,6 +82,8 @@ class Beside(Protocol):
     """Whether nothing else is installed."""
     absent: Mapping[str, str]
     """What is, or may be, installed without its files being here, by normalised name, and why."""
+    searched: tuple[str, ...]
+    """Folders that every process searches, as conda's Python adds them when it starts."""
 
     def __contains__(self, distribution: str) -> bool:
         """Whether a distribution is installed, by its normalised name."""

@@ -37,7 +37,8 @@ from wheelfix.values import dataclass, replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.loader.places import Distribution, Environment
+    from wheelfix.loader.installations import Distribution
+    from wheelfix.loader.places import Environment
     from wheelfix.model import ScanReport
     from wheelfix.options import RepairOptions
     from wheelfix.plan.make import Planned

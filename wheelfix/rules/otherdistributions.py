@@ -1,4 +1,4 @@
-"""WF307 and WF318 to WF320: DLLs that other distributions provide or may provide, and absent distributions."""
+"""WF307, WF318 to WF320, WF329: DLLs that other distributions provide or may provide, and absent distributions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.userprograms import program_of
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Edge, EdgeKind, Finding, InView, Json, MayComeFrom, OwnedBy, Repairable, Severity
+from wheelfix.model import Edge, EdgeKind, Finding, InView, Json, MayComeFrom, OwnedBy, Repairable, Severity, canonical
 from wheelfix.rules.context import folder
 from wheelfix.rules.dependencies import unless
 from wheelfix.rules.registry import finding, rule
@@ -183,6 +183,28 @@ def module_not_installed(subject: Subject) -> Iterator[Finding]:
             },
             severity=Severity.ERROR if absent.sure else Severity.UNSURE,
         )
+
+
+@rule(
+    "WF329",
+    "files-elsewhere",
+    Severity.UNSURE,
+    Repairable.NEVER,
+    "A distribution is installed in the environment without its files being there.",
+)
+def files_elsewhere(subject: Subject) -> Iterator[Finding]:
+    """Find editable installations, and those that list no files."""
+    beside, name = subject.view.beside, canonical(subject.name)
+    if subject.wheel is not None or beside is None or name not in beside or name not in beside.absent:
+        return
+    version = beside.version(name)
+    yield finding(
+        "WF329",
+        subject.name,
+        f"could not tell: the files of {subject.name} {version} are not in this environment: {beside.absent[name]}",
+        hint="scan the folder of the package, or build its wheel: 'wheelfix scan WHEEL --with ENV'",
+        evidence={"distribution": name, "version": version, "because": beside.absent[name]},
+    )
 
 
 def _hint_for_unknown(name: str, provider: MayComeFrom) -> str:

@@ -32,6 +32,7 @@ def _setup_win32_dll_directory():
 @pytest.mark.parametrize(
     ("name", "extra", "clause"),
     [
+        ("cupy-cuda110", [], "unless the CUDA 11.0 toolkit that CUDA_PATH names has it"),
         ("cupy-cuda11x", [], "unless the CUDA 11 toolkit that CUDA_PATH names has it"),
         (
             "cupy-cuda12x",

@@ -34,7 +34,9 @@ class _OwnersOfNames:
 def first_process(view: FileView, profile: Profile) -> Loader:
     """A process in which nothing of the view has been loaded."""
     base = BASE if view.find(BASE, "python.exe") else ""
-    return Loader(view, Target(profile, _OwnersOfNames()), profile.machine, application_dir=base)
+    searched = view.beside.searched if view.beside is not None else ()
+    system = Target(profile, _OwnersOfNames())
+    return Loader(view, system, profile.machine, application_dir=base, user_dirs=searched)
 
 
 class CodeProcess:

@@ -19,9 +19,15 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
 
 _CODE = f"{SITE_PACKAGES}/cupy/_environment.py"
-_DISTRIBUTIONS = ("cupy", *(f"cupy-cuda{major}x" for major in range(11, 20)))
+_MINORS = ("80", "90", "91", "92", "100", "101", "102", "110", "111", "112", "113", "114", "115", "116", "117")
+"""Releases of CUDA that had a distribution each, up to CuPy 12: ``cupy-cuda110`` is for CUDA 11.0."""
+_DISTRIBUTIONS = (
+    "cupy",
+    *(f"cupy-cuda{major}x" for major in range(11, 20)),
+    *(f"cupy-cuda{release}" for release in _MINORS),
+)
 _NAME = re.compile(r"^Name: (cupy[a-z0-9-]{0,40})[ \t\r]{0,9}$", re.MULTILINE)
-_MAJOR = re.compile(r"cupy-cuda(\d\d)x")
+_RELEASE = re.compile(r"cupy-cuda(\d\d?)(x|\d)")
 
 
 def recognise(view: FileView) -> PackageLoading | None:
@@ -30,9 +36,10 @@ def recognise(view: FileView) -> PackageLoading | None:
         return None
     metadata = metadata_of(view, _DISTRIBUTIONS)
     name = _NAME.search(metadata)
-    major = _MAJOR.fullmatch(name[1]) if name else None
-    if name is None or major is None:
+    release = _RELEASE.fullmatch(name[1]) if name else None
+    if name is None or release is None:
         return None
-    toolkit = f"the CUDA {major[1]} toolkit that CUDA_PATH names has it"
+    cuda = release[1] if release[2] == "x" else f"{release[1]}.{release[2]}"
+    toolkit = f"the CUDA {cuda} toolkit that CUDA_PATH names has it"
     wheels = f", or 'pip install {name[1]}[ctk]' has installed it" if "Provides-Extra: ctk" in metadata else ""
     return PackageLoading(package="cupy", unless=toolkit + wheels)

@@ -1,0 +1,278 @@
+"""What is installed in an environment: by pip and uv (dist-info), by older tools (egg-info), by conda (conda-meta).
+
+A distribution whose files are somewhere else, or are not listed, is named with the reason: nothing is known about them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from wheelfix.archive.record import Record
+from wheelfix.archive.wheelinfo import parse_headers
+from wheelfix.errors import WheelfixError
+from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.model import canonical, fold
+from wheelfix.parsing import read_json
+from wheelfix.values import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+    from typing import Any
+
+    from wheelfix.loader.view import FileView
+
+_FOLDER = re.compile(r"^(?P<name>[^/]+?)-(?P<version>[^/-]+)(?:-py[\d.]+)?\.(?:dist|egg)-info$", re.IGNORECASE)
+CONDA_FOLDERS = ("bin", "Scripts", "Library/bin", "Library/usr/bin", "Library/mingw-w64/bin")
+"""What conda's Python gives to AddDllDirectory when it starts (conda-forge/python-feedstock, its patch
+``Add-CondaEcosystemModifyDllSearchPath``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A distribution that is installed in an environment."""
+
+    name: str
+    version: str
+    dist_info: str
+    """The folder in the view; for a package of conda without one its file in ``conda-meta``."""
+    paths: frozenset[str]
+    """Its files, as far as they matter to a loader."""
+    requires: tuple[str, ...]
+    tags: tuple[str, ...]
+
+    @property
+    def has_modules(self) -> bool:
+        """Whether some of its images are in site-packages: a package of conda may have DLLs for others only."""
+        images = (path for path in self.paths if path.lower().endswith((".dll", ".pyd")))
+        conda = not self.dist_info.startswith(SITE_PACKAGES)
+        return any(path.startswith(f"{SITE_PACKAGES}/") or not conda for path in images)
+
+
+@dataclass(frozen=True, slots=True)
+class Installations:
+    """All distributions of an environment."""
+
+    distributions: tuple[Distribution, ...]
+    elsewhere: dict[str, str]
+    """Those whose files are not known, by normalised name, and why."""
+
+
+def find_installations(view: FileView, site: Path, prefix: Path | None) -> Installations:
+    """Return what is installed in a site-packages folder, and in the prefix by conda."""
+    known = {fold(file.path): file.path for file in view.files}
+    packages = list(_conda_packages(prefix))
+    found: dict[str, Distribution] = {}
+    elsewhere: dict[str, str] = {}
+    for folder in sorted(site.glob("*.dist-info")):
+        one = _from_dist_info(folder, known, packages)
+        if one is not None:
+            found[folder.name] = one
+            _note(elsewhere, one, _place_of(folder) or _unlisted(folder, one))
+    names = {canonical(one.name) for one in found.values()}
+    for folder in sorted(site.glob("*.egg-info")):
+        one = _from_egg_info(folder, known)
+        if one is not None and canonical(one.name) not in names:
+            names.add(canonical(one.name))
+            found[folder.name] = one
+            _note(elsewhere, one, _unlisted(folder, one))
+    for link in sorted(site.glob("*.egg-link")):
+        elsewhere.setdefault(canonical(link.stem), _editable(_first_line(link)))
+    owned = {path for one in found.values() for path in one.paths}
+    for package in packages:
+        name, paths = canonical(package.name), frozenset(_present(package.files, known)) - owned
+        if paths and name not in names:
+            found[package.label] = Distribution(package.name, package.version, package.label, paths, (), ())
+    return Installations(tuple(found.values()), elsewhere)
+
+
+def conda_folders(prefix: Path | None, label: str) -> tuple[str, ...]:
+    """Return the folders of a view that conda's Python searches by itself; none for another Python."""
+    if prefix is None or next(iter(prefix.glob("conda-meta/python-3*.json")), None) is None:
+        return ()
+    return tuple(f"{label}{folder}" for folder in CONDA_FOLDERS)
+
+
+def _note(elsewhere: dict[str, str], one: Distribution, why: str) -> None:
+    if why:
+        elsewhere[canonical(one.name)] = why
+
+
+# --------------------------------------------------------------------------------------------- dist-info, egg-info
+
+
+def _from_dist_info(folder: Path, known: dict[str, str], packages: list[_InstalledByConda]) -> Distribution | None:
+    match = _FOLDER.match(folder.name)
+    if match is None:
+        return None
+    metadata, wheel = _headers(folder / "METADATA"), _headers(folder / "WHEEL")
+    if (folder / "RECORD").is_file():
+        listed: Iterable[str] = (f"{SITE_PACKAGES}/{row}" for row in record_paths(folder / "RECORD"))
+    else:
+        own = f"{fold(SITE_PACKAGES)}/{fold(folder.name)}/"
+        conda = next((one for one in packages if any(fold(file).startswith(own) for file in one.files)), None)
+        listed = conda.files if conda is not None else _below(_modules(folder, match["name"]), known)
+    return Distribution(
+        name=metadata.get("name", (match["name"],))[0],
+        version=metadata.get("version", (match["version"],))[0],
+        dist_info=f"{SITE_PACKAGES}/{folder.name}",
+        paths=frozenset(_present(listed, known)),
+        requires=metadata.get("requires-dist", ()),
+        tags=wheel.get("tag", ()),
+    )
+
+
+def _from_egg_info(folder: Path, known: dict[str, str]) -> Distribution | None:
+    match = _FOLDER.match(folder.name)
+    metadata = _headers(folder / "PKG-INFO" if folder.is_dir() else folder)
+    name = metadata.get("name", (match["name"] if match else "",))[0]
+    if not name:
+        return None
+    installed = folder / "installed-files.txt"
+    if installed.is_file():
+        own = f"{SITE_PACKAGES}/{folder.name}"
+        listed: Iterable[str] = (f"{own}/{line}" for line in _lines(installed))
+    else:
+        listed = _below(_modules(folder, name), known)
+    return Distribution(
+        name=name,
+        version=metadata.get("version", (match["version"] if match else "",))[0],
+        dist_info=f"{SITE_PACKAGES}/{folder.name}",
+        paths=frozenset(_present(listed, known)),
+        requires=metadata.get("requires-dist", ()) or tuple(_egg_requirements(folder / "requires.txt")),
+        tags=(),
+    )
+
+
+def _egg_requirements(path: Path) -> Iterator[str]:
+    """The requirements of setuptools' ``requires.txt``, in which ``[extra:marker]`` begins a section."""
+    condition = ""
+    for line in _lines(path):
+        section = re.fullmatch(r"\[([^\]:]*):?([^\]]*)\]", line)
+        if section is None:
+            yield f"{line}; {condition}" if condition else line
+            continue
+        extra = f'extra == "{section[1]}"' if section[1] else ""
+        condition = " and ".join(filter(None, (f"({section[2]})" if section[2] else "", extra)))
+
+
+def _modules(folder: Path, name: str) -> list[str]:
+    """The top-level modules of a distribution that lists no files: what it says, else those named like it."""
+    return _lines(folder / "top_level.txt") or [name, name.lower(), canonical(name).replace("-", "_")]
+
+
+def _below(modules: Iterable[str], known: dict[str, str]) -> Iterator[str]:
+    """The files of top-level modules: packages, extension modules, DLLs that delvewheel put beside them."""
+    starts = tuple(f"{fold(SITE_PACKAGES)}/{fold(one)}{end}" for one in modules for end in ("/", ".", ".libs/"))
+    return (path for key, path in known.items() if key.startswith(starts))
+
+
+def _unlisted(folder: Path, one: Distribution) -> str:
+    """Why the files of a distribution are not known; empty where it lists some, or was found to have some."""
+    if any((folder / name).is_file() for name in ("RECORD", "installed-files.txt")) or one.paths:
+        return ""
+    return "it is installed without a list of its files, and they were not found by its name"
+
+
+# ---------------------------------------------------------------------------------------------------- editable ones
+
+
+def _place_of(folder: Path) -> str:
+    """Why the files of an editable installation are not here; empty for an ordinary one."""
+    origin = _json(folder / "direct_url.json")
+    about = origin.get("dir_info")
+    if isinstance(about, dict) and about.get("editable") is True:
+        return _editable(unquote(urlsplit(str(origin.get("url", ""))).path))
+    rows = [row for row in record_paths(folder / "RECORD") if f"{folder.name}/" not in row.replace("\\", "/")]
+    own = [row for row in rows if not row.startswith("..")]
+    if own and all(re.fullmatch(r"[^/\\]+\.pth|__editable__\w*\.py|__pycache__/.*", row) for row in own):
+        return _editable("") if any("editable" in row or _leads_away(folder.parent / row) for row in own) else ""
+    return ""
+
+
+def _leads_away(path: Path) -> bool:
+    """Whether a ``.pth`` file names a folder."""
+    lines = _lines(path) if path.name.endswith(".pth") else []
+    return any(not line.startswith(("import ", "import\t", "#")) for line in lines)
+
+
+def _editable(place: str) -> str:
+    return f"it is an editable installation: its files are {f'in {place}' if place else 'somewhere else'}"
+
+
+# ------------------------------------------------------------------------------------------------------------ conda
+
+
+@dataclass(frozen=True, slots=True)
+class _InstalledByConda:
+    """A package that conda has installed."""
+
+    name: str
+    version: str
+    label: str
+    files: tuple[str, ...]
+
+
+def _conda_packages(prefix: Path | None) -> Iterator[_InstalledByConda]:
+    for path in sorted(prefix.glob("conda-meta/*.json")) if prefix is not None else ():
+        about = _json(path)
+        name, version, files = about.get("name"), about.get("version"), about.get("files")
+        if isinstance(name, str) and isinstance(files, list):
+            listed = tuple(file for file in files if isinstance(file, str))
+            yield _InstalledByConda(name, str(version or ""), f"conda-meta/{path.name}", listed)
+
+
+# ------------------------------------------------------------------------------------------------------------ files
+
+
+def record_paths(path: Path) -> list[str]:
+    """Return the paths that a RECORD lists; none for one that is not there."""
+    try:
+        return [row.path for row in Record.parse(path.read_bytes()).rows]
+    except OSError:
+        return []
+
+
+def normal_path(path: str) -> str:
+    """Resolve the ``..`` with which RECORD reaches out of site-packages."""
+    parts: list[str] = []
+    for part in path.replace("\\", "/").split("/"):
+        if part == ".." and parts:
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/".join(parts)
+
+
+def _present(listed: Iterable[str], known: dict[str, str]) -> Iterator[str]:
+    found = (known.get(fold(normal_path(path))) for path in listed)
+    return (path for path in found if path)
+
+
+def _headers(path: Path) -> dict[str, tuple[str, ...]]:
+    try:
+        return parse_headers(path.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return {}
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _first_line(path: Path) -> str:
+    return next(iter(_lines(path)), "")
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = read_json(path)
+    except (OSError, ValueError, WheelfixError):
+        return {}
+    return found if isinstance(found, dict) else {}
