@@ -108,6 +108,9 @@ def make_environment() -> None:
 def run(arguments: list[str]) -> None:
     """Run the environment's Python in this folder; its failure is ours."""
     environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}", "NO_MKDOCS_2_WARNING": "1"}
+    # Compiled modules are kept, inside the environment: the tests start thousands of processes.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment.setdefault("PYTHONPYCACHEPREFIX", str(HOME / "bytecode"))
     code = subprocess.call([str(PYTHON), *arguments], cwd=HERE, env=environment)
     if code:
         sys.exit(code)

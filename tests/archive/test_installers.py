@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from installer.sources import WheelFile
 
 from tests.archive.byhand import DIST_INFO, Entry, deflate, write_wheel_by_hand
 from tests.archive.hostile import CASES
+from tests.support.chance import random_bytes
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.writer import write_wheel
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TEXT = b"text that is compressed, text that is compressed\n" * 30
 # Parts in which hardly anything repeats, which libdeflate packs, and parts for zlib-ng, in more than one block.
-DENSE = b"".join(bytes(random.Random(n).choices(range(n), k=300_000)) for n in (250, 20, 256, 180, 5, 256, 200, 210, 9))
+DENSE = b"".join(random_bytes(n, 300_000, seed=n) for n in (250, 20, 256, 180, 5, 256, 200, 210, 9))
 
 
 @pytest.fixture(scope="module")

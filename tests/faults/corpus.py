@@ -98,9 +98,13 @@ def _code() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
     yield "code load orders", _with_files({**lists, PYD: _module(), "pkg.libs/a.dll": forge_dll("a.dll")})
 
 
-def _with_files(files: Mapping[str, bytes | str]) -> Callable[[Path], tuple[str, ...]]:
+def _with_files(
+    files: Mapping[str, bytes | str] | Callable[[], Mapping[str, bytes | str]],
+) -> Callable[[Path], tuple[str, ...]]:
+    """Write a wheel with these files; those of a function are made when they are wanted."""
+
     def make(folder: Path) -> tuple[str, ...]:
-        _wheel(folder, files)
+        _wheel(folder, files() if callable(files) else files)
         return SCAN
 
     return make
@@ -138,41 +142,93 @@ def _images() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
 def _shapes() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:
     """Packages whose DLLs need each other in ways that multiply."""
     gone = {f"missing{n:03}.dll": ["f"] for n in range(100)}
-    yield "shape missing", _with_files({f"pkg/_m{n}.cp311-win_amd64.pyd": _module(imports=gone) for n in range(200)})
-    apart = {
-        f"pkg/s{n}/_m.cp311-win_amd64.pyd": _module(imports={f"gone{n}_{k}.dll": ["f"] for k in range(20)})
-        for n in range(200)
-    }
-    yield "shape apart", _with_files(apart)
-    chain = {
-        f"pkg/d{n}.dll": forge_dll(f"d{n}.dll", imports={f"d{n + 1}.dll": ["f"]}, exports=["f"]) for n in range(1500)
-    }
-    yield "shape chain", _with_files({PYD: _module(imports={"d0.dll": ["f"]}), **chain})
+    yield (
+        "shape missing",
+        _with_files(lambda: {f"pkg/_m{n}.cp311-win_amd64.pyd": _module(imports=gone) for n in range(200)}),
+    )
+    yield (
+        "shape apart",
+        _with_files(
+            lambda: {
+                f"pkg/s{n}/_m.cp311-win_amd64.pyd": _module(imports={f"gone{n}_{k}.dll": ["f"] for k in range(20)})
+                for n in range(200)
+            }
+        ),
+    )
+    yield "shape chain", _with_files(lambda: {PYD: _module(imports={"d0.dll": ["f"]}), **_chain(1500)})
     every = {f"d{n}.dll": ["f"] for n in range(120)}
-    clique = {f"pkg/d{n}.dll": forge_dll(f"d{n}.dll", imports=every, exports=["f"]) for n in range(120)}
-    yield "shape clique", _with_files({PYD: _module(imports=every), **clique})
-    modules = {f"pkg/_m{n}.cp311-win_amd64.pyd": _module(imports={"d0.dll": ["f"]}) for n in range(150)}
-    yield "shape modules over a chain", _with_files({**modules, **dict(list(chain.items())[:150])})
-    idle = {f"pkg/p{n}/d{n}.dll": forge_dll(f"d{n}.dll", imports={f"d{n + 1}.dll": ["f"]}) for n in range(1500)}
-    yield "shape idle", _with_files({PYD: _module(), **idle})
-    debug = {f"pkg/d{n}d.dll": forge_dll(f"d{n}d.dll", imports={"ucrtbased.dll": ["f"]}) for n in range(800)}
-    yield "shape debug", _with_files({PYD: _module(), **debug})
+    yield (
+        "shape clique",
+        _with_files(
+            lambda: {
+                PYD: _module(imports=every),
+                **{f"pkg/{name}": forge_dll(name, imports=every, exports=["f"]) for name in every},
+            }
+        ),
+    )
+    modules = [f"pkg/_m{n}.cp311-win_amd64.pyd" for n in range(150)]
+    yield (
+        "shape modules over a chain",
+        _with_files(lambda: {name: _module(imports={"d0.dll": ["f"]}) for name in modules} | _chain(150)),
+    )
+    yield (
+        "shape idle",
+        _with_files(
+            lambda: {
+                PYD: _module(),
+                **{f"pkg/p{n}/d{n}.dll": data for n, data in enumerate(_chain(1500).values())},
+            }
+        ),
+    )
+    debug = [f"d{n}d.dll" for n in range(800)]
+    yield (
+        "shape debug",
+        _with_files(
+            lambda: {
+                PYD: _module(),
+                **{f"pkg/{name}": forge_dll(name, imports={"ucrtbased.dll": ["f"]}) for name in debug},
+            }
+        ),
+    )
     named = [f"cudnn_ops_infer64_{n}.dll" for n in range(200)] + [f"mkl_core.{n}.dll" for n in range(200)]
-    yield "shape families", _with_files({PYD: _module(), **{f"pkg/{name}": forge_dll(name) for name in named}})
+    yield "shape families", _with_files(lambda: {PYD: _module(), **{f"pkg/{name}": forge_dll(name) for name in named}})
     broken = {f"pkg/d{n}.dll": b"MZ" for n in range(3000)}
     yield "shape broken", _with_files({PYD: _module(imports={f"d{n}.dll": ["f"] for n in range(1000)}), **broken})
     symbols = [f"f{n}" for n in range(3000)]
-    fewer = {f"pkg/_m{n}.cp311-win_amd64.pyd": _module(imports={"a.dll": symbols}) for n in range(30)}
-    yield "shape symbols", _with_files({**fewer, "pkg/a.dll": forge_dll("a.dll", exports=["g"])})
+    fewer = [f"pkg/_m{n}.cp311-win_amd64.pyd" for n in range(30)]
+    yield (
+        "shape symbols",
+        _with_files(
+            lambda: {
+                **{name: _module(imports={"a.dll": symbols}) for name in fewer},
+                "pkg/a.dll": forge_dll("a.dll", exports=["g"]),
+            }
+        ),
+    )
+    yield "shape forwarders", _with_files(_forwarders)
+    code = {"torch/__init__.py": "", "torch/version.py": "__version__ = '2.0'\ncuda = '11.7'\n"}
+    torch = [f"d{n}.dll" for n in range(150)]
+    yield (
+        "shape torch",
+        _with_files(lambda: {**{f"torch/lib/{name}": forge_dll(name, imports=gone) for name in torch}, **code}),
+    )
+
+
+def _chain(length: int) -> dict[str, bytes]:
+    """DLLs each of which needs the next; the last one needs a DLL that is not there."""
+    return {
+        f"pkg/d{n}.dll": forge_dll(f"d{n}.dll", imports={f"d{n + 1}.dll": ["f"]}, exports=["f"]) for n in range(length)
+    }
+
+
+def _forwarders() -> dict[str, bytes]:
+    """A ring of DLLs that forward every function to the next one."""
+    functions = [f"f{k}" for k in range(60)]
     ring = {
-        f"pkg/d{n}.dll": forge_dll(f"d{n}.dll", forwarders={f"f{k}": f"d{(n + 1) % 60}.f{k}" for k in range(60)})
+        f"pkg/d{n}.dll": forge_dll(f"d{n}.dll", forwarders={name: f"d{(n + 1) % 60}.{name}" for name in functions})
         for n in range(60)
     }
-    wanted = {f"d{n}.dll": [f"f{k}" for k in range(60)] for n in range(60)}
-    yield "shape forwarders", _with_files({PYD: _module(imports=wanted), **ring})
-    torch = {f"torch/lib/d{n}.dll": forge_dll(f"d{n}.dll", imports=gone) for n in range(150)}
-    code = {"torch/__init__.py": "", "torch/version.py": "__version__ = '2.0'\ncuda = '11.7'\n"}
-    yield "shape torch", _with_files({**torch, **code})
+    return {PYD: _module(imports={f"d{n}.dll": functions for n in range(60)}), **ring}
 
 
 def _archives() -> Iterator[tuple[str, Callable[[Path], tuple[str, ...]]]]:

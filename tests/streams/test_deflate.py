@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.chance import random_bytes
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.streams import codec, deflate
 from wheelfix.streams.deflate import BLOCK, Deflating
 from wheelfix.streams.source import MemorySource
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from wheelfix.streams.deflate import DeflatedData
 
 WORDS = [b"torch", b"lib", b"kernel", b"\0\0\0\0", b"mov eax", bytes(range(200, 256))]
@@ -116,24 +119,24 @@ def test_a_source_that_ends_early_is_a_failure() -> None:
 
 
 def dense(size: int) -> bytes:
-    """Bytes that shrink by a tenth, and in which nothing repeats."""
-    chance = random.Random(3)
-    return bytes(chance.choices(range(240), k=size))
+    """Bytes of which hardly any value is absent, and in which nothing repeats."""
+    return random_bytes(240, size, seed=3)
 
 
 @pytest.mark.parametrize(
-    "data",
+    "make",
     [
-        pytest.param(dense(3 * BLOCK), id="dense throughout"),
-        pytest.param(dense(BLOCK + 1), id="a last block of one byte"),
-        pytest.param(dense(600_000) + some_bytes(300_000) + dense(600_000), id="dense, not dense, dense again"),
-        pytest.param(some_bytes(300_000) + dense(700_000), id="dense at its end"),
-        pytest.param(dense(65_536) + some_bytes(70_000), id="dense only where it was looked at"),
-        pytest.param(random.Random(4).randbytes(BLOCK + 5) + bytes(BLOCK), id="noise and nothing"),
-        pytest.param(dense(100) * 9000, id="it only looks dense"),
+        pytest.param(lambda: dense(3 * BLOCK), id="dense throughout"),
+        pytest.param(lambda: dense(BLOCK + 1), id="a last block of one byte"),
+        pytest.param(lambda: dense(600_000) + some_bytes(300_000) + dense(600_000), id="dense, not dense, dense again"),
+        pytest.param(lambda: some_bytes(300_000) + dense(700_000), id="dense at its end"),
+        pytest.param(lambda: dense(65_536) + some_bytes(70_000), id="dense only where it was looked at"),
+        pytest.param(lambda: random.Random(4).randbytes(BLOCK + 5) + bytes(BLOCK), id="noise and nothing"),
+        pytest.param(lambda: dense(100) * 9000, id="it only looks dense"),
     ],
 )
-def test_what_is_dense_is_packed_otherwise_and_right(data: bytes) -> None:
+def test_what_is_dense_is_packed_otherwise_and_right(make: Callable[[], bytes]) -> None:
+    data = make()
     packed, stream = pack(data, name=need("mixed"), level=5)
     inflater = zlib.decompressobj(-15)
     assert inflater.decompress(stream) == data
