@@ -136,3 +136,12 @@ class TestRust:
             code = b"\x48\x8d\x15" + struct.pack("<i", distance) + b"\x41\xb8" + struct.pack("<I", length)
             changed = whole[: text.offset] + code + whole[text.offset + len(code) :]
             assert CompiledNames(MemorySource(changed)).has("cftime") is found
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [(b"\xff" * 16, True), (b"\x07\x06\x05\x04", True), (b"a text, ", False), (b"\xff" * 15, False)],
+)
+def test_a_text_after_numbers(before, expected):
+    """cffi's modules have it after a table that ends with -1; pact-python-ffi without cffi was called ok."""
+    assert module(before + b"_cffi_backend\0").has("_cffi_backend") is expected

@@ -92,7 +92,7 @@ class CompiledNames:
     def has(self, module: str) -> bool:
         """Whether a module, or one of its submodules, is named in a way that an import needs."""
         name, data = module.encode(), self._data
-        if any(_ENDS.match(data, at + 1 + len(name)) for at in _places(data, b"\0" + name, _MANY)):
+        if any(_begins(data, at) and _ENDS.match(data, at + len(name)) for at in _places(data, name, _MANY)):
             return True
         if any(strings.has(name) for strings in self._cython):
             return True
@@ -118,6 +118,15 @@ class CompiledNames:
             for section in headers.sections
             if section.name == ".text"
         )
+
+
+def _begins(data: bytes, at: int) -> bool:
+    """Whether a text may begin at a place: after the zero of another one, or aligned after what is not text.
+
+    cffi's modules have ``_cffi_backend`` after a table of numbers that ends with -1.
+    """
+    before = data[at - 1] if at else 0
+    return before == 0 or (at % 4 == 0 and not 0x20 <= before < 0x7F)
 
 
 def _loads(data: bytes, start: int, end: int, shift: int, places: dict[int, int]) -> bool:
