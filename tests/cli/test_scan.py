@@ -188,3 +188,26 @@ def test_a_full_disk_is_an_environment_failure(dist, capsys):
     code, _, err = run(capsys, "dist", "-o", "/dev/full")
     assert code == 4
     assert "No space left" in err
+
+
+class TestLockfile:
+    """Options that name a lock file, with and without wheels beside it on the command line."""
+
+    def test_everything_that_is_locked(self, dist, tmp_path, capsys):
+        lock = tmp_path / "requirements.txt"
+        lock.write_text("".join(f"{path.name.split('-')[0]}\n" for path in dist.glob("*.whl")))
+        code, out, _ = run(capsys, "--lockfile", str(lock), "--with", str(dist), "--format", "json")
+        assert code == 1
+        assert {wheel["name"] for wheel in json.loads(out)["wheels"]} == set(lock.read_text().split())
+
+    def test_no_wheel_of_it_is_there(self, tmp_path, capsys):
+        (tmp_path / "requirements.txt").write_text("flux==1.0\n")
+        code, _, err = run(capsys, "--lockfile", str(tmp_path / "requirements.txt"))
+        assert code == 3
+        assert "no wheel of what it names was found" in err
+
+    @pytest.mark.parametrize("option", ["--extra", "--group"])
+    def test_parts_of_no_lock_file(self, dist, capsys, option):
+        code, _, err = run(capsys, str(dist), option, "gui")
+        assert code == 2
+        assert f"{option} says what is installed of a lock file" in err

@@ -25,7 +25,7 @@ from wheelfix.cli.common import (
 )
 from wheelfix.cli.output import Output, add_baseline_options, add_report_option
 from wheelfix.cli.parser import only_typed
-from wheelfix.cli.paths import expand_inputs
+from wheelfix.cli.paths import Inputs, expand_inputs
 from wheelfix.cli.remote import add_fetch_option, add_remote_options, open_client, remote_options, say_bytes
 from wheelfix.cli.settings import group_inputs
 from wheelfix.errors import UsageError
@@ -187,6 +187,9 @@ def execute(args: argparse.Namespace) -> int:
     output = Output.from_args(args)
     if not args.paths and args.lockfile is None:
         raise UsageError("wheelfix scan needs a PATH", hint="name a wheel, a folder of wheels or an environment")
+    if args.lockfile is None and (args.lock_extras or args.lock_groups):
+        option = "--extra" if args.lock_extras else "--group"
+        raise UsageError(f"{option} says what is installed of a lock file", hint="name that with --lockfile FILE")
     with open_client(args) as client:
         return _scan_inputs(args, output, client)
 
@@ -194,8 +197,11 @@ def execute(args: argparse.Namespace) -> int:
 def _scan_inputs(args: argparse.Namespace, output: Output, client: Client) -> int:
     from wheelfix.exam.scan import scan_inputs
 
-    inputs = expand_inputs(args.paths, windows_only=True, client=client)
-    groups = [(scan_options(own), own.fail_on, paths) for own, paths in group_inputs(args, inputs.paths)]
+    if args.paths:
+        inputs = expand_inputs(args.paths, windows_only=True, client=client)
+        groups = [(scan_options(own), own.fail_on, paths) for own, paths in group_inputs(args, inputs.paths)]
+    else:  # everything in the lock file
+        inputs, groups = Inputs((), (), ()), [(scan_options(args), args.fail_on, [])]
     output.fail_inputs(inputs)
     with output.progress(inputs.paths, "scanning") as progress:
         for options, fail_on, paths in groups:

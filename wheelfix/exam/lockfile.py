@@ -22,12 +22,12 @@ MOST = 16 << 20
 """Bytes of a lock file."""
 _HINT = "give a pylock.toml, a uv.lock or a requirements.txt"
 _OTHERS = {
-    "poetry.lock": "'poetry export' of the plugin poetry-plugin-export writes a requirements.txt",
-    "pdm.lock": "'pdm export' writes a requirements.txt or a pylock.toml",
-    "pipfile.lock": "'pipenv requirements' prints a requirements.txt",
+    "poetry.lock": "let Poetry export it as requirements.txt, which takes its plugin poetry-plugin-export",
+    "pdm.lock": "let PDM export it as requirements.txt or pylock.toml",
+    "pipfile.lock": "let Pipenv print it as requirements.txt",
     "conda-lock.yml": "scan the conda environment itself",
     "environment.yml": "scan the conda environment itself",
-    "pyproject.toml": "'uv lock' or 'pip lock' makes a lock file of it",
+    "pyproject.toml": "make a lock file of it, with uv or pip",
 }
 """Files of other tools that people take for one that is read here, with what helps."""
 

@@ -281,6 +281,12 @@ def scan_set(
     with open_set(options, paths, client) as beside:
         if not paths:
             paths, beside.parts = [part.path for part in beside.parts if part.archive is not None], ()
+            if not paths:
+                raise InputError(
+                    str(options.lockfile),
+                    because="no wheel of what it names was found",
+                    hint="name the folder that has the wheels: --with FOLDER",
+                )
         groups = [paths] if options.together or options.lockfile is not None else [[path] for path in paths]
         for group in groups:
             with open_parts(group, options) as parts:
