@@ -121,8 +121,11 @@ class _Notes:
     def look(self, window: list[Line]) -> bool:
         """Take in the window's first line; False when the limits are reached."""
         number, text = window[0].number, window[0].text
-        if "line " in text or ".py:" in text:
+        if "line " in text or ".py:" in text or 'File "' in text:
             frame = _FRAME.search(text)
+            if frame is None and len(window) > 1 and 'File "' in text:
+                # A console of fixed width broke the path: its rest, with the number of the line, is in the next one.
+                frame = _FRAME.search(text + window[1].text.lstrip())
             if frame:
                 self._frames.append((number, frame.group(1) or frame.group(2)))
         self._note_system(number, text)

@@ -106,7 +106,10 @@ def recognise(lines: Sequence[str], without: frozenset[str] = frozenset()) -> Li
             tried += 1 + len(line) // _WORKFUL
     kept = _strongest(found)
     if not kept and any(word in lowered for word in _fixed_words()):
-        kept = [Found(symptom, 0, len(line), weak=True) for symptom in _said(line)]
+        said = _said(line)
+        if not said and len(line) >= _NARROWEST and text.readings():
+            said, alone = _said(text.readings()[0]), False
+        kept = [Found(symptom, 0, len(line), weak=True) for symptom in said]
         tried += 1
     if not kept and any(part in lowered for part in sentence_triggers()):
         kept = list(_bare_sentence(text))

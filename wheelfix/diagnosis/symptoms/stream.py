@@ -68,6 +68,35 @@ def sniff_encoding(head: bytes) -> str:
     return "utf-8"
 
 
+_COPIED = (
+    ("\x00", ""),
+    ("\xa0", " "),
+    ("\u202f", " "),
+    ("\u2018", "'"),
+    ("\u2019", "'"),
+    ("&nbsp;", " "),
+    ("&quot;", '"'),
+    ("&#34;", '"'),
+    ("&#39;", "'"),
+    ("&#x27;", "'"),
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&amp;", "&"),
+)
+"""What copying from a page or a chat puts in place of blanks and quotation marks. Appending to a UTF-8 file from
+PowerShell leaves UTF-16 in its midst: without its zeros it reads as ASCII."""
+
+
+def _plain(text: str) -> str:
+    """Return a text with the signs that the program printed; most blocks have none of the others."""
+    if text.isascii() and "&" not in text and "\x00" not in text:
+        return text
+    for sign, printed in _COPIED:
+        if sign in text:
+            text = text.replace(sign, printed)
+    return text
+
+
 def blocks(source: Text, limits: TextLimits, progress: TextProgress) -> Iterator[str]:
     """Yield the text in decoded blocks, up to the limit of bytes."""
     stream: IO[bytes] | IO[str]
@@ -90,8 +119,7 @@ def blocks(source: Text, limits: TextLimits, progress: TextProgress) -> Iterator
                 decoder = codecs.getincrementaldecoder(progress.encoding)("replace" if wide else "surrogateescape")
             text = decoder.decode(piece, final=not piece)
         progress.size += len(piece)
-        # Appending to a UTF-8 file from PowerShell leaves UTF-16 in its midst: without its zeros it reads as ASCII.
-        yield text.replace("\x00", "") if "\x00" in text else text
+        yield _plain(text)
         if not piece:
             return
         if progress.size >= limits.max_bytes:
