@@ -43,8 +43,8 @@ def read_text(request: DiagnoseRequest, gathered: GatheredEvidence, stack: ExitS
         gathered.notes += contradictions(read_machine(text))
         _rewind(text)
         gathered.log = read_log(text)
-        if any(recording.tool == "loader snaps" for recording in gathered.recordings):
-            # The loader prints a status in every line; alone it says nothing that the recording does not.
+        if any(recording.tool in ("loader snaps", "Wine") for recording in gathered.recordings):
+            # The loader prints a status in every line, and Wine's drivers do; alone it says nothing more.
             kept = tuple(symptom for symptom in gathered.log.symptoms if symptom.kind != "exit-code")
             gathered.log = replace(gathered.log, symptoms=kept)
         told = {load.line for recording in gathered.recordings for load in recording.failed if not recording.static}

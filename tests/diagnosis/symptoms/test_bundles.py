@@ -102,3 +102,51 @@ def test_wines_own_dll_is_wines() -> None:
     found = wheelfix.diagnose("\n".join(lines))
     assert first(found) == "wine-incomplete"
     assert found.explained[0].cause.likely_missing == ("ucrtbase.dll",)
+
+
+COPIED = (
+    'ImportError: DLL load failed while importing win32api: The specified module could not be found.\nFile "x", line 1'
+)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        COPIED.replace(" ", "\xa0"),
+        "<pre>" + COPIED.replace(" ", "&nbsp;").replace('"', "&quot;") + "</pre>",
+        COPIED.replace('"', "&#34;").encode("utf-16"),
+    ],
+    ids=["no-break blanks", "entities", "UTF-16"],
+)
+def test_blanks_and_marks_of_a_page_are_those_of_the_program(changed: str | bytes) -> None:
+    """Story: of 117 texts, 78 got another answer with the no-break blanks that chats and pages put in."""
+    assert first(wheelfix.diagnose(changed)) == "pywin32-unset"
+
+
+def test_words_behind_a_curved_apostrophe_are_known() -> None:
+    assert first(wheelfix.diagnose("UnicodeEncodeError: ’charmap’ codec can’t encode character")) == "charmap-codec"
+
+
+def test_a_frame_that_a_console_broke_names_the_package() -> None:
+    text = (
+        '  File "C:\\Users\\dana\\AppData\\Local\\Programs\\Python\\Python38\\lib\\site-p\n'
+        'ackages\\h5py\\__init__.py", line 23, in <module>\n'
+        "ImportError: DLL load failed while importing defs: The specified procedure could not be found.\n"
+    )
+    assert any(remedy.command == "python -m pip show h5py" for remedy in wheelfix.diagnose(text).remedies)
+
+
+def test_a_start_that_failed_in_a_bundle_is_a_matter_of_its_runtime() -> None:
+    retold = "ImportError: DLL load failed while importing utils: A failure occurred in the DLL initialization routine."
+    found = wheelfix.diagnose(PYINSTALLER.rpartition("ImportError")[0] + retold)
+    assert first(found) == "vc-runtime-too-old"
+    assert "into the bundle" in found.remedies[0].title
+
+
+def test_what_conda_does_comes_first_in_its_environment() -> None:
+    text = (
+        'File "C:\\miniconda3\\envs\\dml\\lib\\site-packages\\onnxruntime_genai\\__init__.py", line 10, in <module>\n'
+        "ImportError: DLL load failed while importing onnxruntime_genai: A dynamic link library (DLL) initialization "
+        "routine failed.\n"
+    )
+    assert wheelfix.diagnose(text).remedies[0].command == 'conda install -c conda-forge "vc14_runtime>=14.42"'

@@ -56,7 +56,10 @@ def _cause(symptom: Symptom, rule: CauseRule, missing: tuple[str, ...]) -> Cause
     order = list(Confidence)
     confidence = max(template.confidence, symptom.confidence, rule.confidence or Confidence.SURE, key=order.index)
     steps = (fill_remedy(step, words) for step in template.next_steps if _may_help(step, symptom))
+    in_conda = symptom.details.get("environment") == "conda"
+    # Where the environment is known to be conda's, what conda does comes first: the others do not reach its DLLs.
     kept = [step for step in steps if step is not None]
+    kept.sort(key=lambda step: not (in_conda and step.command.startswith("conda install")))
     return Cause(
         template.id,
         fill(template.summary, words),
@@ -78,6 +81,7 @@ def _may_help(step: Remedy, symptom: Symptom) -> bool:
         "conda": kind not in ("", "conda"),
         "built-here": of_vendor or (bool(torch) and TorchBuild.parse(torch).is_published),
         "environment": in_bundle,
+        "bundle": not in_bundle,
         "older-numpy": not _numpy_is_older(symptom.details),
         "newer-numpy": _numpy_is_older(symptom.details),
     }
@@ -121,6 +125,8 @@ def _missing(symptom: Symptom, rule: CauseRule) -> tuple[str, ...]:
         return ()
     if rule.cause in ("two-openmp", "python-abi-mismatch", "no-gpu-code", "numpy-abi", "driver-too-old", "cudnn-mixed"):
         return ()
+    if rule.runtime:
+        return rule.missing
     if symptom.dlls:
         return symptom.dlls
     # A bare name was asked for by name, so it is itself what was not found.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wheelfix.diagnosis.symptoms.symptom import Symptom
 
 TABLE = "causes.toml"
-_NEEDS = {"venv", "conda", "built-here", "environment", "older-numpy", "newer-numpy"}
+_NEEDS = {"venv", "conda", "built-here", "environment", "bundle", "older-numpy", "newer-numpy"}
 _PATTERNS = ("file", "dll", "name", "module", "package")
 
 

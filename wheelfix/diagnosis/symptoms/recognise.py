@@ -46,6 +46,8 @@ _RETOLD = re.compile(
     r"not (?:be )?found|can(?:no|')t find|could ?n[o']t find|missing|找不到|找不着|見つかりません", re.IGNORECASE
 )
 """What people write who translate the sentence of error 126 themselves."""
+_RETOLD_START = re.compile(r"initiali[sz]ation routine|initiali[sz]ation (?:has )?failed|初始化", re.IGNORECASE)
+"""The same for error 1114."""
 _OF_A_PROCEDURE = re.compile(r"proced|program|function|entry|symbol|程序|プロシージャ", re.IGNORECASE)
 _EXCERPT = 400
 _NARROWEST = 72
@@ -188,6 +190,8 @@ def _last_resort(symptom: Symptom) -> Symptom:
     known = nearest_sentence(sentence)
     if known is None and _RETOLD.search(sentence) and not _OF_A_PROCEDURE.search(sentence):
         return replace(symptom, code=126, confidence=Confidence.LIKELY)
+    if known is None and _RETOLD_START.search(sentence):
+        return replace(symptom, code=1114, confidence=Confidence.LIKELY)
     if known is None:
         return symptom
     return replace(symptom, code=known.code, language=known.language, confidence=known.confidence)

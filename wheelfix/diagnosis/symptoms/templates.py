@@ -22,6 +22,7 @@ from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import family_of, is_mangled
 from wheelfix.knowledge.modules import distribution_of_module
 from wheelfix.knowledge.providers import conda_requirements, pip_packages, who_ships
+from wheelfix.knowledge.system import classify
 from wheelfix.knowledge.torch_builds import TorchBuild
 from wheelfix.knowledge.winerrors import winerror
 from wheelfix.rules.wording import quoted
@@ -104,13 +105,17 @@ def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = 
     }
 
 
+_OF_VENDORS = frozenset({"vendor", "unknown", "vcredist"})
+"""What packages bring; Windows, Python and drivers bring the rest."""
+
+
 def _vendor(missing: tuple[str, ...]) -> tuple[str, str, str]:
     """Return a pip command, a conda command and who ships it, for the first DLLs of which something is known."""
     pip: list[str] = []
     conda: list[str] = []
     who: list[str] = []
     for name in missing:
-        if "*" in name or is_mangled(name):
+        if "*" in name or is_mangled(name) or classify(name).kind not in _OF_VENDORS:
             continue
         packages = tuple(package for package in pip_packages(name) if not may_replace_a_build(package))
         if len(packages) > 1:

@@ -195,6 +195,16 @@ def test_loader_snaps_that_end_before_the_error_name_what_was_looked_for() -> No
 
 def test_wine_without_a_dll_of_its_own() -> None:
     assert failures(read("wine: could not load kernel32.dll, status c0000135\n")) == [("kernel32.dll", 126, "")]
+    line = r'wine: failed to load L"\\??\\C:\\windows\\syswow64\\ntdll.dll" error c0000135'
+    assert failures(read(line)) == [("ntdll.dll", 126, "")]
+
+
+def test_loader_snaps_of_old_windows_name_the_start_that_failed() -> None:
+    lines = (
+        r'[f70,d00] LDR: DLL_PROCESS_ATTACH for dll "\\?\c:\inetpub\simple.dll" (InitRoutine: 1000192C) failed',
+        r"LDR: Unloading \\?\c:\inetpub\simple.dll because either its init routine or one of its static imports failed",
+    )
+    assert failures(read("\n".join(lines))) == [("simple.dll", 1114, "")]
 
 
 def test_debuggers_show_what_came_and_went() -> None:

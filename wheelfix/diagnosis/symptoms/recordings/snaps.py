@@ -31,13 +31,15 @@ _INIT_FAILED = re.compile(
 )
 _NAMED = re.compile(r"ENTER: DLL name: (?P<path>[^\r\n]{1,500})")
 _STATUS = re.compile(r"RETURN: Status: 0x(?P<status>[0-9a-fA-F]{8})")
+_OLD_ATTACH = re.compile(r'LDR: DLL_PROCESS_ATTACH for dll "(?P<path>[^"\r\n]{1,500})"')
+_OLD_UNLOAD = re.compile(r"LDR: Unloading (?P<path>\S{1,500}) because either its init routine")
 _ENTRIES = frozenset({"LdrLoadDll", "LdrpLoadDll", "LdrpLoadDllInternal"})
 
 
 class SnapsReader:
     """Collects what the loader said, thread by thread: several work on one load."""
 
-    markers: tuple[str, ...] = (" - Ldr", " - _Ldr")
+    markers: tuple[str, ...] = (" - Ldr", " - _Ldr", "LDR: DLL_PROCESS_ATTACH", "LDR: Unloading")
 
     def __init__(self) -> None:
         """Begin with nothing seen."""
@@ -51,10 +53,15 @@ class SnapsReader:
         self._last_probe: dict[str, int] = {}
         self._mapping: dict[str, str] = {}
         self._lines = 0
+        self._attached = ""
+        """The last DLL whose start-up routine was named, in lines of Windows before 7."""
         self._stopped = ""
 
     def feed(self, number: int, line: str) -> None:
         """Take one line in."""
+        if "LDR: " in line:
+            self._old_form(number, line)
+            return
         at = line.find(" @ ")
         found = _LINE.match(line, max(line.rfind(" ", 0, at) + 1, 0)) if at > 0 else None
         if not found:
@@ -70,6 +77,17 @@ class SnapsReader:
             self._enter(thread, function, text)
         elif text.startswith("RETURN"):
             self._leave(number, thread, function, text)
+
+    def _old_form(self, number: int, line: str) -> None:
+        """Take in a line of Windows before 7: a start-up routine that failed, and the DLL that is unloaded for it."""
+        attached = _OLD_ATTACH.search(line)
+        if attached:
+            self._attached = attached["path"]
+        unloaded = _OLD_UNLOAD.search(line)
+        if unloaded and self._attached and base_name(unloaded["path"]) == base_name(self._attached):
+            path = self._attached.removeprefix("\\\\?\\")
+            self._failed.append(RecordedLoad(base_name(path), path, 1114, line=number))
+            self._lines += 1
 
     def _enter(self, thread: str, function: str, text: str) -> None:
         named = _NAMED.match(text)

@@ -24,14 +24,23 @@ _SYMBOL = re.compile(
     r"No implementation for (?P<name>[^\s:]{1,300}?\.(?:dll|DLL|pyd))\.(?P<symbol>\S{1,2000}) "
     r"imported from L\"(?P<parent>[^\"\r\n]{1,500})\""
 )
-_OWN = re.compile(r"wine: could not load (?P<name>[\w.+-]{1,100}\.(?:dll|exe|so)), status (?P<status>[0-9a-fA-F]{8})")
+_OWN = re.compile(
+    r"wine: (?:could not|failed to) load (?:L\")?(?P<name>[^\"\s,]{1,300}\.(?:dll|exe|so))\"?,? "
+    r"(?:status|error) (?P<status>[0-9a-fA-F]{8})"
+)
 _LOADED = re.compile(r"Loaded L\"(?P<path>[^\"\r\n]{1,500})\" at (?:0x)?[0-9a-fA-F]+: (?P<kind>native|builtin)")
 
 
 class WineReader:
     """Collects what Wine's loader said."""
 
-    markers: tuple[str, ...] = ("module:", ":loaddll:", "No implementation for ", "wine: could not load ")
+    markers: tuple[str, ...] = (
+        "module:",
+        ":loaddll:",
+        "No implementation for ",
+        "wine: could not load ",
+        "wine: failed to load ",
+    )
 
     def __init__(self) -> None:
         """Begin with nothing seen."""
@@ -53,7 +62,7 @@ class WineReader:
             self._note_library(number, line)
         elif own := _OWN.search(line):
             code = win32_code(int(own["status"], 16))
-            self._failed.append(RecordedLoad(own["name"], "", code, line=number))
+            self._failed.append(RecordedLoad(base_name(_unescaped(own["name"])), "", code, line=number))
         elif "No implementation for" in line:
             found = _SYMBOL.search(line)
             if found:
