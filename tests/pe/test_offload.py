@@ -87,13 +87,6 @@ def test_what_cannot_be_read_is_said(section: bytes, said: str) -> None:
     assert found.archs == ()
 
 
-def test_images_of_sycl_are_listed() -> None:
-    strings = b"\0spir64\0\0-device pvc,xe-lpg,bmg-g21 -options \0\0spir64_gen\0\0"
-    found = code({".tgtimg": bytes(16), ".data": strings})
-    assert set(found.archs) == {"spir64", "intel_pvc", "intel_xe-lpg", "intel_bmg-g21"}
-    assert "does not say for which" in code({".tgtimg": bytes(16), ".data": b"\0spir64_gen\0"}).unread
-
-
 def test_a_dll_without_such_sections_has_none() -> None:
     data = forge_dll("x.dll", exports=["f"], sections={".data": b"\0spir64\0"})
     assert read_gpu_code(MemorySource(data)) is None

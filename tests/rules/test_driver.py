@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OPTIONS = ScanOptions(roots=RootOptions(discover=False))
-CODES = {"WF413", "WF414", "WF415", "WF416", "WF501", "WF502", "WF507"}
+CODES = {"WF413", "WF414", "WF415", "WF416", "WF417", "WF501", "WF502", "WF507"}
 
 
 def torch(folder: Path, version: str, cuda: bytes = b"") -> Path:
@@ -45,6 +45,11 @@ def found(wheel: Path, **options: object) -> dict[str, str]:
         ("2.4.0+cu124", "551.86", "WF415", "driver 551.86 runs CUDA 12.4"),
         ("2.7.0+cu128", "551.86", "WF415", "minor version compatibility"),
         ("2.7.0+cu128", "572.16", "WF415", "driver 572.16 runs CUDA 12.8"),
+        ("2.7.0+cu126", "551.86", "WF415", "only PTX of CUDA 12.4 and before"),
+        ("2.7.0+cu128", "566.36", "WF415", "only PTX of CUDA 12.7 and before"),
+        ("2.9.0+cu130", "580.88", "WF415", "driver 580.88 runs CUDA 13.0"),
+        ("2.12.0+cu134", "581.57", "WF415", "only PTX of CUDA 13.0 and before"),
+        ("2.9.0+cu130", "577.00", "WF414", "CUDA 13.0 needs driver 580 or later"),
         ("2.7.0+cu128", "526.98", "WF414", "needs driver 527.41 or later"),
         ("2.9.0+cu130", "551.86", "WF414", "CUDA 13.0 needs driver 580 or later"),
         ("2.0.1+cu118", "470.05", "WF415", "only PTX of CUDA 11.4 and before"),
@@ -73,6 +78,26 @@ def test_ptx_that_the_driver_does_not_compile(tmp_path: Path) -> None:
     wheel = torch(tmp_path, "2.7.0+cu128", only_ptx)
     assert "driver 551.86 refuses it" in found(wheel, driver="551.86", gpu="sm_120")["WF416"]
     assert "WF416" not in found(wheel, driver="572.16", gpu="sm_120")
+
+
+@pytest.mark.parametrize(
+    ("card", "driver", "said"),
+    [
+        ("RTX 5090", "551.86", "driver 551.86 is older than the first for sm_120, 570"),
+        ("RTX 5090", "572.16", ""),
+        ("RTX 4090", "517.48", "is older than the first for sm_89, 520"),
+        ("Tesla K40c", "474.44", ""),
+        ("Tesla K40c", "551.86", "is newer than the last for sm_35 (Kepler), 470"),
+        ("GTX 1080 Ti", "582.28", ""),
+        ("GTX 1080 Ti", "591.44", "is newer than the last for sm_61 (Maxwell, Pascal or Volta), 580"),
+        ("RX 7900 XTX", "551.86", ""),
+    ],
+)
+def test_the_driver_and_the_card(tmp_path: Path, card: str, driver: str, said: str) -> None:
+    wheel = torch(tmp_path, "2.0.1+cu118", gpu_dll("torch_cuda.dll", "sm_35", "sm_61", "sm_89", "sm_120"))
+    answer = found(wheel, driver=driver, gpu=card).get("WF417", "")
+    assert said in answer
+    assert bool(said) is bool(answer)
 
 
 def test_a_driver_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,7 +40,8 @@ def test_drivers_of_releases_and_cards() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "driver"), [((6, 4), 445), ((7, 4), 470), ((7, 8), 520), ((8, 6), 570), ((9, 0), 580), ((99, 0), None)]
+    ("version", "driver"),
+    [((6, 4), 445), ((7, 4), 470), ((7, 8), 520), ((8, 6), 565), ((9, 4), 615), ((9, 0), 580), ((99, 0), None)],
 )
 def test_drivers_that_compile_ptx(version: tuple[int, int], driver: int | None) -> None:
     assert driver_for_ptx(version) == driver

@@ -16,9 +16,12 @@ Capability = tuple[int, int]
 
 _ARCH = re.compile(r"(?:sm|compute)?_?(?P<major>\d{1,2})\.?(?P<minor>\d)(?:[af]|\+ptx)?")
 _NOISE = re.compile(
-    r"\b(?:nvidia|geforce|quadro|tesla|laptop gpu|mobile|max-q|design|graphics|generation|with)\b|\(tm\)|\(r\)"
+    r"\b(?:nvidia|geforce|quadro|tesla|laptop gpu|laptop|embedded gpu|mobile|max-q|design|graphics|generation|with)\b"
+    r"|\b(?:blackwell|lite hash rate)\b|\(tm\)|\(r\)|\((?:pascal|notebook)\)"
 )
-_VARIANT = re.compile(r"-?(?<!\d)\d{1,6}gb\b|-?(?:pcie|sxm\d*|hbm\d*|nvl)\b|\b(?:server|workstation|edition|super)\b")
+_VARIANT = re.compile(
+    r"(?:^|[\s-])\d{1,6}gb?\b|-?(?:pcie|sxm\d*(?: ac)?|hbm\d*e?|nvl)\b|\b(?:server|workstation|edition|super|sff)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,26 +134,21 @@ def find_card(name: str) -> Card | None:
     return card_table().cards.get(plain_name(name))
 
 
+def capability_of_arch(text: str) -> Capability | None:
+    """Return the compute capability that ``sm_35``, ``3.5``, ``sm_90a`` or ``compute_120`` stands for."""
+    match = _ARCH.fullmatch(text.strip().lower())
+    return (int(match["major"]), int(match["minor"])) if match else None
+
+
 def capability_of(text: str) -> Capability | None:
     """Return the compute capability that ``sm_35``, ``3.5``, ``compute_120``, ``K40c`` or ``RTX 5070`` stands for."""
-    match = _ARCH.fullmatch(text.strip().lower())
-    if match:
-        return int(match["major"]), int(match["minor"])
     card = find_card(text)
-    return card.capability if card else None
+    return capability_of_arch(text) or (card.capability if card else None)
 
 
 def architecture(capability: Capability) -> Architecture | None:
     """Return what is known about a compute capability."""
     return card_table().architectures.get(capability)
-
-
-def suggest(name: str, limit: int = 5) -> tuple[str, ...]:
-    """Return names of cards that resemble the given one, for a message about a name that was mistyped."""
-    import difflib
-
-    known = card_table().cards
-    return tuple(known[key].name for key in difflib.get_close_matches(plain_name(name), known, n=limit, cutoff=0.6))
 
 
 def build_flags(capability: Capability) -> tuple[str, ...]:

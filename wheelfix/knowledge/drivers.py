@@ -66,8 +66,8 @@ def parse_drivers(table: str, text: str) -> Drivers:
         for row in check.rows(tree, "ptx", ["version", "cuda", "driver"])
     )
     for old, new in itertools.pairwise(languages):
-        if not (old.version < new.version and old.cuda < new.cuda and old.driver < new.driver):
-            check.faults.append(f"PTX {new.version[0]}.{new.version[1]} is not newer than the one before")
+        if not (old.version <= new.version and old.cuda < new.cuda and old.driver < new.driver):
+            check.faults.append(f"PTX {new.version[0]}.{new.version[1]} is not newer than the entry before")
     check.finish()
     return Drivers(needed, windows, generations, languages)
 
@@ -97,6 +97,14 @@ def last_driver(major: int, minor: int) -> Generation | None:
     """Return the generation of a compute capability whose drivers have ended; None while there are new ones."""
     card = (major, minor)
     return next((item for item in _drivers().generations if item.first <= card <= item.last), None)
+
+
+def branch_of(driver: int) -> int:
+    """Return the branch of a driver by the first part of its version: 475 is of branch 470, 552 of 550."""
+    tables = _drivers()
+    branches = {*tables.needed.values(), *(item.driver for item in tables.generations)}
+    branches |= {item.driver for item in tables.languages}
+    return max((branch for branch in branches if branch <= driver), default=driver)
 
 
 def driver_for_ptx(version: Pair) -> int | None:

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NVIDIA, AMD, INTEL = "NVIDIA", "AMD", "Intel"
-_GFX = re.compile(r"gfx[0-9]{1,2}[0-9a-f]{2}")
-_NOISE = re.compile(r"\b(?:amd|ati|intel|radeon|instinct|graphics|gpu|laptop|mobile|series)\b|\(tm\)|\(r\)")
+_GFX = re.compile(r"(?P<name>gfx[0-9]{1,2}[0-9a-f]{2})(?::(?:xnack|sramecc)[+-]){0,2}")
+_NOISE = re.compile(
+    r"\b(?:amd|ati|intel|radeon|instinct|graphics|gpu|laptop|mobile|series|dual slot|oem|2048sp)\b"
+    r"|\(tm\)|\(r\)|\(?(?<![0-9])[0-9]{1,3} ?gb\b\)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class OtherCards:
     """By the name without what sellers add to it."""
     generic: Mapping[str, frozenset[str]]
     """Code for several architectures, and these."""
+    archs: frozenset[str]
+    """Every architecture that a card can have."""
 
 
 def vendor_of(arch: str) -> str:
@@ -54,18 +59,25 @@ def parse_other_cards(table: str, text: str) -> OtherCards:
         if vendor_of(row["arch"]) != row["vendor"]:
             check.faults.append(f"{row['arch']} is not an architecture of {row['vendor']}")
         for name in row["names"]:
-            key = _plain(name)
+            key = plain_other_name(name)
             if key in cards:
                 check.faults.append(f"{name} is there twice")
             cards[key] = OtherCard(name, row["vendor"], row["arch"], row["source"])
     rows = check.rows(tree, "generic", ["arch", "runs_on"])
     check.unique("generic", (row["arch"] for row in rows))
+    archs = {card.arch for card in cards.values()}
+    for row in check.rows(tree, "processors", ["archs"]):
+        archs.update(row["archs"])
+    for row in rows:
+        if unknown := sorted(set(row["runs_on"]) - archs):
+            check.faults.append(f"{row['arch']} runs on {', '.join(unknown)}, which no entry has")
     check.finish()
-    return OtherCards(cards, {row["arch"]: frozenset(row["runs_on"]) for row in rows})
+    return OtherCards(cards, {row["arch"]: frozenset(row["runs_on"]) for row in rows}, frozenset(archs))
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[\s-]+", "", _NOISE.sub(" ", name.lower()))
+def plain_other_name(name: str) -> str:
+    """Return a card's name without vendor, form factor and memory: ``rx7900xtx``, ``arcb580``."""
+    return re.sub(r"[^a-z0-9]+", "", _NOISE.sub(" ", name.lower()))
 
 
 @functools.cache
@@ -74,17 +86,24 @@ def other_cards() -> OtherCards:
     return parse_other_cards("othercards.toml", read_text("othercards.toml"))
 
 
+def known_archs() -> frozenset[str]:
+    """Return every architecture of AMD and Intel that the table knows."""
+    return other_cards().archs
+
+
+def is_known_arch(arch: str) -> bool:
+    """Whether the table knows an architecture."""
+    return arch in known_archs()
+
+
 def other_arch(text: str) -> str:
-    """Return the architecture of ``gfx1100``, ``RX 7900 XTX``, ``Arc B580`` or ``bmg-g21``; empty if none is known."""
+    """Return the architecture of ``gfx1100``, ``gfx90a:xnack-`` or ``bmg-g21``; empty for words of another form."""
     word = text.strip().lower()
-    if _GFX.fullmatch(word):
-        return word
-    card = other_cards().cards.get(_plain(text))
-    if card is not None:
-        return card.arch
-    device = f"intel_{word.removeprefix('intel_')}"
-    known = {one.arch for one in other_cards().cards.values()}
-    if device in known:
+    if found := _GFX.fullmatch(word):
+        return found["name"]
+    # -fsycl-targets=intel_gpu_bmg_g21 and -device bmg-g21 mean the same.
+    device = "intel_" + word.removeprefix("intel_").removeprefix("gpu_").replace("_", "-")
+    if is_known_arch(device):
         return device
     same = other_cards().generic.get(device, frozenset())
     return next(iter(same)) if len(same) == 1 else ""
@@ -93,11 +112,3 @@ def other_arch(text: str) -> str:
 def runs_as_generic(arch: str, card: str) -> bool:
     """Whether code for several architectures, or under another name for one, runs on a card."""
     return card in other_cards().generic.get(arch, frozenset())
-
-
-def suggest_other(name: str, limit: int = 3) -> tuple[str, ...]:
-    """Return names of cards that resemble the given one."""
-    import difflib
-
-    known = other_cards().cards
-    return tuple(known[key].name for key in difflib.get_close_matches(_plain(name), known, n=limit, cutoff=0.6))

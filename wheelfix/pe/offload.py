@@ -6,8 +6,7 @@ HIP: the compiler puts bundles into the section ``.hip_fatbin``, one per source 
 documented in Clang's "Clang Offload Bundler"; the layout was checked with the DLLs of bitsandbytes 0.50.2.
 
 SYCL: the linker puts images into a section ``__CLANG_OFFLOAD_BUNDLE__sycl-…`` and lists them in ``.tgtimg``. What each
-is for is a string of the program: ``spir64`` is SPIR-V, which the driver compiles; ``spir64_gen`` is machine code, for
-the devices that the option ``-device`` names.
+is for is read by :mod:`wheelfix.pe.syclimages`.
 """
 
 from __future__ import annotations
@@ -19,12 +18,11 @@ import zlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from wheelfix.pe.syclimages import read_sycl_images
 from wheelfix.streams.zstd import INSTALL, zstd_errors, zstd_reader
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from wheelfix.model import ByteSource
     from wheelfix.pe.sections import Headers, Section
 
@@ -41,12 +39,9 @@ MOST_ENTRIES = 512
 HEAD = 64 << 10
 """Bytes of an unpacked bundle that hold the list of its entries; more are not unpacked."""
 STEP = 1 << 20
-_OVERLAP = 256
 _TARGET = re.compile(
     rb"^hip[a-z0-9]*-(?:amdgcn|spirv64)-amd-amdhsa-[^-]*-(gfx[0-9a-f]+(?:-[0-9])?(?:-generic)?|amdgcnspirv)"
 )
-_SPEC = re.compile(rb"\0(spir64(?:_gen)?)\0")
-_DEVICES = re.compile(rb"-device ([a-z0-9][a-z0-9_.,-]{0,200})")
 
 
 @dataclass
@@ -174,28 +169,10 @@ def _u64(data: bytes, at: int) -> int:
 
 
 def _read_sycl(source: ByteSource, headers: Headers, found: OffloadCode) -> None:
-    """Count what images of SYCL are for, by the strings that the program has about them."""
-    specs: Counter[str] = Counter()
-    devices: dict[str, None] = {}
-    for section in headers.sections:
-        if section.name in (".rdata", ".data"):
-            for block in _blocks(source, *_span(section, source.size)):
-                specs.update(match[1].decode("ascii") for match in _SPEC.finditer(block))
-                for match in _DEVICES.finditer(block):
-                    devices.update(dict.fromkeys(match[1].decode("ascii").strip(",").split(",")))
-    if specs["spir64"]:
-        found.targets["spir64"] += specs["spir64"]
-    if specs["spir64_gen"] and devices:
-        found.targets.update({f"intel_{device}": specs["spir64_gen"] for device in devices})
-    elif specs["spir64_gen"]:
+    """Add what the images of SYCL are for."""
+    sycl = read_sycl_images(source, headers)
+    found.targets.update(sycl.targets)
+    if sycl.nameless:
         found.unread = "it has machine code for Intel cards, and does not say for which"
-
-
-def _blocks(source: ByteSource, at: int, end: int) -> Iterator[bytes]:
-    """Yield blocks that overlap, so that a string across two of them is in one."""
-    while at < end:
-        block = source.read_at(at, min(STEP, end - at))
-        if not block:
-            return
-        yield block
-        at += len(block) if at + len(block) >= end else max(len(block) - _OVERLAP, 1)
+    elif not sycl.images:
+        found.unread = "it has images of SYCL, and the table that says what they are for was not found"

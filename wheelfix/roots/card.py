@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import re
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.knowledge.cards import capability_of, suggest
-from wheelfix.knowledge.othercards import other_arch, suggest_other
+from wheelfix.knowledge.cardnames import close_names, named_cards, namesakes_of
+from wheelfix.knowledge.cards import architecture, capability_of_arch, card_table
+from wheelfix.knowledge.othercards import is_known_arch, known_archs, other_arch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,14 +28,40 @@ def card_arch(text: str, ask: Callable[[], str] | None = None) -> str:
     word = text.strip()
     if word.lower() == "native":
         return _native((ask or _ask_driver)())
-    if other := other_arch(word):
-        return other
-    capability = capability_of(word)
-    if capability is None:
-        close = (*suggest_other(word), *suggest(word))[:5]
+    if arch := _architecture(text, word):
+        return arch
+    cards = named_cards(word)
+    archs = tuple(dict.fromkeys(arch for card in cards for arch in card.archs))
+    if not cards:
+        close = close_names(word)
         hint = f"did you mean {' or '.join(close)}?" if close else "give the architecture instead: sm_86, 8.6, gfx1100"
         raise UsageError(f"--gpu {text}", because="no table knows that card", hint=hint)
-    return f"sm_{capability[0]}{capability[1]}"
+    if namesakes := namesakes_of(word, cards):
+        raise UsageError(
+            f"--gpu {text}", because="several cards are called that", hint=f"say which: {', '.join(namesakes)}"
+        )
+    if len(archs) > 1:
+        raise UsageError(
+            f"--gpu {text}",
+            because=f"that name stands for chips of several architectures ({', '.join(archs)})",
+            hint=f"choose one: --gpu {archs[0]}",
+        )
+    return archs[0]
+
+
+def _architecture(text: str, word: str) -> str:
+    """Return the architecture of a word that is one; empty for other words, UsageError for one that does not exist."""
+    other = other_arch(word)
+    capability = capability_of_arch(word)
+    name = other or ("sm_{}{}".format(*capability) if capability else "")
+    if not name or (is_known_arch(other) if other else architecture(capability or (0, 0))):
+        return name
+    if named_cards(word):  # 580 has the form of an architecture
+        return ""
+    known = known_archs() if other else [found.name for found in card_table().architectures.values()]
+    close = difflib.get_close_matches(name, known, n=5, cutoff=0.6)
+    hint = f"did you mean {' or '.join(close)}?" if close else "give the name of the card instead"
+    raise UsageError(f"--gpu {text}", because=f"no table knows the architecture {name}", hint=hint)
 
 
 def _native(answer: str) -> str:

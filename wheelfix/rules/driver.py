@@ -1,4 +1,4 @@
-"""WF414 to WF416: whether the NVIDIA driver that was asked about runs the wheel's CUDA and compiles its PTX.
+"""WF414 to WF417: whether the NVIDIA driver that was asked about runs the card, the wheel's CUDA, and its PTX.
 
 From CUDA 11 on, a driver runs every release of a CUDA major that is as old as the major's first driver ("minor version
 compatibility"), but compiles PTX of its own and of older releases only. A newer major on an older driver ("forward
@@ -10,13 +10,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.drivers import cuda_of_driver, driver_for_ptx, driver_needed, toolkit_driver, windows_driver
+from wheelfix.knowledge.cards import architecture
+from wheelfix.knowledge.drivers import (
+    branch_of,
+    cuda_of_driver,
+    driver_for_ptx,
+    driver_needed,
+    last_driver,
+    toolkit_driver,
+    windows_driver,
+)
 from wheelfix.knowledge.othercards import NVIDIA, vendor_of
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.parsing import whole_number
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.gpu import releases
-from wheelfix.rules.gpufit import Fit, fit, fit_of_image
+from wheelfix.rules.gpufit import Fit, fit, fit_of_image, parse_arch
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
 
@@ -119,6 +128,38 @@ def ptx_needs_newer_driver(subject: Subject) -> Iterator[Finding]:
             hint="update the driver, or take a build with machine code for the card",
             evidence={"gpu": card, "driver": subject.driver, "needed": needed},
         )
+
+
+@rule(
+    "WF417",
+    "driver-not-for-card",
+    Severity.ERROR,
+    Repairable.NEVER,
+    "The driver that was asked about does not support the card that was asked about.",
+)
+def driver_not_for_card(subject: Subject) -> Iterator[Finding]:
+    """Compare the driver with the first and the last that support the card's architecture."""
+    card = subject.card
+    if not subject.driver or card is None or vendor_of(card) != NVIDIA:
+        return
+    major, minor, _ = parse_arch(card)
+    known, ended = architecture((major, minor)), last_driver(major, minor)
+    first = toolkit_driver(known.first_cuda) if known is not None else None
+    number = numbers(subject.driver)[0]
+    if first is not None and number < first:
+        message, hint = f"is older than the first for {card}, {first}", f"update the driver to {first} or later"
+    elif ended is not None and branch_of(number) > ended.driver:
+        message = f"is newer than the last for {card} ({ended.name}), {ended.driver}"
+        hint = f"take a driver of branch {ended.driver}, and a wheel that it runs"
+    else:
+        return
+    yield finding(
+        "WF417",
+        f"driver {subject.driver}",
+        f"driver {subject.driver} {message}: CUDA finds no usable device",
+        hint=hint,
+        evidence={"gpu": card, "driver": subject.driver, "first": first, "last": ended.driver if ended else None},
+    )
 
 
 def _driver_of_ptx(code: GpuCode, card: str) -> int | None:

@@ -1,0 +1,112 @@
+"""What the device images of SYCL inside a DLL are for, from the table that its start-up code gives to the runtime.
+
+The compiler makes one entry per image: a version, the kind 4 (SYCL), a format, and pointers. Version 2 has pointers to
+the target, the options of compiling and linking, two for a manifest, then beginning and end of the image, of the
+kernels and of the properties; version 3 leaves out the manifest. The target is ``spir64`` for SPIR-V, which the driver
+compiles, and ``spir64_gen`` for machine code, made for the devices that the option ``-device`` names.
+
+The layout is that of intel/llvm (``sycl/source/detail/compiler.hpp``); it was compared with dpnp 0.20, dpctl 0.22,
+bitsandbytes 0.50.2 and oneMKL 2026.2. An entry is found by its head and believed if its pointers lead to the name of a
+target. An image without kernels, which every DLL gets that is built with ``-fsycl``, does not count.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import struct
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from wheelfix.pe.sections import Space
+from wheelfix.values import dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from wheelfix.model import ByteSource
+    from wheelfix.pe.sections import Headers
+
+PLACES = frozenset({".rdata", ".data"})
+"""The sections that hold the table."""
+MOST_IMAGES = 50_000
+"""Far beyond oneMKL and dpnp, which have some thousands in a DLL."""
+STEP = 1 << 20
+_HEAD = re.compile(rb"(?=[\x02\x03]\x00\x04[\x00-\x05]\x00{4})")
+_ENTRY = struct.Struct("<8x11Q")
+_SPEC = re.compile(rb"(spir64(?:_[a-z0-9_]{1,20})?|nvptx64|amdgcn|native_cpu)\0")
+_DEVICES = re.compile(rb"-device ([A-Za-z0-9][A-Za-z0-9_.,-]{0,200})")
+
+
+class _Entry(NamedTuple):
+    """What is used of an entry."""
+
+    target: int
+    """Address of the text that says what the image is for."""
+    options: int
+    """Address of the options of compiling."""
+    kernels: bool
+    """Whether the image has kernels."""
+
+
+@dataclass
+class SyclImages:
+    """What was found."""
+
+    targets: Counter[str] = field(default_factory=Counter)
+    """``spir64`` and ``intel_pvc`` with the number of images."""
+    images: int = 0
+    """All images, also those without kernels."""
+    nameless: bool = False
+    """Whether some machine code does not say which devices it is for."""
+
+
+def read_sycl_images(source: ByteSource, headers: Headers) -> SyclImages:
+    """Return what the images with kernels are for."""
+    images: Counter[_Entry] = Counter()
+    for section in headers.sections:
+        if section.name in PLACES:
+            span = itertools.islice(_entries(source, section.offset, section.offset + section.size), MOST_IMAGES)
+            images.update(span)
+    space = Space(source, headers)
+
+    def texts(addresses: Iterable[int], length: int) -> dict[int, bytes]:
+        # They lie behind what was passed already: each is read once, in ascending order.
+        return {one: space.read(one - headers.image_base, length) for one in sorted(set(addresses))}
+
+    targets = texts((entry.target for entry in images), 32)
+    specs = {address: match[1].decode("ascii") for address, text in targets.items() if (match := _SPEC.match(text))}
+    known = {entry: count for entry, count in images.items() if entry.target in specs}
+    found = SyclImages(images=sum(known.values()))
+    for entry, count in known.items():
+        if entry.kernels and specs[entry.target] == "spir64":
+            found.targets["spir64"] += count
+    machine_code = sum(count for entry, count in known.items() if entry.kernels and specs[entry.target] == "spir64_gen")
+    if machine_code:
+        # The compiler may note the option at another image of the same program.
+        options = texts((entry.options for entry in known), 256).values()
+        devices = {name.lower() for text in options for name in _devices(text.partition(b"\0")[0])}
+        found.targets.update({f"intel_{name}": machine_code for name in devices})
+        found.nameless = not devices
+    return found
+
+
+def _devices(options: bytes) -> list[str]:
+    return [name for match in _DEVICES.finditer(options) for name in match[1].decode("ascii").split(",") if name]
+
+
+def _entries(source: ByteSource, at: int, end: int) -> Iterator[_Entry]:
+    """Yield whatever looks like an entry."""
+    end = min(end, source.size)
+    while at < end:
+        block = source.read_at(at, min(STEP + _ENTRY.size, end - at))
+        for match in _HEAD.finditer(block, 0, STEP + 7):
+            place = match.start()
+            if place >= STEP or (at + place) % 8 or place + _ENTRY.size > len(block):
+                continue
+            version = block[place]
+            target, options, _, *rest = _ENTRY.unpack_from(block, place)
+            begin, close, first, last = rest[2:6] if version == 2 else rest[:4]
+            if target and begin <= close and first <= last:
+                yield _Entry(target, options, last > first)
+        at += STEP
