@@ -91,6 +91,11 @@ def test_tables_are_found_inside_a_zip(tmp_path: Path) -> None:
         pytest.param(r"mkl_(?:core|rt)(?:\.\d)?\.dll", "mkl_rt.2.dll", id="groups"),
         pytest.param(r"a{2}b\.dll", "aab.dll", id="counted"),
         pytest.param(r"((a|b)c|d)e\.dll", "de.dll", id="nested"),
+        pytest.param(r"(?:lib)?hwloc-\d+\.dll", "hwloc-15.dll", id="optional-group"),
+        pytest.param(r"(?:ab){2}c\.dll", "ababc.dll", id="counted-group"),
+        pytest.param(r"(?:|x)y\.dll", "y.dll", id="empty-alternative"),
+        pytest.param(r"(?=y)(?P<first>y|z)\.dll", "y.dll", id="lookahead"),
+        pytest.param(r"[]|(]a\.dll|\(\|b\.dll", "(|b.dll", id="bars-and-brackets-that-mean-themselves"),
     ],
 )
 def test_a_pattern_compiled_late_means_the_same(pattern: str, name: str) -> None:
@@ -98,6 +103,21 @@ def test_a_pattern_compiled_late_means_the_same(pattern: str, name: str) -> None
     assert list(re.compile(pattern).groupindex) == found.groups
     for text in (name, "x" + name, name + "x", "other.dll", ""):
         assert bool(found.fullmatch(text)) == bool(re.fullmatch(pattern, text))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "starts"),
+    [
+        (r"(msvc[rp]|vcomp|mfcm?)90u?\.dll|vcomp\.dll", ("msvc", "vcomp", "mfc", "vcomp")),
+        (r"(?P<kind>tcl(?:8|9)|tk)\d+\.dll", ("tcl", "tk")),
+        (r"lib(?:crypto|ssl)-3\.dll", ("lib",)),
+        (r"(?:lib)?gst.+\.dll", ("",)),
+    ],
+)
+def test_a_pattern_is_compiled_for_names_that_begin_like_one_of_its_alternatives(
+    pattern: str, starts: tuple[str, ...]
+) -> None:
+    assert NamePattern(pattern).starts == starts
 
 
 def test_every_pattern_of_every_table_can_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from wheelfix import toml
 from wheelfix.errors import EnvironmentFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 _Value = TypeVar("_Value")
 Row = Mapping[str, Any]
@@ -78,14 +78,13 @@ class NamePattern:
     each can be compiled is a matter for the tests.
     """
 
-    __slots__ = ("_compiled", "_start", "pattern")
+    __slots__ = ("_compiled", "pattern", "starts")
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
+        self.starts = _starts(pattern)
+        """Every name that matches begins with one of these."""
         self._compiled: re.Pattern[str] | None = None
-        plain = re.match(r"[a-z0-9_-]*(?![a-z0-9_?*+{-])", pattern)
-        alternatives = "|" in re.sub(r"\([^()]*\)", "", pattern)
-        self._start = plain[0] if plain and not alternatives else ""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NamePattern) and other.pattern == self.pattern
@@ -101,18 +100,46 @@ class NamePattern:
         """The names of its groups."""
         return re.findall(r"\(\?P<(\w+)>", self.pattern)
 
-    @property
-    def start(self) -> str:
-        """The characters with which every name that matches begins."""
-        return self._start
-
     def fullmatch(self, name: str) -> re.Match[str] | None:
         """Match a whole name."""
-        if not name.startswith(self._start):
+        if not name.startswith(self.starts):
             return None
         if self._compiled is None:
             self._compiled = re.compile(self.pattern)
         return self._compiled.fullmatch(name)
+
+
+_PLAIN = re.compile(r"[a-z0-9_-]+(?![?*{])")
+_SYNTAX = re.compile(r"\\.|\[\^?\]?[^\]]*\]|[()|]")
+_GROUP = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))")
+
+
+def _starts(pattern: str) -> tuple[str, ...]:
+    """Return the plain characters with which the alternatives of a pattern begin, an empty text where one has none."""
+    found: list[str] = []
+    for alternative, end in _alternatives(pattern):
+        group = _GROUP.match(alternative)
+        if group and end and alternative[end : end + 1] not in ("?", "*", "{"):
+            found += _starts(alternative[group.end() : end - 1])
+        else:
+            plain = _PLAIN.match(alternative)
+            found.append(plain[0] if plain else "")
+    return tuple(found)
+
+
+def _alternatives(pattern: str) -> Iterator[tuple[str, int]]:
+    """Yield what stands between the outermost bars of a pattern, and where its first group ends; 0 without one."""
+    depth = begin = end = 0
+    for token in _SYNTAX.finditer(pattern) if "(" in pattern or "|" in pattern else ():
+        if token[0] == "|" and depth == 0:
+            yield pattern[begin : token.start()], end
+            begin, end = token.end(), 0
+        elif token[0] == "(":
+            depth += 1
+        elif token[0] == ")":
+            depth -= 1
+            end = end or (0 if depth else token.end() - begin)
+    yield pattern[begin:], end
 
 
 _CLAUSE = r"(?:~=|==|!=|<=|>=|<|>)\d+(?:\.\d+)*(?:\.\*)?"
@@ -190,10 +217,12 @@ class PatternIndex(Generic[_Value]):
         self._others: list[tuple[int, NamePattern, _Value]] = []
         for number, (pattern, value) in enumerate(entries):
             entry = (number, pattern, value)
-            if len(pattern.start) < self._LETTERS:
+            starts = {start[: self._LETTERS] for start in pattern.starts}
+            if min(map(len, starts)) < self._LETTERS:
                 self._others.append(entry)
-            else:
-                self._by_start.setdefault(pattern.start[: self._LETTERS], []).append(entry)
+                continue
+            for start in starts:
+                self._by_start.setdefault(start, []).append(entry)
 
     def matching(self, name: str) -> list[_Value]:
         """The values whose pattern matches a folded name, in the order of the table."""
