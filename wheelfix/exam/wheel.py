@@ -75,7 +75,10 @@ class WheelScan:
         view: FileView | None = None,
         info: WheelInfo | None = None,
     ) -> None:
-        """Read the images; ``view`` has the wheel's files as the subject of an installation, ``info`` its metadata."""
+        """Begin to read the images.
+
+        ``view`` has the wheel's files as the subject of an installation, ``info`` its metadata.
+        """
         self._archive, self._options, self._progress = archive, options, progress
         self._images = images = Images(archive, pool, verify=options.verify, begin=view is None)
         from wheelfix.exam import examine  # the rules: 0.1 s to import, in which the largest image is inflated
@@ -87,12 +90,11 @@ class WheelScan:
             view = view.over(open_environment(options.python).view)
         others = digest_work(archive, _no_images(view, archive) if options.verify else ())
         self._hashing = [pool.submit_steps(longest) for longest in itertools.islice(others, 1)]
-        finish_images = view.begin_images(images.start)
+        self._finish_images = view.begin_images(images.start)
         self._hashing += [pool.submit_steps(work) for work in others]
         self._view, self._info = view, info
         self._faults = (*check_archive(archive), *stored_fault(archive), *info.faults)
         self._record_faults = check_record(archive)
-        finish_images(progress)
 
     def examine(
         self, index: Candidates | None = None, *, wait: bool = True, python: tuple[int, int] | None = None
@@ -102,6 +104,7 @@ class WheelScan:
         ``python`` is the version that imports a wheel whose tags name none.
         """
         info, options = self._info, self._options
+        self._finish_images(self._progress)
         identity = Identity(self._archive.shown, info.name, info.version, info.tags, info.metadata.requires_dist)
         self._rules.load(self._view, identity, options, python)  # while the others still hash
         record_faults = (*self._record_faults, *self._hash_faults()) if wait else self._record_faults

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wheelfix.archive.reader import Archive
-    from wheelfix.exam.examination import Examination, Progress
+    from wheelfix.exam.examination import Progress
+    from wheelfix.exam.wheel import WheelScan
     from wheelfix.model import ScanReport
     from wheelfix.plan.make import Planned
 
@@ -44,14 +45,14 @@ def repair(
     with looking_at(path, scan, progress) as (archive, look):
         job = _Repair(path, archive, options, roots, dry_run)
         try:
-            return job.done(look.examine(roots, wait=False), look.wait_for_hashes)
+            return job.done(look, wait=False)
         except RecordIsWrong:  # which is rare: then all is done again, with that among the faults
-            return job.done(look.examine(roots), lambda: None)
+            return job.done(look, wait=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Repair:
-    """The repair of one wheel, after it was examined."""
+    """The repair of one wheel, whose images are being read."""
 
     path: Path
     archive: Archive
@@ -59,14 +60,19 @@ class _Repair:
     roots: LazyIndex
     dry_run: bool
 
-    def done(self, before: Examination, wait_for_hashes: Callable[[], None]) -> Repaired:
-        """Plan, and write what was planned; before anything is reported or named, ``wait_for_hashes`` is called."""
+    def done(self, look: WheelScan, *, wait: bool) -> Repaired:
+        """Examine, plan, and write what was planned.
+
+        Without ``wait`` the hashes are waited for only before anything is reported or named: RecordIsWrong, if so.
+        """
         from wheelfix.plan.make import make_plan
         from wheelfix.plan.newmembers import new_members
         from wheelfix.repairs.rewrite import keep, rewrite
 
         archive, options = self.archive, self.options
         index = self.roots.open()
+        before = look.examine(self.roots, wait=wait)  # up to here, threads inflate the largest image
+        wait_for_hashes: Callable[[], None] = (lambda: None) if wait else look.wait_for_hashes
         planned = make_plan(before, index, options, archive, preview=self.dry_run and not options.seal)
         plan, report = planned.plan, before.report
         faults = _lasting_faults(planned, report)

@@ -174,7 +174,8 @@ def matches(code: str, patterns: Iterable[str]) -> bool:
 
 def check_patterns(patterns: Iterable[str], option: str) -> tuple[str, ...]:
     """Return the patterns of ``--select`` or ``--ignore``, each once; UsageError for one that means no rule at all."""
-    kept, rules = tuple(dict.fromkeys(pattern.strip() for pattern in patterns)), all_rules()
+    kept = tuple(dict.fromkeys(pattern.strip() for pattern in patterns))
+    rules = all_rules() if kept else ()  # else they are imported later, while a wheel is inflated
     for pattern in kept:
         if not pattern or not any(matches(known.code, (pattern,)) for known in rules):
             close = nearest(pattern)
