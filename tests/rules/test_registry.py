@@ -256,3 +256,10 @@ def test_the_same_facts_in_any_order_give_the_same_findings(
 def test_a_pattern_that_is_named_often_is_looked_at_once() -> None:
     """100 000 entries in a configuration file took 6 seconds."""
     assert registry.check_patterns(["WF1", " WF1", "WF3"] * 100_000, "--ignore") == ("WF1", "WF3")
+
+
+def test_the_rules_about_archives_are_in_the_module_that_verify_runs_alone() -> None:
+    found = {check.__module__ for check, codes in registry._checks.items() if any(code[2] == "1" for code in codes)}
+    assert found == {"wheelfix.rules.archive"}
+    own = [codes for check, codes in registry._checks.items() if check.__module__ in found]
+    assert len(own) == 2, "exam.verify calls the two functions of rules.archive"

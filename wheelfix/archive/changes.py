@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import calendar
+import datetime
 import os
 import time
 from operator import attrgetter
@@ -179,6 +179,8 @@ def new_stamp(members: Iterable[Member]) -> int:
 
 def _is_date(stamp: int) -> bool:
     year, month, day = 1980 + (stamp >> 25), stamp >> 21 & 15, stamp >> 16 & 31
-    if not 1 <= month <= 12 or not 1 <= day <= calendar.monthrange(year, month)[1]:
+    try:
+        datetime.date(year, month, day)
+    except ValueError:
         return False
     return (stamp >> 11 & 31) < 24 and (stamp >> 5 & 63) < 60 and (stamp & 31) < 30

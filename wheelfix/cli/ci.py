@@ -165,7 +165,7 @@ def _take_all(
     paths: list[Path], options: RepairOptions, filters: _Filters, progress: Progress
 ) -> Generator[_Taken, None, None]:
     """Take wheels through the stage, several at once in processes where that is faster."""
-    from wheelfix.exam.scan import Shares, file_size
+    from wheelfix.exam.inputs import Shares, file_size
     from wheelfix.repairs.several import targets_differ
     from wheelfix.roots.lazy import lazy_index
     from wheelfix.workers import in_processes, worth_processes

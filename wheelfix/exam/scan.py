@@ -5,17 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import stat
-import threading
 from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.conformance import check_archive
-from wheelfix.archive.recordcheck import check_record
-from wheelfix.archive.stored import stored_fault
-from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.errors import InputError
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity, Progress, ScanFailure
+from wheelfix.exam.inputs import Shares, file_size, lost_input
 from wheelfix.exam.wheel import looking_at
 from wheelfix.failures import failure_of
 from wheelfix.loader.places import open_environment, view_of_folder
@@ -29,8 +25,6 @@ from wheelfix.values import replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
-    from wheelfix.archive.reader import Archive
-    from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.loader.installations import Distribution
     from wheelfix.loader.places import Environment
     from wheelfix.remote.client import Client
@@ -164,40 +158,10 @@ def _lost(path: Path, reason: str) -> list[ScanReport | ScanFailure]:
     return [lost_input(path, reason)]
 
 
-def lost_input(path: Path, reason: str) -> ScanFailure:
-    """Return the failure of an input whose worker process died."""
-    return ScanFailure(str(path), EnvironmentFailure(str(path), because=reason, hint="try it alone, with -j 1"))
-
-
-def file_size(path: Path) -> int:
-    """Return the size of a file; 0 for a folder, and for what is not there."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError):
-        return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0
-
-
 def _gathered(
     path: WheelPath, options: ScanOptions, index: Candidates, shares: Shares
 ) -> list[ScanReport | ScanFailure]:
     return list(_results(path, options, index, functools.partial(shares.report, path)))
-
-
-class Shares:
-    """How many bytes are done of the inputs that are scanned side by side."""
-
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress = progress
-        self._shares: dict[WheelPath, tuple[int, int]] = {}
-
-    def report(self, path: WheelPath, done: int, total: int) -> None:
-        """Take the share of one input, and pass on that of all that are not done."""
-        if self._progress is None:
-            return
-        self._shares[path] = (done, total)
-        shares = [share for share in self._shares.copy().values() if share[0] < share[1]]
-        self._progress(sum(share[0] for share in shares), sum(share[1] for share in shares))
 
 
 def _results(
@@ -302,26 +266,3 @@ def chosen_distributions(environment: Environment, packages: tuple[str, ...]) ->
             hint="without --package every distribution with DLLs is scanned",
         )
     return found
-
-
-def archive_facts(
-    archive: Archive, info: WheelInfo, options: ScanOptions, progress: Progress | None = None
-) -> ArchiveFacts:
-    """What is irregular about a wheel as an archive, and between it and its RECORD."""
-    faults = (*check_archive(archive), *stored_fault(archive), *info.faults)
-    hashed = _Counter(progress, sum(member.usize for member in archive.members)).add if progress else None
-    return ArchiveFacts(info, faults, check_record(archive, hashes=options.verify, jobs=options.jobs, progress=hashed))
-
-
-class _Counter:
-    """Adds up bytes for someone who wants to know how many of all are done."""
-
-    def __init__(self, progress: Progress, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-        self._lock = threading.Lock()
-
-    def add(self, size: int) -> None:
-        """Count bytes that are done; may be called from several threads."""
-        with self._lock:
-            self._done += size
-        self._progress(self._done, self._total)

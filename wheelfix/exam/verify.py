@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.conformance import check_archive
 from wheelfix.archive.reader import Archive
+from wheelfix.archive.recordcheck import check_record
+from wheelfix.archive.stored import stored_fault
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.exam.examination import ScanFailure
-from wheelfix.exam.scan import Shares, archive_facts, file_size, lost_input
+from wheelfix.exam.inputs import Shares, file_size, lost_input
 from wheelfix.failures import failure_of
-from wheelfix.loader.profile import Profile
-from wheelfix.loader.view import FileView
 from wheelfix.model import Machine, Resolution, ScanReport
 from wheelfix.options import ScanOptions
-from wheelfix.rules.context import Subject
-from wheelfix.rules.registry import Group, group_of, run
-from wheelfix.values import replace
-from wheelfix.workers import in_processes, worth_processes
+from wheelfix.rules.archive import archive_faults, record_faults
+from wheelfix.rules.registry import pick
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
+    from wheelfix.archive.faults import ArchiveFault, RecordFault
     from wheelfix.exam.examination import Progress
     from wheelfix.model import Finding
     from wheelfix.workers import Work
@@ -55,17 +57,34 @@ def archive_findings(
     archive: Archive, info: WheelInfo, options: ScanOptions, progress: Progress | None = None
 ) -> tuple[Finding, ...]:
     """Return what is wrong with an open wheel as an archive, and between it and its RECORD."""
-    facts = archive_facts(archive, info, options, progress)
-    subject = Subject(
-        view=FileView(()),
-        profile=Profile(),
-        resolution=Resolution(),
-        wheel=info,
-        archive_faults=facts.faults,
-        record_faults=facts.record_faults,
+    hashed = _Counter(progress, sum(member.usize for member in archive.members)).add if progress else None
+    checked = _CheckedArchive(
+        (*check_archive(archive), *stored_fault(archive), *info.faults),
+        check_record(archive, hashes=options.verify, jobs=options.jobs, progress=hashed),
     )
-    found = run(subject, options.select, options.ignore)
-    return tuple(finding for finding in found if group_of(finding) is Group.ARCHIVE)
+    return pick((*archive_faults(checked), *record_faults(checked)), options.select, options.ignore)
+
+
+@dataclass(frozen=True, slots=True)
+class _CheckedArchive:
+    """What the rules about archives look at: a scan's subject takes 0.1 s to import."""
+
+    archive_faults: tuple[ArchiveFault, ...]
+    record_faults: tuple[RecordFault, ...]
+
+
+class _Counter:
+    """Adds up bytes for someone who wants to know how many of all are done."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+        self._lock = threading.Lock()
+
+    def add(self, size: int) -> None:
+        """Count bytes that are done; may be called from several threads."""
+        with self._lock:
+            self._done += size
+        self._progress(self._done, self._total)
 
 
 def verify_all(
@@ -73,10 +92,14 @@ def verify_all(
 ) -> Generator[ScanReport | ScanFailure, None, None]:
     """Verify several wheels, in the order given; one that cannot be read does not stop the rest."""
     waiting = list(paths)
-    if worth_processes(sizes := [file_size(path) for path in waiting], options.jobs):
-        start, report = functools.partial(_verifying, options), Shares(progress).report
-        yield from in_processes(start, waiting, sizes, jobs=options.jobs, lost=lost_input, progress=report)
-        return
+    if len(waiting) > 1:
+        from wheelfix.workers import in_processes, worth_processes
+
+        sizes = [file_size(path) for path in waiting]
+        if worth_processes(sizes, options.jobs):
+            start, report = functools.partial(_verifying, options), Shares(progress).report
+            yield from in_processes(start, waiting, sizes, jobs=options.jobs, lost=lost_input, progress=report)
+            return
     for path in waiting:
         yield _result(path, options, progress)
 

@@ -10,7 +10,6 @@ configuration files" (``probing``). Shared assemblies, which Windows keeps for i
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.view import parent
@@ -19,6 +18,7 @@ from wheelfix.pe.resources import MANIFEST, read_resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from xml.etree.ElementTree import Element
 
     from wheelfix.loader.view import FileView
 
@@ -64,23 +64,25 @@ def _file_of(view: FileView, folder: str, assembly: str, name: str) -> str | Non
     return None
 
 
-def _parsed(text: bytes) -> ET.Element | None:
+def _parsed(text: bytes) -> Element | None:
     """Return a manifest; None if the text is none. One that declares entities is none: Windows takes no such either."""
     if not text or b"<!" in text.replace(b"<!--", b""):
         return None
+    import xml.etree.ElementTree as ET  # 4 ms, which few wheels need
+
     try:
         return ET.fromstring(text.strip(b"\0 \r\n\t"))
     except ET.ParseError:
         return None
 
 
-def _all(root: ET.Element | None, tag: str) -> list[ET.Element]:
+def _all(root: Element | None, tag: str) -> list[Element]:
     """Return the elements of a name, in whatever namespace."""
     found = root.iter() if root is not None else iter(())
     return [one for one in found if one.tag.rpartition("}")[2] == tag][:MAX_NAMES]
 
 
-def _named(root: ET.Element | None, *tags: str) -> list[str]:
+def _named(root: Element | None, *tags: str) -> list[str]:
     """Return the names of the elements below others."""
     found = [root]
     for tag in tags:

@@ -167,7 +167,7 @@ def open_sources(plan: Plan, own: Archive, remote: RemoteOptions | None = None) 
                     )
                 made.append(NewMember(addition.target, path=Path(source.path), sha256=addition.sha256))
             elif source.kind == "conda-package":
-                from wheelfix.roots.vendors.condafile import open_package  # tar and bz2, for those who need them
+                from wheelfix.roots.vendors.condafile import open_package
 
                 packed = open_package(Path(source.path)).dlls.get(source.member)
                 if packed is None:

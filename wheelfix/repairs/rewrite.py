@@ -13,7 +13,6 @@ from wheelfix.archive.stored import stored_members
 from wheelfix.archive.wheelname import name_parts
 from wheelfix.archive.writer import not_as_planned, write_wheel
 from wheelfix.errors import CannotRepair, EnvironmentFailure, InputError
-from wheelfix.plan.sbom import FILE_NAME, make_sbom
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.output import AtomicFile
 
@@ -105,6 +104,8 @@ def _is_in_place(archive: Archive, target: Path) -> bool:
 
 def _documents(archive: Archive, info: WheelInfo, plan: Plan) -> Iterator[NewMember]:
     if plan.sbom:
+        from wheelfix.plan.sbom import FILE_NAME, make_sbom
+
         yield NewMember(f"{info.dist_info}/sboms/{FILE_NAME}", data=make_sbom(plan))
     build = name_parts(plan.output)["build"]
     if build != info.build:

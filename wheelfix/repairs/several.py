@@ -8,13 +8,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure
-from wheelfix.exam.scan import Shares, file_size
+from wheelfix.exam.inputs import Shares, file_size
 from wheelfix.failures import failure_of
 from wheelfix.repairs.outcome import FailedRepair, Repaired
 from wheelfix.repairs.repair import repair
 from wheelfix.roots.lazy import lazy_index
 from wheelfix.values import replace
-from wheelfix.workers import in_processes, worth_processes
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
@@ -31,12 +30,14 @@ def repair_all(
 ) -> Generator[Repaired | FailedRepair, None, None]:
     """Repair wheels and give the results in their order; the reports before and after are left out."""
     with lazy_index(options.scan.roots, options.scan.remote) as index:
-        sizes = [file_size(path) for path in paths]
-        if targets_differ(paths, options) and worth_processes(sizes, options.scan.jobs):
-            start, report = functools.partial(_repairing, options, dry_run), Shares(progress).report
-            jobs = options.scan.jobs
-            yield from in_processes(start, paths, sizes, jobs=jobs, lost=lost_repair, progress=report)
-            return
+        if len(paths) > 1 and targets_differ(paths, options):
+            from wheelfix.workers import in_processes, worth_processes
+
+            sizes, jobs = [file_size(path) for path in paths], options.scan.jobs
+            if worth_processes(sizes, jobs):
+                start, report = functools.partial(_repairing, options, dry_run), Shares(progress).report
+                yield from in_processes(start, paths, sizes, jobs=jobs, lost=lost_repair, progress=report)
+                return
         for path in paths:
             yield _result(path, options, index, dry_run, progress)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import site
 import sys
-import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,7 +106,7 @@ def _prefixes(env: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
     yield Path(sys.prefix), "the running Python"
     if sys.base_prefix != sys.prefix:
         yield Path(sys.base_prefix), "the base of the running Python"
-    if userbase := sysconfig.get_config_var("userbase"):
+    if userbase := site.getuserbase():
         yield Path(userbase), "the user's site-packages"
 
 

@@ -5,7 +5,7 @@ The facts come from ``archive/`` as faults with a kind; here they get their code
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.rules.registry import finding, rule, rule_repairable, rule_severity
@@ -15,7 +15,7 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.rules.context import Subject
+    from wheelfix.archive.faults import ArchiveFault, RecordFault
 
 _ARCHIVE_CODES = {
     "duplicate-member": "WF110",
@@ -128,6 +128,20 @@ _SINGLY = 10
 """More findings than this of one code become one, so that a repacked folder does not fill the screen."""
 
 
+class ArchiveSubject(Protocol):
+    """What these rules look at: what was scanned, or a wheel of which only the archive was checked."""
+
+    @property
+    def archive_faults(self) -> tuple[ArchiveFault, ...]:
+        """What is wrong with the archive and its metadata."""
+        ...
+
+    @property
+    def record_faults(self) -> tuple[RecordFault, ...]:
+        """What is wrong between RECORD and the members."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _WheelFault:
     """An archive, RECORD or metadata fault in one form."""
@@ -177,7 +191,7 @@ class _WheelFault:
     "The file variant.json does not describe the wheel's label.",
 )
 @rule("WF130", "members-stored", Severity.INFO, Repairable.SOMETIMES, "Most of the wheel is not compressed.")
-def archive_faults(subject: Subject) -> Iterator[Finding]:
+def archive_faults(subject: ArchiveSubject) -> Iterator[Finding]:
     """Turn faults of the archive and of its metadata into findings."""
     yield from _findings(subject, dict.fromkeys(_archive_faults(subject)))
 
@@ -187,12 +201,12 @@ def only_on_request(item: Finding) -> bool:
     return item.code == _ARCHIVE_CODES["stored"]
 
 
-def _archive_faults(subject: Subject) -> list[_WheelFault]:
+def _archive_faults(subject: ArchiveSubject) -> list[_WheelFault]:
     return [
         _WheelFault(
             _ARCHIVE_CODES.get(item.kind, "WF121"), item.kind, item.subject or "archive", item.message, item.rejected_by
         )
-        for item in (*subject.archive_faults, *(subject.wheel.faults if subject.wheel is not None else ()))
+        for item in subject.archive_faults
     ]
 
 
@@ -204,12 +218,12 @@ def _archive_faults(subject: Subject) -> list[_WheelFault]:
 @rule("WF106", "record-missing", Severity.ERROR, Repairable.ALWAYS, "The wheel has no RECORD.")
 @rule("WF107", "record-signature-obsolete", Severity.INFO, Repairable.ALWAYS, "RECORD.jws or RECORD.p7s is obsolete.")
 @rule("WF108", "record-malformed", Severity.WARNING, Repairable.ALWAYS, "A row of RECORD cannot be understood.")
-def record_faults(subject: Subject) -> Iterator[Finding]:
+def record_faults(subject: ArchiveSubject) -> Iterator[Finding]:
     """Turn faults of RECORD into findings."""
     yield from _findings(subject, _record_faults(subject))
 
 
-def _record_faults(subject: Subject) -> list[_WheelFault]:
+def _record_faults(subject: ArchiveSubject) -> list[_WheelFault]:
     return [
         _WheelFault(
             _RECORD_CODES.get(item.kind, "WF108"),
@@ -224,7 +238,7 @@ def _record_faults(subject: Subject) -> list[_WheelFault]:
     ]
 
 
-def _findings(subject: Subject, faults: Iterable[_WheelFault]) -> Iterator[Finding]:
+def _findings(subject: ArchiveSubject, faults: Iterable[_WheelFault]) -> Iterator[Finding]:
     blocker = _blocker(subject)
     grouped: dict[tuple[str, str, tuple[str, ...]], list[_WheelFault]] = {}
     for fault in faults:
@@ -283,7 +297,7 @@ def _is_lasting(fault: _WheelFault) -> bool:
     return fault.kind in _LASTING_HINTS
 
 
-def _blocker(subject: Subject) -> str:
+def _blocker(subject: ArchiveSubject) -> str:
     """Return the code of a fault that keeps the wheel from being repaired, or nothing."""
     for fault in (*_archive_faults(subject), *_record_faults(subject)):
         never = _is_lasting(fault) or rule_repairable(fault.code) is Repairable.NEVER

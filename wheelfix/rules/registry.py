@@ -11,7 +11,7 @@ import functools
 import importlib
 import re
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from wheelfix.errors import UsageError
 from wheelfix.listed import listed_modules
@@ -19,11 +19,12 @@ from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from wheelfix.rules.context import Subject
 
 Check: TypeAlias = "Callable[[Subject], Iterable[Finding]]"
+_C = TypeVar("_C", bound=Check)
 
 
 class Group(Enum):
@@ -66,7 +67,7 @@ _rules: dict[str, Rule] = {}
 _checks: dict[Check, tuple[str, ...]] = {}
 
 
-def rule(code: str, name: str, severity: Severity, repairable: Repairable, summary: str) -> Callable[[Check], Check]:
+def rule(code: str, name: str, severity: Severity, repairable: Repairable, summary: str) -> Callable[[_C], _C]:
     """Register a rule and the function that emits it; stack several for a function with several codes."""
     if code in _rules or any(known.name == name for known in _rules.values()):
         raise ValueError(f"rule {code} {name} is registered twice")
@@ -74,7 +75,7 @@ def rule(code: str, name: str, severity: Severity, repairable: Repairable, summa
         raise ValueError(f"rule {code} {name} belongs to no group")
     _rules[code] = Rule(code, name, severity, repairable, summary)
 
-    def register(check: Check) -> Check:
+    def register(check: _C) -> _C:
         _checks[check] = (code, *_checks.get(check, ()))
         return check
 
@@ -192,15 +193,21 @@ def run(subject: Subject, select: Sequence[str] = (), ignore: Sequence[str] = ()
     Nothing selected means everything. A function none of whose codes are wanted is not called.
     """
     _load()
-    wanted = {code for code in _rules if (not select or matches(code, select)) and not matches(code, ignore)}
-    found = {_identity(item): item for item in _emit(subject, wanted)}
-    return tuple(sorted(found.values(), key=_order))
+    wanted = _wanted(select, ignore)
+    called = (check for check, codes in _checks.items() if wanted.intersection(codes))
+    return pick((item for check in called for item in check(subject)), select, ignore)
 
 
-def _emit(subject: Subject, wanted: set[str]) -> Iterator[Finding]:
-    for check, codes in _checks.items():
-        if wanted.intersection(codes):
-            yield from (item for item in check(subject) if item.code in wanted)
+def pick(found: Iterable[Finding], select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Finding, ...]:
+    """Return the findings that are wanted, none of them twice, worst first."""
+    wanted = _wanted(select, ignore)
+    kept = {_identity(item): item for item in found if item.code in wanted}
+    return tuple(sorted(kept.values(), key=_order))
+
+
+def _wanted(select: Sequence[str], ignore: Sequence[str]) -> set[str]:
+    """The codes, of the rules that are imported, that ``select`` and ``ignore`` leave."""
+    return {code for code in _rules if (not select or matches(code, select)) and not matches(code, ignore)}
 
 
 def _identity(item: Finding) -> tuple[str, str, str, str]:

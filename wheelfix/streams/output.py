@@ -11,7 +11,6 @@ import errno
 import functools
 import io
 import os
-import secrets
 import sys
 import threading
 import time
@@ -88,7 +87,7 @@ class AtomicFile:
 
     def _open(self) -> None:
         while True:
-            self.path = self.target.parent / f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}"
+            self.path = self.target.parent / f"{PREFIX}{os.urandom(8).hex()}{SUFFIX}"
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
             self._descriptor = os.open(self.path, flags, 0o666)
             if _lock(self._descriptor) is not False and self.path.exists():

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
-import tempfile
 import time
 import weakref
 from pathlib import Path
@@ -33,6 +31,8 @@ class WorkFolder:
     """A folder for intermediate files: gone after its ``with`` block, or with its last user, or when Python ends."""
 
     def __init__(self) -> None:
+        import tempfile  # 3 ms, and a run rarely needs such a folder
+
         try:
             base = Path(tempfile.gettempdir())
             remove_left_behind(base)
@@ -44,6 +44,8 @@ class WorkFolder:
 
     @defer_interrupts
     def _make(self, base: Path) -> None:
+        import tempfile
+
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
             mark = self.path / MARK
@@ -77,6 +79,8 @@ def _remove(folder: Path, descriptor: int) -> None:
 
 def _clear(folder: Path) -> None:
     """Remove a folder, its mark last, so that what a kill leaves of it is still known as ours, or empty."""
+    import shutil
+
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
             if path.is_dir() and not path.is_symlink():

@@ -7,7 +7,6 @@ gigabytes. Every step and every byte is counted, and every ``ast.parse`` of code
 from __future__ import annotations
 
 import ast
-import string
 import weakref
 from typing import TYPE_CHECKING
 
@@ -40,7 +39,7 @@ MAX_TEXT = 1 << 15
 """Characters of one string; Windows has no longer paths."""
 MAX_ITEMS = 4096
 """Strings of one list."""
-_NO_MARKS = (string.ascii_letters + string.digits + "_ \t\r\n").encode() + bytes(range(128, 256))
+_NO_MARKS = bytes(code for code in range(256) if code >= 128 or chr(code).isalnum() or chr(code) in "_ \t\r\n")
 NOT_PYTHON = "it is not valid Python for the version that wheelfix runs on"
 
 

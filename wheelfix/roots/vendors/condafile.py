@@ -6,11 +6,9 @@ never used on disk.
 
 from __future__ import annotations
 
-import bz2
 import contextlib
 import io
 import re
-import tarfile
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from wheelfix.archive.members import too_much
@@ -23,6 +21,7 @@ from wheelfix.streams.zstd import INSTALL, zstd_errors, zstd_reader
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
+    import tarfile
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
@@ -35,6 +34,8 @@ MAX_HEADER = 128 << 10
 """Bytes that the headers before one member may have together: names, attributes, maps of sparse files."""
 MAX_INDEX = 1 << 20
 """Bytes of an index.json that is read."""
+_TAR_RECORD = 10240
+"""Bytes that a tar file is read in: ``tarfile.RECORDSIZE``."""
 _CHUNK = 1 << 20
 
 
@@ -121,7 +122,7 @@ class _Bounded:
         data = self._stream.read(length)
         self._package.count(len(data))
         self.announced -= len(data)
-        if self.announced < -(MAX_HEADER + tarfile.RECORDSIZE):
+        if self.announced < -(MAX_HEADER + _TAR_RECORD):
             raise _TooMuch(f"the headers before one member have more than {MAX_HEADER} bytes")
         return data
 
@@ -140,6 +141,8 @@ class _PackageReader:
 
     def run(self) -> None:
         """Read the package from end to end; InputError when it is damaged."""
+        import tarfile  # 5 ms, which only conda packages need
+
         damage: tuple[type[Exception], ...] = (tarfile.TarError, EOFError, ValueError, *zstd_errors())
         try:
             for stream in self._tars():
@@ -186,6 +189,8 @@ class _PackageReader:
 
     def _tars(self) -> Iterator[IO[bytes]]:
         if not fold(self.path.name).endswith(".conda"):
+            import bz2
+
             with bz2.open(self.path, "rb") as stream:
                 yield cast("IO[bytes]", stream)
             return
@@ -199,6 +204,8 @@ class _PackageReader:
                     yield stream
 
     def _read_tar(self, stream: _Bounded) -> None:
+        import tarfile
+
         with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|") as tar:
             for header in tar:
                 cast("Any", tar).members = []  # else it keeps every header
