@@ -59,6 +59,7 @@ LATE_IMPORTS = {
     "repairs.replay": "replaying a lock imports nothing of the loader and the rules: 0.15 s of 0.3",
     "report.formats": "text, and rich with it, are for that format only: 40 ms",
     "remote.client": "connections, caches and indexes are for wheels on servers only: 50 ms of 250",
+    "remote.settings": "the files of pip and uv are read for wheels on servers only",
     "roots.card": "programs are run for --gpu native only",
     "roots.lazy": "discovering roots is for wheels with something missing only: 49 modules",
 }

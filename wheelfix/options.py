@@ -127,22 +127,22 @@ class Renaming:
         found = [
             f"--namespace-pkg {name!r} is not the name of a package"
             for name in self.namespace_pkgs
-            if not re.fullmatch(r"[^.\s]+(\.[^.\s]+)*", name) or _NOT_IN_NAMES.search(name)
+            if not re.fullmatch(r"[^.\s]+(\.[^.\s]+)*", name) or re.search(_NOT_IN_NAMES, name)
         ]
         found += [
             f"--no-mangle {name!r} is not a pattern for DLL names"
             for name in self.no_mangle
-            if not name.strip() or name != name.strip() or _NOT_IN_NAMES.search(name.replace("*", ""))
+            if not name.strip() or name != name.strip() or re.search(_NOT_IN_NAMES, name.replace("*", ""))
         ]
         ending = (".dist-info", ".data", " ", ".")
-        if not self.lib_sdir or _NOT_IN_NAMES.search(self.lib_sdir) or self.lib_sdir.endswith(ending):
+        if not self.lib_sdir or re.search(_NOT_IN_NAMES, self.lib_sdir) or self.lib_sdir.endswith(ending):
             found.append(f"--lib-sdir {self.lib_sdir!r} cannot be the end of a folder's name")
         if self.custom_patch and self.namespace_pkgs:
             found.append("--custom-patch and --namespace-pkg contradict each other: both say where the code goes")
         return tuple(found)
 
 
-_NOT_IN_NAMES = re.compile(r'[<>:;"/\\|?*\x00-\x1f]')
+_NOT_IN_NAMES = r'[<>:;"/\\|?*\x00-\x1f]'
 """What Windows does not allow in names, and what separates delvewheel's arguments."""
 
 

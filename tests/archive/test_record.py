@@ -16,7 +16,7 @@ from installer.records import parse_record_file
 from tests.archive.byhand import DIST_INFO, Entry, build_zip, hash_bytes, record_row, wheel_entries, write_wheel_by_hand
 from wheelfix.archive.faults import RECORD_KINDS
 from wheelfix.archive.reader import Archive
-from wheelfix.archive.record import Record, Row, decode_digest, encode_digest, record_member, render
+from wheelfix.archive.record import ALGORITHMS, Record, Row, decode_digest, encode_digest, record_member, render
 from wheelfix.archive.recordcheck import check_record, record_matches
 from wheelfix.errors import InputError
 
@@ -291,3 +291,8 @@ def test_progress_tells_every_byte(tmp_path: Path) -> None:
     with Archive.open(path) as archive:
         check_record(archive, hashes=True, jobs=3, progress=told.append)
         assert sum(told) == sum(member.usize for member in archive.members)
+
+
+def test_the_algorithms_are_those_that_hashlib_always_has() -> None:
+    fixed = {name for name in hashlib.algorithms_guaranteed if not name.startswith("shake_")}
+    assert {name: hashlib.new(name).digest_size for name in fixed} == ALGORITHMS

@@ -134,3 +134,9 @@ def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> Non
 )
 def test_the_toolkit_in_a_version_resource(product: str, expected: tuple[int, int] | None) -> None:
     assert release_of_product(product) == expected
+
+
+def test_no_name_of_the_table_begins_otherwise_than_the_names_that_are_looked_up():
+    assert all(cuda_majors_for(name) for name in cuda_table().by_name)
+    assert cuda_majors_for("CUDART64_12.DLL") == {12}
+    assert not cuda_majors_for("kernel32.dll")

@@ -6,7 +6,6 @@ largest first; small ones are read together with their neighbours, since ten tho
 
 from __future__ import annotations
 
-import hashlib
 import os
 import struct
 from operator import attrgetter
@@ -51,6 +50,8 @@ class _Running:
     """Hash, CRC and size of what came by so far."""
 
     def __init__(self) -> None:
+        import hashlib  # it loads OpenSSL: 4 ms, which scans without --verify can do without
+
         self.sha256 = hashlib.sha256()
         self.crc = self.size = 0
 
@@ -199,6 +200,8 @@ def _digest_small(archive: Archive, member: Member, window: bytes, start: int, a
         plain = codec.inflate_whole(data, usize) if member.method == codec.DEFLATED else data
         if signature != LOCAL_SIGNATURE or plain is None or len(plain) != usize or codec.crc32(plain) != member.crc:
             return _digest_streaming(archive, member, algorithm)
+        import hashlib
+
         hashed = hashlib.sha256(plain) if algorithm == "sha256" else hashlib.new(algorithm, plain)
         return Digest(member, algorithm, hashed.digest())
     return _digest_streaming(archive, member, algorithm)
@@ -217,6 +220,8 @@ def _digest_streaming(archive: Archive, member: Member, algorithm: str) -> Diges
 def _stream_steps(
     chunks: Chunks, member: Member, algorithm: str, stop: threading.Event | None = None
 ) -> Generator[None, None, Digest]:
+    import hashlib
+
     total, step = hashlib.new(algorithm), 0
     try:
         for chunk in chunks(member):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
 _DEVICE = r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$|clock\$)"
-_DEVICE_PART = re.compile(rf"{_DEVICE} *(?:\..*)?", re.IGNORECASE | re.DOTALL)
+_DEVICE_PART = rf"{_DEVICE} *(?:\..*)?"
 _DEVICE_LINE = re.compile(rf"/{_DEVICE}[ ./\n]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _FORBIDDEN = '<>"|?*'
@@ -87,7 +87,7 @@ def _why_unsafe_part(part: str) -> str:
         return "the name has a '.' step"
     if ":" in part:
         return "the name holds a colon, which names an alternate data stream on Windows"
-    if _DEVICE_PART.fullmatch(part):
+    if re.fullmatch(_DEVICE_PART, part, re.IGNORECASE | re.DOTALL):
         return f"{part!r} is a device on Windows"
     if part[-1] in ". ":
         return f"{part!r} ends in a dot or a space, which Windows drops"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import binascii
 import csv
-import hashlib
 import re
 import weakref
 from typing import TYPE_CHECKING, NamedTuple
@@ -39,7 +38,7 @@ _UV_SIZE = re.compile(r"\+?[0-9]{1,40}").fullmatch
 _LINE = re.compile(r"(?:([^,\\\n]{1,1000}),sha256=([^,\n]{43}),([0-9]{1,19})|(.*))(?:\n|\Z)")
 """A line as nearly all are, or any other, in a RECORD without quotes."""
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
-_ODD_LINE_END = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_ODD_LINE_END = "[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
 """Where ``str.splitlines`` ends a line and csv does not."""
 
 
@@ -75,7 +74,7 @@ class Record:
         if data.startswith(b"\xef\xbb\xbf"):
             message = "it begins with a byte order mark, which installer takes for a part of the first path"
             faults.append(RecordFault("row-malformed", "RECORD", message, rejected_by=(INSTALLER,)))
-        if (odd := _ODD_LINE_END.search(text)) is not None:
+        if (odd := re.search(_ODD_LINE_END, text)) is not None:
             message = f"it holds U+{ord(odd[0]):04X}, where pip and installer end a line and uv does not"
             faults.append(RecordFault("row-malformed", "RECORD", message))
         rows = _plain_rows(text, faults)
@@ -189,8 +188,21 @@ def _parse_row(elements: list[str], line: int, faults: list[RecordFault]) -> Row
     return Row(path, algorithm, digest, count)
 
 
-ALGORITHMS = frozenset(name for name in hashlib.algorithms_guaranteed if not name.startswith("shake_"))
-"""Algorithms with digests of one length; asking hashlib for any name that a stranger wrote raises what it likes."""
+ALGORITHMS = {
+    "md5": 16,
+    "sha1": 20,
+    "sha224": 28,
+    "sha256": 32,
+    "sha384": 48,
+    "sha512": 64,
+    "blake2b": 64,
+    "blake2s": 32,
+    "sha3_224": 28,
+    "sha3_256": 32,
+    "sha3_384": 48,
+    "sha3_512": 64,
+}
+"""The bytes of a digest, for each algorithm that every hashlib has; other names are never passed to it."""
 
 
 def _is_digest(algorithm: str, digest: str) -> bool:
@@ -200,7 +212,7 @@ def _is_digest(algorithm: str, digest: str) -> bool:
     if algorithm not in ALGORITHMS:
         return False
     try:
-        return len(decode_digest(digest)) == hashlib.new(algorithm).digest_size
+        return len(decode_digest(digest)) == ALGORITHMS[algorithm]
     except (ValueError, binascii.Error):
         return False
 

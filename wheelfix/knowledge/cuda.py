@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Release = tuple[int, int]
 
 _CUPTI = re.compile(r"cupti64_[\d.]+\.dll")
+_STARTS = ("cu", "nv", "npp")
+"""How all names of the table begin."""
 _LOCAL = re.compile(r"cu(?P<major>[0-9]{2})(?P<minor>[0-9])\b")
 
 
@@ -135,6 +137,8 @@ def cuda_versions_for(name: str) -> frozenset[str]:
 
 def cuda_majors_for(name: str) -> frozenset[int]:
     """Return the CUDA majors that have a DLL of that name: ``curand64_10.dll`` has four of them."""
+    if not name.lower().startswith(_STARTS):  # most wheels have none, and need not read the table
+        return frozenset()
     return frozenset(major for major, _ in cuda_table().by_name.get(dll_key(name), ()))
 
 

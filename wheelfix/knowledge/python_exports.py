@@ -21,17 +21,21 @@ _UNLISTED = ("_", "PyUnstable_")
 
 def parse_python_exports(table: str, text: str) -> dict[int, frozenset[str]]:
     """Return minor version to the public names that its DLL exports; unreadable lines are refused."""
+    lines = text.splitlines()
+    faults = [] if any(line.startswith("# source: ") for line in lines) else ["no source"]
+    together: dict[str, list[str]] = {}  # most names are in the same few versions, which are parsed once
+    for line in lines:
+        if line[:1] != "#":
+            name, _, minors = line.partition(" ")
+            together.setdefault(minors, []).append(name)
     found: dict[int, set[str]] = {}
-    faults = [] if any(line.startswith("# source: ") for line in text.splitlines()) else ["no source"]
-    for line in text.splitlines():
-        name, *minors = line.split()
-        if line.startswith("#"):
+    for minors, names in together.items():
+        versions = minors.split()
+        if not versions or not all(map(str.isdigit, versions)):
+            faults += [f"{f'{name} {minors}'.rstrip()!r} cannot be used" for name in names]
             continue
-        if not minors or not all(minor.isdigit() for minor in minors):
-            faults.append(f"{line!r} cannot be used")
-            continue
-        for minor in minors:
-            found.setdefault(int(minor), set()).add(name)
+        for minor in versions:
+            found.setdefault(int(minor), set()).update(names)
     if faults or not found:
         raise TableFault(table, faults or ["no symbols"])
     return {minor: frozenset(names) for minor, names in found.items()}

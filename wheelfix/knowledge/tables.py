@@ -57,8 +57,11 @@ def parse_names(table: str, text: str) -> frozenset[str]:
     """Return the names of a list with one folded name per line; unsorted or repeated ones are refused."""
     lines = text.splitlines()
     names = [line for line in lines if line and not line.startswith("#")]
-    faults = [f"{later!r} after {earlier!r}" for earlier, later in itertools.pairwise(names) if later <= earlier]
-    faults += [f"{name!r} is not folded" for name in names if name != name.strip().lower()]
+    faults = []
+    if names != sorted(set(names)):
+        faults += [f"{later!r} after {earlier!r}" for earlier, later in itertools.pairwise(names) if later <= earlier]
+    if names != [*map(str.lower, map(str.strip, names))]:
+        faults += [f"{name!r} is not folded" for name in names if name != name.strip().lower()]
     if not any(line.startswith("# source: ") for line in lines):
         faults.append("no source")
     if faults:

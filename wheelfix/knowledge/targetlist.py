@@ -41,10 +41,10 @@ KEYS = ("name", "title", "build", "date", "base", "machine", "binding", "remedy"
 MAX_FAULTS = 20
 MAX_ORDINALS = 4_000_000
 """Ordinals in one list; those of a whole Windows have some hundred thousand."""
-_ORDINALS = re.compile(r"@(?P<first>[0-9]{1,5})(?:-(?P<last>[0-9]{1,5}))?")
-_NAME = re.compile(r"[^\s/\\:\"<>|?]{1,255}")
-_TARGET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_ORDINALS = r"@(?P<first>[0-9]{1,5})(?:-(?P<last>[0-9]{1,5}))?"
+_NAME = r"[^\s/\\:\"<>|?]{1,255}"
+_TARGET = r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}"
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 
 class State(str, enum.Enum):
@@ -186,7 +186,7 @@ class _Reader:
         section = self.sections[-1]
         if key == "source":
             section.source = value
-        elif _DATE.fullmatch(value):
+        elif re.fullmatch(_DATE, value):
             section.date = value
         else:
             self.fault(number, f"{_short(value)} is not a date as 2026-11-16")
@@ -194,7 +194,7 @@ class _Reader:
     def _entry(self, number: int, words: list[str]) -> None:
         section, key = self.sections[-1], dll_key(words[0])
         section.entries += 1
-        if not _NAME.fullmatch(key) or "." not in key:
+        if not re.fullmatch(_NAME, key) or "." not in key:
             self.fault(number, f"{_short(words[0])} is not the name of a DLL")
             return
         if section.title == "api sets":
@@ -217,7 +217,7 @@ class _Reader:
             return
         names, ordinals = self.exports.setdefault(self._last, (set(), set()))
         for word in text.split():
-            found = _ORDINALS.fullmatch(word)
+            found = re.fullmatch(_ORDINALS, word)
             if found is None:
                 names.add(word)
                 continue
@@ -235,11 +235,11 @@ class _Reader:
         for key in ("name", "title", "base", "date"):
             if not self.header.get(key):
                 self.faults.append(f"{key}: is missing")
-        if self.header.get("name") and not _TARGET.fullmatch(self.header["name"]):
+        if self.header.get("name") and not re.fullmatch(_TARGET, self.header["name"]):
             self.faults.append(f"name: {_short(self.header['name'])} has more than letters, digits, '.', '_' and '-'")
         if self.header.get("base") and self.header["base"] not in BASES:
             self.faults.append(f"base: {_short(self.header['base'])} is none of {', '.join(BASES)}")
-        if self.header.get("date") and not _DATE.fullmatch(self.header["date"]):
+        if self.header.get("date") and not re.fullmatch(_DATE, self.header["date"]):
             self.faults.append(f"date: {_short(self.header['date'])} is not a date as 2026-11-16")
         build = whole_number(self.header["build"]) if "build" in self.header else 0
         if build is None:

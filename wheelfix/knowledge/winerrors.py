@@ -9,7 +9,7 @@ import unicodedata
 from wheelfix.knowledge.tables import Checker, parse_toml, read_text
 from wheelfix.values import dataclass
 
-_NOISE = re.compile(r"%\w+|[\W_]+")
+_NOISE = r"%\w+|[\W_]+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def parse_winerrors(table: str, text: str) -> WinErrorTable:
 
 def squeeze(text: str) -> str:
     """Return the sentence without case, white space, punctuation and placeholders, to compare by."""
-    return _NOISE.sub("", unicodedata.normalize("NFC", text)).casefold()
+    return re.sub(_NOISE, "", unicodedata.normalize("NFC", text)).casefold()
 
 
 @functools.cache

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.interpreter.windows import SITE
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 from wheelfix.model import CodeFault
@@ -134,5 +133,7 @@ def _fault(view: FileView, root: str, end: ImportEnd, text: str) -> CodeFault | 
         return None
     inside = any("/" in name or view.named(name.lower()) for name in end.missed)
     made = CodeFault("raise", root, file, line, end.missed, end.error, sure=inside, reached=True)
+    from wheelfix.loader.interpreter.windows import SITE
+
     shown = end.message.partition("\n")[0].replace(SITE, "…")
     return replace(made, chain=end.chain, text=text or shown)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import Beside
 
-_NAME = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
-_EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]{1,60})['"]""")
+_NAME = r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)"
+_EXTRA = r"""extra\s*==\s*['"]([^'"]{1,60})['"]"""
 
 LONGEST = 2000
 """Characters of a requirement that is still worth parsing; fewer than the digits that Python makes a number of."""
@@ -141,7 +141,7 @@ class Requirements:
         self._profile = profile
         self._lines: dict[str, list[str]] = {}
         for text in requires:
-            match = _NAME.match(text)
+            match = re.match(_NAME, text)
             if match:
                 self._lines.setdefault(canonical(match[1].rstrip("-_.")), []).append(text)
 
@@ -165,7 +165,7 @@ class Requirements:
                     asked = {*(known.with_extras if known else ()), *(requirement.extras if requirement else ())}
                     found[name, ""] = Dependency(name, joined, with_extras=tuple(sorted(asked)))
                     continue
-                for extra in dict.fromkeys(_EXTRA.findall(text)):
+                for extra in dict.fromkeys(re.findall(_EXTRA, text)):
                     if holds_on_target(requirement, self._profile, extra):
                         found.setdefault((name, extra), Dependency(name, specifier, extra=extra))
         return sorted(found.values(), key=lambda dependency: bool(dependency.extra))

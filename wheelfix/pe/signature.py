@@ -8,7 +8,6 @@ decided in :mod:`wheelfix.pe.authenticode`, which is not imported for a file wit
 from __future__ import annotations
 
 import datetime
-import hashlib
 import struct
 from typing import TYPE_CHECKING
 
@@ -121,6 +120,8 @@ def authenticode_digest(source: ByteSource, headers: Headers, algorithm: str = "
 
     Bytes between and behind sections count too. The table must lie at the end: see :func:`table_fault`.
     """
+    import hashlib
+
     digest = hashlib.new(algorithm, usedforsecurity=False)
     at, _ = headers.directory(CERTIFICATES)
     entry = headers.directories_at + 8 * CERTIFICATES

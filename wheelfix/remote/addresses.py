@@ -11,11 +11,9 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_USERINFO = re.compile(r"(?<=://)[^/?#\s]*@")
-_REQUIREMENT = re.compile(
-    r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*(?:\[[^\]]*\]\s*)?(?:===?|~=|!=|[<>]=?)\s*[^/\\]+"
-)
-_URL = re.compile(r"https?://[^\s'\")]+")
+_USERINFO = r"(?<=://)[^/?#\s]*@"
+_REQUIREMENT = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*(?:\[[^\]]*\]\s*)?(?:===?|~=|!=|[<>]=?)\s*[^/\\]+"
+_URL = r"https?://[^\s'\")]+"
 
 
 def without_secrets(url: str) -> str:
@@ -32,7 +30,7 @@ def without_userinfo(url: str) -> str:
 
 def redacted(text: str) -> str:
     """Return a message of a library in which URLs have no secrets."""
-    return _URL.sub(lambda url: re.split("[?#]", url[0], maxsplit=1)[0], _USERINFO.sub("", text))
+    return re.sub(_URL, lambda url: re.split("[?#]", url[0], maxsplit=1)[0], re.sub(_USERINFO, "", text))
 
 
 def userinfo(url: str) -> tuple[str, str] | None:
@@ -78,4 +76,4 @@ def is_url(text: str) -> bool:
 
 def is_remote(word: str) -> bool:
     """Whether a word names a wheel on a server: a URL, or a distribution with a version such as ``torch==2.7.1``."""
-    return is_url(word) or _REQUIREMENT.fullmatch(word) is not None
+    return is_url(word) or re.fullmatch(_REQUIREMENT, word) is not None

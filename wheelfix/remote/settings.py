@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import UsageError
-from wheelfix.remote.pipsettings import pip_settings
-from wheelfix.remote.uvsettings import uv_settings
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -100,6 +98,9 @@ class IndexSettings:
 
 def index_settings(options: RemoteOptions, environ: Mapping[str, str] | None = None) -> IndexSettings:
     """Return the indexes to ask: options first, then what pip is configured for, then uv, then PyPI."""
+    from wheelfix.remote.pipsettings import pip_settings
+    from wheelfix.remote.uvsettings import uv_settings
+
     environ = os.environ if environ is None else environ
     pip, uv = pip_settings(environ), uv_settings(environ)
     settings = _of_pip(pip) or _of_uv(uv) or IndexSettings()

@@ -13,7 +13,7 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_NAMED = re.compile(r"([A-Za-z0-9._-]{1,100})=(?=[A-Za-z][A-Za-z0-9+.-]{0,20}:|[./\\])")
+_NAMED = r"([A-Za-z0-9._-]{1,100})=(?=[A-Za-z][A-Za-z0-9+.-]{0,20}:|[./\\])"
 _NOT_FIRST = ("unsafe-first-match", "unsafe-best-match")
 
 
@@ -106,7 +106,7 @@ def _of_file(tree: Mapping[str, Any]) -> tuple[str, list[str], list[str]]:
 
 def _with_account(word: str, environ: Mapping[str, str]) -> str:
     """Return the URL of an index such as ``private=https://…``, with the account that variables have for its name."""
-    found = _NAMED.match(word)
+    found = re.match(_NAMED, word)
     if found is None:
         return word
     url = word[found.end() :]

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wheelfix.model import Json
 
-_SERVICE = re.compile(r"##(?=[A-Za-z]{0,20}\[)")
+_SERVICE = r"##(?=[A-Za-z]{0,20}\[)"
 """``##[group]``, ``##vso[…]``, ``##teamcity[…]``: obeyed anywhere in a line."""
-_COMMAND = re.compile(r"^((?:[ \t]|\x1b\[[0-9;]{0,20}m)*)::", re.MULTILINE)
+_COMMAND = r"^((?:[ \t]|\x1b\[[0-9;]{0,20}m)*)::"
 """The beginning of a line that GitHub Actions obeys, with our own colours before it."""
-_MARKS = re.compile(r"([\\`*_{}\[\]<>#|~&])")
+_MARKS = r"([\\`*_{}\[\]<>#|~&])"
 _NOT_XML = "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Compiled when it is first used: that takes 8 ms, and only JUnit's XML needs it."""
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = "[\ud800-\udfff]"
 
 
 def legible(text: str) -> str:
@@ -31,7 +31,7 @@ def legible(text: str) -> str:
     """
     if not text.isprintable():
         text = "".join(char if char.isprintable() else _escape(char) for char in text)
-    return _SERVICE.sub("# #", text) if "##" in text else text
+    return re.sub(_SERVICE, "# #", text) if "##" in text else text
 
 
 def _escape(char: str) -> str:
@@ -42,7 +42,7 @@ def _escape(char: str) -> str:
 
 def without_commands(document: str) -> str:
     """Return a document in which no line is a command for GitHub Actions, wherever its lines were broken."""
-    return _COMMAND.sub(r"\1: :", document) if "::" in document else document
+    return re.sub(_COMMAND, r"\1: :", document, flags=re.MULTILINE) if "::" in document else document
 
 
 # ---------------------------------------------------------------------------------------------------------- Markdown
@@ -54,7 +54,7 @@ def _blanks(text: str) -> str:
 
 def markdown(text: str) -> str:
     """Return text that Markdown shows as it stands, on one line, also inside a table."""
-    line = _MARKS.sub(r"\\\1", _blanks(text))
+    line = re.sub(_MARKS, r"\\\1", _blanks(text))
     # What looks like a list or a line is one at the beginning of a paragraph.
     return f"\\{line}" if line[:1] in ("-", "+", "=", ":") else re.sub(r"^(\d{1,9})([.)])", r"\1\\\2", line)
 
@@ -106,15 +106,15 @@ def html(text: str) -> str:
     if not text.isprintable():
         text = "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
         text = without_commands(text)
-    return _SERVICE.sub("# #", text) if "##" in text else text
+    return re.sub(_SERVICE, "# #", text) if "##" in text else text
 
 
 def json(value: Json) -> Json:
     """Return values with every text as Unicode: halves of characters, which JSON readers refuse, are replaced."""
     if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
+        return re.sub(_SURROGATE, "\ufffd", value)
     if isinstance(value, dict):
-        return {_SURROGATE.sub("\ufffd", key): json(item) for key, item in value.items()}
+        return {re.sub(_SURROGATE, "\ufffd", key): json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [json(item) for item in value]
     return value

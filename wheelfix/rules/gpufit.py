@@ -25,7 +25,7 @@ from wheelfix.knowledge.othercards import AMD, NVIDIA, runs_as_generic, vendor_o
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_ARCH = re.compile(r"(?:sm_|compute_|ptx_)?(?P<major>[0-9]{1,3}?)\.?(?P<minor>[0-9])(?P<variant>[a-z]?)")
+_ARCH = r"(?:sm_|compute_|ptx_)?(?P<major>[0-9]{1,3}?)\.?(?P<minor>[0-9])(?P<variant>[a-z]?)"
 
 
 class Fit(enum.Enum):
@@ -54,7 +54,7 @@ _LEFT_OVER = 1 << 20
 
 def parse_arch(text: str) -> tuple[int, int, str]:
     """Return major, minor and variant of ``sm_86``, ``8.6``, ``ptx_90a``, ``sm_120``; ValueError for anything else."""
-    match = _ARCH.fullmatch(text.strip().lower())
+    match = re.fullmatch(_ARCH, text.strip().lower())
     if match is None:
         raise ValueError(f"{text!r} is not a GPU architecture")
     return int(match["major"]), int(match["minor"]), match["variant"]

@@ -8,7 +8,6 @@ inflater, 40 KB): from then on a jump back costs a few megabytes of inflating, n
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from bisect import bisect_right
@@ -335,6 +334,8 @@ def chunks(source: ByteSource, start: int = 0, end: int | None = None, step: int
 
 def sha256_of(source: ByteSource) -> bytes:
     """Return the SHA-256 of all bytes."""
+    import hashlib  # it loads OpenSSL: 4 ms, which scans do not need
+
     digest = hashlib.sha256()
     for piece in chunks(source):
         digest.update(piece)
