@@ -10,6 +10,7 @@ because starting one costs half a minute under emulation; after each import ever
 import ctypes
 import gc
 import importlib
+import logging
 import os
 import site
 import sys
@@ -38,8 +39,7 @@ def main(module, folder, result_file, *files):
         KEPT.append(ctypes.CDLL(helper))
     found = []
     for file in ["", *files]:
-        sys.stderr.write(f"\nCASE {file}\n")
-        sys.stderr.flush()
+        mark(f"CASE {file}")
         if file:
             os.rename(file, file + HIDDEN)  # noqa: PTH104
         try:
@@ -51,6 +51,12 @@ def main(module, folder, result_file, *files):
         out.write(ascii(found))
     os.replace(result_file + ".part", result_file)  # noqa: PTH105
     os._exit(0)
+
+
+def mark(words):
+    """Write a line between those of Wine; packages replace ``sys.stderr`` (Kivy)."""
+    sys.__stderr__.write(f"\n{words}\n")
+    sys.__stderr__.flush()
 
 
 def attempt(module, folder):
@@ -73,8 +79,7 @@ def attempt(module, folder):
     else:
         result = {"outcome": "imported"}
     loaded = of_packages(folder)
-    sys.stderr.write("\nEND\n")
-    sys.stderr.flush()
+    mark("END")
     os.add_dll_directory = ADD_FOLDER
     put_back(before)
     for cookie in added:
@@ -99,6 +104,8 @@ def put_back(before):
             del sys.modules[name]
     os.environ.clear()
     os.environ.update(environment)
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+    logging.root.handlers.clear()
     sys.path[:] = path
     sys.meta_path[:] = finders
     gc.collect()

@@ -137,7 +137,7 @@ class Installed:
         if dll:
             self.placed[dll].rename(hidden)
         try:
-            with expectations(wheel, self.place.prefix) as expected:
+            with expectations(wheel, self.place.prefix, bare=True) as expected:
                 return expected.of(self.case.module)
         finally:
             if dll:

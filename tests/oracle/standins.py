@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import re
 import tempfile
 import zipfile
 from collections import defaultdict
@@ -21,7 +22,7 @@ from tests.oracle.wine import zig
 from tests.support.tiers import cache_folder
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.model import Image, dll_key
+from wheelfix.model import Image, Machine, dll_key
 from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ KEPT = (".py", ".pth", ".txt", ".json", ".toml", ".cfg")
 IMAGES = (".dll", ".pyd")
 ABSENT_IN_WINE = ("dxcore.dll", "icuuc.dll", "nvcuda.dll", "nvml.dll")
 """DLLs of Windows, and of NVIDIA's driver, that Wine does not have; they get stand-ins beside ``python.exe``."""
+PYTHON = "cp311"
+"""The Python that is run: modules of wheels for another one get its tag, and import its DLL."""
+_PYTHON_TAG = re.compile(r"\bcp3\d+(?=-(?:cp3\d+-)?win_amd64)")
+_PYTHON_DLL = re.compile(r"python3\d+\.dll", re.IGNORECASE)
 PLAIN_CODE = {
     "certifi": "def where():\n    return 'cacert.pem'\n",
     "pkg_resources": """
@@ -99,7 +104,8 @@ def _skeleton(wheel: Path, images: Mapping[str, Image], wanted: Mapping[str, set
         for info in archive.infolist():
             name = info.filename
             if name in images and name.lower().endswith(IMAGES):
-                members[name] = stand_in(PurePosixPath(name).name, images[name], wanted)
+                here = _PYTHON_TAG.sub(PYTHON, name)
+                members[here] = stand_in(PurePosixPath(here).name, images[name], wanted)
             elif (
                 not info.is_dir()
                 and (name.endswith(KEPT) or ".load-order-" in name or ".dist-info/" in name)
@@ -114,12 +120,12 @@ def _skeleton(wheel: Path, images: Mapping[str, Image], wanted: Mapping[str, set
         for symbol in need.symbols[:1]
         if isinstance(symbol, str)
     }
-    return Skeleton(wheel.name, members, frozenset(of_system))
+    return Skeleton(_PYTHON_TAG.sub(PYTHON, wheel.name), members, frozenset(of_system))
 
 
 def stand_in(name: str, image: Image, wanted: Mapping[str, set[Symbol]]) -> bytes:
     """Return an image with the import table of another, whose init function is the helper's."""
-    imports = [(need.dll, need.symbols[:1]) for need in image.imports]
+    imports = [(_PYTHON_DLL.sub("python311.dll", need.dll), need.symbols[:1]) for need in image.imports]
     delayed = [(need.dll, need.symbols[:1]) for need in image.delay_imports]
     forwarders: dict[Symbol, str] = {}
     module = name.lower().endswith(".pyd")
@@ -129,7 +135,7 @@ def stand_in(name: str, image: Image, wanted: Mapping[str, set[Symbol]]) -> byte
     flags = image.dependent_load_flags or None
     return forge_dll(
         name,
-        machine=image.machine,
+        machine=Machine.AMD64 if image.machine is Machine.ARM64EC else image.machine,  # an x64 process loads both
         imports=imports,
         delay_imports=delayed,
         exports=sorted({"f", *wanted.get(dll_key(name), ())}, key=str),

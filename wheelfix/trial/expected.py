@@ -48,8 +48,13 @@ BY_WINDOWS = (
 
 
 @contextlib.contextmanager
-def expectations(wheel: Path, prefix: Path, python: tuple[int, int] | None = None) -> Iterator[Expectations]:
-    """Examine a wheel within the environment that it was installed into, for the Python that imports it."""
+def expectations(
+    wheel: Path, prefix: Path, python: tuple[int, int] | None = None, *, bare: bool = False
+) -> Iterator[Expectations]:
+    """Examine a wheel within the environment that it was installed into, for the Python that imports it.
+
+    ``bare`` says that the machine has nothing else, no CUDA toolkit for example, as is so under Wine.
+    """
     options = ScanOptions(beside=(prefix,), roots=RootOptions(discover=False), jobs=all_cores())
     with (
         open_set(options, [wheel]) as beside,
@@ -59,14 +64,15 @@ def expectations(wheel: Path, prefix: Path, python: tuple[int, int] | None = Non
         archive = parts[0].archive
         assert archive is not None
         view = beside.around(parts).focused(parts[0].distribution.paths)
-        yield Expectations(WheelScan(archive, options, pool, None, view).examine(python=python))
+        yield Expectations(WheelScan(archive, options, pool, None, view).examine(python=python), bare=bare)
 
 
 class Expectations:
     """The predictions for one wheel, by module."""
 
-    def __init__(self, examination: Examination) -> None:
+    def __init__(self, examination: Examination, *, bare: bool = False) -> None:
         self.examination = examination
+        self._bare = bare
         self.report = examination.report
         self.subject = examination.subject
         self._view = self.subject.view
@@ -160,7 +166,7 @@ class Expectations:
 
     def _interpreted(self, module: str) -> Expected | None:
         """What interpreting the import gives; None where that does not decide it."""
-        end = import_end(self._view, self.subject.profile, module, complete=True)
+        end = import_end(self._view, self.subject.profile, module, complete=True, bare=self._bare)
         if not end.decided:
             return None
         more = self._may_load_more(end) if not end.error else ""

@@ -66,7 +66,7 @@ def try_one(
 ) -> Trial:
     """Install one wheel, predict, import and compare."""
     installed = install(path, target, options, work)
-    with expectations(path, target.prefix, target.facts.version) as expected:
+    with expectations(path, target.prefix, target.facts.version, bare=target.facts.wine) as expected:
         subject, report = expected.subject, expected.report
         names = modules_to_try(subject.view, subject.profile, options.modules, path.name)
         predictions = {name: expected.of(name) for name in names}

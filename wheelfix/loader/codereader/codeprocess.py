@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.loader.loadcall import BAD_EXE_FORMAT, MOD_NOT_FOUND
 from wheelfix.loader.loading import Loader
-from wheelfix.loader.target import Target
+from wheelfix.loader.target import NoProviders, Target
 from wheelfix.loader.view import BASE
 from wheelfix.model import InView, MayComeFrom
 
@@ -31,11 +31,11 @@ class _OwnersOfNames:
         return MayComeFrom(name, owners, "it may be installed") if owners else None
 
 
-def first_process(view: FileView, profile: Profile) -> Loader:
-    """A process in which nothing of the view has been loaded."""
+def first_process(view: FileView, profile: Profile, *, complete: bool = False) -> Loader:
+    """A process in which nothing of the view has been loaded; in a ``complete`` one nothing else is installed."""
     base = BASE if view.find(BASE, "python.exe") else ""
     searched = view.beside.searched if view.beside is not None else ()
-    system = Target(profile, _OwnersOfNames())
+    system = Target(profile, NoProviders() if complete else _OwnersOfNames())
     return Loader(view, system, profile.machine, application_dir=base, user_dirs=searched)
 
 

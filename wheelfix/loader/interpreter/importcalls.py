@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from wheelfix.loader.codereader.codesyntax import is_standard
 from wheelfix.loader.interpreter.evaluation import error
-from wheelfix.loader.interpreter.imports import PackageImports
 from wheelfix.loader.interpreter.objects import (
     UNKNOWN,
     CodeClass,
@@ -15,10 +14,11 @@ from wheelfix.loader.interpreter.objects import (
     Undecided,
     WindowsPathValue,
 )
+from wheelfix.loader.interpreter.otherimports import OtherImports
 from wheelfix.loader.interpreter.windows import ROOT
 
 
-class ImportCalls(PackageImports):
+class ImportCalls(OtherImports):
     """Carries out calls that concern modules."""
 
     def call_native(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:

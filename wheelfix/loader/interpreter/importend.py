@@ -56,12 +56,21 @@ class ImportEnd:
 
 
 def import_end(
-    view: FileView, profile: Profile, module: str, *, complete: bool = False, steps: int = MAX_STEPS
+    view: FileView,
+    profile: Profile,
+    module: str,
+    *,
+    complete: bool = False,
+    bare: bool = False,
+    steps: int = MAX_STEPS,
 ) -> ImportEnd:
-    """Interpret ``import module`` in a fresh process; ``complete`` says that everything installed is in the view."""
+    """Interpret ``import module`` in a fresh process.
+
+    ``complete`` says that everything installed is in the view, ``bare`` that the machine has no vendor's toolkit.
+    """
     if profile.python is not None and profile.python < OLDEST_PYTHON:
         return ImportEnd(False, "Python before 3.8 is not interpreted")
-    machine = WindowsMachine(ViewFiles(view, profile), profile, complete=complete)
+    machine = WindowsMachine(ViewFiles(view, profile), profile, complete=complete, bare=bare)
     run = ImportCalls(machine, complete, steps)
     try:
         run.import_module(module)

@@ -165,13 +165,15 @@ class PackageImports(StandardLibrary):
             return UNKNOWN
         if not path:
             return self._import_absent(name, path)
-        if not self._is_own(path):
-            self.machine.others_run = True
-            return Native(name)
-        found = self._import_file(name, path)
+        found = self._import_file(name, path) if self._is_own(path) else self.import_of_others(name, path)
         if isinstance(parent, CodeModule):
             parent.names[last] = found
         return found
+
+    def import_of_others(self, name: str, path: str) -> PyValue:
+        """A module of another distribution, whose code may do anything; a later layer follows some."""
+        self.machine.others_run = True
+        return Native(name)
 
     def _import_absent(self, name: str, path: str | None) -> PyValue:
         """A module that is not there, or belongs to another distribution."""

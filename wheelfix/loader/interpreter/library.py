@@ -108,9 +108,10 @@ class StandardLibrary(Calls):
         if name == "os.environ":
             if not isinstance(key, str):
                 return UNKNOWN
-            if key.upper() not in self.machine.variables:
+            found = self.machine.variable(key)
+            if found is None:
                 raise error("KeyError", key)
-            return self.machine.variables[key.upper()]
+            return found
         if name == "sys.modules":
             return self.module_named(key) if isinstance(key, str) else UNKNOWN
         loaded = attribute_of_windows(self, _canonical(name), key) if isinstance(key, str) else None

@@ -20,7 +20,7 @@ from wheelfix.loader.interpreter.objects import (
     UnknownValue,
     WindowsPathValue,
 )
-from wheelfix.loader.interpreter.windows import HOME, ROOT, SITE, os_error
+from wheelfix.loader.interpreter.windows import COMPILERS, HOME, ROOT, SITE, os_error
 from wheelfix.model import Machine
 from wheelfix.parsing import parse_json
 
@@ -42,7 +42,7 @@ def _environment(run: ExpressionValues, args: list[PyValue], keywords: Words) ->
     if not args or not isinstance(args[0], str):
         return UNKNOWN
     default = args[1] if len(args) > 1 else keywords.get("default")
-    return run.machine.variables.get(args[0].upper(), default)
+    return run.machine.variable(args[0], default)
 
 
 def _set_environment(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
@@ -141,6 +141,14 @@ def _calcsize(run: ExpressionValues, args: list[PyValue], keywords: Words) -> Py
     return (4 if run.machine.machine is Machine.X86 else 8) if args in (["P"], ["N"], ["n"]) else UNKNOWN
 
 
+def _which(run: ExpressionValues, args: list[PyValue]) -> PyValue:
+    """A program on PATH: there is none besides Python and those of Windows."""
+    if not args or not isinstance(args[0], str) or args[0] in ("python", "cmd"):
+        return UNKNOWN
+    run.machine.variable(COMPILERS.get(args[0].removesuffix(".exe"), ""))
+    return None
+
+
 def _bits(run: ExpressionValues) -> str:
     return "32bit" if run.machine.machine is Machine.X86 else "64bit"
 
@@ -195,9 +203,7 @@ MACHINE: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]] 
     ),
     "distutils.sysconfig.get_python_lib": lambda run, args, words: SITE,
     "site.getsitepackages": lambda run, args, words: [ROOT, SITE],
-    "shutil.which": lambda run, args, words: (
-        UNKNOWN if not args or not isinstance(args[0], str) or args[0] in ("python", "cmd") else None
-    ),
+    "shutil.which": lambda run, args, words: _which(run, args),
     "sys.getwindowsversion": lambda run, args, words: Instance(
         Native("sys.getwindowsversion()"), {"major": 10, "minor": 0, "build": 19045, "platform": 2}
     ),

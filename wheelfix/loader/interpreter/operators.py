@@ -176,7 +176,7 @@ class Operators(TextValues):
     def contains(self, owner: PyValue, wanted: PyValue) -> bool | None:
         """Whether something is in another; None if that is not known."""
         if isinstance(owner, Native) and owner.name == "os.environ":
-            return wanted.upper() in self.machine.variables if isinstance(wanted, str) else None
+            return self.machine.variable(wanted) is not None if isinstance(wanted, str) else None
         if isinstance(owner, Native) and owner.name == "sys.modules":
             return None
         if isinstance(wanted, UnknownValue):

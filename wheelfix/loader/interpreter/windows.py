@@ -6,6 +6,7 @@ import fnmatch
 import ntpath
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.families import family_of
 from wheelfix.loader.codereader.codebudget import MAX_TEXT
 from wheelfix.loader.codereader.codeprocess import first_process
 from wheelfix.loader.interpreter.objects import (
@@ -25,6 +26,7 @@ from wheelfix.model import Image, InView, Machine, MayComeFrom, Missing, OwnedBy
 if TYPE_CHECKING:
     from wheelfix.loader.codereader.codefiles import ViewFiles
     from wheelfix.loader.profile import Profile
+    from wheelfix.loader.view import FileView
     from wheelfix.model import Edge, EdgeKind, Provider
 
 ROOT = "C:\\Python"
@@ -35,6 +37,14 @@ HOME = "C:\\Users\\user"
 HOME_FOLDER = f"{HOME}/work".replace("\\", "/").lower()
 FOLDERS = frozenset({HOME_FOLDER, "c:/", "c:", "c:/program files", "c:/program files (x86)"})
 IMAGES = (".dll", ".pyd", ".drv", ".ocx")
+TOOLKITS = {
+    "NVIDIA": ("CUDA", "CUDNN", "NVTOOLSEXT", "TENSORRT"),
+    "AMD": ("HIP_", "ROCM"),
+    "Intel": ("ONEAPI", "MKLROOT", "CMPLR_ROOT", "INTEL_"),
+}
+"""How the names of variables begin that say where a vendor's toolkit is installed."""
+COMPILERS = {"nvcc": "CUDA_PATH", "hipcc": "HIP_PATH", "icx": "ONEAPI_ROOT"}
+"""Programs of toolkits; looking for one on PATH is another way to look for its toolkit."""
 USUAL_PYTHON = (3, 11)
 WITH_PATH_NAMES = (3, 12)
 """The first Python whose ctypes takes ``Path`` objects."""
@@ -43,11 +53,15 @@ WITH_PATH_NAMES = (3, 12)
 class WindowsMachine:
     """A machine with nothing but Windows, Python and the files of a view."""
 
-    def __init__(self, files: ViewFiles, profile: Profile, *, complete: bool = True) -> None:
+    def __init__(self, files: ViewFiles, profile: Profile, *, complete: bool = True, bare: bool = False) -> None:
         self.files = files
         self.view = files.view
         self.complete = complete
         """Whether everything that is installed is in the view."""
+        self.bare = bare
+        """Whether no vendor's toolkit is installed either; else a variable that names one may be set."""
+        self.toolkits: set[str] = set()
+        """The vendors whose toolkits the code has looked for."""
         self.machine: Machine = profile.machine
         self.python: tuple[int, int] = profile.python or USUAL_PYTHON
         self.folder: str = f"{HOME}\\work"
@@ -70,7 +84,7 @@ class WindowsMachine:
             "LOCALAPPDATA": f"{HOME}\\AppData\\Local",
             "PROCESSOR_ARCHITECTURE": {Machine.X86: "x86", Machine.ARM64: "ARM64"}.get(self.machine, "AMD64"),
         }
-        self.process = first_process(files.view, profile)
+        self.process = first_process(files.view, profile, complete=complete and _nothing_else(files.view, profile))
         self.edges: dict[tuple[str, str, EdgeKind], Edge] = {}
         """The needs of everything that was loaded."""
         self.others_run = False
@@ -81,6 +95,13 @@ class WindowsMachine:
         """The codes of all loads that failed."""
         self.last_chain: tuple[str, ...] = ()
         """The way from the last DLL that could not be loaded to the cause, as base names."""
+
+    def variable(self, name: str, default: PyValue = None) -> PyValue:
+        """A variable of the environment; that code has looked for a toolkit is kept in mind."""
+        vendor = next((vendor for vendor, starts in TOOLKITS.items() if name.upper().startswith(starts)), "")
+        if vendor:
+            self.toolkits.add(vendor)
+        return self.variables.get(name.upper(), default)
 
     # ------------------------------------------------------------------------------------------------- files
 
@@ -275,6 +296,9 @@ class WindowsMachine:
 
     def _check(self, failure: Failure) -> None:
         """A load that fails by the order of things is certain only if nothing unknown has happened."""
+        member = family_of(base_name(failure.chain[-1])) if self.toolkits and not self.bare else None
+        if failure.code == MOD_NOT_FOUND and member is not None and member.family.vendor in self.toolkits:
+            raise Undecided(f"a toolkit of {member.family.vendor} may have {member.name}, and its code looks for one")
         if failure.code == MOD_NOT_FOUND and self.others_run and self.view.named(base_name(failure.chain[-1]).lower()):
             raise Undecided(f"whether {failure.chain[-1]} is found depends on code of other packages")
 
@@ -294,6 +318,13 @@ class WindowsMachine:
         """The names that a loaded DLL exports; None if they are not known."""
         image = self.view.image(library.path) if library.path else None
         return image.exports.names if isinstance(image, Image) else None
+
+
+def _nothing_else(view: FileView, profile: Profile) -> bool:
+    """Whether the files of the view are all that can be found: the set is complete, and nothing else is assumed."""
+    beside = view.beside
+    assumed = profile.cuda or profile.toolkit or profile.nvtx or "conda" in profile.assume
+    return beside is not None and beside.complete and not beside.absent and not assumed
 
 
 def os_error(kind: str, code: int, path: str = "") -> Instance:
