@@ -92,7 +92,7 @@ class RemoteFile(io.RawIOBase):
         self._folder = tempfile.TemporaryDirectory(prefix="wheelfix-index-", ignore_cleanup_errors=True)
         folder = Path(self._folder.name)
         self._source = RangeSource(
-            transport, url, lambda _: Segments(folder / "parts"), folder / "whole", largest=MOST_WHOLE
+            transport, url, lambda _: Segments(folder / "parts"), folder / "whole", largest_whole=MOST_WHOLE
         )
         self.size = self._source.size
         self._place = 0

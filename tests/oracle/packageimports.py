@@ -2,7 +2,7 @@
 
 ``python -m tests.oracle.packageimports [--only WORD] FOLDER...`` runs every case whose wheels are in the folders and
 prints a table. It runs the packages' Python code under Wine; their images are stand-ins (``standins.py``).
-``--record`` also writes down what happened (``packagerecords.json``), ``--replay`` compares the predictions of today
+``--record`` only writes down what happens (``packagerecords.json``), ``--replay`` compares the predictions of today
 with what was written down, without Wine.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import compileall
+import contextlib
 import shutil
 import sys
 import zipfile
@@ -154,19 +155,31 @@ def install(case: Case, wheels: Sequence[Path], place: Interpreter | Place, work
     return Installed(case, parts, placed, place, work)
 
 
-def run(case: Case, wheels: Sequence[Path], target: Interpreter, work: Path, timeout: float = 600) -> Iterator[Row]:
-    """Import a package as it is, then without each DLL."""
+def run(case: Case, wheels: Sequence[Path], target: Interpreter, work: Path) -> Iterator[Row]:
+    """Import a package as it is, then without each DLL, and compare."""
+    with installed(case, wheels, target, work) as there:
+        predicted = [there.predict(dll) for dll in ["", *there.removable]]
+        for (dll, observed), prediction in zip(observe_all(there, target), predicted, strict=True):
+            yield row_of(case, dll, prediction, observed, target.facts.machine)
+
+
+@contextlib.contextmanager
+def installed(case: Case, wheels: Sequence[Path], target: Interpreter, work: Path) -> Iterator[Installed]:
+    """Install a case into an interpreter, which is emptied again at the end."""
     baseline = frozenset(path.name for path in target.prefix.iterdir())
     try:
         there = install(case, wheels, target, work)
         compileall.compile_dir(target.site, quiet=2, workers=1, stripdir=target.site)
-        removed = there.removable
-        predicted = [there.predict(dll) for dll in ["", *removed]]
-        seen = import_all(case.module, [there.placed[dll] for dll in removed], target, timeout)
-        for dll, prediction, observed in zip(["", *removed], predicted, seen, strict=True):
-            yield row_of(case, dll, prediction, observed, target.facts.machine)
+        yield there
     finally:
         empty(target, baseline)
+
+
+def observe_all(there: Installed, target: Interpreter, timeout: float = 120) -> list[tuple[str, Observed]]:
+    """What importing the package does, as it is and without each DLL."""
+    removed = there.removable
+    seen = import_all(there.case.module, [there.placed[dll] for dll in removed], target, timeout)
+    return [*zip(["", *removed], seen, strict=True)]
 
 
 def replay(case: Case, wheels: Sequence[Path], rows: Mapping[str, Any], work: Path) -> Iterator[Row]:
@@ -260,7 +273,9 @@ def main(argv: list[str] | None = None) -> int:
         and all(wheel in there for wheel in case.wheels)
         and (case.name in known if args.replay else not (args.new and case.name in known))
     ]
-    rows = replay_all(asked, there) if args.replay else run_all(asked, there, args.record)
+    if args.record:
+        return record_all(asked, there)
+    rows = replay_all(asked, there) if args.replay else run_all(asked, there)
     print(f"{sum(row.agrees for row in rows)} of {len(rows)} agree")
     return 0 if all(row.agrees for row in rows) else 1
 
@@ -274,19 +289,32 @@ def replay_all(asked: Sequence[Case], there: Mapping[str, Path]) -> list[Row]:
     return rows
 
 
-def run_all(asked: Sequence[Case], there: Mapping[str, Path], record: bool) -> list[Row]:
-    """Import packages for real."""
+def record_all(asked: Sequence[Case], there: Mapping[str, Path]) -> int:
+    """Import packages for real and write down what happens."""
+    failed = 0
+    with interruptible(), WorkFolder() as work, open_interpreter(work, TrialOptions(), print) as target:
+        for case in asked:
+            try:
+                with installed(case, [there[wheel] for wheel in case.wheels], target, work) as place:
+                    seen = observe_all(place, target)
+            except (RuntimeError, WheelfixError) as error:
+                print(f"failed    {case.name}: {error}", flush=True)
+                failed += 1
+                continue
+            save({**load(), case.name: {dll: to_record(one) for dll, one in seen}})
+            print(f"recorded  {case.name}: {len(seen)} imports", flush=True)
+    return 1 if failed else 0
+
+
+def run_all(asked: Sequence[Case], there: Mapping[str, Path]) -> list[Row]:
+    """Import packages for real and compare."""
     rows: list[Row] = []
     with interruptible(), WorkFolder() as work, open_interpreter(work, TrialOptions(), print) as target:
         for case in asked:
             try:
-                found = show(run(case, [there[wheel] for wheel in case.wheels], target, work))
+                rows += show(run(case, [there[wheel] for wheel in case.wheels], target, work))
             except (RuntimeError, WheelfixError) as error:
                 print(f"failed        {case.name}: {error}", flush=True)
-                continue
-            rows += found
-            if record:
-                save({**load(), case.name: {row.removed: to_record(row.observed) for row in found}})
     return rows
 
 

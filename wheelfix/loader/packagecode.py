@@ -16,6 +16,7 @@ from wheelfix.loader.codereader.pathcode import WORDS, names_loader, read_in_vie
 from wheelfix.loader.codereader.pythonsource import python_source
 from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
+from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import Image, LoadEvent, Machine, dll_key, fold
 from wheelfix.values import dataclass, replace
@@ -140,8 +141,25 @@ def _package_loads(view: FileView, profile: Profile) -> PackageLoads:
     files = [file_loads(around, profile, path, source) for path, source in coded.items()]
     files += [file_loads(around, profile, path, source) for path, source in _callers(view, around)]
     files += _listed_loads(view)
+    files = _with_known_folders(view, files)
     extensions = [LoadEvent(path, "extension", module_name(path)) for path in extension_modules(view, profile)]
     return PackageLoads(tuple(file for file in files if file != FileLoads(file.path)), tuple(extensions))
+
+
+def _with_known_folders(view: FileView, files: list[FileLoads]) -> list[FileLoads]:
+    """Put the folders that a module of ``loader/packages`` knows in the place of calls that could not be read."""
+    loading = loading_of(view)
+    known = dict(loading.adds) if loading is not None else {}
+    return [
+        replace(
+            file,
+            added=tuple(dict.fromkeys([*file.added, *known[file.path]])),
+            unread_calls=tuple(call for call in file.unread_calls if call.function != "add_dll_directory"),
+        )
+        if file.path in known
+        else file
+        for file in files
+    ]
 
 
 def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> FileLoads:

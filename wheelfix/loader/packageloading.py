@@ -94,6 +94,8 @@ class PackageLoading:
     """Whether every release of the same major serves, as its maintainers say."""
     startup: Startup | None = None
     """Set where the import is modelled; None where its Python code is read like that of any other package."""
+    adds: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Python files of it, each with the folders that running it adds, where its code computes them."""
     later: tuple[tuple[str, str], ...] = ()
     """Files that its DLLs load by path after the import, each with when: ``when a session asks for CUDA``."""
     named: tuple[NamedLoad, ...] = ()

@@ -79,13 +79,15 @@ class RangeSource:
         *,
         sha256: str = "",
         largest: int = LARGEST,
+        largest_whole: int = LARGEST,
     ) -> None:
         """``segments`` keep what is fetched of a version, ``whole`` is where a whole file goes if there must be one.
 
-        ``largest`` is how many bytes the file may have.
+        ``largest`` is how many bytes the file may have, ``largest_whole`` how many where the server gives no parts.
         """
         self._transport, self.url = transport, url
         self._whole_path, self._sha256, self._largest = whole, sha256, largest
+        self._largest_whole = min(largest, largest_whole)
         self._whole: FileSource | None = None
         self._condition = threading.Condition()
         self._in_flight: list[tuple[int, int]] = []
@@ -284,7 +286,7 @@ class RangeSource:
         """Fetch the whole file from a server that gives no parts."""
         host = self.name.split("/")[2]
         self._transport.say_once(f"{host} does not give parts of files: {file_name(self.url)} is downloaded whole")
-        size = download(self._transport, self.url, self._whole_path, sha256=self._sha256, limit=self._largest)
+        size = download(self._transport, self.url, self._whole_path, sha256=self._sha256, limit=self._largest_whole)
         self.fetched += size
         self._whole = FileSource(self._whole_path)
         return Version(size, "", "")

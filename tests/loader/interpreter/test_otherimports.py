@@ -39,7 +39,8 @@ def test_a_module_of_another_distribution_that_fails_first_is_named() -> None:
     """PySide6 imports shiboken6 before its own modules: without shiboken6's DLL the error is about Shiboken."""
     end = end_of(OWN, OTHER, "pkg.window")
     assert (end.error, end.message) == ("ImportError", "DLL load failed while importing binding")
-    assert end.fault is not None and end.fault.target == f"{SITE}runtime_of_pkg/binding.pyd"
+    assert end.fault is not None
+    assert end.fault.target == f"{SITE}runtime_of_pkg/binding.pyd"
 
 
 def test_folders_that_another_distribution_adds_are_searched() -> None:
@@ -60,7 +61,8 @@ def test_folders_that_another_distribution_adds_are_searched() -> None:
 def test_what_is_not_followed_leaves_it_open_and_nothing_behind(code: str, options: dict[str, Any]) -> None:
     other = OTHER | {"runtime_of_pkg/__init__.py": code, "runtime_of_pkg/runtime.dll": RUNTIME}
     end = end_of(OWN, other, "pkg.window", **options)
-    assert not end.decided and "depends on code of other packages" in end.reason
+    assert not end.decided
+    assert "depends on code of other packages" in end.reason
     assert not [path for path in end.ran if "runtime_of_pkg" in path]
 
 

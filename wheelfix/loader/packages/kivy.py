@@ -1,0 +1,43 @@
+"""Which folders importing Kivy adds to the DLL search: those of the ``kivy_deps`` distributions that are installed.
+
+``kivy/__init__.py`` runs every package in the namespace ``kivy_deps`` (2.3.1, lines 303 to 323; 2.2.1 has the same), by
+names that ``pkgutil.iter_modules`` gives. Each of them adds a folder below the prefix, such as ``share/sdl2/bin``
+(``kivy_deps/sdl2/__init__.py`` of 0.8.0, lines 24 to 30). Where none is installed, nothing is known about them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.codereader.codebudget import budget_of
+from wheelfix.loader.codereader.codefiles import ViewFiles
+from wheelfix.loader.codereader.pathcode import read_path_code
+from wheelfix.loader.packageloading import PackageLoading
+from wheelfix.loader.profile import Profile
+from wheelfix.loader.view import SITE_PACKAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.loader.view import FileView
+
+_INIT = f"{SITE_PACKAGES}/kivy/__init__.py"
+_DEPENDENCIES = f"{SITE_PACKAGES}/kivy_deps/"
+_RUNS_THEM = "iter_modules(kivy_deps.__path__)"
+
+
+def recognise(view: FileView) -> PackageLoading | None:
+    """Return what importing the kivy package in a view adds; None where no ``kivy_deps`` is installed with it."""
+    if _RUNS_THEM not in (view.read_text(_INIT) or ""):
+        return None
+    folders = tuple(dict.fromkeys(_folders(view)))
+    return PackageLoading(package="kivy", adds=((_INIT, folders),)) if folders else None
+
+
+def _folders(view: FileView) -> Iterator[str]:
+    around = ViewFiles(view, Profile())
+    for file in view.files:
+        inside = file.path.removeprefix(_DEPENDENCIES)
+        if inside != file.path and inside.count("/") == 1 and inside.endswith("/__init__.py"):
+            code = read_path_code(view.read_text(file.path) or "", file.path, budget_of(view), around)
+            yield from (folder for folder in code.added if view.in_folder(folder))
