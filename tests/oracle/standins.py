@@ -71,6 +71,7 @@ class Skeleton:
     def write(self, folder: Path, without: str = "") -> Path:
         """Write the wheel, without one of its members."""
         name, version, *tags = self.file.removesuffix(".whl").split("-")
+        tags = tags[-3:]  # without a build number: PySide2 has one
         info = next(path for path in self.members if path.endswith(".dist-info/METADATA")).partition("/")[0]
         members = {path.replace(info, f"{name}-{version}.dist-info", 1): data for path, data in self.members.items()}
         members.pop(without, None)

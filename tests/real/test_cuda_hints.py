@@ -7,17 +7,20 @@ release says about itself (METADATA, ``build_info.py``, the name of the distribu
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
-from packaging.version import Version
 
 from tools.package_index import IndexFile, PackageIndex
 from tools.remote_wheel import read_contents
 from wheelfix.knowledge.cuda import cuda_majors_for
 from wheelfix.knowledge.providers import pip_packages
 from wheelfix.model import dll_key
+
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 CUDA_11 = ("cublas64_11.dll", "cublasLt64_11.dll", "cudart64_110.dll", "cufft64_10.dll", "curand64_10.dll")
 CUDA_12 = ("cublas64_12.dll", "cublasLt64_12.dll", "cudart64_12.dll", "cufft64_11.dll")

@@ -46,7 +46,7 @@ IMAGE = forge_dll("_img_sdl2.pyd", exports=["PyInit__img_sdl2"], imports={"SDL2_
 
 def scanned(folder: Path, dlls: dict[str, bytes]) -> ScanReport:
     """Scan a Kivy beside its dependency with the given DLLs."""
-    inside = "kivy_deps.sdl2-0.8.0.data/data/share/sdl2/bin"
+    inside = "kivy_deps_sdl2-0.8.0.data/data/share/sdl2/bin"
     files = {f"{inside}/{name}": data for name, data in dlls.items()}
     beside = build_wheel(
         folder / "other", "kivy_deps.sdl2", "0.8.0", files={"kivy_deps/sdl2/__init__.py": DEPENDENCY, **files}
@@ -63,8 +63,8 @@ def test_the_folder_of_a_dependency_is_searched(tmp_path: Path) -> None:
     assert report.verdict is Verdict.OK, report.findings
 
 
-def test_a_dll_that_the_dependency_does_not_have_is_missing(tmp_path: Path) -> None:
+def test_a_dll_that_the_dependency_does_not_have_may_be_in_another_one(tmp_path: Path) -> None:
+    """The set is not complete: other distributions of kivy_deps may be installed, and none is claimed to be missing."""
     report = scanned(tmp_path, {"SDL2.dll": forge_dll("SDL2.dll", exports=["f"])})
-    assert report.first_failure is not None
-    assert report.first_failure.chain[-1] == "SDL2_image.dll"
-    assert report.first_failure.message.startswith("ImportError: DLL load failed while importing _img_sdl2")
+    assert report.first_failure is None
+    assert report.verdict is Verdict.UNSURE
