@@ -1,7 +1,7 @@
 """Hints for the CUDA DLLs of real GPU packages: they name wheels of the right CUDA, which the index has, with the DLL.
 
-The names are those in the import tables of the releases, or those that they load by name; the CUDA major is what the
-release says about itself (METADATA, ``build_info.py``, the name of the distribution) or what the names themselves say.
+The names are those in the import tables of the releases, or that they load by name (``build_info.py`` of TensorFlow,
+the table of cuda-pathfinder); the CUDA major is what the release says about itself, or what the names themselves say.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ RELEASES = {
     "onnxruntime-gpu 1.31.1": ("13", ("cublas64_13.dll", "cublasLt64_13.dll", "cufft64_12.dll", "cudnn64_9.dll")),
     "tensorflow-gpu 2.9.3": ("11", (*CUDA_11, *SOLVERS, "cusparse64_11.dll", "cudnn64_8.dll")),
     "tensorflow-gpu 2.10.1": ("11", (*CUDA_11, *SOLVERS, "cusparse64_11.dll", "cudnn64_8.dll")),
-    "bitsandbytes 0.45.5": ("12", ("cublas64_12.dll", "cublasLt64_12.dll", "cusparse64_12.dll")),
-    "paddlepaddle-gpu 2.6.2": ("11", ("cublas64_11.dll", "cudart64_110.dll", "cusolver64_11.dll", "cudnn64_8.dll")),
+    "bitsandbytes 0.45.5": ("12", ("cublas64_12.dll", "cublasLt64_12.dll", "cudart64_12.dll")),
+    "cuda-pathfinder 1.8.6, CUDA 12": ("12", ("cudart64_12.dll", "nvrtc64_120_0.dll", "nvJitLink_120_0.dll")),
+    "cuda-pathfinder 1.8.6, CUDA 13": ("13", ("cudart64_13.dll", "nvrtc64_130_0.dll", "nvJitLink_130_0.dll")),
 }
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
+from wheelfix.loader.installations import Distribution
 from wheelfix.loader.interpreter.importend import ImportEnd, import_end
 from wheelfix.loader.neighbours import Neighbours
-from wheelfix.loader.places import Distribution
 from wheelfix.loader.profile import Profile
 
 SITE = "Lib/site-packages/"
