@@ -12,6 +12,7 @@ import argparse
 import ast
 import compileall
 import contextlib
+import os
 import shutil
 import sys
 import zipfile
@@ -237,6 +238,9 @@ def unpack(wheel: Path, target: Interpreter | Place) -> dict[str, Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(archive.read(member))
             placed[member] = path
+    record = next(path for member, path in placed.items() if member.endswith(".dist-info/RECORD"))
+    rows = (Path(os.path.relpath(path, target.site)).as_posix() for path in placed.values())
+    record.write_text("".join(f'"{row}",,\n' for row in rows), encoding="utf-8")  # as installers write it
     return placed
 
 
