@@ -225,6 +225,15 @@ def test_debuggers_show_what_came_and_went() -> None:
         assert [load.name for load in recording.released] == ["provider.dll"]
 
 
+def test_debuggers_show_the_first_that_was_mapped_as_the_first_that_was_released() -> None:
+    """The loader releases in reverse: the DLL that was asked for goes last, and is the one to name."""
+    names = ("provider.dll", "cudart64_110.dll", "cublasLt64_11.dll")
+    where = "00007fff`c6b40000 00007fff`d7b2f000"
+    loaded = "".join(f"ModLoad: {where}   C:\\app\\{name}\n" for name in names)
+    gone = "".join(f"Module unloaded: {where} C:\\app\\{name}\n" for name in reversed(names))
+    assert [load.name for load in read(loaded + gone).released] == list(names)
+
+
 def test_dependencies_in_an_indented_block() -> None:
     recording = read("    [NOT_FOUND] MSVCR90.dll :\n    [NOT_FOUND] GPSVC.dll :\n")
     assert [name for name, _, _ in failures(recording)] == ["MSVCR90.dll", "GPSVC.dll"]

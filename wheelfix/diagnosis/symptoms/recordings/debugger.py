@@ -53,8 +53,9 @@ class DebuggerReader:
         """Return the recording; None when no line was a debugger's."""
         if not self._loaded and not self._released:
             return None
-        released = tuple(self._released.values())
-        return Recording("debugger", tuple(self._loaded.values()), released=released, stopped=self._stopped)
+        # released in reverse order: the one that was asked for is the first that was mapped
+        released = sorted(self._released.values(), key=lambda load: load.line)
+        return Recording("debugger", tuple(self._loaded.values()), released=tuple(released), stopped=self._stopped)
 
 
 def _path(found: re.Match[str]) -> str:
