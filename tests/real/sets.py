@@ -27,6 +27,10 @@ EXTENSIONS = (
     "torchaudio-2.9.1",
 )
 TAGS = "cp311-cp311-win_amd64.whl"
+EXAMPLES = tuple(
+    f"{name}-{TAGS}" for name in ("torchcodec-0.9.1", "auto_gptq-0.7.1", "deepspeed-0.16.5", "torch-2.3.0")
+)
+"""Wheels that rely on DLLs of other distributions, besides those of the sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,6 @@ def wheels_of_sets(*, everything: bool) -> list[Listed]:
 
 
 def wheels_of_matrix() -> list[Listed]:
-    """The wheels of torch's matrix."""
-    files = [*(f"torch-{version}-{TAGS}" for version in TORCH), *(f"{other}-{TAGS}" for other in EXTENSIONS)]
+    """The wheels of torch's matrix, and the examples."""
+    files = [*EXAMPLES, *(f"torch-{version}-{TAGS}" for version in TORCH), *(f"{other}-{TAGS}" for other in EXTENSIONS)]
     return [Listed(file, "", "part of torch's matrix", "matrix", in_ci=True) for file in files]
