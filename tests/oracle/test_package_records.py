@@ -13,11 +13,6 @@ from tests.support.tiers import unavailable, wheel
 
 RECORDS = load()
 REPLAYED = [case for case in cases() if case.name in RECORDS]
-OTHERS_FAIL_FIRST = {
-    ("pyside6_essentials-6.12.0", "shiboken6/shiboken6.abi3.dll"),
-    ("PySide6_Essentials-6.5.3", "shiboken6/shiboken6.abi3.dll"),
-}
-"""Imports that end in a module of another distribution; the blamed DLL is right, the module in the line is not."""
 
 
 @pytest.mark.real
@@ -29,7 +24,7 @@ def test_predictions_are_what_was_recorded(case: Case, tmp_path: Path) -> None:
         rows = [*replay(case, wheels, RECORDS[case.name], tmp_path)]
     except Unavailable as error:
         unavailable(str(error))
-    wrong = [row for row in rows if row.agreement == "differs" and (case.name, row.removed) not in OTHERS_FAIL_FIRST]
+    wrong = [row for row in rows if row.agreement == "differs"]
     assert not [f"{row.removed or 'intact'}: {row.why}" for row in wrong]
 
 
