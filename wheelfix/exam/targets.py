@@ -37,11 +37,19 @@ def _verdict(
         verdict=verdict_of(counted),
         absent=tuple(name for item in own if item.severity is Severity.ERROR for name in _names(item)),
         perhaps_absent=tuple(
-            name for item in own if item.severity not in (Severity.ERROR, Severity.UNSURE) for name in _names(item)
+            name
+            for item in own
+            if not _is_unknown(item) and item.severity is not Severity.ERROR
+            for name in _names(item)
         ),
-        unknown=tuple(name for item in own if item.severity is Severity.UNSURE for name in _names(item)),
+        unknown=tuple(name for item in own if _is_unknown(item) for name in _names(item)),
         first_failure=first_failure or _failure(subject, own),
     )
+
+
+def _is_unknown(item: Finding) -> bool:
+    """Whether nothing is known about the DLLs of a finding: then it is about all of them, and names no importer."""
+    return "importer" not in item.evidence
 
 
 def _names(item: Finding) -> list[str]:
