@@ -164,7 +164,8 @@ def _named(line: str, path: Path, comment: str) -> _NamedLine | None:
         return _NamedLine(Locked(canonical(wheel[1]), f"=={unquote(wheel[2])}"), marker.strip())
     if above:
         return _NamedLine(Locked(canonical(above[1]), f"=={above[2]}"), marker.strip())
-    name = _project_name(path.parent / _path_of(re.sub(r"\[[^\]]*\]$", "", place)))
+    folder = place.rpartition("[")[0] if place.endswith("]") else place  # without extras
+    name = _project_name(path.parent / _path_of(folder))
     return _NamedLine(Locked(canonical(name), ""), marker.strip()) if name else None
 
 

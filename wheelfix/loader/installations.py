@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from wheelfix.loader.view import FileView
 
-_FOLDER = re.compile(r"^(?P<name>[^/]+?)-(?P<version>[^/-]+)(?:-py[\d.]+)?\.(?:dist|egg)-info$", re.IGNORECASE)
 CONDA_FOLDERS = ("bin", "Scripts", "Library/bin", "Library/usr/bin", "Library/mingw-w64/bin")
 """What conda's Python gives to AddDllDirectory when it starts (conda-forge/python-feedstock, its patch
 ``Add-CondaEcosystemModifyDllSearchPath``)."""
@@ -104,8 +103,8 @@ def _note(elsewhere: dict[str, str], one: Distribution, why: str) -> None:
 
 
 def _from_dist_info(folder: Path, known: dict[str, str], packages: list[_InstalledByConda]) -> Distribution | None:
-    match = _FOLDER.match(folder.name)
-    if match is None:
+    spelled, version = _name_and_version(folder)
+    if not spelled:
         return None
     metadata, wheel = _headers(folder / "METADATA"), _headers(folder / "WHEEL")
     if (folder / "RECORD").is_file():
@@ -113,10 +112,10 @@ def _from_dist_info(folder: Path, known: dict[str, str], packages: list[_Install
     else:
         own = f"{fold(SITE_PACKAGES)}/{fold(folder.name)}/"
         conda = next((one for one in packages if any(fold(file).startswith(own) for file in one.files)), None)
-        listed = conda.files if conda is not None else _below(_modules(folder, match["name"]), known)
+        listed = conda.files if conda is not None else _below(_modules(folder, spelled), known)
     return Distribution(
-        name=metadata.get("name", (match["name"],))[0],
-        version=metadata.get("version", (match["version"],))[0],
+        name=metadata.get("name", (spelled,))[0],
+        version=metadata.get("version", (version,))[0],
         dist_info=f"{SITE_PACKAGES}/{folder.name}",
         paths=frozenset(_present(listed, known)),
         requires=metadata.get("requires-dist", ()),
@@ -125,9 +124,9 @@ def _from_dist_info(folder: Path, known: dict[str, str], packages: list[_Install
 
 
 def _from_egg_info(folder: Path, known: dict[str, str]) -> Distribution | None:
-    match = _FOLDER.match(folder.name)
+    spelled, version = _name_and_version(folder)
     metadata = _headers(folder / "PKG-INFO" if folder.is_dir() else folder)
-    name = metadata.get("name", (match["name"] if match else "",))[0]
+    name = metadata.get("name", (spelled,))[0]
     if not name:
         return None
     installed = folder / "installed-files.txt"
@@ -138,7 +137,7 @@ def _from_egg_info(folder: Path, known: dict[str, str]) -> Distribution | None:
         listed = _below(_modules(folder, name), known)
     return Distribution(
         name=name,
-        version=metadata.get("version", (match["version"] if match else "",))[0],
+        version=metadata.get("version", (version,))[0],
         dist_info=f"{SITE_PACKAGES}/{folder.name}",
         paths=frozenset(_present(listed, known)),
         requires=metadata.get("requires-dist", ()) or tuple(_egg_requirements(folder / "requires.txt")),
@@ -146,16 +145,24 @@ def _from_egg_info(folder: Path, known: dict[str, str]) -> Distribution | None:
     )
 
 
+def _name_and_version(folder: Path) -> tuple[str, str]:
+    """The parts of ``flux-2.1.dist-info`` and ``flux-2.1-py3.11.egg-info``; empty texts for another name."""
+    parts = folder.name.rpartition(".")[0].split("-")
+    if len(parts) > 2 and parts[-1].startswith("py") and folder.name.lower().endswith(".egg-info"):
+        parts.pop()
+    return ("-".join(parts[:-1]), parts[-1]) if len(parts) > 1 else ("", "")
+
+
 def _egg_requirements(path: Path) -> Iterator[str]:
     """The requirements of setuptools' ``requires.txt``, in which ``[extra:marker]`` begins a section."""
     condition = ""
     for line in _lines(path):
-        section = re.fullmatch(r"\[([^\]:]*):?([^\]]*)\]", line)
-        if section is None:
+        if not (line.startswith("[") and line.endswith("]")):
             yield f"{line}; {condition}" if condition else line
             continue
-        extra = f'extra == "{section[1]}"' if section[1] else ""
-        condition = " and ".join(filter(None, (f"({section[2]})" if section[2] else "", extra)))
+        name, _, marker = line[1:-1].partition(":")
+        extra = f'extra == "{name}"' if name else ""
+        condition = " and ".join(filter(None, (f"({marker})" if marker else "", extra)))
 
 
 def _modules(folder: Path, name: str) -> list[str]:
