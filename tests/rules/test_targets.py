@@ -146,6 +146,13 @@ def test_what_is_not_known_is_said_and_breaks_nothing(tmp_path: Path) -> None:
     assert report.targets[0].first_failure is None
 
 
+def test_what_is_not_known_and_not_needed_at_import_is_a_remark(tmp_path: Path) -> None:
+    data = module(delay_imports={"USER32.dll": ["MessageBoxW"]})
+    report = scanned(tmp_path, {"pkg/fast.pyd": data}, "nano-server")
+    assert found(report) == [("WF326", "nano-server", Severity.INFO)]
+    assert (report.targets[0].unknown, report.targets[0].perhaps_absent) == (("USER32.dll",), ())
+
+
 def test_reports_of_others_are_a_warning(tmp_path: Path) -> None:
     report = scanned(tmp_path, {"pkg/fast.pyd": module(imports={"dsound.dll": [1]})}, "server-core-2022")
     assert found(report) == [("WF325", "dsound.dll on server-core-2022", Severity.WARNING)]
