@@ -13,6 +13,7 @@ from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
+from wheelfix.exam import verify as exam_verify
 from wheelfix.report import json_, markdown
 from wheelfix.report.formats import SCAN_KINDS
 from wheelfix.rules import registry
@@ -21,6 +22,7 @@ from wheelfix.schemas import load_schema
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from wheelfix.archive.reader import Archive
     from wheelfix.model import ScanReport
     from wheelfix.rules.context import Subject
 
@@ -45,8 +47,15 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             raise ZeroDivisionError("a mistake of ours")
         return whole(subject, *rest)  # type: ignore[arg-type]
 
-    for module_name in ("wheelfix.exam.examine", "wheelfix.exam.verify"):
-        monkeypatch.setattr(f"{module_name}.run", run)
+    whole_archive = exam_verify.archive_findings
+
+    def run_for_archive(archive: Archive, *rest: object) -> object:
+        if "bad" in archive.shown:
+            raise ZeroDivisionError("a mistake of ours")
+        return whole_archive(archive, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("wheelfix.exam.examine.run", run)
+    monkeypatch.setattr("wheelfix.exam.verify.archive_findings", run_for_archive)
     return tmp_path
 
 

@@ -95,6 +95,8 @@ KEYS = {
     ("survey", "output"): "survey-folder",
     ("ci", "try"): "trial",
     **{(command, "with"): "beside" for command in ("scan", "ci", "repair")},
+    **{(command, "extra"): "lock-extras" for command in ("scan", "ci", "repair")},
+    **{(command, "group"): "lock-groups" for command in ("scan", "ci", "repair")},
 }
 """Options that have another name in a file, because the same word means something else for another command."""
 

@@ -44,7 +44,7 @@ from wheelfix.model import Machine
             (
                 "Intel oneMKL 2022 to 2025, folder redist\\intel64 (to 2023) or bin",
                 "PyPI: mkl>=2022,<2026",
-                "conda-forge: mkl",
+                "conda-forge: mkl>=2022,<2026",
             ),
             id="mkl",
         ),

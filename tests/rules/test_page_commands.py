@@ -86,6 +86,7 @@ RUNS = {
     "wheelfix scan --gpu sm_35 WHEEL": Run(SOUND, (0, 1)),
     "wheelfix scan WHEEL --driver 551.86 --gpu sm_86": Run(SOUND, said="551.86"),
     "wheelfix scan WHEEL --with FOLDER": Run(SOUND),
+    "wheelfix scan WHEEL --with ENV": Run(SOUND),
     "wheelfix scan WHEEL --with OTHER.whl": Run(SOUND),
     "wheelfix scan ENV --import-order a,b": Run(SOUND),
     "wheelfix diagnose --wheel WHEEL": Run(UNKNOWN, (1,), "foo.dll is missing"),

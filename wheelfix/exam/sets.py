@@ -273,6 +273,8 @@ def scan_set(
     client: Client | None = None,
 ) -> Iterator[ScanReport | ScanFailure]:
     """Scan wheels within one installation: all of them together, or each by itself with what is beside it."""
+    if not paths and options.lockfile is None:
+        return
     refuse_folders(paths)
     if client is not None and not options.together and len(paths) > 1:  # each has its own requirements
         for path in paths:

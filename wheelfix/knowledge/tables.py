@@ -113,7 +113,7 @@ class NamePattern:
 
 
 _PLAIN = re.compile(r"[a-z0-9_-]+(?![?*{])")
-_SYNTAX = re.compile(r"\\.|\[\^?\]?[^\]]*\]|[()|]")
+_SYNTAX = re.compile(r"\\.|\[\^?\]?[^\[\]]*\]|[()|]")
 _GROUP = re.compile(r"\((?:\?:|\?P<\w+>|(?!\?))")
 
 

@@ -202,7 +202,7 @@ def files_elsewhere(subject: Subject) -> Iterator[Finding]:
         "WF329",
         subject.name,
         f"could not tell: the files of {subject.name} {version} are not in this environment: {beside.absent[name]}",
-        hint="scan the folder of the package, or build its wheel: 'wheelfix scan WHEEL --with ENV'",
+        hint="build its wheel, then 'wheelfix scan WHEEL --with ENV'",
         evidence={"distribution": name, "version": version, "because": beside.absent[name]},
     )
 

@@ -74,7 +74,7 @@ WORD_FORMS = (
         "cannot load library|failed to load plugin|unable to load shared object|failed to load library"
         "|failed to load dll",
         r"(?:cannot load library|failed to load plugin|unable to load shared object|failed to load (?:library|dll))"
-        r"\s*{Q}?(?P<path>(?:[A-Za-z]:)?[^{MARKS}:\r\n]{1,400}?\.(?:dll|pyd)){Q}?:(?P<text>[^\r\n]{1,300})",
+        r"\s{0,3}{Q}?(?P<path>(?:[A-Za-z]:)?[^{MARKS}:\r\n]{1,400}?\.(?:dll|pyd)){Q}?:(?P<text>[^\r\n]{1,300})",
         weak=True,
     ),
     # faulthandler and ctypes
