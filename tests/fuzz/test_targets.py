@@ -36,15 +36,9 @@ def damaged(draw: st.DrawFn, target: str) -> bytes:
     return bytes(data)
 
 
-@pytest.mark.parametrize("name", TARGETS)
-def test_seeds(name: str) -> None:
-    every = list(dict.fromkeys(corpus(name)))
-    for data in every[:: max(1, len(every) // 8)] if name in SLOW else every:
-        TARGETS[name](data)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(SLOW))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in TARGETS]
+)
 def test_every_seed(name: str) -> None:
     for data in dict.fromkeys(corpus(name)):
         TARGETS[name](data)

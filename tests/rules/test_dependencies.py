@@ -448,3 +448,22 @@ def test_a_name_with_a_hash_comes_from_no_module_of_kin(tmp_path) -> None:
     module = forge_dll("_ext.pyd", imports={name: ["f"]}, exports=["PyInit__ext"])
     files = {"pkg_bindings/__init__.py": code, "pkg_bindings/_ext.pyd": module}
     assert scan(build_wheel(tmp_path, "pkg-bindings", "1.0", files=files)).verdict is Verdict.BROKEN
+
+
+def test_a_dll_that_code_may_load_first_is_not_called_out_of_reach(tmp_path: Path) -> None:
+    """netgen loads the DLLs that metadata lists, each by its path; the extension module then finds them loaded."""
+    init = (
+        "import ctypes, importlib.metadata\n"
+        "for file in importlib.metadata.files('pkg'):\n"
+        "    if file.match('*.dll'):\n"
+        "        ctypes.CDLL(str(file.locate()))\n"
+        "from . import _core\n"
+    )
+    files = {
+        "pkg/__init__.py": init,
+        "pkg/_core.pyd": forge_dll("_core.pyd", imports={"foo.dll": ["f"]}, exports=["PyInit__core"]),
+        "pkg/lib/foo.dll": forge_dll("foo.dll", exports=["f"]),
+    }
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
+    assert [str(item.severity) for item in report.findings if item.code == "WF305"] == ["unsure"]
+    assert str(report.verdict) == "unsure"

@@ -211,6 +211,12 @@ class Subject:
         return tuple(self.view.read_text(file, SOURCE_LIMIT) or "" for file in files)
 
     @functools.cached_property
+    def loads_unread(self) -> bool:
+        """Whether importing the package runs code that loads a DLL which could not be read from it."""
+        calls = self.resolution.unread_calls
+        return any(call.reached and call.function != "add_dll_directory" for call in calls)
+
+    @functools.cached_property
     def has_qt(self) -> bool:
         """Whether the package brings Qt itself."""
         return any(re.fullmatch(r"qt\d?core\w*\.dll", base(path).lower()) for path in self.images)

@@ -59,6 +59,9 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
                 named = _names_folder(subject.unread_code, usable)
                 severity = Severity.INFO if named else Severity.UNSURE
                 consequence += "; unless the package's code adds that folder, which could not be read from it"
+            elif need.reached and excuse is None and subject.loads_unread:
+                severity = Severity.UNSURE
+                consequence += "; unless the package's code loads it first, which could not be read from it"
             target = _where_it_belongs(subject, need)
             where = "in the wheel" if usable[0] in subject.images else f"at {subject.origin(usable[0])}"
             yield finding(
