@@ -30,7 +30,7 @@ _LONGEST = 80
 _CHOICES = 4
 GROWTH = 2.2
 """How many times as long twice the input may take."""
-_SUSPICIOUS = 250e-9
+_SUSPICIOUS = 500e-9
 """Seconds for a character from which on growth is measured."""
 _TOO_SLOW = 10e-6
 _LONG = 0.02

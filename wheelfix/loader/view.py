@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import enum
 import functools
 import threading
@@ -274,11 +275,12 @@ class FileView:
         """
         wanted = [self._files[path] for path in self.image_paths if path not in self._facts]
         wanted.sort(key=lambda file: -file.size)
-        running = [(file, start(file)) for file in wanted]
+        running = collections.deque((file, start(file)) for file in wanted)
 
         def finish(progress: Callable[[int, int], None] | None) -> None:
             done, total = 0, sum(file.size for file in wanted)
-            for file, task in running:
+            while running:  # what was waited for is not kept
+                file, task = running.popleft()
                 facts = task.result()
                 self._facts.setdefault(file.path, self._read(file) if facts is None else facts)
                 done += file.size
