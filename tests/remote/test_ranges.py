@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 DATA = random.Random(20).randbytes(700_000)
 HASH = hashlib.sha256(DATA).hexdigest()
+PATIENT = Patience(connect=20, idle=20, answer=20, tries=3, first_wait=0.01, longest_wait=0.5)
+"""For tests that are not about time: the machine may be busy."""
 QUICK = Patience(connect=2, idle=0.3, answer=0.4, least_rate=10 << 20, tries=3, first_wait=0.01, longest_wait=0.5)
 Fault = "Callable[[Request, Reply], Reply | None]"
 
@@ -35,11 +37,11 @@ def server() -> Iterator[Server]:
 
 
 class Opened:
-    """A file of a server, opened with little patience."""
+    """A file of a server, opened."""
 
-    def __init__(self, server: Server, folder: Path, sha256: str = "") -> None:
+    def __init__(self, server: Server, folder: Path, sha256: str = "", patience: Patience = PATIENT) -> None:
         self.said: list[str] = []
-        self.transport = Transport(patience=QUICK, say=self.said.append)
+        self.transport = Transport(patience=patience, say=self.said.append)
         self.cache = Cache(folder)
         self.wheel = RemoteWheel(f"{server.url}/x-1.0-py3-none-any.whl", self.transport, self.cache, sha256=sha256)
 
@@ -259,7 +261,7 @@ def endless(reply: Reply) -> None:
 def test_a_fault_is_an_error_and_never_bytes(
     server: Server, tmp_path: Path, fault: Callable[[Reply], object], says: str
 ) -> None:
-    opened = Opened(server, tmp_path)
+    opened = Opened(server, tmp_path, patience=QUICK if says == "too slow" else PATIENT)
     source = opened.source
     server.fault = later(fault)
     begun = time.monotonic()
@@ -354,7 +356,7 @@ def test_parts_that_come_byte_by_byte_end(server: Server, tmp_path: Path) -> Non
 
 
 def test_a_file_that_is_larger_than_the_index_says_is_not_read(server: Server, tmp_path: Path) -> None:
-    transport = Transport(patience=QUICK)
+    transport = Transport(patience=PATIENT)
     for fault in (lambda request, reply: None, lambda request, reply: Reply(200, {}, b"", endless=True)):
         server.fault = fault
         wheel = RemoteWheel(f"{server.url}/x-1.0-py3-none-any.whl", transport, Cache(tmp_path), size=400_000)
