@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 TABLES = ("messages.toml", "messages_gpu.toml", "messages_python.toml", "messages_build.toml")
 KIND = "message"
-_DLL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,119}\.dll", re.IGNORECASE)
+_DLL = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z0-9_][A-Za-z0-9_.+-]{0,119}\.dll", re.IGNORECASE)
 _ARCH = re.compile(r"(?:compute|sm)_[0-9]{2,3}[af]?")
 _EXCERPT = 400
 
