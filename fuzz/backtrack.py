@@ -185,14 +185,14 @@ def slow_attack(site: Site, chosen: Iterable[tuple[str, str, str]], size: int = 
     """Return what is wrong with a pattern, for the first input that it is too slow for; empty when there is none.
 
     Most inputs take a few nanoseconds for each character and need no second look. Those that take more have to grow
-    with the input, whatever the machine does meanwhile: one of three measurements decides.
+    with the input, whatever the machine does meanwhile: one of five measurements decides.
     """
     for attack in chosen:
         text = text_of(site, attack, size)
         if seconds(site, text) <= _SUSPICIOUS * size or seconds(site, text, 5) <= _SUSPICIOUS * size:
             continue
-        if all(growth(site, attack, _LARGE) > GROWTH for _ in range(3)):
+        if all(growth(site, attack, _LARGE) > GROWTH for _ in range(5)):
             return f"{site.where}: {site.pattern!r} ({site.mode}) takes too long for {attack}"
-        if seconds(site, text, 5) > _TOO_SLOW * size:
+        if all(seconds(site, text, 5) > _TOO_SLOW * size for _ in range(5)):
             return f"{site.where}: {site.pattern!r} ({site.mode}) takes very long for {attack}"
     return ""
