@@ -8,7 +8,7 @@ from tests.invariants import check
 from tests.invariants.generate import make
 from tests.support.parts import parts
 
-FEW = 6
+FEW = 12
 """Packages of one plain test."""
 MANY = 50
 """Packages of one slow test; there are forty of them."""

@@ -1,4 +1,4 @@
-"""What is installed in an environment, whoever installed it; and what is said where the files are not there."""
+"""What is installed in an environment by any program, and what is said where the files are not there."""
 
 from __future__ import annotations
 
