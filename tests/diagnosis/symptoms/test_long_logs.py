@@ -45,14 +45,14 @@ def seconds(text: str) -> float:
 
 
 @pytest.mark.parametrize("kind", LOGS)
-def test_twice_the_log_takes_twice_the_time(kind):
-    size = 50_000
+def test_time_grows_with_the_size(kind):
+    size = 25_000
     read_log(LOGS[kind](2000))  # tables are loaded once
     for _ in range(3):  # the machine may be busy
-        once, twice = seconds(LOGS[kind](size)), seconds(LOGS[kind](2 * size))
-        if twice < 0.1 or twice <= 2.2 * once:
+        once, four_times = seconds(LOGS[kind](size)), seconds(LOGS[kind](4 * size))
+        if four_times < 0.1 or four_times <= 7 * once:  # sixteen times, if every line were held against every other
             return
-    raise AssertionError(f"{once:.2f} s, then {twice:.2f} s")
+    raise AssertionError(f"{once:.2f} s, then {four_times:.2f} s")
 
 
 @pytest.mark.slow
