@@ -120,3 +120,23 @@ def test_a_damaged_pml_file_is_an_error_with_a_way_out() -> None:
     with pytest.raises(InputError, match="PML") as caught:
         diagnose(b"PML_" + b"\x01" * 500)
     assert "CSV" in (caught.value.hint or "")
+
+
+def test_a_record_that_ends_in_a_release_blames_no_single_module() -> None:
+    """The loader releases in reverse: when the list was cut after the first release, the DLL asked for is not in it."""
+    names = ("shm.dll", "torch_cpu.dll", "c10.dll")
+    where = "00007fff`c6b40000 00007fff`d7b2f000"
+    mapped = "".join(f"ModLoad: {where}   {LIB}\\{name}\n" for name in ("python311.dll", *names))
+    gone = [f"Module unloaded: {where} {LIB}\\{name}\n" for name in reversed(names)]
+    cut = diagnose(f"ModLoad: {where}   C:\\python.exe\n(1a2c.3f4): Break instruction\n{mapped}{gone[0]}").explained[0]
+    assert cut.cause.summary.startswith("c10.dll was mapped and released again, and the record ends there")
+    assert "Mapped just before it, perhaps by the same load: python311.dll, shm.dll, torch_cpu.dll." in cut.explanation
+    whole = diagnose(mapped + "".join(gone) + f"ModLoad: {where}   {LIB}\\other.dll\n").explained[0]
+    assert whole.cause.summary.startswith("shm.dll was mapped and released again: something that it needs")
+    assert "perhaps" not in whole.explanation
+
+
+def test_a_record_of_which_only_a_part_was_read_says_so() -> None:
+    text = "".join(f"ModLoad: 00007fff`c6b40000 00007fff`d7b2f000   C:\\app\\a{n}.dll\n" for n in range(20_001))
+    (evidence,) = diagnose(text).evidence
+    assert evidence.told == "debugger: 20000 DLLs loaded, the rest was not read (more than 20000 loads)"

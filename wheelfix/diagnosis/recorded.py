@@ -37,6 +37,8 @@ def describe(recording: Recording) -> str:
         parts.append(f"{len(recording.failed)} {'not found' if recording.static else 'failed'}")
     if recording.released:
         parts.append(f"{len(recording.released)} released again")
+    if recording.stopped:
+        parts.append(f"the rest was not read ({recording.stopped})")
     return f"{recording.tool}: {', '.join(parts)}"
 
 
@@ -173,9 +175,16 @@ def _explain_released(recording: Recording, cases: Sequence[ScannedPackage]) -> 
     table = explain_symptom(symptom) or cause_by_id("load-failed", symptom)
     others = ", ".join(load.name for load in group if load is not top)
     summary = f"{top.name} was mapped and released again: something that it needs was not found, or failed to start."
+    before = _mapped_before(top, recording) if recording.ends_in_release else []
+    if before:
+        summary = (
+            f"{top.name} was mapped and released again, and the record ends there: something that it needs, or that a "
+            "DLL mapped before it needs, was not found or failed to start."
+        )
     known = (
         "Such a record has loads that happen; a missing DLL leaves no line. "
         + (f"Released with it: {others}. " if others else "")
+        + (f"Mapped just before it, perhaps by the same load: {', '.join(before)}. " if before else "")
         + "With --env or --wheel the missing import can be found in the files; loader snaps name it on the machine "
         "(wheelfix diagnose --record)."
     )
@@ -192,6 +201,21 @@ def _first_group(released: Sequence[RecordedLoad]) -> list[RecordedLoad]:
             break
         group.append(load)
     return group
+
+
+def _mapped_before(top: RecordedLoad, recording: Recording) -> list[str]:
+    """Modules that were mapped line by line before this one: what was asked for is the last to be released again."""
+    before: list[str] = []
+    line = top.line
+    for load in sorted(recording.loaded, key=lambda load: load.line, reverse=True):
+        if load.line > top.line:
+            continue
+        if load.line < line - 1:
+            break
+        line = load.line
+        if not in_windows_folder(load.path):
+            before.insert(0, load.name)
+    return before[-_SHOWN:]
 
 
 def _hard_imports(case: ScannedPackage, importers: set[str]) -> Iterator[Edge]:

@@ -30,6 +30,7 @@ class DebuggerReader:
         self._loaded: dict[str, RecordedLoad] = {}
         self._released: dict[str, RecordedLoad] = {}
         self._stopped = ""
+        self._ends_in_release = False
 
     def feed(self, number: int, line: str) -> None:
         """Take one line in."""
@@ -42,10 +43,12 @@ class DebuggerReader:
             load = self._loaded.pop(key, None)
             if load is not None:
                 self._released.setdefault(key, load)
+                self._ends_in_release = True
             return
         loaded = _LOADED.search(line)
         if loaded:
             path = _path(loaded)
+            self._ends_in_release = False
             self._released.pop(path.lower(), None)
             self._loaded.setdefault(path.lower(), RecordedLoad(base_name(path), path, line=number))
 
@@ -55,7 +58,13 @@ class DebuggerReader:
             return None
         # released in reverse order: the one that was asked for is the first that was mapped
         released = sorted(self._released.values(), key=lambda load: load.line)
-        return Recording("debugger", tuple(self._loaded.values()), released=tuple(released), stopped=self._stopped)
+        return Recording(
+            "debugger",
+            tuple(self._loaded.values()),
+            released=tuple(released),
+            ends_in_release=self._ends_in_release,
+            stopped=self._stopped,
+        )
 
 
 def _path(found: re.Match[str]) -> str:

@@ -43,6 +43,7 @@ class DlltracerReader:
         self._loaded: dict[str, RecordedLoad] = {}
         self._released: list[RecordedLoad] = []
         self._stopped = ""
+        self._ends_in_release = False
         self._operation = ""
 
     def feed(self, number: int, line: str) -> None:
@@ -77,16 +78,24 @@ class DlltracerReader:
         key = "\\".join(path.lower().split("\\")[-3:])
         if what in ("loadlibrary", "loaded", "load"):
             self._loaded[key] = load
+            self._ends_in_release = False
         elif not in_windows_folder(path):
             first = self._loaded.pop(key, load)
             self._released.append(first)
+            self._ends_in_release = True
 
     def result(self) -> Recording | None:
         """Return the recording; None when no line was one of dlltracer's."""
         if not self._loaded and not self._released:
             return None
         released = sorted(self._released, key=lambda load: load.line)
-        return Recording("dlltracer", tuple(self._loaded.values()), released=tuple(released), stopped=self._stopped)
+        return Recording(
+            "dlltracer",
+            tuple(self._loaded.values()),
+            released=tuple(released),
+            ends_in_release=self._ends_in_release,
+            stopped=self._stopped,
+        )
 
 
 def _plain_path(path: str) -> str:

@@ -80,6 +80,8 @@ class Recording:
     """Modules that were mapped and released again because something they need failed; dlltracer tells no more."""
     imports: tuple[RecordedLoad, ...] = ()
     """What a listing says that a file imports, without a word on where it comes from."""
+    ends_in_release: bool = False
+    """Whether nothing follows the last release, so that more modules may have been released after the record ends."""
     stopped: str = ""
     """Why reading stopped before the end; empty when it did not."""
 
