@@ -37,8 +37,6 @@ def describe(recording: Recording) -> str:
         parts.append(f"{len(recording.failed)} {'not found' if recording.static else 'failed'}")
     if recording.released:
         parts.append(f"{len(recording.released)} released again")
-    if recording.stopped:
-        parts.append(f"the rest was not read ({recording.stopped})")
     return f"{recording.tool}: {', '.join(parts)}"
 
 
