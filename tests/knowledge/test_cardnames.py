@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.knowledge.cardnames import close_names, named_cards, parse_card_names
+from wheelfix.knowledge.cardnames import close_names, named_cards, nvidia_capability, parse_card_names
 from wheelfix.knowledge.cards import card_table
 from wheelfix.knowledge.othercards import known_archs
 from wheelfix.knowledge.tables import TableFault, read_text
@@ -27,6 +27,43 @@ def test_the_series_may_be_left_out() -> None:
     assert [card.name for card in named_cards("4090")] == ["GeForce RTX 4090"]
     assert {card.archs for card in named_cards("580")} == {("sm_20",), ("gfx803",)}
     assert named_cards("") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("K40c", (3, 5)),
+        ("Tesla K20Xm", (3, 5)),
+        ("Tesla K80", (3, 7)),
+        ("NVIDIA GeForce GTX 1080 Ti", (6, 1)),
+        ("Tesla V100-SXM2-16GB", (7, 0)),
+        ("rtx 2080 super", (7, 5)),
+        ("NVIDIA A100-PCIE-40GB", (8, 0)),
+        ("RTX 3060", (8, 6)),
+        ("NVIDIA GeForce RTX 4070 Laptop GPU", (8, 9)),
+        ("RTX 6000 Ada Generation", (8, 9)),
+        ("Quadro RTX 6000", (7, 5)),
+        ("RTX A6000", (8, 6)),
+        ("NVIDIA H100 80GB HBM3", (9, 0)),
+        ("RTX 5070", (12, 0)),
+        ("NVIDIA GeForce RTX 5070 Ti", (12, 0)),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", (12, 0)),
+        ("NVIDIA T1000 8GB", (7, 5)),
+        ("NVIDIA GeForce MX450", (7, 5)),
+        ("Quadro M2200", (5, 2)),
+        ("GeForce GTX 860M", None),
+        ("GeForce GT 730", None),
+        ("RTX 6000", None),
+        ("RTX 5071", None),
+        ("Radeon RX 7900 XTX", None),
+        ("Intel(R) Arc(TM) B580 Graphics", None),
+        ("", None),
+    ],
+)
+def test_the_compute_capability_of_a_name_is_told_only_where_one_card_has_it(
+    text: str, expected: tuple[int, int] | None
+) -> None:
+    assert nvidia_capability(text) == expected
 
 
 def test_names_that_are_close() -> None:

@@ -9,7 +9,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.cards import card_table, plain_name
+from wheelfix.knowledge.cards import Capability, capability_of_arch, card_table, plain_name
 from wheelfix.knowledge.othercards import NVIDIA, other_cards, plain_other_name, vendor_of
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.values import dataclass
@@ -83,6 +83,19 @@ def namesakes_of(text: str, cards: tuple[NamedCard, ...]) -> tuple[str, ...]:
     number = plain_name(names[0]).removeprefix("rtx")
     later = [_all()[True, key].name for key in (f"rtx{number}ada", f"rtxpro{number}") if (True, key) in _all()]
     return (*names, *later) if later else ()
+
+
+def nvidia_capability(name: str) -> Capability | None:
+    """Return the compute capability of the card that a name stands for; None where no card or several are called that.
+
+    ``K40c`` and ``NVIDIA GeForce RTX 5070 Ti Laptop GPU`` are names that drivers report.
+    """
+    cards = named_cards(name)
+    archs = {arch for card in cards for arch in card.archs}
+    if len(archs) != 1 or namesakes_of(name, cards):
+        return None
+    (arch,) = archs
+    return capability_of_arch(arch) if vendor_of(arch) == NVIDIA else None
 
 
 def close_names(text: str, limit: int = 5) -> tuple[str, ...]:

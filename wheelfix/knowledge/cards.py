@@ -129,21 +129,10 @@ def card_table() -> CardTable:
     return parse_cards("cards.toml", read_text("cards.toml"))
 
 
-def find_card(name: str) -> Card | None:
-    """Return the card of that name, however it is decorated: ``K40c``, ``NVIDIA GeForce RTX 5070 Ti Laptop GPU``."""
-    return card_table().cards.get(plain_name(name))
-
-
 def capability_of_arch(text: str) -> Capability | None:
     """Return the compute capability that ``sm_35``, ``3.5``, ``sm_90a`` or ``compute_120`` stands for."""
     match = _ARCH.fullmatch(text.strip().lower())
     return (int(match["major"]), int(match["minor"])) if match else None
-
-
-def capability_of(text: str) -> Capability | None:
-    """Return the compute capability that ``sm_35``, ``3.5``, ``compute_120``, ``K40c`` or ``RTX 5070`` stands for."""
-    card = find_card(text)
-    return capability_of_arch(text) or (card.capability if card else None)
 
 
 def architecture(capability: Capability) -> Architecture | None:

@@ -26,6 +26,17 @@ def test_a_card_that_the_toolkit_does_not_know() -> None:
     assert named(BLOCK) == ["NVIDIA GeForce RTX 5090 has compute capability 12.0, which CUDA 12.1 does not know."]
 
 
+@pytest.mark.parametrize("card", ["NVIDIA RTX 2000 Ada Generation Laptop GPU", "NVIDIA GeForce RTX 4090 D"])
+def test_a_card_that_only_the_list_of_devices_has(card: str) -> None:
+    (note,) = named(f"CUDA used to build PyTorch: 11.6\nGPU 0: {card}\n")
+    assert note == f"{card} has compute capability 8.9, which CUDA 11.6 does not know."
+
+
+@pytest.mark.parametrize("card", ["NVIDIA GeForce GTX 860M", "AMD Radeon RX 7900 XTX", "NVIDIA RTX 6000"])
+def test_nothing_is_said_about_a_name_of_several_cards_or_of_another_vendor(card: str) -> None:
+    assert named(f"CUDA used to build PyTorch: 13.0\nGPU 0: {card}\n") == []
+
+
 def test_a_sound_machine_has_no_contradiction() -> None:
     assert named(BLOCK.replace("12.1", "12.8").replace("cu121", "cu128")) == []
     assert named("") == []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from wheelfix.knowledge.cards import architecture, capability_of
+from wheelfix.knowledge.cards import architecture, capability_of_arch
 from wheelfix.knowledge.torch_builds import FAMILY, INDEX, TorchBuild, cuda_labels, cuda_release, release_for
 
 _VARIANTS = frozenset({*FAMILY, "faiss-cpu", "jaxlib", "llama-cpp-python", "onnxruntime", "paddlepaddle", "tensorflow"})
@@ -82,7 +82,7 @@ def together(build: TorchBuild | None, distribution: str) -> str:
 
 def for_card(capability: str) -> str:
     """Return the command for the oldest CUDA version whose builds know a card; empty when PyTorch publishes none."""
-    wanted = capability_of(capability)
+    wanted = capability_of_arch(capability)
     known = architecture(wanted) if wanted is not None else None
     if known is None or known.capability < _OLDEST_SERVED:
         return ""

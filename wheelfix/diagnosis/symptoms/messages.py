@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.diagnosis.symptoms.symptom import Symptom
-from wheelfix.knowledge.cards import architecture, capability_of
+from wheelfix.knowledge.cards import architecture, capability_of_arch
 from wheelfix.knowledge.tables import Checker, parse_toml
 from wheelfix.values import dataclass
 
@@ -186,7 +186,7 @@ def message_by_id(name: str) -> Message | None:
 
 def about_architecture(name: str) -> str:
     """Return which toolkits compile for an architecture, in a sentence."""
-    capability = capability_of(name.replace("compute_", "sm_"))
+    capability = capability_of_arch(name.replace("compute_", "sm_"))
     known = architecture(capability) if capability else None
     if known is None:
         return "A newer toolkit may know it."

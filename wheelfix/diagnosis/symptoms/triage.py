@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.symptoms.stream import Text, TextProgress, blocks
 from wheelfix.diagnosis.symptoms.symptom import TextLimits
-from wheelfix.knowledge.cards import architecture, capability_of, find_card
+from wheelfix.knowledge.cardnames import nvidia_capability
+from wheelfix.knowledge.cards import architecture, capability_of_arch
 from wheelfix.knowledge.drivers import driver_needed, windows_driver
 from wheelfix.rules.wording import dotted
 from wheelfix.values import dataclass, field
@@ -129,16 +130,16 @@ def _old_driver(facts: PastedMachine) -> list[str]:
 def _cards_without_code(facts: PastedMachine) -> list[str]:
     notes = []
     for name in dict.fromkeys(facts.cards):
-        card = find_card(name)
-        if card is None:
+        capability = nvidia_capability(name)
+        if capability is None:
             continue
-        known = architecture(card.capability)
+        known = architecture(capability)
         toolkit = facts.built or (max(facts.nvcc) if facts.nvcc else None)
-        mine = dotted(card.capability)
+        mine = dotted(capability)
         if known is not None and toolkit is not None and not known.compiles_with(toolkit):
             notes.append(f"{name} has compute capability {mine}, which CUDA {dotted(toolkit)} does not know.")
-        listed = [capability_of(one.partition("+")[0]) for one in re.split(r"[; ]+", facts.archs) if one]
-        if listed and not _is_served(card.capability, listed, facts.archs):
+        listed = [capability_of_arch(one.partition("+")[0]) for one in re.split(r"[; ]+", facts.archs) if one]
+        if listed and not _is_served(capability, listed, facts.archs):
             notes.append(f"TORCH_CUDA_ARCH_LIST={facts.archs} has no code for {name}, which is {mine}.")
     return notes
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.cards import capability_of, library_release
+from wheelfix.knowledge.cards import capability_of_arch, library_release
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.model import fold
@@ -65,5 +65,5 @@ def gpu_objection(
 
 def _better(name: str, card: str) -> str:
     """Return the release of a library that has code for a card, as far as the tables know."""
-    member, capability = family_of(name), capability_of(card)
+    member, capability = family_of(name), capability_of_arch(card)
     return library_release(member.family.group, member.family.title, capability) if member and capability else ""
