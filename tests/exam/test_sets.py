@@ -113,6 +113,30 @@ class TestTogether:
             archive.writestr("user/first.py", "import flux\n")
         assert scanned(wheels, together=True)["user"].first_failure is None
 
+    def test_a_load_in_the_code_of_others_that_could_not_be_read_leaves_it_open(self, tmp_path):
+        """netgen loads DLLs that it computes, and ngsolve needs them: nobody may call ngsolve broken."""
+        code = "import ctypes, json\nfor one in json.loads(input()):\n    ctypes.CDLL(one)\n"
+        found = scanned([user(tmp_path), flux(tmp_path, code)], together=True)
+        assert found["user"].verdict is Verdict.UNSURE
+        (said,) = [item for item in found["user"].findings if item.code == "WF305"]
+        assert "unless the code of flux loads it first" in said.message
+
+    def test_a_folder_in_the_code_of_others_that_could_not_be_read_leaves_it_open(self, tmp_path):
+        found = scanned([user(tmp_path), flux(tmp_path, "import os\nos.add_dll_directory(input())\n")], together=True)
+        assert found["user"].verdict is Verdict.UNSURE
+        (said,) = [item for item in found["user"].findings if item.code == "WF305"]
+        assert "unless the code of flux adds that folder" in said.message
+
+    def test_a_load_that_nothing_runs_excuses_nothing(self, tmp_path):
+        code = "import ctypes\ndef later(name):\n    ctypes.CDLL(name)\n"
+        assert scanned([user(tmp_path), flux(tmp_path, code)], together=True)["user"].verdict is Verdict.BROKEN
+
+    def test_modules_below_a_package_have_what_its_import_has_loaded(self, tmp_path):
+        """netgen loads the DLLs of netgen-occt by importlib.metadata; its module for windows needs them, too."""
+        code = "import ctypes, importlib.metadata\nfor one in importlib.metadata.files('flux'):\n"
+        code += "    if one.match('*.dll'):\n        ctypes.CDLL(str(one.locate()))\n"
+        assert scanned([user(tmp_path, code), flux(tmp_path, "")], together=True)["user"].verdict is Verdict.OK
+
     def test_what_cffi_loads_is_known_with_its_code_and_without(self, tmp_path):
         """cffi's own code was followed where it was in the set, and ended at a call of its compiled part."""
         code = "import os\nfrom cffi import FFI\nffi = FFI()\n"

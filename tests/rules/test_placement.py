@@ -12,6 +12,7 @@ from wheelfix.options import RootOptions, ScanOptions
 
 CPU, OWN, STRAY = LIB + "torch_cpu.dll", LIB + "libiomp5md.dll", SITE + "torch/libiomp5md.dll"
 QUIET = ScanOptions(roots=RootOptions(discover=False))
+WITH_PKG = ScanOptions(roots=RootOptions(discover=False), packages=("pkg",))
 
 
 def test_a_copy_that_is_never_loaded_is_a_note_with_the_one_that_is() -> None:
@@ -77,3 +78,22 @@ def test_one_with_needs_of_its_own_makes_the_environment_broken(tmp_path) -> Non
 def test_one_that_is_damaged_makes_the_environment_broken(tmp_path) -> None:
     report = scan(environment(tmp_path, {"helper.dll": b"MZ"}), QUIET)
     assert (report.first_failure.code, str(report.verdict)) == (193, "broken")
+
+
+def test_a_file_of_another_distribution_is_not_to_be_removed(tmp_path) -> None:
+    """ngsolve imports netgen first, and both have msvcp140.dll: the same file is nothing to report."""
+    loads_own = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'helper.dll'))\n"
+    files = {
+        "pkg/__init__.py": "import first\n",
+        "pkg/_core.pyd": forge_dll("_core.pyd", imports={"helper.dll": ["f"]}, exports=["PyInit__core"]),
+        "pkg/helper.dll": forge_dll("helper.dll", exports=["f"]),
+    }
+    for number, exports in enumerate((["f"], ["f", "g"])):
+        here = tmp_path / str(number)
+        first = {"first/__init__.py": loads_own, "first/helper.dll": forge_dll("helper.dll", exports=exports)}
+        env = install(build_wheel(here, "first", "1.0", files=first), here / "env")
+        report = scan(install(build_wheel(here, "pkg", "1.0", files=files, requires=["first"]), env), WITH_PKG)
+        found = [item for item in report.findings if item.code == "WF313"]
+        assert [item.hint for item in found] == (
+            ["let first and pkg use one helper.dll: install releases that were built together"] if number else []
+        )

@@ -31,13 +31,24 @@ MAX_NAMES = 100
 
 def find_in_assembly(view: FileView, path: str, name: str) -> str | None:
     """Return the file that a manifest of the DLL ``path`` gives for the DLL ``name``."""
-    manifest = _parsed(read_resource(view.source(path), MANIFEST, OF_A_DLL))
-    for assembly in _named(manifest, "dependency", "assemblyIdentity"):
+    for assembly in _assemblies(view, path):
         for folder in _folders(view, path, assembly):
             found = _file_of(view, folder, assembly, name)
             if found is not None:
                 return found
     return None
+
+
+def _assemblies(view: FileView, path: str) -> list[str]:
+    """Return the assemblies that the manifest of a DLL names.
+
+    It lies near the end of the file, so that all of it is inflated: once, however many DLLs are missing for it.
+    """
+    known: dict[str, list[str]] = view.notes.setdefault("assemblies", {})
+    if path not in known:
+        manifest = _parsed(read_resource(view.source(path), MANIFEST, OF_A_DLL))
+        known[path] = _named(manifest, "dependency", "assemblyIdentity")
+    return known[path]
 
 
 def _folders(view: FileView, path: str, assembly: str) -> Iterator[str]:

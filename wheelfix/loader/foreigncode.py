@@ -9,6 +9,7 @@ from wheelfix.loader.codereader.codefiles import ViewFiles
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS
 from wheelfix.loader.packagecode import SOURCE_LIMIT, FileLoads, file_loads, known_loads
 from wheelfix.loader.packageloading import begin, load_event, startup_at
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from wheelfix.loader.loading import Loader
@@ -40,6 +41,7 @@ class ForeignCode:
                 load_event(startup, process, event)
             return
         loads = self._read(path)
+        process.unread.update((replace(call, reached=True), None) for call in loads.unread_calls if call.at_import)
         process.user_dirs += [folder for folder in loads.added if folder not in process.user_dirs]
         for name in loads.names:
             process.load_by_name(name, DEFAULT_DIRS)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.imports.importorder import packages_above
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
+from wheelfix.loader.loaded import load_in
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 from wheelfix.model import CodeFault
 from wheelfix.values import dataclass, replace
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from wheelfix.loader.interpreter.importend import ImportEnd
     from wheelfix.loader.loaded import Loaded
+    from wheelfix.loader.loading import Loader
     from wheelfix.loader.packagecode import PackageLoads
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
@@ -72,15 +75,24 @@ class InterpretedImports:
         ran = self.ran
         return tuple(replace(call, reached=False) if call.file in ran else call for call in calls)
 
-    def loads(self, found: list[Loaded], loads: PackageLoads) -> list[Loaded]:
-        """Loads with what became of them in these imports."""
+    def loads(self, found: list[Loaded], loads: PackageLoads, blank: Loader) -> list[Loaded]:
+        """Loads with what became of them in these imports; ``blank`` is a process in which nothing has happened."""
         if not self.ends:
             return found
         ran = self.ran
         of_file = {event.path for file in loads.files if file.path in ran for event in file.events} - {
             path for file in loads.files for path in file.late
         }
-        return [self._known(one, of_file) for one in found]
+        return [self._below(self._known(one, of_file), blank) for one in found]
+
+    def _below(self, one: Loaded, blank: Loader) -> Loaded:
+        """A module that fails by itself, in the process that importing the package above it leaves behind."""
+        first = packages_above(one.event.path)[0]
+        end = next((end for file, end in self.ends if file == first), None)
+        if one.failure is None or one.event.cause != "extension" or end is None or end.process is None:
+            return one
+        tried = load_in(blank.after(end.process), one.event)
+        return tried if tried.failure is None or tried.failure.chain[-1:] != one.failure.chain[-1:] else one
 
     def _known(self, one: Loaded, of_file: set[str]) -> Loaded:
         event, path = one.event, one.event.path

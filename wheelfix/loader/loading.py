@@ -82,7 +82,7 @@ class Loader(DllSearch):
         )
         other.loaded, other.modules, other._spent = dict(self.loaded), dict(self.modules), self._spent
         other._searched, other._unmet = self._searched, self._unmet
-        other.ran = set(self.ran)
+        other.ran, other.unread = set(self.ran), dict(self.unread)
         return other
 
     def after(self, first: Loader) -> Loader:
@@ -91,6 +91,7 @@ class Loader(DllSearch):
         other._spent = [0]
         other.user_dirs = [*first.user_dirs, *(folder for folder in self.user_dirs if folder not in first.user_dirs)]
         other.loaded, other.modules, other.ran = {**first.loaded}, {**first.modules}, set(first.ran)
+        other.unread = {**first.unread}
         return other
 
     def load(self, path: str, flags: int = AS_PYTHON_DOES) -> Failure | None:

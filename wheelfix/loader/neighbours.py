@@ -85,6 +85,11 @@ class Neighbours:
         found = self.distributions.get(distribution)
         return found.requires if found is not None else ()
 
+    def paths(self, distribution: str) -> frozenset[str]:
+        """The files of a distribution; none for one that is not installed."""
+        found = self.distributions.get(distribution)
+        return found.paths if found is not None else frozenset()
+
     def owner(self, path: str) -> str:
         """The distribution that a file belongs to; empty for a file of none."""
         return self._owners.get(path, "")

@@ -66,7 +66,7 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     loading, startup, loads = start.loading, start.startup, start.loads
     known = InterpretedImports.of(view, profile, loads) if startup is None else InterpretedImports()
     found, processes, dirs = start.run(known=known.loaded)
-    found = known.loads(found, loads)
+    found = known.loads(found, loads, start.blank)
     whole = all_together(start.blank, found, processes)
     reached = _touched(found)
     _survey(whole, view, reached)
@@ -86,7 +86,7 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
         reached=reached,
         search_dirs=tuple(folder for folder in dirs if view.in_folder(folder)),
         code_folders=loads.folders,
-        unread_calls=known.calls(start.calls),
+        unread_calls=known.calls(tuple(dict.fromkeys([*start.calls, *whole.unread]))),
         code_faults=faults,
         absent_modules=_absent_modules(start.provisions),
     )
@@ -161,6 +161,7 @@ def all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) ->
             whole.loaded.setdefault(name, path)
         whole.modules.update(process.modules)
         whole.ran |= process.ran
+        whole.unread.update(process.unread)
     whole.edges = merged_edges(found)
     return whole
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from wheelfix.loader.view import FileView
-    from wheelfix.model import Edge, EdgeKind, Machine, Provider, Symbol
+    from wheelfix.model import Edge, EdgeKind, Machine, Provider, Symbol, UnreadCall
 
 MAX_LOOKUPS = 300_000
 """Imports that all loads of a package may look up together; vtk, with 368 images, needs ten thousand."""
@@ -83,6 +83,8 @@ class DllSearch:
         """Paths of all loaded modules, in order."""
         self.ran: set[str] = set()
         """Python files whose code has run: importing them again does nothing."""
+        self.unread: dict[UnreadCall, None] = {}
+        """Loads and folders in the code of other distributions that has run, and that could not be read from it."""
         self.touched: dict[str, None] = {}
         """Paths that some load mapped, also those of loads that failed in the end."""
         self.edges: dict[tuple[str, str, EdgeKind], Edge] = {}

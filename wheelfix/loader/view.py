@@ -106,6 +106,10 @@ class Beside(Protocol):
         """What the metadata of a distribution requires; empty for one that is not installed."""
         ...
 
+    def paths(self, distribution: str) -> frozenset[str]:
+        """The files of a distribution; none for one that is not installed."""
+        ...
+
     def owner(self, path: str) -> str:
         """The distribution that a file belongs to; empty for a file of none."""
         ...

@@ -272,7 +272,7 @@ class Resolution:
     code_folders: tuple[CodeFolder, ...] = ()
     """Every folder that the package's Python code names, also those in which this view has no file."""
     unread_calls: tuple[UnreadCall, ...] = ()
-    """Loads and folders in the package's Python code that could not be read."""
+    """Loads and folders that could not be read, in the package's Python code and in that of others which it imports."""
     absent_modules: tuple[AbsentModule, ...] = ()
     """Modules without which importing the package raises ``ModuleNotFoundError``."""
     code_faults: tuple[CodeFault, ...] = ()

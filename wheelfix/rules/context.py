@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
+    from wheelfix.model import UnreadCall
     from wheelfix.roots.choice.model import Wanted
 
 
@@ -206,15 +207,22 @@ class Subject:
     @functools.cached_property
     def unread_code(self) -> tuple[str, ...]:
         """Python code that importing the package runs, and that adds DLL folders which could not be read from it."""
-        calls = self.resolution.unread_calls
-        files = dict.fromkeys(call.file for call in calls if call.reached and call.function == "add_dll_directory")
+        files = dict.fromkeys(call.file for call in self._unread(adding=True))
         return tuple(self.view.read_text(file, SOURCE_LIMIT) or "" for file in files)
 
     @functools.cached_property
     def loads_unread(self) -> bool:
         """Whether importing the package runs code that loads a DLL which could not be read from it."""
+        return bool(self._unread(adding=False))
+
+    def whose_code(self, *, adding: bool) -> str:
+        """Return whose code adds a folder, or loads a DLL, that could not be read from it, as part of a sentence."""
+        owners = dict.fromkeys(self.owner(call.file) for call in self._unread(adding=adding))
+        return "the package's code" if "" in owners or not owners else f"the code of {' or '.join(owners)}"
+
+    def _unread(self, *, adding: bool) -> list[UnreadCall]:
         calls = self.resolution.unread_calls
-        return any(call.reached and call.function != "add_dll_directory" for call in calls)
+        return [call for call in calls if call.reached and (call.function == "add_dll_directory") is adding]
 
     @functools.cached_property
     def has_qt(self) -> bool:

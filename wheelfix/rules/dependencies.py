@@ -58,10 +58,12 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
             if need.reached and excuse is None and subject.unread_code:
                 named = _names_folder(subject.unread_code, usable)
                 severity = Severity.INFO if named else Severity.UNSURE
-                consequence += "; unless the package's code adds that folder, which could not be read from it"
+                whose = subject.whose_code(adding=True)
+                consequence += f"; unless {whose} adds that folder, which could not be read from it"
             elif need.reached and excuse is None and subject.loads_unread:
                 severity = Severity.UNSURE
-                consequence += "; unless the package's code loads it first, which could not be read from it"
+                whose = subject.whose_code(adding=False)
+                consequence += f"; unless {whose} loads it first, which could not be read from it"
             target = _where_it_belongs(subject, need)
             where = "in the wheel" if usable[0] in subject.images else f"at {subject.origin(usable[0])}"
             yield finding(
@@ -82,7 +84,7 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
             if severity is Severity.ERROR and (elsewhere or subject.unread_code):
                 severity = Severity.UNSURE  # the machine decides, or code that could not be read
                 consequence += elsewhere or (
-                    "; unless a folder that the package's code adds has it, which could not be read"
+                    f"; unless a folder that {subject.whose_code(adding=True)} adds has it, which could not be read"
                 )
             copies = [
                 f"{subject.origin(path)} ({why})"

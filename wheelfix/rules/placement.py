@@ -74,11 +74,20 @@ def shadowed_by_environment(subject: Subject) -> Iterator[Finding]:
             continue
         if winner in subject.view and subject.view.layer(winner) is Layer.ENVIRONMENT:
             reported.add(winner)
+            other = subject.owner(winner)
+            if other and any(subject.view.image(winner) == subject.images[path] for path in mine):
+                continue  # the same file, which another distribution has as well
+            place = f"it is {other}'s, which comes first" if other else "that place is searched first"
+            remedy = f"let {other} and {subject.name} use one {base(winner)}: install releases that were built together"
+            if not other:
+                remedy = (
+                    f"remove {subject.origin(winner)}, unless it is there on purpose and fits {base(edge.importer)}"
+                )
             yield finding(
                 "WF313",
                 subject.origin(winner),
                 f"{base(edge.importer)} gets {base(winner)} from {subject.origin(winner)} and not the package's own, "
-                f"{subject.origin(mine[0])}: that place is searched first",
-                hint=f"remove {subject.origin(winner)}, unless it is there on purpose and fits {base(edge.importer)}",
+                f"{subject.origin(mine[0])}: {place}",
+                hint=remedy,
                 evidence={"importer": subject.origin(edge.importer), "own": [subject.origin(path) for path in mine]},
             )

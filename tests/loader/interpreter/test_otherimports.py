@@ -43,8 +43,9 @@ def test_a_module_of_another_distribution_that_fails_first_is_named() -> None:
     assert end.fault.target == f"{SITE}runtime_of_pkg/binding.pyd"
 
 
-def test_folders_that_another_distribution_adds_are_searched() -> None:
-    end = end_of(OWN, OTHER | {"runtime_of_pkg/runtime.dll": RUNTIME}, "pkg.window")
+@pytest.mark.parametrize("everything", [True, False])
+def test_folders_that_another_distribution_adds_are_searched(everything: bool) -> None:
+    end = end_of(OWN, OTHER | {"runtime_of_pkg/runtime.dll": RUNTIME}, "pkg.window", everything=everything)
     assert (end.decided, end.error) == (True, "")
     assert f"{SITE}runtime_of_pkg/runtime.dll" in end.loaded
 
@@ -52,7 +53,7 @@ def test_folders_that_another_distribution_adds_are_searched() -> None:
 @pytest.mark.parametrize(
     ("code", "options"),
     [
-        (ADDS, {"everything": False}),
+        (ADDS + "import gone\n", {"everything": False}),
         (ADDS + "x = 1\n" * 50_000, {}),
         (ADDS + "import random\nos.add_dll_directory(random.choice([]))\n", {}),
     ],
@@ -93,3 +94,50 @@ def test_what_distributions_may_ship_is_not_there_in_a_complete_set() -> None:
     own: dict[str, bytes | str] = {"pkg/__init__.py": LOADS.format(looks=""), "pkg/core.dll": NEEDS_CUDA}
     assert end_of(own, {}, "pkg").error == "FileNotFoundError"
     assert not end_of(own, {}, "pkg", everything=False).decided
+
+
+LISTS = """
+import ctypes
+import importlib.metadata as metadata
+try:
+    found = {{}}
+    for file in metadata.files("{name}"):
+        if file.match("*.dll"):
+            path = file.locate()
+            found[path.name.split(".")[0].lower()] = str(path)
+    ctypes.CDLL(found["runtime"])
+except metadata.PackageNotFoundError:
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "everything", "loads"),
+    [("other", True, True), ("Other", False, True), ("gone", True, False)],
+)
+def test_files_of_a_distribution_are_listed(name: str, everything: bool, loads: bool) -> None:
+    """netgen loads what importlib.metadata lists of netgen-occt, before the modules that need it."""
+    own = {"pkg/__init__.py": LISTS.format(name=name), "pkg/window.pyd": WINDOW}
+    end = end_of(own, {"runtime.txt": "", "other/bin/Runtime.dll": RUNTIME}, "pkg.window", everything=everything)
+    assert end.decided
+    assert (f"{SITE}other/bin/Runtime.dll" in end.loaded) is loads
+    assert (end.error == "") is loads
+
+
+def test_whether_a_required_distribution_is_installed_is_not_guessed() -> None:
+    own = {"pkg/__init__.py": LISTS.format(name="gone"), "pkg-1.dist-info/METADATA": "Requires-Dist: gone\n"}
+    assert end_of(own, {}, "pkg").decided
+    end = end_of(own, {}, "pkg", everything=False)
+    assert (end.decided, end.reason) == (False, "whether gone is installed is not known")
+
+
+def test_a_distribution_that_asks_for_itself_is_found() -> None:
+    code = "from importlib.metadata import distribution, version\nimport ctypes\n"
+    code += "one = distribution('pkg')\nassert (one.version, version('pkg')) == ('1.5', '1.5')\n"
+    code += "dll = [file for file in one.files if file.suffix == '.dll'][0]\nassert str(dll) == 'pkg/bin/runtime.dll'\n"
+    code += "ctypes.CDLL(str(one.locate_file(dll)))\n"
+    files = {"pkg/__init__.py": code, "pkg-1.5.dist-info/METADATA": "Name: pkg\n", "pkg/bin/runtime.dll": RUNTIME}
+    view = make_view({SITE + path: content for path, content in files.items()})
+    end = import_end(view, Profile(python=(3, 11)), "pkg")
+    assert (end.decided, end.error) == (True, ""), (end.reason, end.message)
+    assert f"{SITE}pkg/bin/runtime.dll" in end.loaded

@@ -67,6 +67,8 @@ def call(run: CodeState, node: ast.Call, name: str, args: list[Value], keywords:
         return _set_default(run, args)
     if first == (None,) and last in _NOT_OF_NONE:
         raise Raised("TypeError")
+    if name.endswith("metadata.files"):  # the files of a distribution, which are not those of a module
+        return (Items((), complete=False),)
     if last in _ASKED:
         return _ASKED[last](run, args, keywords)
     if last in _PATHS:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from wheelfix.loader.interpreter.objects import Instance
+    from wheelfix.loader.loading import Loader
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import Edge, EdgeKind
@@ -53,6 +54,8 @@ class ImportEnd:
     """Every module that was in the process at the end."""
     edges: Mapping[tuple[str, str, EdgeKind], Edge] = field(default_factory=dict)
     """Their needs, as they were met."""
+    process: Loader | None = None
+    """The process at the end, where the import succeeds."""
 
 
 def import_end(
@@ -81,7 +84,8 @@ def import_end(
     except Thrown as thrown:
         return _failed(thrown.error, run)
     done = frozenset(machine.process.modules)
-    return ImportEnd(True, ran=tuple(run.ran), caught=frozenset(machine.codes), loaded=done, edges=machine.edges)
+    caught, process = frozenset(machine.codes), machine.process
+    return ImportEnd(True, ran=tuple(run.ran), caught=caught, loaded=done, edges=machine.edges, process=process)
 
 
 def _failed(error: Instance, run: ImportCalls) -> ImportEnd:

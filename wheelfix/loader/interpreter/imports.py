@@ -161,7 +161,8 @@ class PackageImports(StandardLibrary):
         if name in self.modules:
             return self.modules[name]
         path = self.machine.files.module(name)
-        if not path and parent is UNKNOWN:  # compiled code may put modules below its own, as Rust's often does
+        # Compiled code may put modules below its own, as that of Rust does, or below the package that imports it.
+        if not path and (parent is UNKNOWN or (isinstance(parent, CodeModule) and parent.names.get(last) is UNKNOWN)):
             return UNKNOWN
         if not path:
             return self._import_absent(name, path)

@@ -12,6 +12,7 @@ from wheelfix.loader.interpreter.ctypescalls import CTYPES, attribute_of_windows
 from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.librarycalls import LIBRARY
 from wheelfix.loader.interpreter.machinecalls import MACHINE
+from wheelfix.loader.interpreter.metadatacalls import METADATA, NOT_FOUND
 from wheelfix.loader.interpreter.objects import (
     UNKNOWN,
     CodeClass,
@@ -55,6 +56,7 @@ _CONSTANTS: dict[str, PyValue] = {
     "ctypes.RTLD_LOCAL": 0,
     "ctypes.DEFAULT_MODE": 0,
     "typing.TYPE_CHECKING": False,
+    "importlib.metadata.PackageNotFoundError": NOT_FOUND,
     "string.ascii_lowercase": "abcdefghijklmnopqrstuvwxyz",
 }
 _ABSENT = frozenset(
@@ -255,6 +257,7 @@ def _canonical(name: str) -> str:
         ("ntpath.", "os.path."),
         ("posixpath.", "os.path."),
         ("importlib_resources.", "importlib.resources."),
+        ("importlib_metadata.", "importlib.metadata."),
     ):
         if name.startswith(alias):
             return real + name[len(alias) :]
@@ -281,4 +284,4 @@ def _is_known_attribute(name: str) -> bool:
     return name in known or _canonical(name) in _FUNCTIONS or _canonical(name) in _CONSTANTS
 
 
-_FUNCTIONS = {**MACHINE, **BUILTINS, **LIBRARY, **PATTERNS, "hasattr": _has_attribute}
+_FUNCTIONS = {**MACHINE, **BUILTINS, **LIBRARY, **METADATA, **PATTERNS, "hasattr": _has_attribute}

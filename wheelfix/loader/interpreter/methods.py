@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ntpath
 import string
-from pathlib import PureWindowsPath
+from pathlib import PurePath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codereader.codebudget import MAX_ITEMS, MAX_TEXT
@@ -12,6 +12,7 @@ from wheelfix.loader.interpreter.evaluation import error, is_plain
 from wheelfix.loader.interpreter.objects import (
     UNKNOWN,
     Bound,
+    InstalledPathValue,
     Instance,
     Iteration,
     LoadFault,
@@ -22,7 +23,7 @@ from wheelfix.loader.interpreter.objects import (
     UnknownValue,
     WindowsPathValue,
 )
-from wheelfix.loader.interpreter.windows import HOME, os_error
+from wheelfix.loader.interpreter.windows import HOME, SITE, os_error
 from wheelfix.parsing import whole_number
 
 if TYPE_CHECKING:
@@ -213,18 +214,19 @@ def _of_set(run: ExpressionValues, owner: PyValue, name: str, args: list[PyValue
 
 def path_attribute(owner: WindowsPathValue, name: str) -> PyValue:
     """An attribute of a ``Path``."""
-    path = PureWindowsPath(owner.text)
+    path, made = owner.pure, type(owner)
     if name == "parent":
-        return WindowsPathValue(str(path.parent))
+        return made(str(path.parent))
     if name == "parents":
-        return tuple(WindowsPathValue(str(one)) for one in path.parents)
+        return tuple(made(str(one)) for one in path.parents)
     if name == "parts":
         return tuple(path.parts)
     if name == "suffixes":
         return list(path.suffixes)
     if name in ("name", "stem", "suffix", "drive", "anchor", "root"):
         return getattr(path, name)
-    if not hasattr(PureWindowsPath, name) and name not in (*_CHECKS, *_OF_FILES):
+    of_files = _OF_INSTALLED if isinstance(owner, InstalledPathValue) else (*_CHECKS, *_OF_FILES)
+    if not hasattr(PureWindowsPath, name) and name not in of_files:
         raise error("AttributeError", f"'WindowsPath' object has no attribute '{name}'")
     return Bound(Native(f"<path>.{name}"), [owner])
 
@@ -233,6 +235,7 @@ _OF_FILES = frozenset(
     "iterdir glob rglob resolve absolute expanduser read_text read_bytes open stat mkdir touch unlink samefile cwd home"
     " is_symlink rename write_text write_bytes rmdir lstat owner chmod".split()
 )
+_OF_INSTALLED = ("locate", "read_text", "read_binary")
 
 
 def path_method(
@@ -240,6 +243,9 @@ def path_method(
 ) -> PyValue:
     """Call a method of a ``Path``."""
     machine, text = run.machine, owner.text
+    if isinstance(owner, InstalledPathValue) and name in _OF_INSTALLED:
+        place = ntpath.join(SITE, text.replace("/", "\\"))
+        return WindowsPathValue(place) if name == "locate" else machine.text(place)
     if name in _CHECKS:
         return machine.exists(text, _CHECKS[name])
     if name in ("resolve", "absolute", "expanduser"):
@@ -263,10 +269,11 @@ def path_method(
         return machine.text(text)
     if name == "open":
         return run.open_file(text, args[0] if args else keywords.get("mode", "r"))
-    return _pure_method(PureWindowsPath(text), name, args)
+    return _pure_method(owner, name, args)
 
 
-def _pure_method(path: PureWindowsPath, name: str, args: list[PyValue]) -> PyValue:
+def _pure_method(owner: WindowsPathValue, name: str, args: list[PyValue]) -> PyValue:
+    path = owner.pure
     given = [one.text if isinstance(one, WindowsPathValue) else one for one in args]
     if not all(isinstance(one, str) for one in given):
         if any(one is None for one in given):
@@ -274,7 +281,7 @@ def _pure_method(path: PureWindowsPath, name: str, args: list[PyValue]) -> PyVal
         return UNKNOWN
     if name in ("joinpath", "with_suffix", "with_name", "with_stem", "relative_to"):
         made = _tried(path, name, given, {})
-        return WindowsPathValue(str(made)) if isinstance(made, PureWindowsPath) else made
+        return type(owner)(str(made)) if isinstance(made, PurePath) else made
     if name in ("is_absolute", "as_posix", "match", "is_relative_to", "as_uri", "__str__", "__fspath__"):
         return _tried(path, name, given, {})
     return UNKNOWN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -225,11 +226,27 @@ class WindowsPathValue:
     def __init__(self, text: str) -> None:
         self.text = text
 
+    @property
+    def pure(self) -> PurePath:
+        """The path as ``pathlib`` takes it apart on Windows."""
+        return PureWindowsPath(self.text)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, WindowsPathValue) and other.text.lower() == self.text.lower()
 
     def __hash__(self) -> int:
         return hash(self.text.lower())
+
+
+class InstalledPathValue(WindowsPathValue):
+    """A file of a distribution as ``importlib.metadata`` names it: with ``/``, and relative to site-packages."""
+
+    __slots__ = ()
+
+    @property
+    def pure(self) -> PurePath:
+        """The path as ``pathlib`` takes it apart on every system."""
+        return PurePosixPath(self.text)
 
 
 class FolderHandle:

@@ -25,7 +25,7 @@ WORDS = (b"add_dll_directory", b"ctypes", b"LoadLibrary", b"environ")
 
 
 class OtherImports(PackageImports):
-    """Follows imports into other distributions where everything that is installed is known."""
+    """Follows imports into other distributions that are installed with the package."""
 
     def __init__(self, machine: WindowsMachine, complete: bool, steps: int) -> None:
         super().__init__(machine, complete, steps)
@@ -64,6 +64,13 @@ class OtherImports(PackageImports):
         finally:
             self._inside, self.budget = False, budget
 
+    def _import_absent(self, name: str, path: str | None) -> PyValue:
+        """A module that is not there; in the code of others that counts only where all that is installed is known."""
+        beside = self.machine.view.beside
+        if self._inside and (beside is None or not beside.complete):
+            raise Undecided(f"whether {name} is installed is not known")
+        return super()._import_absent(name, path)
+
     def _package(self, name: str) -> str:
         """The package that is followed or not: in a namespace that several distributions share, the one below it."""
         top, _, rest = name.partition(".")
@@ -73,7 +80,7 @@ class OtherImports(PackageImports):
     def _is_followed(self, package: str) -> bool:
         """Whether a package is small, and has DLLs, or code that has to do with them."""
         view = self.machine.view
-        if not self.complete or view.beside is None or not view.beside.complete:
+        if not self.complete or view.beside is None:
             return False
         folder = f"{SITE_PACKAGES}/{package.replace('.', '/')}/"
         files = [file for file in view.files if file.path.startswith(folder)]
