@@ -40,6 +40,8 @@ PARALLEL = [*PYTEST, "-n", "auto", "--dist", "loadfile"]
 # Slow tests share little, and the files that have many of them must not be left to one process at the end.
 SPREAD = [*PYTEST, "-n", "auto", "--dist", "worksteal"]
 TIERS = "not wine and not wine_x64 and not real and not browser and not docs"
+CONTAINED_IN = {"": ("test", "dev", "docs"), "zipapp": ("test", "dev"), "test": ("dev",), "dev": (), "docs": ()}
+"""The extras after which an extra does not have to be installed any more."""
 TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "demo": ("", [["-m", "wheelfix", "demo"]]),
     "test": ("test", [[*PARALLEL, "-m", f"{TIERS} and not slow and not long"]]),
@@ -80,13 +82,18 @@ def prepare(extra: str) -> None:
         make_environment()
         if not has_pip():
             sys.exit(f"{HOME} is damaged; remove that folder and run this again")
-    stamp = HOME / f"wheelfix-{extra or 'plain'}.stamp"
     wanted = hashlib.sha256(str(HERE).encode() + (HERE / "pyproject.toml").read_bytes()).hexdigest()
-    if stamp.exists() and stamp.read_text() == wanted:
+    if any(stamp_of(one).exists() and stamp_of(one).read_text() == wanted for one in (extra, *CONTAINED_IN[extra])):
         return
     target = f"{HERE}[{extra}]" if extra else str(HERE)
-    run(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--editable", target])
-    stamp.write_text(wanted)
+    # Compiled when imported: most modules of these packages never are.
+    run(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--editable", target])
+    stamp_of(extra).write_text(wanted)
+
+
+def stamp_of(extra: str) -> Path:
+    """The file that says for which folder and requirements an extra was installed."""
+    return HOME / f"wheelfix-{extra or 'plain'}.stamp"
 
 
 def has_pip() -> bool:

@@ -28,14 +28,16 @@ _ALWAYS = (" ", "\n", "x", "0", ".", "\\", '"')
 _ENDS = ("", "\x00")
 _LONGEST = 80
 _CHOICES = 4
-GROWTH = 2.2
-"""How many times as long twice the input may take."""
-_SUSPICIOUS = 500e-9
+_TIMES = 4
+"""How many times as long the second input is. With twice, one that does not fit into a cache any more seemed slow."""
+_GROWTH = 7
+"""How many times as long it may take: about four times where time is in proportion, sixteen times where it is not."""
+_SUSPICIOUS = 250e-9
 """Seconds for a character from which on growth is measured."""
 _TOO_SLOW = 10e-6
 _LONG = 0.02
 _clock = time.perf_counter if sys.platform == "win32" else time.thread_time  # which is coarse on Windows
-_LARGE = 6000
+_LARGE = 3000
 """Far beyond the longest repetition that has a bound."""
 
 
@@ -177,22 +179,24 @@ def seconds(site: Site, text: str | bytes, tries: int = 1) -> float:
 
 
 def growth(site: Site, attack: tuple[str, str, str], size: int, tries: int = 5) -> float:
-    """Return how many times as long twice the input takes."""
-    return seconds(site, text_of(site, attack, 2 * size), tries) / seconds(site, text_of(site, attack, size), tries)
+    """Return how many times as long an input of several times the size takes."""
+    once = seconds(site, text_of(site, attack, size), tries)
+    return seconds(site, text_of(site, attack, _TIMES * size), tries) / once
 
 
-def slow_attack(site: Site, chosen: Iterable[tuple[str, str, str]], size: int = 2000) -> str:
+def slow_attack(site: Site, chosen: Iterable[tuple[str, str, str]], size: int = 2000, large: int = _LARGE) -> str:
     """Return what is wrong with a pattern, for the first input that it is too slow for; empty when there is none.
 
     Most inputs take a few nanoseconds for each character and need no second look. Those that take more have to grow
-    with the input, whatever the machine does meanwhile: one of five measurements decides.
+    with the input, from ``large`` characters on, whatever the machine does meanwhile: one of three measurements
+    decides.
     """
     for attack in chosen:
         text = text_of(site, attack, size)
         if seconds(site, text) <= _SUSPICIOUS * size or seconds(site, text, 5) <= _SUSPICIOUS * size:
             continue
-        if all(growth(site, attack, _LARGE) > GROWTH for _ in range(5)):
+        if all(growth(site, attack, large) > _GROWTH for _ in range(3)):
             return f"{site.where}: {site.pattern!r} ({site.mode}) takes too long for {attack}"
-        if all(seconds(site, text, 5) > _TOO_SLOW * size for _ in range(5)):
+        if all(seconds(site, text, 5) > _TOO_SLOW * size for _ in range(3)):
             return f"{site.where}: {site.pattern!r} ({site.mode}) takes very long for {attack}"
     return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +15,7 @@ from tests.support.tiers import REQUIRED, TOLERATED
 # what it does; elsewhere each run has new ones.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("any machine"), derandomize=True)
+TRACED_CASES = 5
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,6 +28,16 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.load_profile("ci" if os.environ.get("CI") else "any machine")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let coverage look at the first cases of each test alone: tracing takes three times as long, and others repeat."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        cases[name] += 1
+        if cases[name] > TRACED_CASES:
+            item.add_marker(pytest.mark.no_cover)
 
 
 @pytest.hookimpl(trylast=True)

@@ -11,6 +11,8 @@ from fuzz.backtrack import attacks, slow_attack
 from fuzz.patterns import Site, _calls, sites
 from tests.support.parts import parts
 
+pytestmark = pytest.mark.no_cover
+
 
 def test_patterns_of_every_kind_are_found():
     found = {(site.pattern, site.mode) for site in sites()}
@@ -41,9 +43,10 @@ def test_a_pattern_that_is_made_late_has_to_be_listed():
 )
 def test_the_measure_finds_what_it_is_for(pattern, mode):
     site = Site(pattern, re.MULTILINE, mode, "here")
-    assert slow_attack(site, attacks(site), 1000)
+    assert slow_attack(site, attacks(site), 1000, large=1000)
 
 
+@pytest.mark.slow
 def test_patterns_are_linear_in_a_sample():
     slow = [slow_attack(site, itertools.islice(attacks(site), 0, 400, 23), 1000) for site in sites()]
     assert not list(filter(None, slow))

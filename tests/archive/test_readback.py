@@ -53,6 +53,7 @@ def test_no_record(tmp_path: Path) -> None:
     assert read_back(path).problems == ("RECORD: there is no RECORD",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", codec.NAMES)
 def test_blocks_are_looked_at_one_by_one(tmp_path: Path, name: str) -> None:
     """What is whole is found to be, and every block that is not; with and without knowing where blocks end."""

@@ -141,6 +141,7 @@ def test_cut_at_every_byte(tmp_path: Path) -> None:
 WHOLE = build_zip(wheel_entries([Entry("a.txt", b"text" * 50)]), zip64={}, comment=b"note")
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), min_size=1, max_size=8),
@@ -248,6 +249,7 @@ def test_the_list_of_faults_has_an_end(tmp_path: Path) -> None:
         assert archive.faults[-1].message == "and 50 more members like this"
 
 
+@pytest.mark.slow
 def test_more_members_than_16_bits_can_count(tmp_path: Path) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as written:

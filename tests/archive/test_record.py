@@ -116,6 +116,7 @@ def test_digests() -> None:
     assert decode_digest(hash_bytes(b"x") + "=") == hashlib.sha256(b"x").digest()
 
 
+@pytest.mark.slow
 def test_a_record_without_end_is_stopped() -> None:
     for line in (b"a,,\n", record_row("a", b"").encode()):
         with pytest.raises(InputError, match="more than 300000 rows"):
@@ -126,6 +127,7 @@ def test_a_record_without_end_is_stopped() -> None:
         assert faults[-1].message.startswith("more than 1000 faults")
 
 
+@pytest.mark.slow
 def test_a_record_of_a_hundred_megabytes_is_not_swallowed(tmp_path: Path) -> None:
     """It packs to a few kilobytes; reading it whole would cost far more than a wheel is worth."""
     entries = wheel_entries()[:-1]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_commands_are_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--cores", "1", "--wheels", "2", "--megabytes", "0.2", "--commands", "scan,repair"]
     words += ["--folder", str(tmp_path)]

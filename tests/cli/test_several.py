@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import wall_patience
 from tests.support.wheels import build_wheel
 
 pytestmark = [
@@ -62,7 +63,7 @@ def test_ctrl_c_ends_all_within_a_second_and_leaves_nothing(folder: Path, tmp_pa
     began = time.monotonic()
     (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=20)
-    assert time.monotonic() - began < 2  # one, on a machine with nothing else to do
+    assert time.monotonic() - began < wall_patience(1.5)
     assert (process.returncode, errors) == (130, "wheelfix: interrupted\n")
     assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
     assert list((tmp_path / "tmp").iterdir()) == []

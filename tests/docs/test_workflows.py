@@ -28,6 +28,7 @@ def check(*words: object) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_schemas_of_github_accept_them() -> None:
     pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed (the extra test has it)")
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]

@@ -101,6 +101,7 @@ STREAMS: dict[str, Callable[[], tuple[bytes, bytes]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verify", [False, True], ids=["believed", "verified"])
 @pytest.mark.parametrize("name", STREAMS)
 def test_the_number_of_threads_does_not_matter(tmp_path: Path, name: str, verify: bool) -> None:

@@ -15,7 +15,7 @@ from wheelfix.archive.record import ALGORITHMS
 from wheelfix.demo.forge import forge_dll
 
 corpus = functools.cache(seeds)
-SLOW = {"scan", "repair", "diagnose", "patterns", "installers", "package-code"}
+SLOW = {"scan", "repair", "error-text", "diagnose", "patterns", "installers", "package-code"}
 """Whole commands, what is measured, and what follows code; the others are readers."""
 
 
@@ -61,12 +61,14 @@ HASHES = st.builds("{}={}".format, st.sampled_from(sorted(ALGORITHMS)) | FIELDS,
 QUOTED = st.one_of(FIELDS, FIELDS.map(lambda text: '"' + text.replace('"', '""') + '"'))
 
 
+@pytest.mark.slow
 @few(200)
 @given(st.lists(st.lists(QUOTED | HASHES | st.integers().map(str), max_size=4).map(",".join)), st.sampled_from("\n\r"))
 def test_rows(rows: list[str], end: str) -> None:
     TARGETS["record"](end.join(rows).encode())
 
 
+@pytest.mark.slow
 @few(200)
 @given(st.text(st.characters(codec="utf-8")), st.sampled_from(["utf-8", "utf-16", "utf-16-le", "utf-32"]))
 def test_texts(text: str, encoding: str) -> None:
@@ -77,6 +79,7 @@ NAMES = st.text(st.characters(codec="ascii", exclude_characters="\0"), min_size=
 SYMBOLS = st.lists(NAMES | st.integers(1, 0xFFFF), max_size=5, unique=True)
 
 
+@pytest.mark.slow
 @few(100)
 @given(st.dictionaries(NAMES, SYMBOLS, max_size=4), st.dictionaries(NAMES, SYMBOLS, max_size=3), SYMBOLS)
 def test_images(
@@ -85,12 +88,14 @@ def test_images(
     TARGETS["image"](forge_dll("a.dll", imports=imports, delay_imports=late, exports=exports))
 
 
+@pytest.mark.slow
 @few(60)
 @given(st.text(st.characters(codec="utf-8"), max_size=40), st.sampled_from(["scan", "repair"]))
 def test_names_of_members(name: str, command: str) -> None:
     TARGETS[command](bytes([SLOTS.index("the name of a member")]) + name.encode())
 
 
+@pytest.mark.slow
 @few(60)
 @given(st.sampled_from(sorted(PARTS)), st.binary(max_size=200), st.sampled_from(["scan", "repair"]))
 def test_parts_that_are_something_else(part: str, data: bytes, command: str) -> None:

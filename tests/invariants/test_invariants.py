@@ -30,11 +30,13 @@ def test_a_predicted_failure_means_broken_in_wheels(tmp_path, start) -> None:
     _each(start, FEW, tmp_path, check.check_scan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", parts(0, 5, FEW))
 def test_and_in_folders_and_environments(tmp_path, start) -> None:
     _each(start, FEW, tmp_path, check.check_forms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", parts(0, 5, FEW))
 def test_loudness_threads_and_names_of_folders_change_nothing(tmp_path, start) -> None:
     _each(start, FEW, tmp_path, check.check_loudness)
@@ -45,16 +47,19 @@ def test_what_is_proposed_can_be_done_and_what_is_written_is_accepted(tmp_path, 
     _each(start, FEW, tmp_path, check.check_repair)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", parts(0, 3, FEW))
 def test_every_kind_of_report_tells_the_same_verdict(tmp_path, start) -> None:
     _each(start, FEW, tmp_path, check.check_formats)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", parts(0, 2, FEW))
 def test_exit_codes_depend_on_what_is_found_alone(tmp_path, start) -> None:
     _each(start, FEW // 2, tmp_path, check.check_commands)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", parts(0, 3, FEW))
 def test_plans_that_were_written_down_and_repairs_of_environments(tmp_path, start) -> None:
     _each(start, FEW, tmp_path, check.check_lock, check.check_installed)

@@ -179,6 +179,7 @@ def test_each_import_does_in_its_place_what_is_predicted(native: Wine, case_root
         pytest.fail("\n".join(found[:60]), pytrace=False)
 
 
+@pytest.mark.slow
 def test_orders_matter_in_many_sets() -> None:
     """What this is there for does come up: the same module works in one order and fails in another."""
     count = 0

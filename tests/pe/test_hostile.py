@@ -191,6 +191,7 @@ def test_cut_at_every_length(seed: bytes) -> None:
         read_version(Counting(seed[:length]))
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from([SEED, SEED32]),
@@ -213,6 +214,7 @@ def test_any_bytes_never_raise(data: bytes) -> None:
     checked(raw_pe(data, {index: (RVA + 8 * index, 64) for index in range(16)}))
 
 
+@pytest.mark.slow
 def test_numbers_at_every_place_of_the_headers() -> None:
     """Each 32-bit field of the headers in turn becomes each of the numbers that break arithmetic."""
     for at in range(0, OFFSET, 2):

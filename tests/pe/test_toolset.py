@@ -63,6 +63,7 @@ def test_none_from_a_damaged_stream() -> None:
 WHOLE = with_rich(rich((0x105, 30151, 800), (0x102, 27508, 1)))
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, OFFSET), st.binary(min_size=1, max_size=6)), min_size=1, max_size=8))
 def test_flipped_bytes_never_raise(flips: list[tuple[int, bytes]]) -> None:

@@ -187,6 +187,7 @@ def test_a_disk_that_is_full(tmp_path: Path, whole: bool) -> None:
         assert main(["cache", "clear", "--cache-dir", str(folder / "cache")]) == 0
 
 
+@pytest.mark.slow
 def test_several_runs_share_a_folder_while_one_empties_it(tmp_path: Path) -> None:
     """Whatever another run removes in the meantime, each one gets the right bytes."""
     failures: list[BaseException] = []

@@ -92,6 +92,7 @@ def test_a_deep_tree_goes_on_further_down():
     assert lines[continued + 1] == f"x/{name.group()}"
 
 
+@pytest.mark.slow
 def test_a_tree_without_end_is_cut_and_says_so():
     names = [f"{number:03}.dll" for number in range(200)]
     text = drawn(*itertools.product(names, names))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import random
 import zlib
@@ -24,12 +25,18 @@ WORDS = [b"torch", b"lib", b"kernel", b"\0\0\0\0", b"mov eax", bytes(range(200, 
 
 
 def some_bytes(size: int) -> bytes:
-    """Return bytes that compress somewhat, always the same."""
+    """Return bytes that compress somewhat, always the same; they repeat from farther away than deflate looks back."""
+    passage = _passage()
+    return (passage * (size // len(passage) + 1))[:size]
+
+
+@functools.cache
+def _passage() -> bytes:
     chance = random.Random(7)
     out = bytearray()
-    while len(out) < size:
+    while len(out) < 200_003:  # no block begins with the same bytes as another one
         out += chance.choice(WORDS) + chance.randbytes(2)
-    return bytes(out[:size])
+    return bytes(out)
 
 
 def pack(data: bytes, jobs: int = 2, name: str = "zlib", level: int | str = 6) -> tuple[DeflatedData, bytes]:
@@ -62,8 +69,9 @@ def test_the_stream_is_one_and_right(size: int) -> None:
 
 
 @pytest.mark.parametrize("name", codec.NAMES)
-def test_threads_do_not_change_the_bytes(name: str) -> None:
-    data = some_bytes(4 * BLOCK + 5) + random.Random(2).randbytes(BLOCK)
+def test_threads_do_not_change_the_bytes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deflate, "BLOCK", BLOCK // 8)  # as many blocks, in less time
+    data = some_bytes(BLOCK // 2 + 5) + random.Random(2).randbytes(BLOCK // 8)
     streams = {pack(data, jobs, need(name))[1] for jobs in (1, 2, 5)}
     assert len(streams) == 1
 
@@ -147,8 +155,10 @@ def test_what_is_dense_is_packed_otherwise_and_right(make: Callable[[], bytes]) 
     assert packed.csize <= plain * 1.03
 
 
-def test_several_files_are_under_way_at_once_and_come_out_in_turn() -> None:
-    files = [some_bytes(size) for size in (10, 3 * BLOCK, 0, 700, BLOCK + 1, 90)]
+def test_several_files_are_under_way_at_once_and_come_out_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = BLOCK // 8
+    monkeypatch.setattr(deflate, "BLOCK", block)
+    files = [some_bytes(size) for size in (10, 3 * block, 0, 700, block + 1, 90)]
     streams = [pack(data)[1] for data in files]
     out: list[list[bytes]] = [[] for _ in files]
     with Deflating(codec.Compressor.choose("zlib"), 2) as deflating:

@@ -75,14 +75,14 @@ def test_an_interrupt_waits_for_the_end_of_a_step_and_then_comes_at_once():
 
     def work():
         step()
-        time.sleep(5)
+        time.sleep(60)
         done.append("what comes after it")
 
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt), interruptible():
         work()
     assert done == ["step"]
-    assert time.monotonic() - started < 4, "the waiting thread was not woken"
+    assert time.monotonic() - started < 30, "the waiting thread was not woken"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGTERM ends a process on Windows")

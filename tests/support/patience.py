@@ -1,12 +1,38 @@
-"""Limits of processor time in tests: what measures coverage makes Python several times slower."""
+"""Limits of time in tests, in seconds of a quiet machine: a busy one, and what measures coverage, take longer."""
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 
 _TRACED = 4
+_MOST = 4
+"""How many times as long a limit becomes at most: beyond that it is not the machine."""
+_NOMINAL = 0.005
+"""Processor seconds of :func:`_reference` on the machine that the limits were chosen for, with nothing else to do."""
 
 
 def patience(seconds: float) -> float:
-    """Return a limit in seconds, longer where every line is traced."""
-    return seconds * _TRACED if sys.gettrace() is not None else seconds
+    """Return a limit of processor time, longer where the processor is slow just now, or where every line is traced."""
+    if sys.gettrace() is not None:
+        return seconds * _TRACED
+    return seconds * min(max(_reference() / _NOMINAL, 1.0), _MOST)
+
+
+def wall_patience(seconds: float) -> float:
+    """Return a limit of time on the clock: longer also where more processes want to run than there are processors."""
+    waiting = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
+    return patience(seconds) * min(max(waiting, 1.0), _MOST)
+
+
+def _reference() -> float:
+    """Return the processor time of a little ordinary Python, the second-best of several."""
+    times = []
+    for _ in range(5):
+        start = time.thread_time()
+        seen: dict[str, int] = {}
+        for number in range(25_000):
+            seen[str(number & 1023)] = number
+        times.append(time.thread_time() - start)
+    return sorted(times)[1]

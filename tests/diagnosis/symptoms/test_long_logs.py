@@ -11,6 +11,7 @@ from tests.support.patience import patience
 from wheelfix.cli.main import main
 from wheelfix.diagnosis.symptoms.reader import read_log
 
+pytestmark = pytest.mark.no_cover
 LOGS = {
     "blank lines": lambda size: "\n" * size,
     "one long line": lambda size: "a" * size,

@@ -78,6 +78,7 @@ def test_binary_garbage_says_nothing() -> None:
     assert read_symptoms(b"") == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=400), st.binary(max_size=400))
 def test_bytes_around_an_error_never_raise(before: bytes, after: bytes) -> None:

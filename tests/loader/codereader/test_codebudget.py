@@ -7,6 +7,7 @@ import functools
 import time
 import tracemalloc
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,8 +22,20 @@ from wheelfix.loader.packagecode import SEARCH_LIMIT, SOURCE_LIMIT, package_load
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView, ViewFile
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from _pytest.mark.structures import ParameterSet
+
 INIT = "Lib/site-packages/pkg/__init__.py"
 LOAD = "\nimport os\nos.add_dll_directory(a)\n"
+LONG = {"nested loops", "star imports", "many long strings", "nested handlers", "comparison with a long list"}
+"""Attacks that use up most of the budget, which takes seconds."""
+
+
+def quick_first(names: Iterable[str]) -> list[ParameterSet]:
+    """Mark the attacks that take seconds as slow."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in names]
 
 
 @functools.cache
@@ -35,7 +48,7 @@ def attacked(name: str) -> tuple[PathCode, CodeBudget, float]:
     return code, budget, time.process_time() - started
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("name", quick_first(ATTACKS))
 def test_an_attack_ends(name: str) -> None:
     code, _, seconds = attacked(name)
     assert seconds < patience(5)
@@ -44,7 +57,7 @@ def test_an_attack_ends(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["doubling list", "many long strings", "doubling f-string", "nested list", "dense lines"]
+    "name", quick_first(["doubling list", "many long strings", "doubling f-string", "nested list", "dense lines"])
 )
 def test_memory_stays_small(name: str) -> None:
     tracemalloc.start()
@@ -57,9 +70,9 @@ def test_memory_stays_small(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("nested loops", "go on for too long"),
-        ("nested handlers", "go on for too long"),
-        ("many long strings", "grow too long"),
+        pytest.param("nested loops", "go on for too long", marks=pytest.mark.slow),
+        pytest.param("nested handlers", "go on for too long", marks=pytest.mark.slow),
+        pytest.param("many long strings", "grow too long", marks=pytest.mark.slow),
         ("dense tuple", "too many tokens"),
         ("too deep parentheses", "not valid Python"),
         ("long sum", "nested too deeply"),

@@ -225,6 +225,7 @@ def test_packages_made_to_exhaust_the_machine(tmp_path: Path, key: str) -> None:
     assert ("--max-ratio" if key in {"zeros", "announced", "announced-elsewhere"} else "--root") in caught.value.hint
 
 
+@pytest.mark.slow
 def test_a_small_package_does_not_fill_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """128 KB used to become 4 GB there before anybody noticed."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -252,6 +253,7 @@ def test_limits_name_their_option(tmp_path: Path, limits: Limits, option: str) -
     assert option in caught.value.hint
 
 
+@pytest.mark.slow
 def test_a_limit_can_be_raised(tmp_path: Path) -> None:
     path = tmp_path / "x-1-0.tar.bz2"
     path.write_bytes(zeros(65 << 20))
@@ -270,6 +272,7 @@ def test_the_command_line_raises_it_too(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(repair) == 0
 
 
+@pytest.mark.slow
 def test_many_members_cost_no_memory(tmp_path: Path) -> None:
     path = tmp_path / "x-1-0.tar.bz2"
     path.write_bytes(bz2.compress(header("a/b.txt") * 5_000 + bytes(1024)))

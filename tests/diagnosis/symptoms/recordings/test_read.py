@@ -125,6 +125,8 @@ def test_cut_lines_and_other_text_are_no_recording() -> None:
     assert read_recordings('{"a":' * 100_000) == ()
 
 
+@pytest.mark.slow
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["snaps-126.txt", "procmon.csv", "dlltracer-missing.txt", "wine.txt"])
 def test_a_long_recording_takes_linear_time(name: str) -> None:
     body = (FIXTURES / name).read_bytes()
@@ -136,7 +138,8 @@ def test_a_long_recording_takes_linear_time(name: str) -> None:
         return time.process_time() - start
 
     seconds(1 << 18)
-    assert seconds(4 << 20) < 3.5 * max(seconds(2 << 20), 0.05)
+    # Four times in proportion, sixteen times if every line were compared with every other; the machine may be busy.
+    assert any(seconds(4 << 20) < 7 * max(seconds(1 << 20), 0.05) for _ in range(3))
 
 
 @pytest.mark.parametrize(
