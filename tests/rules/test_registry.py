@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -56,29 +57,32 @@ def test_a_new_file_in_the_package_is_found(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
 
 
-TABLES_OF_CODES = {
-    "report/text/missing.py": "a section of a report shows some findings; a renderer has only a report, and no rules",
-    "diagnosis/remedies.py": "one finding has a remedy of its own",
-    "trial/expected.py": "findings that say that a prediction is not certain",
-}
-"""Modules outside ``rules`` that name findings by their codes, each with why."""
-
-
 def test_codes_are_not_compared_as_text() -> None:
-    """A rule has a group, and a finding has evidence: ``code < "WF2"`` and ``code == "WF324"`` say it in a riddle."""
+    """A code that no rule has would compare as false in silence: other modules name rules by their functions."""
     package = Path(wheelfix.__file__).parent
-    ordered = re.compile(r"""[<>]=? ?["']WF\d|startswith\(\(?["']WF\d""")
-    named = re.compile(r"""(?:==|!=|\bin|[\w\]] =) ?\(?["']WF\d""")
-    riddles, tables = [], set()
+    found = {}
     for path in sorted(package.rglob("*.py")):
-        name = path.relative_to(package).as_posix()
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-            if ordered.search(line):
-                riddles.append(f"{name}:{number}: {line.strip()}")
-            if named.search(line) and not name.startswith("rules/"):
-                tables.add(name)
-    assert riddles == []
-    assert tables == set(TABLES_OF_CODES), "ask for the group, the evidence or the severity; or say why not"
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        codes = {text for text in texts_in(tree) if re.fullmatch(r"WF\d{3}", text)}
+        calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+        own = {code for call in calls if call.func.id == "rule" for code in texts_in(call)}
+        if codes - own:
+            found[path.relative_to(package).as_posix()] = sorted(codes - own)
+    assert found == {}
+
+
+def texts_in(tree: ast.AST) -> set[str]:
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def test_a_finding_is_asked_which_rule_it_is_of() -> None:
+    from wheelfix.rules.dependencies import missing_companions, missing_imports
+
+    registry.all_rules()
+    item = registry.finding("WF305", "flux.dll", "flux.dll is out of reach")
+    assert registry.found_by(item, missing_imports)
+    assert registry.found_by(item, missing_companions, missing_imports)
+    assert not registry.found_by(item, missing_companions)
 
 
 def test_names_are_kebab_case_and_unique() -> None:

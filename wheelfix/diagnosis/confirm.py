@@ -15,8 +15,17 @@ from wheelfix.loader.predict import explain
 from wheelfix.loader.resolve import resolve
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import LoadEvent, LoadOutcome, Severity, canonical, dll_key
+from wheelfix.rules.abi import python_abi
+from wheelfix.rules.coherence import several_openmp
+from wheelfix.rules.cuda import mixed_cuda_majors
+from wheelfix.rules.gpu import driver_too_old, gpu_code
 from wheelfix.rules.gpufit import in_order
-from wheelfix.rules.registry import run
+from wheelfix.rules.numpyabi import numpy_abi
+from wheelfix.rules.pe import unreadable_images, wrong_machine
+from wheelfix.rules.registry import Check, found_by, run_checks
+from wheelfix.rules.symbols import broken_forwarders, unexported
+from wheelfix.rules.vcruntime import vc_runtime_too_old
+from wheelfix.rules.versions import mixed_cudnn, mixed_mkl, openmp_too_old
 from wheelfix.rules.wording import listing
 from wheelfix.values import replace
 
@@ -29,24 +38,24 @@ if TYPE_CHECKING:
     from wheelfix.loader.places import Environment
     from wheelfix.model import Finding, MissingDll
 
-# Findings that show what a cause says, by the cause's id.
-_SHOWN_BY = {
-    "numpy-abi": ("WF410",),
-    "python-abi-mismatch": ("WF401",),
-    "cudnn-mixed": ("WF404", "WF310"),
-    "cudnn-part-missing": ("WF404",),
-    "wrong-version": ("WF310", "WF311", "WF402", "WF404", "WF408"),
-    "ordinal-clash": ("WF310",),
-    "start-wrong-version": ("WF310", "WF311"),
-    "delay-load-symbol": ("WF310", "WF412"),
-    "torch-extension-mismatch": ("WF310",),
-    "wrong-machine": ("WF201", "WF202", "WF203", "WF204"),
-    "machine-mismatch": ("WF204",),
-    "zlibwapi-wrong-machine": ("WF204",),
-    "init-failed": ("WF409", "WF405"),
-    "vc-runtime-too-old": ("WF409",),
-    "driver-too-old": ("WF503",),
+_SHOWN_BY: dict[str, tuple[Check, ...]] = {
+    "numpy-abi": (numpy_abi,),
+    "python-abi-mismatch": (python_abi,),
+    "cudnn-mixed": (mixed_cudnn, unexported),
+    "cudnn-part-missing": (mixed_cudnn,),
+    "wrong-version": (unexported, broken_forwarders, mixed_cuda_majors, mixed_cudnn, mixed_mkl),
+    "ordinal-clash": (unexported,),
+    "start-wrong-version": (unexported, broken_forwarders),
+    "delay-load-symbol": (unexported, openmp_too_old),
+    "torch-extension-mismatch": (unexported,),
+    "wrong-machine": (unreadable_images, wrong_machine),
+    "machine-mismatch": (wrong_machine,),
+    "zlibwapi-wrong-machine": (wrong_machine,),
+    "init-failed": (vc_runtime_too_old, several_openmp),
+    "vc-runtime-too-old": (vc_runtime_too_old,),
+    "driver-too-old": (driver_too_old,),
 }
+"""Rules whose findings show what a cause says, by the cause's id."""
 # Causes in which the text cannot name what is missing, and any missing DLL of the package explains it.
 _ANY_MISSING = frozenset({"delay-load-missing", "start-missing-dll", "missing-dependency", "load-failed"})
 _OTHER_VERSION = frozenset({127, 182})
@@ -256,7 +265,7 @@ def _no_gpu_code(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     capability = symptom.details.get("capability", "")
     if symptom.kind != "no-kernel-image":
         return None
-    found = run(replace(case.exam.subject, gpu=capability), ("WF501", "WF502")) if capability else ()
+    found = run_checks(replace(case.exam.subject, gpu=capability), gpu_code) if capability else ()
     return _from_finding(found[0], symptom, case) if found else _gpu_code_there_is(symptom, case, capability)
 
 
@@ -283,12 +292,12 @@ def _all(codes: dict[str, tuple[str, ...]]) -> set[str]:
 
 def _from_findings(symptom: Symptom, case: ScannedPackage) -> Explained | None:
     table = explain_symptom(symptom)
-    codes = _SHOWN_BY.get(table.id, ()) if table else ()
+    rules = _SHOWN_BY.get(table.id, ()) if table else ()
     names_no_file = not (symptom.file or symptom.module)
-    pair = find_pair(case) if "WF310" in codes and names_no_file else None
+    pair = find_pair(case) if unexported in rules and names_no_file else None
     if pair is not None and table is not None:
         return _from_pair(pair, table, symptom, pair.chain)
-    found = [one for one in case.exam.report.findings if one.code in codes and one.severity is not Severity.INFO]
+    found = [one for one in case.exam.report.findings if found_by(one, *rules) and one.severity is not Severity.INFO]
     return _from_finding(found[0], symptom, case) if found else None
 
 

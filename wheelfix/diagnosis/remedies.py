@@ -11,6 +11,8 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import conda_requirements, pip_packages
 from wheelfix.knowledge.system import classify
 from wheelfix.model import dll_key
+from wheelfix.rules.policy import test_artifacts_shipped
+from wheelfix.rules.registry import found_by
 from wheelfix.rules.wording import quoted
 from wheelfix.values import replace
 
@@ -166,7 +168,7 @@ def _names(packages: dict[str, list[str]]) -> str:
 
 
 def _test_artefacts(explained: Explained, case: ScannedPackage) -> Iterator[Remedy]:
-    found = [one for one in case.exam.report.findings if one.code == "WF603"]
+    found = [one for one in case.exam.report.findings if found_by(one, test_artifacts_shipped)]
     if found:
         yield Remedy(
             "Drop the test artefacts that were packed by accident",

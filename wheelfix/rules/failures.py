@@ -7,16 +7,32 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.loadcall import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.model import EdgeKind, Finding, InView, LoadOutcome, Repairable, Severity, dll_key
+from wheelfix.rules.abi import unimportable
+from wheelfix.rules.codeloads import missing_code_folders, missing_code_loads
 from wheelfix.rules.context import Subject, base
-from wheelfix.rules.registry import finding, rule, run
+from wheelfix.rules.dependencies import missing_imports
+from wheelfix.rules.otherdistributions import owner_not_reachable
+from wheelfix.rules.pe import debug_crt, unreadable_images, wrong_machine
+from wheelfix.rules.registry import finding, found_by, rule, run_checks
+from wheelfix.rules.symbols import broken_forwarders, unexported
 from wheelfix.rules.wording import arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_NO_IMAGE = ("WF201", "WF202", "WF203", "WF204")
-_EXPLAINING = (*_NO_IMAGE, "WF205", "WF301", "WF305", "WF307", "WF310", "WF311", "WF314", "WF315", "WF316")
-"""Findings about what makes a load fail."""
+_NO_IMAGE = (unreadable_images, wrong_machine)
+_OTHER_SYMBOLS = (unexported, broken_forwarders)
+_EXPLAINING = (
+    *_NO_IMAGE,
+    *_OTHER_SYMBOLS,
+    debug_crt,
+    missing_imports,
+    owner_not_reachable,
+    missing_code_loads,
+    missing_code_folders,
+    unimportable,
+)
+"""Rules about what makes a load fail."""
 
 
 @rule(
@@ -31,7 +47,7 @@ def load_fails(subject: Subject) -> Iterator[Finding]:
     failed = [outcome for outcome in subject.failures if outcome.chain and not outcome.event.guarded]
     if not failed:
         return
-    names = explained_names(run(subject, _EXPLAINING))
+    names = explained_names(run_checks(subject, *_EXPLAINING))
     for outcome in failed:
         if not _causes(outcome) & names:
             yield finding(
@@ -55,7 +71,8 @@ def visible_failure(subject: Subject, findings: Iterable[Finding]) -> LoadOutcom
     A load may have several faults. Where the finding about the first is only a warning, is filtered out or was allowed,
     the load fails because of the next one: prediction, findings and verdict say the same.
     """
-    errors = [item for item in findings if item.severity is Severity.ERROR and item.code in (*_EXPLAINING, "WF309")]
+    rules = (*_EXPLAINING, load_fails)
+    errors = [item for item in findings if item.severity is Severity.ERROR and found_by(item, *rules)]
     names = explained_names(errors)
     for outcome in subject.failures if errors else ():
         if outcome.event.guarded:
@@ -76,7 +93,7 @@ def _other_cause(subject: Subject, outcome: LoadOutcome, errors: list[Finding]) 
         for origin in _importers(item):
             way = through.get(origin) or _part_of(outcome.chain, origin)
             if way:
-                chain = way if item.code == "WF311" else (*way, _name(item))
+                chain = way if found_by(item, broken_forwarders) else (*way, _name(item))
                 found.append(LoadOutcome(outcome.event, _code(item), chain, item.message))
     return min(found, key=lambda other: other.code in (127, 182), default=None)
 
@@ -102,19 +119,19 @@ def _ways(subject: Subject, start: str) -> dict[str, tuple[str, ...]]:
 
 def _importers(item: Finding) -> list[str]:
     """The files whose load fails because of what a finding says."""
-    if item.code in ("WF205", "WF311"):
+    if found_by(item, debug_crt, broken_forwarders):
         return [item.subject]
     importer, needed_by = item.evidence.get("importer"), item.evidence.get("needed_by")
     return [str(importer)] if importer else [str(one) for one in needed_by] if isinstance(needed_by, list) else []
 
 
 def _code(item: Finding) -> int:
-    if item.code in ("WF310", "WF311"):
+    if found_by(item, *_OTHER_SYMBOLS):
         symbols = item.evidence.get("symbols")
         return (
             INVALID_ORDINAL if isinstance(symbols, list) and symbols and isinstance(symbols[0], int) else PROC_NOT_FOUND
         )
-    return BAD_EXE_FORMAT if item.code in _NO_IMAGE else MOD_NOT_FOUND
+    return BAD_EXE_FORMAT if found_by(item, *_NO_IMAGE) else MOD_NOT_FOUND
 
 
 def _name(item: Finding) -> str:

@@ -24,7 +24,7 @@ from wheelfix.model import (
     dll_key,
 )
 from wheelfix.rules.context import base, folder
-from wheelfix.rules.registry import finding, rule
+from wheelfix.rules.registry import finding, found_by, rule
 from wheelfix.rules.vcruntime import CONSTEXPR_MUTEX, locks_unconstructed_mutex
 from wheelfix.rules.wording import listing
 from wheelfix.values import dataclass
@@ -246,7 +246,7 @@ def _old_runtime(subject: Subject, edge: Edge, path: str) -> Clash | None:
 def failure_of_order(subject: Subject, findings: Iterable[Finding]) -> LoadOutcome | None:
     """The load that fails because of what is in the process before it, where an error says so."""
     for item in findings:
-        if item.severity is not Severity.ERROR or item.code not in ("WF321", "WF322"):
+        if item.severity is not Severity.ERROR or not found_by(item, older_runtime_first, import_order):
             continue
         code, load, chain = (item.evidence.get(key) for key in ("code", "load", "chain"))
         crashed = item.evidence.get("needed_by") if code == CRASH and subject.startup is not None else ()

@@ -155,6 +155,11 @@ def group_of(item: Finding) -> Group:
     return _rules[item.code].group
 
 
+def found_by(item: Finding, *checks: Check) -> bool:
+    """Whether a finding is one that these rules, given by their functions, emit."""
+    return any(item.code in _checks[check] for check in checks)
+
+
 def rule_severity(code: str) -> Severity:
     """Return the severity of a rule's findings where nothing else is known."""
     return _rules[code].severity
@@ -185,6 +190,11 @@ def check_patterns(patterns: Iterable[str], option: str) -> tuple[str, ...]:
                 hint=f"did you mean {' or '.join(close)}?" if close else "'wheelfix explain' lists them all",
             )
     return kept
+
+
+def run_checks(subject: Subject, *checks: Check) -> tuple[Finding, ...]:
+    """Return what some rules, given by their functions, find."""
+    return pick(item for check in checks for item in check(subject))
 
 
 def run(subject: Subject, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Finding, ...]:

@@ -33,6 +33,7 @@ class Misplaced:
 
     path: str
     code: str
+    """Of the finding about it alone; empty for a copy, which ``placement`` reports together with the others."""
     message: str
     """What is wrong with its place, and which copy wins."""
     needed: bool = False
@@ -40,7 +41,7 @@ class Misplaced:
     severity: Severity | None = None
     """Other than that of the code."""
     copy: Literal["", "idle", "shadowing"] = ""
-    """What it is to other copies of its name, if it is reported together with them."""
+    """What it is to other copies of its name."""
 
 
 @rule(
@@ -170,10 +171,9 @@ class _DllPlaces:
         same = self.subject.images.get(path) == self.view.image(winner)
         return Misplaced(
             path,
-            "WF312",
+            "",
             f"{base(path)} is here and in {self._place(winner)}: {self.subject.origin(winner)} wins, and nothing "
             f"loads this one{'' if same else ', which is a different file'}",
-            severity=None if same else Severity.WARNING,
             copy="idle",
         )
 
@@ -199,7 +199,7 @@ class _DllPlaces:
             message = f"{base(path)} lies beside python.exe, where every package finds it before its own DLL folders"
         shadows = path in self.used and bool(others)
         if shadows:
-            return Misplaced(path, "WF313", message, copy="shadowing")
+            return Misplaced(path, "", message, copy="shadowing")
         return Misplaced(path, "WF611", message, needed=path in self.used)
 
     def _unowned(self, path: str) -> Misplaced | None:

@@ -18,6 +18,10 @@ from wheelfix.loader.predict import absent_folder_code, error_line, predict, pre
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import LoadEvent, LoadOutcome, Severity
 from wheelfix.options import RootOptions, ScanOptions, all_cores
+from wheelfix.rules.codeloads import unsure_code_loads
+from wheelfix.rules.loadorder import depends_on_import_order
+from wheelfix.rules.otherdistributions import unknown_provider
+from wheelfix.rules.registry import found_by
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.trial.model import Expected, ImportAnswer
 
@@ -30,8 +34,8 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import Prediction
 
-UNSURE = ("WF308", "WF317", "WF318")
-"""Findings that say that what decides an import could not be read."""
+UNSURE = (depends_on_import_order, unsure_code_loads, unknown_provider)
+"""Rules whose findings say that what decides an import could not be read."""
 SHORTEST_NAME = 4
 """Letters of a module's name from which on it does not stand in a file by chance."""
 MAX_MODULE = 32 << 20
@@ -84,7 +88,7 @@ class Expectations:
         self._doubts = {fault.root: fault for fault in outside if fault.reached and not fault.sure}
         self._starts_with_loads = loading is not None and loading.startup is not None
         self._unsure = next(
-            (item for item in self.report.findings if item.severity is Severity.UNSURE or item.code in UNSURE), None
+            (item for item in self.report.findings if item.severity is Severity.UNSURE or found_by(item, *UNSURE)), None
         )
 
     def _failures_by_file(self) -> dict[str, Prediction]:

@@ -8,6 +8,9 @@ from wheelfix.model import EdgeKind, Severity, dll_key
 from wheelfix.report.missinghint import missing_hints
 from wheelfix.report.words import short_path
 from wheelfix.rules.allowed import missing_names
+from wheelfix.rules.dependencies import missing_companions, missing_delay_loads, missing_imports, says_out_of_reach
+from wheelfix.rules.registry import found_by
+from wheelfix.rules.symbols import broken_forwarders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence, Set
@@ -23,15 +26,11 @@ KIND_WORDS = {
     EdgeKind.COMPANION: "loaded by name at run time",
     EdgeKind.FORWARDER: "target of a forwarder",
 }
-_LISTED = ("WF301", "WF302", "WF303", "WF304")
-"""Findings that this section shows in full, so that they are only named elsewhere."""
-_SHOWN = ("WF311", *_LISTED)
-"""Findings about DLLs that belong into this section; one that lies in the wrong folder (WF305) is not missing."""
 
 
 def listed_missing(missing: Sequence[MissingDll], findings: Sequence[Finding]) -> list[MissingDll]:
     """Return the missing DLLs that the findings are about."""
-    about = [finding for finding in findings if finding.code in _SHOWN]
+    about = [finding for finding in findings if _says_missing(finding) or found_by(finding, broken_forwarders)]
     names = {dll_key(name) for finding in about for name in missing_names(finding)}
     return [
         item
@@ -43,7 +42,13 @@ def listed_missing(missing: Sequence[MissingDll], findings: Sequence[Finding]) -
 def is_listed(finding: Finding, listed: Set[str]) -> bool:
     """Whether the section says everything that a finding does; ``listed`` are the folded names of its DLLs."""
     names = {dll_key(name) for name in missing_names(finding)}
-    return finding.code in _LISTED and bool(names) and names <= listed
+    return _says_missing(finding) and bool(names) and names <= listed
+
+
+def _says_missing(finding: Finding) -> bool:
+    """Whether a finding is about a DLL that is needed and not there; one in the wrong folder is not missing."""
+    rules = (missing_imports, missing_companions, missing_delay_loads)
+    return found_by(finding, *rules) and not says_out_of_reach(finding)
 
 
 def draw_missing(
