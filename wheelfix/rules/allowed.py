@@ -6,27 +6,13 @@ import fnmatch
 from typing import TYPE_CHECKING
 
 from wheelfix.model import Finding, Severity, dll_key, fold
-from wheelfix.rules.cuda import partial_cuda
-from wheelfix.rules.dependencies import missing_companions, missing_delay_loads, missing_imports
-from wheelfix.rules.otherdistributions import owner_not_reachable
-from wheelfix.rules.registry import found_by
-from wheelfix.rules.symbols import broken_forwarders
-from wheelfix.rules.targets import absent_on_targets
+from wheelfix.rules.themes import Theme, is_about
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_ABOUT_MISSING = (
-    missing_imports,
-    missing_companions,
-    missing_delay_loads,
-    owner_not_reachable,
-    broken_forwarders,
-    absent_on_targets,
-    partial_cuda,
-)
-"""Rules whose findings say that a DLL is missing or out of reach, unless they name symbols: then it is there."""
+_ABOUT_MISSING = (Theme.MISSING, Theme.OUT_OF_REACH, Theme.FORWARDER, Theme.NOT_ON_TARGET, Theme.PARTIAL_CUDA)
 
 
 def matches_any(name: str, patterns: Iterable[str]) -> bool:
@@ -55,11 +41,11 @@ def _as_note(item: Finding) -> Finding:
 
 def missing_names(item: Finding) -> list[str]:
     """The DLLs whose absence a finding is about; one finding may be about several."""
-    if not found_by(item, *_ABOUT_MISSING) or item.evidence.get("symbols"):
+    if not is_about(item, *_ABOUT_MISSING):
         return []
-    if found_by(item, broken_forwarders):
+    if is_about(item, Theme.FORWARDER):
         target = item.evidence.get("target")
-        return [str(target)] if target else []
+        return [str(target)] if target and not item.evidence.get("symbols") else []
     for key in ("names", "missing"):
         names = item.evidence.get(key)
         if isinstance(names, list) and names:

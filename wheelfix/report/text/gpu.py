@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.othercards import NVIDIA, vendor_of
-from wheelfix.rules.cuda import cuda_tag_mismatch, mixed_cuda_majors, partial_cuda
-from wheelfix.rules.gpu import driver_too_old
-from wheelfix.rules.registry import found_by
+from wheelfix.rules.themes import Theme, is_about
 
 if TYPE_CHECKING:
     from wheelfix.model import GpuFit, ScannedImage, ScanReport
@@ -25,14 +23,13 @@ FITS: dict[str, tuple[str, str]] = {
 """How the code of a DLL fits a card, in words and with a style; best first."""
 _OTHER_FITS = {"same-major": ("runs", "good"), "ptx": ("SPIR-V", "warn")}
 """The same for cards of AMD and Intel, which need other words."""
-_ABOUT_CUDA = (mixed_cuda_majors, partial_cuda, cuda_tag_mismatch, driver_too_old)
-"""Rules whose findings the paragraph on CUDA makes easier to understand."""
 
 
 def draw_gpu(canvas: Canvas, report: ScanReport) -> None:
     """Write which GPU code there is, when asked for; and about CUDA then, or when something is wrong with it."""
     asked = report.archs is not None
-    if report.cuda is not None and (asked or any(found_by(one, *_ABOUT_CUDA) for one in report.findings)):
+    doubtful = any(is_about(finding, Theme.PARTIAL_CUDA, Theme.OTHER_CUDA) for finding in report.findings)
+    if report.cuda is not None and (asked or doubtful):
         canvas.blank()
         canvas.line(("CUDA", "head"))
         canvas.paragraph(report.cuda.text, indent=2)

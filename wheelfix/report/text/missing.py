@@ -8,9 +8,7 @@ from wheelfix.model import EdgeKind, Severity, dll_key
 from wheelfix.report.missinghint import missing_hints
 from wheelfix.report.words import short_path
 from wheelfix.rules.allowed import missing_names
-from wheelfix.rules.dependencies import missing_companions, missing_delay_loads, missing_imports, says_out_of_reach
-from wheelfix.rules.registry import found_by
-from wheelfix.rules.symbols import broken_forwarders
+from wheelfix.rules.themes import Theme, is_about
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence, Set
@@ -30,7 +28,7 @@ KIND_WORDS = {
 
 def listed_missing(missing: Sequence[MissingDll], findings: Sequence[Finding]) -> list[MissingDll]:
     """Return the missing DLLs that the findings are about."""
-    about = [finding for finding in findings if _says_missing(finding) or found_by(finding, broken_forwarders)]
+    about = [finding for finding in findings if is_about(finding, Theme.MISSING, Theme.FORWARDER)]
     names = {dll_key(name) for finding in about for name in missing_names(finding)}
     return [
         item
@@ -42,13 +40,7 @@ def listed_missing(missing: Sequence[MissingDll], findings: Sequence[Finding]) -
 def is_listed(finding: Finding, listed: Set[str]) -> bool:
     """Whether the section says everything that a finding does; ``listed`` are the folded names of its DLLs."""
     names = {dll_key(name) for name in missing_names(finding)}
-    return _says_missing(finding) and bool(names) and names <= listed
-
-
-def _says_missing(finding: Finding) -> bool:
-    """Whether a finding is about a DLL that is needed and not there; one in the wrong folder is not missing."""
-    rules = (missing_imports, missing_companions, missing_delay_loads)
-    return found_by(finding, *rules) and not says_out_of_reach(finding)
+    return is_about(finding, Theme.MISSING) and bool(names) and names <= listed
 
 
 def draw_missing(
