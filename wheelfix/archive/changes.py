@@ -89,16 +89,16 @@ class MemberOrder:
     """The new names of all old members but folders."""
 
 
-def arrange(source: Archive, edition: WheelChanges) -> MemberOrder:
-    """Put an edition in order; CannotRepair if what comes out would be no valid wheel."""
-    folder = edition.dist_info + "/"
-    gone = {member.entry for member in edition.drop}
+def arrange(source: Archive, changes: WheelChanges) -> MemberOrder:
+    """Put the members of the new wheel in order; CannotRepair if it would not be a valid wheel."""
+    folder = changes.dist_info + "/"
+    gone = {member.entry for member in changes.drop}
     ours = {folder + "RECORD", *(folder + name for name in SIGNATURES)}
-    taken = ours | {new.name for new in edition.add}
+    taken = ours | {new.name for new in changes.add}
     kept: list[Member] = []
     final: list[str] = []
     replaced: dict[str, Member] = {}
-    rename = edition.rename.get
+    rename = changes.rename.get
     for member in sorted(source.members, key=attrgetter("header_offset")):
         name = rename(member.name, member.name)
         if member.entry in gone or not name:
@@ -108,10 +108,10 @@ def arrange(source: Archive, edition: WheelChanges) -> MemberOrder:
         else:
             kept.append(member)
             final.append(name)
-    new = sorted(edition.add, key=attrgetter("name"))
+    new = sorted(changes.add, key=attrgetter("name"))
     if any(member.name in ours for member in new):
         raise UsageError("RECORD is written by the writer itself")
-    suspicious = edition.rename or any(fault.kind in {"unsafe-path", "backslash-name"} for fault in source.faults)
+    suspicious = changes.rename or any(fault.kind in {"unsafe-path", "backslash-name"} for fault in source.faults)
     _check_names(source.path, final, [member.name for member in new], look_at_kept=bool(suspicious))
     inside = [name.startswith(folder) for name in final]
     return MemberOrder(

@@ -125,8 +125,8 @@ def windows_key(name: str) -> str:
 
 def windows_keys(names: Collection[str]) -> list[str]:
     """Return :func:`windows_key` of each name; those of ordinary wheels in one step."""
-    text = "\n".join(names) + "\n"
-    ordinary = text.isascii() and not any(mark in text for mark in ("./", " /", ".\n", " \n", "/\n"))
+    text = ("\n".join(names) + "\n").replace("/\n", "\n")
+    ordinary = text.isascii() and not any(mark in text for mark in ("./", " /", ".\n", " \n"))
     if not ordinary or text.count("\n") != len(names):
         return [windows_key(name) for name in names]
     return text.lower().split("\n")[:-1]
@@ -145,8 +145,11 @@ def collisions_with(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[st
     """Give pairs of different names that are one file on Windows, where at least the second is a new one."""
     yield from collisions(new)
     wanted = {windows_key(name): name for name in new}
-    for name in old if wanted else ():
-        other = wanted.get((name.lower() if name.isascii() else fold(name)).removesuffix("/"))
+    keys = windows_keys(old) if wanted else []
+    if wanted.keys().isdisjoint(keys):
+        return
+    for key, name in zip(keys, old, strict=True):
+        other = wanted.get(key)
         if other is not None and other != name:
             yield name, other
 

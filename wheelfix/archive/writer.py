@@ -84,7 +84,7 @@ class Written:
 def write_wheel(
     source: Archive,
     target: Path,
-    edition: WheelChanges,
+    changes: WheelChanges,
     *,
     compressor: codec.Compressor | None = None,
     jobs: int | None = None,
@@ -92,38 +92,38 @@ def write_wheel(
     check: Callable[[Draft], None] | None = None,
     check_hashes: bool = False,
 ) -> Written:
-    """Write the new edition of a wheel to ``target``, whole or not at all.
+    """Write a changed wheel to ``target``, whole or not at all.
 
-    CannotRepair if the edition makes no valid wheel; EnvironmentFailure if the disk, or an input that changed, stops
+    CannotRepair if it would not be a valid wheel; EnvironmentFailure if the disk, or an input that changed, stops
     us. ``progress`` gets the number of bytes written. What ``check`` raises keeps the wheel from getting its name.
     With ``check_hashes`` it also compares new members with their rows, so that those whose hash is known need not be
     hashed here as well.
     """
     jobs = jobs or default_jobs()
-    arrangement = arrange(source, edition)
-    made = _missing_rows(source, arrangement, edition, jobs)
+    order = arrange(source, changes)
+    made = _missing_rows(source, order, changes, jobs)
     stamp = new_stamp(source.members)
     with (
         AtomicFile(target) as out,
         Deflating(compressor or codec.Compressor.choose(), jobs) as deflating,
-        _Hashing([new for new in edition.add if not (check_hashes and new.sha256)], jobs) as hashing,
+        _Hashing([new for new in changes.add if not (check_hashes and new.sha256)], jobs) as hashing,
     ):
         assembly = Assembly(out, progress)
-        adding = _Adding(assembly, deflating, stamp, arrangement.replaced, trusting=check_hashes)
-        assembly.copy_members(source, arrangement.kept_first, edition.rename)
-        added = adding.add(arrangement.new_first)
-        assembly.copy_members(source, arrangement.kept_last, edition.rename)
-        added += adding.add(arrangement.new_last)
+        adding = _Adding(assembly, deflating, stamp, order.replaced, trusting=check_hashes)
+        assembly.copy_members(source, order.kept_first, changes.rename)
+        added = adding.add(order.new_first)
+        assembly.copy_members(source, order.kept_last, changes.rename)
+        added += adding.add(order.new_last)
         added = hashing.complete(added)
-        rows = _rows(edition, arrangement, made, added)
+        rows = _rows(changes, order, made, added)
         record = Rendered(render(rows), rows)
-        adding.add([NewMember(f"{edition.dist_info}/RECORD", data=record.data)])
+        adding.add([NewMember(f"{changes.dist_info}/RECORD", data=record.data)])
         size = assembly.close()
         out.hand_over()
 
         def ready() -> None:
             out.settle()
-            for archive in (source, *(new.packed[0] for new in edition.add if new.packed is not None)):
+            for archive in (source, *(new.packed[0] for new in changes.add if new.packed is not None)):
                 archive.check_unchanged()
 
         if check is not None:
@@ -142,15 +142,15 @@ def close_if_replaced(source: Archive, target: Path) -> None:
             source.close()
 
 
-def _missing_rows(source: Archive, arrangement: MemberOrder, edition: WheelChanges, jobs: int) -> dict[str, Row]:
+def _missing_rows(source: Archive, order: MemberOrder, changes: WheelChanges, jobs: int) -> dict[str, Row]:
     """Return rows for kept members that have none, from their bytes."""
-    without_row = arrangement.kept_files.difference(row.path for row in edition.rows)
+    without_row = order.kept_files.difference(row.path for row in changes.rows)
     if not without_row:
         return {}
     new_names = {
         member: name
-        for member in (*arrangement.kept_first, *arrangement.kept_last)
-        if (name := edition.rename.get(member.name, member.name)) in without_row
+        for member in (*order.kept_first, *order.kept_last)
+        if (name := changes.rename.get(member.name, member.name)) in without_row
     }
     made: dict[str, Row] = {}
     for digest in digests(source, new_names, jobs=jobs).values():
@@ -162,17 +162,17 @@ def _missing_rows(source: Archive, arrangement: MemberOrder, edition: WheelChang
 
 
 def _rows(
-    edition: WheelChanges, arrangement: MemberOrder, made: Mapping[str, Row], added: Iterable[Added]
+    changes: WheelChanges, order: MemberOrder, made: Mapping[str, Row], added: Iterable[Added]
 ) -> tuple[Row, ...]:
     """Return RECORD's rows: known ones in their order, made and new ones by name, RECORD itself last."""
     rows: dict[str, Row] = {}
-    for row in edition.rows:
-        if row.path in arrangement.kept_files:
+    for row in changes.rows:
+        if row.path in order.kept_files:
             rows.setdefault(row.path, row)
     fresh = dict(made)
     for new in added:
         fresh[new.name] = Row(new.name, "sha256", encode_digest(bytes.fromhex(new.sha256)), new.size)
-    return (*rows.values(), *(fresh[name] for name in sorted(fresh)), Row(f"{edition.dist_info}/RECORD"))
+    return (*rows.values(), *(fresh[name] for name in sorted(fresh)), Row(f"{changes.dist_info}/RECORD"))
 
 
 class _Adding:

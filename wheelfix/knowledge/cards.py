@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 Capability = tuple[int, int]
 
-_ARCH = re.compile(r"(?:sm|compute)?_?(?P<major>\d{1,2})\.?(?P<minor>\d)(?:[af]|\+ptx)?")
-_NOISE = re.compile(
+_ARCH = r"(?:sm|compute)?_?(?P<major>\d{1,2})\.?(?P<minor>\d)(?:[af]|\+ptx)?"
+_NOISE = (
     r"\b(?:nvidia|geforce|quadro|tesla|laptop gpu|laptop|embedded gpu|mobile|max-q|design|graphics|generation|with)\b"
     r"|\b(?:blackwell|lite hash rate)\b|\(tm\)|\(r\)|\((?:pascal|notebook)\)"
 )
-_VARIANT = re.compile(
+_VARIANT = (
     r"(?:^|[\s-])\d{1,6}gb?\b|-?(?:pcie|sxm\d*(?: ac)?|hbm\d*e?|nvl)\b|\b(?:server|workstation|edition|super|sff)\b"
 )
 
@@ -117,8 +117,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def plain_name(name: str) -> str:
     """Return a card's name without vendor, form factor and memory: ``rtx5070ti``, ``k40``."""
-    text = _NOISE.sub(" ", name.lower())
-    text = re.sub(r"\s+", "", _VARIANT.sub(" ", text))
+    text = re.sub(_NOISE, " ", name.lower())
+    text = re.sub(r"\s+", "", re.sub(_VARIANT, " ", text))
     # The last letter of the first Teslas tells how they are cooled: K40c, K40m, K20X, K20Xm.
     return re.sub(r"^(k[1248]0)[a-z]+$", r"\1", text)
 
@@ -131,7 +131,7 @@ def card_table() -> CardTable:
 
 def capability_of_arch(text: str) -> Capability | None:
     """Return the compute capability that ``sm_35``, ``3.5``, ``sm_90a`` or ``compute_120`` stands for."""
-    match = _ARCH.fullmatch(text.strip().lower())
+    match = re.fullmatch(_ARCH, text.strip().lower())
     return (int(match["major"]), int(match["minor"])) if match else None
 
 

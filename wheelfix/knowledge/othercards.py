@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NVIDIA, AMD, INTEL = "NVIDIA", "AMD", "Intel"
-_GFX = re.compile(r"(?P<name>gfx[0-9]{1,2}[0-9a-f]{2})(?::(?:xnack|sramecc)[+-]){0,2}")
-_NOISE = re.compile(
+_GFX = r"(?P<name>gfx[0-9]{1,2}[0-9a-f]{2})(?::(?:xnack|sramecc)[+-]){0,2}"
+_NOISE = (
     r"\b(?:amd|ati|intel|radeon|instinct|graphics|gpu|laptop|mobile|series|dual slot|oem|2048sp)\b"
     r"|\(tm\)|\(r\)|\(?(?<![0-9])[0-9]{1,3} ?gb\b\)?"
 )
@@ -77,7 +77,7 @@ def parse_other_cards(table: str, text: str) -> OtherCards:
 
 def plain_other_name(name: str) -> str:
     """Return a card's name without vendor, form factor and memory: ``rx7900xtx``, ``arcb580``."""
-    return re.sub(r"[^a-z0-9]+", "", _NOISE.sub(" ", name.lower()))
+    return re.sub(r"[^a-z0-9]+", "", re.sub(_NOISE, " ", name.lower()))
 
 
 @functools.cache
@@ -99,7 +99,7 @@ def is_known_arch(arch: str) -> bool:
 def other_arch(text: str) -> str:
     """Return the architecture of ``gfx1100``, ``gfx90a:xnack-`` or ``bmg-g21``; empty for words of another form."""
     word = text.strip().lower()
-    if found := _GFX.fullmatch(word):
+    if found := re.fullmatch(_GFX, word):
         return found["name"]
     # -fsycl-targets=intel_gpu_bmg_g21 and -device bmg-g21 mean the same.
     device = "intel_" + word.removeprefix("intel_").removeprefix("gpu_").replace("_", "-")

@@ -216,9 +216,9 @@ class ProviderIndex:
             try:
                 if entry is None:
                     raise ValueError(f"{distribution!r} is not in {DISTRIBUTIONS}")
-                chosen = sorted(parse_numbers(numbers, len(entry.wheels)))
-                versions = tuple(entry.versions[number] for number in chosen)
-                yield ShippedDll(name, distribution, entry.folders[int(folder)], versions, entry.versions)
+                looked_at = entry.versions
+                versions = tuple(looked_at[number] for number in sorted(parse_numbers(numbers, len(looked_at))))
+                yield ShippedDll(name, distribution, entry.folders[int(folder)], versions, looked_at)
             except (ValueError, IndexError) as exc:
                 raise TableFault(DLLS, [f"{name!r}: {exc}"]) from exc
 

@@ -206,15 +206,19 @@ class FileView:
 
     def named(self, name: str) -> tuple[str, ...]:
         """Every file of that name, in any folder."""
-        return self._by_name.get(fold(name), ())
+        key = fold(name)
+        if key[-4:] in PE_SUFFIXES:
+            return self._by_name.get(key, ())
+        return tuple(sorted(names[key] for names in self._folders.values() if key in names))
 
     @functools.cached_property
     def _by_name(self) -> dict[str, tuple[str, ...]]:
-        """Every file by its folded name; made when first needed, which is when a DLL is missing."""
+        """The files with a name like an image's, by their folded names; made when first needed."""
         found: dict[str, list[str]] = {}
         for names in self._folders.values():
             for key, path in names.items():
-                found.setdefault(key, []).append(path)
+                if key[-4:] in PE_SUFFIXES:
+                    found.setdefault(key, []).append(path)
         return {key: tuple(sorted(paths)) for key, paths in found.items()}
 
     def source(self, path: str) -> ByteSource:

@@ -39,9 +39,7 @@ MOST_ENTRIES = 512
 HEAD = 64 << 10
 """Bytes of an unpacked bundle that hold the list of its entries; more are not unpacked."""
 STEP = 1 << 20
-_TARGET = re.compile(
-    rb"^hip[a-z0-9]*-(?:amdgcn|spirv64)-amd-amdhsa-[^-]*-(gfx[0-9a-f]+(?:-[0-9])?(?:-generic)?|amdgcnspirv)"
-)
+_TARGET = rb"^hip[a-z0-9]*-(?:amdgcn|spirv64)-amd-amdhsa-[^-]*-(gfx[0-9a-f]+(?:-[0-9])?(?:-generic)?|amdgcnspirv)"
 
 
 @dataclass
@@ -151,7 +149,7 @@ class _Bundles:
                 return
             length = _u64(content, at + 16)
             name = content[at + 24 : at + 24 + min(length, 256)]
-            match = _TARGET.match(name)
+            match = re.match(_TARGET, name)
             if match:
                 self._found.targets[match[1].decode("ascii")] += 1
             at += 24 + length

@@ -34,8 +34,8 @@ MOST_IMAGES = 50_000
 STEP = 1 << 20
 _HEAD = re.compile(rb"(?=[\x02\x03]\x00\x04[\x00-\x05]\x00{4})")
 _ENTRY = struct.Struct("<8x11Q")
-_SPEC = re.compile(rb"(spir64(?:_[a-z0-9_]{1,20})?|nvptx64|amdgcn|native_cpu)\0")
-_DEVICES = re.compile(rb"-device ([A-Za-z0-9][A-Za-z0-9_.,-]{0,200})")
+_SPEC = rb"(spir64(?:_[a-z0-9_]{1,20})?|nvptx64|amdgcn|native_cpu)\0"
+_DEVICES = rb"-device ([A-Za-z0-9][A-Za-z0-9_.,-]{0,200})"
 
 
 class _Entry(NamedTuple):
@@ -75,7 +75,7 @@ def read_sycl_images(source: ByteSource, headers: Headers) -> SyclImages:
         return {one: space.read(one - headers.image_base, length) for one in sorted(set(addresses))}
 
     targets = texts((entry.target for entry in images), 32)
-    specs = {address: match[1].decode("ascii") for address, text in targets.items() if (match := _SPEC.match(text))}
+    specs = {address: match[1].decode("ascii") for address, text in targets.items() if (match := re.match(_SPEC, text))}
     known = {entry: count for entry, count in images.items() if entry.target in specs}
     found = SyclImages(images=sum(known.values()))
     for entry, count in known.items():
@@ -92,7 +92,7 @@ def read_sycl_images(source: ByteSource, headers: Headers) -> SyclImages:
 
 
 def _devices(options: bytes) -> list[str]:
-    return [name for match in _DEVICES.finditer(options) for name in match[1].decode("ascii").split(",") if name]
+    return [name for match in re.finditer(_DEVICES, options) for name in match[1].decode("ascii").split(",") if name]
 
 
 def _entries(source: ByteSource, at: int, end: int) -> Iterator[_Entry]:

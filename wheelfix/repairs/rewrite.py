@@ -57,7 +57,7 @@ def rewrite(
     if plan.recompress:
         taken = {member.name for member in new}
         new += [member for member in _stored(archive, info, names, gone) if member.name not in taken]
-    edition = WheelChanges(
+    changes = WheelChanges(
         dist_info=info.dist_info,
         drop=gone,
         rename=names,
@@ -65,19 +65,19 @@ def rewrite(
         rows=tuple(kept_rows(archive, stale)),
     )
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    return write_checked(archive, edition, target, options.scan, compressor, wait_for_hashes)
+    return write_checked(archive, changes, target, options.scan, compressor, wait_for_hashes)
 
 
 def write_checked(
     archive: Archive,
-    edition: WheelChanges,
+    changes: WheelChanges,
     target: Path,
     scan: ScanOptions,
     compressor: Compressor,
     wait_for_hashes: Callable[[], None] | None = None,
 ) -> Written:
-    """Write an edition of a wheel under a temporary name, read it back, and rename it."""
-    right = _must_be_right(archive, list(edition.add), scan)
+    """Write the changed wheel under a temporary name, read it back, and rename it."""
+    right = _must_be_right(archive, list(changes.add), scan)
     in_place = _is_in_place(archive, target)
 
     def check(draft: Draft) -> None:
@@ -91,7 +91,7 @@ def write_checked(
                 hint="run again",
             )
 
-    return write_wheel(archive, target, edition, compressor=compressor, jobs=scan.jobs, check=check, check_hashes=True)
+    return write_wheel(archive, target, changes, compressor=compressor, jobs=scan.jobs, check=check, check_hashes=True)
 
 
 def _is_in_place(archive: Archive, target: Path) -> bool:
@@ -123,11 +123,15 @@ def _with_build(wheel: bytes, build: str) -> bytes:
 def _dropped(archive: Archive, plan: Plan) -> Iterator[Member]:
     """Members that the plan drops, entries of folders with data, and second copies that are the same to the byte."""
     gone = {drop.path for drop in plan.drops}
+    dropped = {
+        member for member in archive.members if member.name in gone or (member.name[-1:] == "/" and member.usize)
+    }
+    yield from dropped
+    if len({*archive.names()}) == len(archive.members):
+        return
     by_name: dict[str, list[Member]] = {}
     for member in archive.members:
-        if member.name in gone or (member.is_dir and member.usize):
-            yield member
-        else:
+        if member not in dropped:
             by_name.setdefault(member.name, []).append(member)
     for copies in by_name.values():
         if len(copies) > 1:

@@ -253,9 +253,9 @@ def _rewrite(
         changed = with_signed(archive.read(sbom), signed)
         if changed is not None:
             new.append(NewMember(sbom.name, data=changed))
-    edition = WheelChanges(dist_info=info.dist_info, add=tuple(new), rows=tuple(kept_rows(archive, set())))
+    changes = WheelChanges(dist_info=info.dist_info, add=tuple(new), rows=tuple(kept_rows(archive, set())))
     scan = ScanOptions(jobs=options.jobs, limits=options.limits)
-    write_checked(archive, edition, target, scan, Compressor.choose("auto", "auto"))
+    write_checked(archive, changes, target, scan, Compressor.choose("auto", "auto"))
 
 
 def _notes(archive: Archive, info: WheelInfo, files: Sequence[SignedFile], *, rewritten: bool) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 from typing import TYPE_CHECKING
@@ -59,6 +58,8 @@ def _architecture(text: str, word: str) -> str:
     if named_cards(word):  # 580 has the form of an architecture
         return ""
     known = known_archs() if other else [found.name for found in card_table().architectures.values()]
+    import difflib  # for a name that no table has
+
     close = difflib.get_close_matches(name, known, n=5, cutoff=0.6)
     hint = f"did you mean {' or '.join(close)}?" if close else "give the name of the card instead"
     raise UsageError(f"--gpu {text}", because=f"no table knows the architecture {name}", hint=hint)

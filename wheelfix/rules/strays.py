@@ -82,7 +82,7 @@ def misplaced_dlls(subject: Subject) -> Iterator[Finding]:
 def misplaced(subject: Subject) -> list[Misplaced]:
     """Return the DLLs that are not where they belong, by path."""
     places = _DllPlaces(subject)
-    paths = {*places.own, *(path for path in subject.unowned if path in subject.view)}
+    paths = {*subject.view.image_paths, *(path for path in subject.unowned if path in subject.view)}
     found = (places.judge(path) for path in sorted(paths) if path[-4:].lower() == ".dll")
     return [item for item in found if item is not None]
 

@@ -60,18 +60,26 @@ class ImportOrder:
     def _name_modules(self) -> dict[str, str]:
         """Dotted name → file, for every module of the package, under each folder that is on ``sys.path``."""
         found: dict[str, str] = {}
+        packages: dict[str, list[str]] = {}
         for file in self.view.own_files:
-            if not file.path.endswith((".py", ".pyd")):
+            path = file.path
+            if not path.endswith((".py", ".pyd")):
                 continue
-            for root in self._roots:
-                if file.path.startswith(root + "/"):
-                    inside = file.path[len(root) + 1 :]
-                    folder, name = parent(inside).replace("/", "."), base_name(inside).split(".")[0]
-                    dotted = folder if name == "__init__" else f"{folder}.{name}" if folder else name
-                    # Of an extension module and a Python file of one name, Python takes the extension module.
-                    if dotted and (dotted not in found or file.path.endswith(".pyd")):
-                        found[dotted] = file.path
+            folder, _, name = path.rpartition("/")
+            if folder not in packages:
+                packages[folder] = self._packages_of(folder)
+            name = name.partition(".")[0]
+            for package in packages[folder]:
+                dotted = package if name == "__init__" else f"{package}.{name}" if package else name
+                # Of an extension module and a Python file of one name, Python takes the extension module.
+                if dotted and (dotted not in found or path.endswith(".pyd")):
+                    found[dotted] = path
         return found
+
+    def _packages_of(self, folder: str) -> list[str]:
+        """The dotted names of a folder as a package; empty where it is on ``sys.path`` itself."""
+        inside = [f"{folder}/"[len(root) + 1 : -1] for root in self._roots if f"{folder}/".startswith(root + "/")]
+        return [path.replace("/", ".") for path in inside]
 
     # ------------------------------------------------------------------------------------------------ the routes
 

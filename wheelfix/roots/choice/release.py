@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from wheelfix.roots.rootfile import Facts, RootFile
 
 # Packages that are numbered like the toolkit itself; cuBLAS, cuFFT, cuDNN and the like count their own way.
-_LIKE_TOOLKIT = re.compile(
+_LIKE_TOOLKIT = (
     r"(nvidia-)?(cuda-(runtime|cudart|nvrtc|cupti|nvtx|nvcc|nvvm\w*|sanitizer\w*)|nvjitlink|libnvjitlink|nvtx|nvfatbin"
     r"|libnvfatbin|cudatoolkit|cuda-toolkit|cuda-version)(-cu\d+|-dev)?"
 )
@@ -44,7 +44,7 @@ NVTX is installed by itself and has one name up to 12.8; CUPTI's name tells its 
 name is the right one wherever it lies.
 """
 
-_NEIGHBOURS = re.compile(r"nvrtc-builtins64_\d+\.dll|cupti64_[\d.]+\.dll|cudart64_\d+\.dll")
+_NEIGHBOURS = r"nvrtc-builtins64_\d+\.dll|cupti64_[\d.]+\.dll|cudart64_\d+\.dll"
 """DLLs that show the release of the folder they lie in."""
 
 
@@ -109,7 +109,7 @@ def _of_neighbours(file: RootFile, facts: Facts) -> frozenset[str]:
     """Return what the folder's own DLLs say about it; nothing when they disagree."""
     stated: set[str] = set()
     for other in facts.siblings(file):
-        if not _NEIGHBOURS.fullmatch(other.key):
+        if not re.fullmatch(_NEIGHBOURS, other.key):
             continue
         exact = is_versioned_by_patch(other.name)
         named = cuda_versions_for(other.name) if exact else toolkits_of_file(other.name, facts.version(other))
@@ -170,7 +170,7 @@ def cuda_of_package(package: str, version: str) -> str:
     """Return the CUDA release that a package is made for: ``11.7``, ``11`` when only that is known, or nothing."""
     name = fold(package).replace("_", "-").replace(".", "-")
     parts = tree.numbers(version)
-    if _LIKE_TOOLKIT.fullmatch(name) and len(parts) >= 2 and parts[0] >= 9:
+    if re.fullmatch(_LIKE_TOOLKIT, name) and len(parts) >= 2 and parts[0] >= 9:
         return f"{parts[0]}.{parts[1]}"
     if found := re.search(r"-(?:cu|cuda)(\d\d)\d?x?$", name):
         return found[1]
