@@ -2,9 +2,10 @@
 
     python -m tools.make_target_list -o build-server.txt
     python -m tools.make_target_list FOLDER --name wine --title "Wine 8.0" -o wine.txt
+    python -m tools.make_target_list --imports java.exe jvm.dll --source "why it is known that they run there"
 
 The first is for the Windows on which it runs. The second is for what can be read from another system: Wine's DLLs, a
-mounted disk, an unpacked container image. FOLDER is ``System32``, or ``.../wine/x86_64-windows`` of a Wine package. The
+mounted disk, an unpacked container image. The third prints a section of what a machine must have if these programs run on it. FOLDER is ``System32``, or ``.../wine/x86_64-windows`` of a Wine package. The
 format is described in docs/howto/targets.md.
 """
 
@@ -142,6 +143,22 @@ def entries(folder: Path, machine: Machine, *, exports: bool) -> Iterator[str]:
             yield from wrapped([*sorted(image.exports.names), *ranges(image.exports.ordinals)])
 
 
+def imported(paths: Iterable[Path]) -> Iterator[str]:
+    """Yield the DLLs of Windows that programs import when they are loaded, each with the functions."""
+    found: dict[str, set[str | int]] = {}
+    for path in paths:
+        image = read_image(_Bytes(path.read_bytes()))
+        if not isinstance(image, Image):
+            raise SystemExit(f"{path} is not a program or DLL of Windows")
+        for item in image.imports:
+            if classify(item.dll, image.machine).kind == "system":
+                found.setdefault(item.dll.lower(), set()).update(item.symbols)
+    for name in sorted(found):
+        yield name
+        names = sorted(symbol for symbol in found[name] if isinstance(symbol, str))
+        yield from wrapped([*names, *ranges(symbol for symbol in found[name] if isinstance(symbol, int))])
+
+
 def render(folder: Path, options: argparse.Namespace) -> str:
     """Return the list."""
     machine = Machine(options.machine)
@@ -198,8 +215,14 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--wine", action="store_true", help="a function that is missing fails when it is called")
     parser.add_argument("--no-exports", action="store_true", help="names and versions only")
     parser.add_argument("-o", "--output", type=Path)
-    options = complete(parser, parser.parse_args(argv))
-    text = render(options.folder, options)
+    parser.add_argument("--imports", type=Path, nargs="+", metavar="FILE", help="programs that run on such a machine")
+    options = parser.parse_args(argv)
+    if options.imports:
+        text = "\n".join(["[has some]", f"source: {options.source}", f"date: {options.date}", *imported(options.imports)])
+        text += "\n"
+    else:
+        options = complete(parser, options)
+        text = render(options.folder, options)
     if options.output is None:
         sys.stdout.write(text)
     else:

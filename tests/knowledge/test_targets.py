@@ -10,7 +10,15 @@ import pytest
 from wheelfix.errors import InputError, UsageError
 from wheelfix.knowledge.tables import TableFault
 from wheelfix.knowledge.targetlist import State, parse_target_list
-from wheelfix.knowledge.targets import NAMES, chosen_targets, known_target, missing_exports, parse_cep28, presence
+from wheelfix.knowledge.targets import (
+    NAMES,
+    chosen_targets,
+    known_target,
+    missing_exports,
+    parse_cep28,
+    presence,
+    unknown_exports,
+)
 from wheelfix.knowledge.windowssince import documented_since, parse_since, release
 from wheelfix.model import Machine
 
@@ -51,7 +59,11 @@ def test_every_fact_of_our_lists_has_a_source_and_a_date(name: str) -> None:
         ("server-core-2022", "api-ms-win-crt-runtime-l1-1-0.dll", State.HAS),
         ("server-core-2022", "d3d11.dll", State.UNKNOWN),
         ("nano-server", "NETAPI32.dll", State.ABSENT),
-        ("nano-server", "user32.dll", State.UNKNOWN),
+        ("nano-server", "user32.dll", State.HAS),
+        ("nano-server", "secur32.dll", State.UNKNOWN),
+        ("nano-server", "gdi32.dll", State.PERHAPS_ABSENT),
+        ("server-core-2022", "dxva2.dll", State.ABSENT),
+        ("server-core-2022", "WINMM.dll", State.HAS),
         ("nano-server", "bcryptprimitives.dll", State.HAS),
         ("nano-server", "api-ms-win-core-synch-l1-2-0.dll", State.HAS),
         ("server-core-2022", "bcryptprimitives.dll", State.HAS),
@@ -98,6 +110,27 @@ def test_a_list_of_a_whole_machine_knows_all_names_exports_and_contracts() -> No
     assert presence(target, "api-ms-win-core-path-l1-1-0.dll").state is State.ABSENT
     assert set(missing_exports(target, "KERNEL32.DLL", ["ReadFile", "WriteFile", 7, 8])) == {"WriteFile", 8}
     assert missing_exports(target, "user32.dll", ["SetThreadDescription", "Anything"]) == {}
+
+
+def test_a_dll_may_be_known_in_part_from_several_sources() -> None:
+    text = listed("unknown", has_some="kernel32.dll\n CreateFileW @7\n", absent_exports="kernel32.dll Gone\n")
+    target, faults = parse_target_list(text + SECTION.format(title="has some") + "kernel32.dll\n ReadFile\n")
+    assert target is not None
+    assert not faults
+    assert presence(target, "KERNEL32.dll").state is State.HAS
+    wanted = ["CreateFileW", "ReadFile", "WriteFile", "Gone", 7, 8]
+    assert unknown_exports(target, "KERNEL32.dll", wanted) == ("WriteFile", 8)
+    assert set(missing_exports(target, "kernel32.dll", wanted)) == {"Gone"}
+    assert unknown_exports(target, "user32.dll", wanted) == ()
+
+
+@pytest.mark.parametrize("first", ["has", "has some"])
+def test_a_dll_is_known_whole_or_in_part(first: str) -> None:
+    second = "has some" if first == "has" else "has"
+    parts = [SECTION.format(title=title) + "a.dll\n" for title in (first, second)]
+    target, faults = parse_target_list(HEAD.format(base="unknown") + "".join(parts))
+    assert target is None
+    assert "a.dll for the second time" in faults[0]
 
 
 def test_the_list_of_another_processor_says_nothing() -> None:

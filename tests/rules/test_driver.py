@@ -152,3 +152,11 @@ def test_code_that_was_not_read_is_not_called_absent(tmp_path: Path, monkeypatch
 def test_a_card_that_is_mistyped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scan", str(backends(tmp_path)), "--gpu", "RX 7900 XTZ"]) == 2
     assert "RX 7900 XTX" in capsys.readouterr().err
+
+
+def test_a_package_of_nvidias_own_dlls_is_compared_too(tmp_path: Path) -> None:
+    """Story: the summary said that nvidia-nvjpeg-cu12 needs 527.41, and ``--driver 452.39`` that no release is known."""
+    files: dict[str, bytes | str] = {"nvidia/nvjpeg/bin/nvjpeg64_12.dll": gpu_dll("nvjpeg64_12.dll", "sm_86")}
+    wheel = build_wheel(tmp_path, "nvidia_nvjpeg_cu12", "12.4.0.76", files=files)
+    assert found(wheel, driver="452.39")["WF414"].startswith("CUDA 12 needs driver 527.41 or later")
+    assert found(wheel, driver="551.86")["WF415"] == "driver 551.86 runs CUDA 12"

@@ -32,7 +32,8 @@ def test_a_dll_without_code_for_the_card() -> None:
 )
 def test_the_remedy_fits_the_maker(name: str, hint: str) -> None:
     found = run(subject({LIB + name: dll()}, archs={LIB + name: ("sm_50", "sm_60")}, gpu="sm_35"))
-    assert [item.code for item in found] == ["WF501"]
+    too_old = ["WF503"] if name == "cublas64_12.dll" else []  # Kepler's last driver does not run CUDA 12
+    assert [item.code for item in found] == ["WF501", *too_old]
     assert hint in found[0].hint
 
 

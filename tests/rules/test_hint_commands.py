@@ -296,7 +296,8 @@ IN_OTHER_TESTS = (
     "'wheelfix repair --drop-test-artifacts'",
     "'wheelfix repair --clean --env PREFIX --package NAME' removes it",
     "'wheelfix scan -v' shows who loads what",
-    "run tools/windows_target.ps1 on such a machine and give its output to --target",
+    "make the list of such a machine with tools/windows_target.ps1, or with tools/make_target_list.py where "
+    "there is no PowerShell, and give it to --target",
     "if you know the issuer, name a PEM file with its certificate: --trusted-roots FILE",
 )
 """The hints of the tests above that are not in the table."""

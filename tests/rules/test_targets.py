@@ -138,24 +138,37 @@ def test_wine_notices_a_missing_function_when_it_is_called(tmp_path: Path) -> No
 
 
 def test_what_is_not_known_is_said_and_breaks_nothing(tmp_path: Path) -> None:
-    data = module(imports={"USER32.dll": ["MessageBoxW"], "SHLWAPI.dll": ["PathIsURLW"]})
+    data = module(imports={"Secur32.dll": ["GetUserNameExW"], "IMM32.dll": ["ImmGetContext"]})
     report = scanned(tmp_path, {"pkg/fast.pyd": data}, "nano-server")
     assert found(report) == [("WF326", "nano-server", Severity.UNSURE)]
-    assert report.targets[0].unknown == ("SHLWAPI.dll", "USER32.dll")
+    assert report.targets[0].unknown == ("IMM32.dll", "Secur32.dll")
     assert report.targets[0].verdict is Verdict.UNSURE
     assert report.targets[0].first_failure is None
 
 
+def test_of_a_dll_that_is_known_in_part_only_the_other_functions_are_doubtful(tmp_path: Path) -> None:
+    """Nano Server has user32.dll with some of its functions: MessageBoxW is there, because Python imports it."""
+    files = {"pkg/fast.pyd": module(imports={"USER32.dll": ["MessageBoxW"], "KERNEL32.dll": ["CloseHandle"]})}
+    assert scanned(tmp_path, files, "nano-server").targets[0].verdict is Verdict.OK
+    files["pkg/slow.pyd"] = module("slow", imports={"USER32.dll": ["MessageBoxW", "SetTimer"], "WINMM.dll": [7]})
+    report = scanned(tmp_path, files, "nano-server")
+    item = about(report, "WF326")
+    assert "nothing is known about SetTimer of USER32.dll; #7 of WINMM.dll" in item.message
+    assert item.evidence["functions"] == {"USER32.dll": ["SetTimer"], "WINMM.dll": ["#7"]}
+    assert report.targets[0].unknown == ("USER32.dll", "WINMM.dll")
+    assert report.targets[0].verdict is Verdict.UNSURE
+
+
 def test_what_is_not_known_and_not_needed_at_import_is_a_remark(tmp_path: Path) -> None:
-    data = module(delay_imports={"USER32.dll": ["MessageBoxW"]})
+    data = module(delay_imports={"Secur32.dll": ["GetUserNameExW"]})
     report = scanned(tmp_path, {"pkg/fast.pyd": data}, "nano-server")
     assert found(report) == [("WF326", "nano-server", Severity.INFO)]
-    assert (report.targets[0].unknown, report.targets[0].perhaps_absent) == (("USER32.dll",), ())
+    assert (report.targets[0].unknown, report.targets[0].perhaps_absent) == (("Secur32.dll",), ())
 
 
 def test_reports_of_others_are_a_warning(tmp_path: Path) -> None:
-    report = scanned(tmp_path, {"pkg/fast.pyd": module(imports={"dsound.dll": [1]})}, "server-core-2022")
-    assert found(report) == [("WF325", "dsound.dll on server-core-2022", Severity.WARNING)]
+    report = scanned(tmp_path, {"pkg/fast.pyd": module(imports={"msvfw32.dll": [2]})}, "server-core-2022")
+    assert found(report) == [("WF325", "msvfw32.dll on server-core-2022", Severity.WARNING)]
 
 
 def test_a_dll_that_may_be_missing_is_a_note(tmp_path: Path) -> None:

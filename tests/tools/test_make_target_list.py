@@ -111,3 +111,17 @@ def test_what_is_missing_is_said(arguments: list[str], says: str, capsys: pytest
     with pytest.raises(SystemExit):
         maker.main(arguments)
     assert says in capsys.readouterr().err
+
+
+def test_what_programs_import_is_a_section(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "a.dll"
+    imports = {"KERNEL32.dll": ["ReadFile", "CreateFileW"], "WSOCK32.dll": [57], "own.dll": ["f"]}
+    program.write_bytes(forge_dll("a.dll", imports={**imports, "api-ms-win-crt-heap-l1-1-0.dll": ["free"]}))
+    assert maker.main(["--imports", str(program), "--source", "it runs there", "--date", "2026-11-16"]) == 0
+    said = capsys.readouterr().out
+    assert said == (
+        "[has some]\nsource: it runs there\ndate: 2026-11-16\nkernel32.dll\n CreateFileW ReadFile\nwsock32.dll\n @57\n"
+    )
+    (tmp_path / "b.dll").write_bytes(b"no DLL")
+    with pytest.raises(SystemExit, match=r"b\.dll is not a program or DLL of Windows"):
+        maker.main(["--imports", str(tmp_path / "b.dll"), "--source", "none"])

@@ -62,6 +62,7 @@ class State(str, enum.Enum):
 
 SECTIONS = {
     "has": State.HAS,
+    "has some": State.HAS,
     "absent": State.ABSENT,
     "perhaps absent": State.PERHAPS_ABSENT,
     "absent exports": State.ABSENT,
@@ -97,6 +98,8 @@ class TargetList:
     """Folded names with ``*``, for names that ``dlls`` does not have."""
     exports: Mapping[str, Exports] = field(default_factory=dict)
     """All that a DLL exports, by folded name, where that is known."""
+    some_exports: Mapping[str, Exports] = field(default_factory=dict)
+    """What a DLL is known to export, by folded name; about its other functions nothing is known."""
     absent_exports: Mapping[tuple[str, str], Fact] = field(default_factory=dict)
     """Functions that a DLL of the machine does not export, by folded DLL and name."""
     binding: str = "load"
@@ -142,6 +145,7 @@ class _Reader:
         self.dlls: dict[str, Fact] = {}
         self.patterns: list[tuple[str, Fact]] = []
         self.exports: dict[str, tuple[set[str], set[int]]] = {}
+        self.some: set[str] = set()
         self.absent_exports: dict[tuple[str, str], Fact] = {}
         self.api_sets: set[str] = set()
         self._last = ""
@@ -203,13 +207,16 @@ class _Reader:
             if len(words) < 2:
                 self.fault(number, f"{key} without a function")
             self.absent_exports.update({(key, function): section.fact for function in words[1:]})
-        elif key in self.dlls:
+        elif key in self.dlls and not (section.title == "has some" and key in self.some):
             self.fault(number, f"{key} for the second time")
         elif "*" in key:
             self.patterns.append((key, section.fact))
         else:
-            self.dlls[key] = section.fact
-            self._last = key if section.title == "has" else ""
+            self.dlls.setdefault(key, section.fact)
+            self._last = key if section.fact.state is State.HAS else ""
+            if section.title == "has some":
+                self.some.add(key)
+                self.exports.setdefault(key, (set(), set()))
 
     def _exports(self, number: int, text: str) -> None:
         if not self._last:
@@ -257,6 +264,7 @@ class _Reader:
             self.faults.append("base: none, and no DLL under [has]")
         if self.faults or build is None:
             return None
+        exports = {key: Exports(frozenset(names), frozenset(found)) for key, (names, found) in self.exports.items()}
         return TargetList(
             name=self.header["name"],
             title=self.header["title"],
@@ -266,7 +274,8 @@ class _Reader:
             machine=MACHINES[machine],
             dlls=self.dlls,
             patterns=tuple(self.patterns),
-            exports={key: Exports(frozenset(names), frozenset(found)) for key, (names, found) in self.exports.items()},
+            exports={key: found for key, found in exports.items() if key not in self.some},
+            some_exports={key: found for key, found in exports.items() if key in self.some},
             absent_exports=self.absent_exports,
             binding=self.header.get("binding", "load"),
             api_sets=frozenset(self.api_sets) if self._has("api sets") else None,

@@ -163,3 +163,18 @@ def missing_exports(
             if since is not None and since.build > target.build:
                 found[symbol] = Fact(State.ABSENT, f"{since.source}: since build {since.build}", since.date)
     return found
+
+
+def unknown_exports(
+    target: TargetList, name: str, symbols: Iterable[Symbol], machine: Machine = Machine.AMD64
+) -> tuple[Symbol, ...]:
+    """Return the imported functions of a DLL, part of whose functions are known, about which nothing is known."""
+    key = dll_key(name)
+    known = target.some_exports.get(key) if target.machine is None or _same_files(target.machine, machine) else None
+    if known is None:
+        return ()
+    return tuple(
+        symbol
+        for symbol in symbols
+        if not known.offers(symbol) and (not isinstance(symbol, str) or (key, symbol) not in target.absent_exports)
+    )

@@ -44,6 +44,31 @@ def cuda_dlls(subject: Subject, process: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def used_releases(subject: Subject) -> list[tuple[int, int]]:
+    """Return the CUDA releases that a wheel uses; a minor of -1 where only the major is known.
+
+    What the DLLs need counts, not what the label says.
+    """
+    label, built = named_releases(subject)
+    release, majors = built or label, used_majors(subject)
+    if release and not majors - {release[0]}:
+        return [release]
+    return [(major, -1) for major in sorted(majors)]
+
+
+def used_majors(subject: Subject) -> set[int]:
+    """Return the CUDA majors that processes need; for a wheel that loads nothing by itself, those of its files."""
+    found: set[int] = set()
+    for process in subject.processes or tuple((path,) for path in subject.images):
+        sets = [cuda_majors_for(name) for name in cuda_dlls(subject, process)]
+        common = frozenset.intersection(*sets) if sets else frozenset()
+        if len(common) == 1:
+            found |= common
+        elif sets and not common:
+            found |= {max(majors) for majors in sets if len(majors) == 1}
+    return found
+
+
 @rule(
     "WF402",
     "mixed-cuda-majors",

@@ -14,7 +14,7 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.othercards import NVIDIA, vendor_of
 from wheelfix.model import CudaSummary, EdgeKind, InView, dll_key
 from wheelfix.rules.context import Subject, base
-from wheelfix.rules.cuda import cuda_dlls, fits_release, nvrtc_builtins, nvrtc_release
+from wheelfix.rules.cuda import cuda_dlls, fits_release, nvrtc_builtins, nvrtc_release, used_majors, used_releases
 from wheelfix.rules.gpufit import parse_arch
 from wheelfix.rules.wantedcuda import cuda_file, named_releases, version_of
 from wheelfix.rules.wording import dotted, listing
@@ -32,13 +32,11 @@ _GROUPS = ("cuda", "cudnn", "cuda-extra")
 def cuda_summary(subject: Subject) -> CudaSummary | None:
     """Return what there is to know about the CUDA of a wheel; None for one that has nothing to do with it."""
     label, built = named_releases(subject)
-    majors = _majors(subject)
+    majors = used_majors(subject)
     if not (label or built or majors):
         return None
     release = built or label
-    # What the DLLs need counts, not what the label says.
-    releases = [release] if release and not majors - {release[0]} else [(major, -1) for major in sorted(majors)]
-    needed = [(cuda, driver) for cuda in releases if (driver := driver_needed(*cuda)) is not None]
+    needed = [(cuda, driver) for cuda in used_releases(subject) if (driver := driver_needed(*cuda)) is not None]
     sentences = [
         *_made_for(subject, label, built, majors),
         *_inside(subject),
@@ -51,19 +49,6 @@ def cuda_summary(subject: Subject) -> CudaSummary | None:
     newest = max((driver for _, driver in needed), default=0)
     spelled = dotted(release) if release else listing([str(major) for major in sorted(majors)], 9)
     return CudaSummary(spelled, windows_driver(newest) if newest else "", " ".join(sentences))
-
-
-def _majors(subject: Subject) -> set[int]:
-    """Return the CUDA majors that processes need; for a wheel that loads nothing by itself, those of its files."""
-    found: set[int] = set()
-    for process in subject.processes or tuple((path,) for path in subject.images):
-        sets = [cuda_majors_for(name) for name in cuda_dlls(subject, process)]
-        common = frozenset.intersection(*sets) if sets else frozenset()
-        if len(common) == 1:
-            found |= common
-        elif sets and not common:
-            found |= {max(majors) for majors in sets if len(majors) == 1}
-    return found
 
 
 def _made_for(subject: Subject, label: Release | None, built: Release | None, majors: set[int]) -> Iterator[str]:

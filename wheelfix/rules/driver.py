@@ -24,7 +24,7 @@ from wheelfix.knowledge.othercards import NVIDIA, vendor_of
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.parsing import whole_number
 from wheelfix.rules.context import Subject, base
-from wheelfix.rules.gpu import releases
+from wheelfix.rules.cuda import used_releases
 from wheelfix.rules.gpufit import Fit, fit, fit_of_image, parse_arch
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
@@ -53,7 +53,7 @@ def driver_runs_cuda(subject: Subject) -> Iterator[Finding]:
     """Compare the wheel's CUDA releases with the driver that was asked about."""
     if not subject.driver:
         return
-    used = releases(subject)
+    used = used_releases(subject)
     if not used:
         yield finding(
             "WF415",

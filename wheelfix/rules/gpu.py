@@ -8,13 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cards import architecture, build_flags, library_release
-from wheelfix.knowledge.cuda import cuda_majors_for
 from wheelfix.knowledge.drivers import cuda_of_driver, driver_for_ptx, driver_needed, last_driver
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.othercards import AMD, NVIDIA, vendor_of
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.rules.context import Subject, base
-from wheelfix.rules.cuda import cuda_dlls
+from wheelfix.rules.cuda import used_releases
 from wheelfix.rules.gpufit import Fit, compiles, fit, fit_of_image, in_order, of_vendor, parse_arch
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wantedcuda import built_for
@@ -175,7 +174,7 @@ def driver_too_old(subject: Subject) -> Iterator[Finding]:
         return
     major, minor, _ = parse_arch(card)
     ended = last_driver(major, minor)
-    for cuda in releases(subject):
+    for cuda in used_releases(subject):
         needed = driver_needed(*cuda)
         if ended is None or needed is None or needed <= ended.driver:
             continue
@@ -188,19 +187,6 @@ def driver_too_old(subject: Subject) -> Iterator[Finding]:
             hint=f"use or build a wheel with a CUDA release that driver {ended.driver} runs",
             evidence={"cuda": spelled, "needed": needed, "last": ended.driver, "source": ended.source},
         )
-
-
-def releases(subject: Subject) -> list[tuple[int, int]]:
-    """Return the CUDA releases that the wheel uses; a minor of -1 where only the major is known."""
-    built = built_for(subject)
-    if built is not None:
-        return [built]
-    majors: set[int] = set()
-    for process in subject.processes:
-        sets = [cuda_majors_for(name) for name in cuda_dlls(subject, process)]
-        common = frozenset.intersection(*sets) if sets else frozenset()
-        majors |= common if len(common) == 1 else set()
-    return [(major, -1) for major in sorted(majors)]
 
 
 def _remedy_of_others(card: str, fits_so: Fit) -> str:

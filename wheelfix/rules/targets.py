@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.targetlist import Fact, State, TargetList
-from wheelfix.knowledge.targets import missing_exports, presence
+from wheelfix.knowledge.targets import missing_exports, presence, unknown_exports
 from wheelfix.model import EdgeKind, Finding, Image, InView, Json, Repairable, Severity, System, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule
@@ -18,7 +18,9 @@ from wheelfix.rules.unmet import excuse_of
 from wheelfix.rules.wording import listing, strings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
+
+    from wheelfix.model import Symbol
 
 _AT_LOAD = (EdgeKind.IMPORT, EdgeKind.FORWARDER)
 
@@ -95,6 +97,7 @@ class _Judge:
     def findings(self, needs: Sequence[Need]) -> Iterator[Finding]:
         """Yield what is found about every DLL, and one finding about all of which nothing is known."""
         unknown: list[Need] = []
+        functions: dict[str, list[str]] = {}
         for need in needs:
             fact = presence(self.target, need.name, self.subject.machine)
             at_load = tuple(edge for edge in need.edges if edge.kind in _AT_LOAD)
@@ -104,8 +107,11 @@ class _Judge:
                 yield self._absent(need, fact, bool(at_load))
             if fact.state in (State.HAS, State.UNKNOWN) and at_load:
                 yield from self._functions(need)
+                if doubtful := self._unknown_functions(need):
+                    functions[need.name] = sorted({_spelled(one) for found in doubtful.values() for one in found})
+                    unknown.append(_of_importers(need, doubtful))
         if unknown:
-            yield self._unknown(unknown)
+            yield self._unknown(unknown, functions)
 
     def _is_certain(self, need: Need) -> bool:
         """Whether an import fails without the DLL: something that is loaded for certain imports it."""
@@ -134,20 +140,17 @@ class _Judge:
 
     def _functions(self, need: Need) -> Iterator[Finding]:
         """Yield the functions that the target's DLL does not have."""
-        by_importer: dict[str, dict[str | int, Fact]] = {}
-        for path in dict.fromkeys(edge.importer for edge in need.edges if edge.kind in _AT_LOAD):
-            image = self.subject.view.image(path)
-            imports = image.imports if isinstance(image, Image) else ()
-            wanted = [symbol for item in imports if dll_key(item.dll) == dll_key(need.name) for symbol in item.symbols]
-            missing = missing_exports(self.target, need.name, wanted, self.subject.machine)
-            if missing:
-                by_importer[path] = missing
+        by_importer = {
+            path: missing
+            for path, wanted in self._wanted(need)
+            if (missing := missing_exports(self.target, need.name, wanted, self.subject.machine))
+        }
         if not by_importer:
             return
         path = next((path for path in by_importer if path in self.loaded), next(iter(by_importer)))
         missing = by_importer[path]
-        own = Need(need.name, tuple(edge for edge in need.edges if edge.importer in by_importer), need.reached)
-        names = [str(symbol) if isinstance(symbol, str) else f"#{symbol}" for symbol in missing]
+        own = _of_importers(need, by_importer)
+        names = [_spelled(symbol) for symbol in missing]
         fact = next(iter(missing.values()))
         at_call = self.target.binding == "call"
         certain = self._is_certain(own) and not at_call
@@ -169,15 +172,41 @@ class _Judge:
             severity=Severity.ERROR if certain else Severity.WARNING,
         )
 
-    def _unknown(self, needs: Sequence[Need]) -> Finding:
+    def _wanted(self, need: Need) -> Iterator[tuple[str, list[Symbol]]]:
+        """Yield who imports a DLL, and which of its functions."""
+        for path in dict.fromkeys(edge.importer for edge in need.edges if edge.kind in _AT_LOAD):
+            image = self.subject.view.image(path)
+            imports = image.imports if isinstance(image, Image) else ()
+            yield path, [symbol for item in imports if dll_key(item.dll) == dll_key(need.name) for symbol in item.symbols]
+
+    def _unknown_functions(self, need: Need) -> dict[str, tuple[Symbol, ...]]:
+        """Return by importer the functions of a DLL about which the target's list says nothing."""
+        return {
+            path: found
+            for path, wanted in self._wanted(need)
+            if (found := unknown_exports(self.target, need.name, wanted, self.subject.machine))
+        }
+
+    def _unknown(self, needs: Sequence[Need], functions: dict[str, list[str]]) -> Finding:
         names = [need.name for need in needs]
+        whole = [name for name in names if name not in functions]
+        about = [listing(whole, 6)] if whole else []
+        about += [
+            f"{listing(found) if len(found) <= 3 else f'{len(found)} functions'} of {name}"
+            for name, found in functions.items()
+        ]
         certain = any(map(self._is_certain, needs))
         return finding(
             "WF326",
             self.target.name,
-            f"could not tell for {self.target.name}: nothing is known about {listing(names, 6)}",
-            hint="run tools/windows_target.ps1 on such a machine and give its output to --target",
-            evidence={"target": self.target.name, "names": strings(names)},
+            f"could not tell for {self.target.name}: nothing is known about {'; '.join(about)}",
+            hint="make the list of such a machine with tools/windows_target.ps1, or with tools/make_target_list.py where "
+            "there is no PowerShell, and give it to --target",
+            evidence={
+                "target": self.target.name,
+                "names": strings(names),
+                "functions": {name: strings(found) for name, found in functions.items()},
+            },
             severity=Severity.UNSURE if certain else Severity.INFO,
         )
 
@@ -199,3 +228,12 @@ class _Judge:
             "source": fact.source,
             "date": fact.date,
         }
+
+
+def _of_importers(need: Need, importers: Container[str]) -> Need:
+    """Return a need as far as some importers have it."""
+    return Need(need.name, tuple(edge for edge in need.edges if edge.importer in importers), need.reached)
+
+
+def _spelled(symbol: Symbol) -> str:
+    return symbol if isinstance(symbol, str) else f"#{symbol}"
