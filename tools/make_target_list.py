@@ -5,8 +5,9 @@
     python -m tools.make_target_list --imports java.exe jvm.dll --source "why it is known that they run there"
 
 The first is for the Windows on which it runs. The second is for what can be read from another system: Wine's DLLs, a
-mounted disk, an unpacked container image. The third prints a section of what a machine must have if these programs run on it. FOLDER is ``System32``, or ``.../wine/x86_64-windows`` of a Wine package. The
-format is described in docs/howto/targets.md.
+mounted disk, an unpacked container image. The third prints a section of what a machine must have if these programs run
+on it. FOLDER is ``System32``, or ``.../wine/x86_64-windows`` of a Wine package. The format is described in
+docs/howto/targets.md.
 """
 
 from __future__ import annotations
@@ -218,7 +219,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--imports", type=Path, nargs="+", metavar="FILE", help="programs that run on such a machine")
     options = parser.parse_args(argv)
     if options.imports:
-        text = "\n".join(["[has some]", f"source: {options.source}", f"date: {options.date}", *imported(options.imports)])
+        text = "\n".join(
+            ["[has some]", f"source: {options.source}", f"date: {options.date}", *imported(options.imports)]
+        )
         text += "\n"
     else:
         options = complete(parser, options)

@@ -155,7 +155,7 @@ def test_a_card_that_is_mistyped(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_a_package_of_nvidias_own_dlls_is_compared_too(tmp_path: Path) -> None:
-    """Story: the summary said that nvidia-nvjpeg-cu12 needs 527.41, and ``--driver 452.39`` that no release is known."""
+    """Story: the summary said that nvidia-nvjpeg-cu12 needs 527.41, ``--driver 452.39`` that no release is known."""
     files: dict[str, bytes | str] = {"nvidia/nvjpeg/bin/nvjpeg64_12.dll": gpu_dll("nvjpeg64_12.dll", "sm_86")}
     wheel = build_wheel(tmp_path, "nvidia_nvjpeg_cu12", "12.4.0.76", files=files)
     assert found(wheel, driver="452.39")["WF414"].startswith("CUDA 12 needs driver 527.41 or later")

@@ -177,7 +177,10 @@ class _Judge:
         for path in dict.fromkeys(edge.importer for edge in need.edges if edge.kind in _AT_LOAD):
             image = self.subject.view.image(path)
             imports = image.imports if isinstance(image, Image) else ()
-            yield path, [symbol for item in imports if dll_key(item.dll) == dll_key(need.name) for symbol in item.symbols]
+            yield (
+                path,
+                [symbol for item in imports if dll_key(item.dll) == dll_key(need.name) for symbol in item.symbols],
+            )
 
     def _unknown_functions(self, need: Need) -> dict[str, tuple[Symbol, ...]]:
         """Return by importer the functions of a DLL about which the target's list says nothing."""
@@ -200,8 +203,8 @@ class _Judge:
             "WF326",
             self.target.name,
             f"could not tell for {self.target.name}: nothing is known about {'; '.join(about)}",
-            hint="make the list of such a machine with tools/windows_target.ps1, or with tools/make_target_list.py where "
-            "there is no PowerShell, and give it to --target",
+            hint="make the list of such a machine with tools/windows_target.ps1, or with tools/make_target_list.py "
+            "where there is no PowerShell, and give it to --target",
             evidence={
                 "target": self.target.name,
                 "names": strings(names),
