@@ -105,9 +105,10 @@ def sentences() -> tuple[tuple[int, str, str], ...]:
 
 
 @functools.cache
-def _by_sentence() -> tuple[tuple[str, int, str], ...]:
-    rows = {(squeeze(text), code, language) for code, language, text in sentences()}
-    return tuple(sorted(rows, key=lambda row: (-len(row[0]), row)))
+def _by_sentence() -> tuple[tuple[str, int, str, bool], ...]:
+    """Return every known message, squeezed, with its code, its language and whether it is ambiguous, longest first."""
+    rows = {(squeeze(text), code, language, is_ambiguous(code)) for code, language, text in sentences()}
+    return tuple(sorted((row for row in rows if row[0]), key=lambda row: (-len(row[0]), row)))
 
 
 def code_of_sentence(text: str) -> tuple[int, str] | None:
@@ -117,8 +118,8 @@ def code_of_sentence(text: str) -> tuple[int, str] | None:
     speaks of anything.
     """
     squeezed = squeeze(text)
-    for known, code, language in _by_sentence():
-        if known and (squeezed.startswith(known) if is_ambiguous(code) else known in squeezed):
+    for known, code, language, ambiguous in _by_sentence():
+        if known in squeezed and (not ambiguous or squeezed.startswith(known)):
             return code, language
     return None
 

@@ -35,6 +35,9 @@ ALL = (
 )
 
 
+QUICK = [kind for kind in LOGS if kind != "many triggers"]
+
+
 def numbered(line: str, size: int) -> str:
     return "".join(f"{line.replace('#', str(number))}\n" for number in range(size // (len(line) + 4)))
 
@@ -45,7 +48,7 @@ def seconds(text: str) -> float:
     return time.process_time() - start
 
 
-@pytest.mark.parametrize("kind", LOGS)
+@pytest.mark.parametrize("kind", [*QUICK, pytest.param("many triggers", marks=pytest.mark.slow)])
 def test_time_grows_with_the_size(kind):
     size = 25_000
     read_log(LOGS[kind](2000))  # tables are loaded once

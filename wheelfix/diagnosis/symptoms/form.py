@@ -35,10 +35,8 @@ class Form:
     among: tuple[str, ...] = ()
     """Lower-case words, one of which has to be in the line as well, where the trigger alone says too little."""
 
-    def fits(self, lowered: str) -> bool:
-        """Whether a line, given in lower case, is worth trying."""
-        if not any(word in lowered for word in self.triggers):
-            return False
+    def allows(self, lowered: str) -> bool:
+        """Whether a line with a trigger, given in lower case, is worth trying."""
         return not self.among or any(word in lowered for word in self.among)
 
 

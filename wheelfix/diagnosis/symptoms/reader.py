@@ -160,9 +160,9 @@ class _Notes:
             self._posix = number if _POSIX.search(text) else self._posix
         if "\\" in text or ".dll" in text or "WinError" in text or "error 0x" in text:
             self._windows = number if _DRIVE.search(text) else self._windows
-        made_by = next((name for name, words in _BUNDLES if words.search(text)), "")
-        if made_by:
-            self._bundle = number, made_by
+        if "\\" in text or "/" in text or "<" in text or "script" in text.lower():
+            made_by = next((name for name, words in _BUNDLES if words.search(text)), "")
+            self._bundle = (number, made_by) if made_by else self._bundle
 
     def _remember(self, keys: tuple[tuple[object, ...], ...], *texts: str) -> None:
         """Keep what a line said, so that its repetitions cost nothing."""

@@ -98,8 +98,8 @@ def recognise(lines: Sequence[str], without: frozenset[str] = frozenset()) -> Li
     found: list[Found] = []
     alone = True
     tried = 0
-    for language, form in (*((None, form) for form in FORMS), *dialog_forms()):
-        if form.kind not in without and form.fits(lowered):
+    for language, form in _possible_forms(lowered):
+        if form.kind not in without:
             hits, complete = _apply(form, text)
             if language:
                 hits = [replace(hit, symptom=replace(hit.symptom, language=language)) for hit in hits]
@@ -118,6 +118,24 @@ def recognise(lines: Sequence[str], without: frozenset[str] = frozenset()) -> Li
         tried += 1
         alone = False
     return LineReading(tuple(_last_resort(hit.symptom) for hit in kept), alone, tried)
+
+
+def _possible_forms(lowered: str) -> list[tuple[str | None, Form]]:
+    """Return the forms, in order and each with its language, that a line in lower case is worth trying for."""
+    forms, by_trigger = _forms()
+    places = {place for word, places in by_trigger.items() if word in lowered for place in places}
+    return [forms[place] for place in sorted(places) if forms[place][1].allows(lowered)]
+
+
+@lru_cache(maxsize=1)
+def _forms() -> tuple[tuple[tuple[str | None, Form], ...], dict[str, list[int]]]:
+    """Return all forms with their languages, and the places of those that each trigger is one of."""
+    forms = (*((None, form) for form in FORMS), *dialog_forms())
+    by_trigger: dict[str, list[int]] = {}
+    for place, (_, form) in enumerate(forms):
+        for word in form.triggers:
+            by_trigger.setdefault(word, []).append(place)
+    return forms, by_trigger
 
 
 @lru_cache(maxsize=1)
