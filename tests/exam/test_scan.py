@@ -15,9 +15,10 @@ from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import ScanFailure
-from wheelfix.exam.examine import machine_of, python_of_tags
+from wheelfix.exam.examine import machine_of
 from wheelfix.exam.scan import scan, scan_all
 from wheelfix.exam.verify import verify_all
+from wheelfix.loader.profile import python_of_tags
 from wheelfix.model import Machine, ScanReport, Verdict
 from wheelfix.options import RootOptions, ScanOptions
 

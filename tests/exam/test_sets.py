@@ -12,6 +12,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
 from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.scan import scan_all
+from wheelfix.loader.codereader import pathcode
 from wheelfix.loader.codereader.codebudget import CodeBudget
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine, ScanReport, Verdict
@@ -413,3 +414,21 @@ def test_the_imports_of_a_file_are_read_once_for_all_distributions(tmp_path, mon
     found = scanned([user(tmp_path), flux(tmp_path), *others], together=True)
     assert {report.verdict for report in found.values()} == {Verdict.OK}
     assert parsed.count("Lib/site-packages/user/__init__.py") == 1
+
+
+def test_code_of_a_distribution_that_is_reported_too_is_followed_once(tmp_path, monkeypatch):
+    """NumPy's code was followed for each package that imports it, and once more for itself."""
+    followed = []
+    follow = pathcode._read
+    monkeypatch.setattr(
+        pathcode, "_read", lambda source, path, *more: followed.append(path) or follow(source, path, *more)
+    )
+    others = [
+        build_wheel(
+            tmp_path, name, "1.0", files={f"{name}/__init__.py": "import flux\n", f"{name}/_ext.pyd": needs("flux.dll")}
+        )
+        for name in ("first", "second")
+    ]
+    found = scanned([*others, flux(tmp_path)], together=True)
+    assert {report.verdict for report in found.values()} == {Verdict.OK}
+    assert followed == ["Lib/site-packages/flux/__init__.py"]

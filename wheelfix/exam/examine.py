@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from wheelfix.exam.targets import target_verdicts
 from wheelfix.knowledge.targets import chosen_targets
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict, predict_absent
-from wheelfix.loader.profile import Profile, assumptions
+from wheelfix.loader.profile import Profile, assumptions, python_of_tags
 from wheelfix.loader.resolve import resolve
 from wheelfix.model import Image, Machine, ScanReport, Severity
 from wheelfix.rules.allowed import with_allowed
@@ -190,17 +189,3 @@ def machine_of(tags: tuple[str, ...], view: FileView) -> Machine:
     counted = Counter(facts.machine for facts in view.images().values() if isinstance(facts, Image))
     counted.pop(Machine.UNKNOWN, None)
     return counted.most_common(1)[0][0] if counted else Machine.AMD64
-
-
-def python_of_tags(tags: tuple[str, ...]) -> tuple[int, int] | None:
-    """The one CPython that a wheel's tags name; None for abi3, pure and several."""
-    found = set()
-    for tag in tags:
-        python, _, rest = tag.partition("-")
-        abi = rest.partition("-")[0]
-        match = re.fullmatch("cp([0-9])([0-9]{1,3})", python)
-        if match and (abi.startswith("cp") or match[1] == "2"):  # Python 2 has no stable ABI
-            found.add((int(match[1]), int(match[2])))
-        else:
-            return None
-    return found.pop() if len(found) == 1 else None

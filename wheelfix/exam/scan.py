@@ -235,7 +235,7 @@ def examine_installed(
     where = environment.view.origin(f"{distribution.dist_info}/METADATA")
     path = str(Path(where).parent) if where else str(environment.prefix)
     identity = Identity(path, distribution.name, distribution.version, distribution.tags, distribution.requires)
-    view = focused_on(whole_view(environment), distribution)
+    view = focused_on(whole_view(environment, reported=not options.packages), distribution)
     facts, python = ArchiveFacts(unowned=environment.unowned), environment.python
     return examine_view(view, identity, options, facts, index, progress, python, installed=True)
 

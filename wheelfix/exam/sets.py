@@ -14,7 +14,7 @@ from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import InputError
 from wheelfix.exam.deps import required_wheels
 from wheelfix.exam.examination import ScanFailure
-from wheelfix.exam.examine import machine_of_tags, python_of_tags
+from wheelfix.exam.examine import machine_of_tags
 from wheelfix.exam.locked import ONLY, LockParts
 from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.wheel import WheelScan
@@ -23,7 +23,7 @@ from wheelfix.failures import failure_of
 from wheelfix.loader.installations import Distribution
 from wheelfix.loader.neighbours import Neighbours, focused_on
 from wheelfix.loader.places import open_environment, view_of_wheel
-from wheelfix.loader.profile import Profile
+from wheelfix.loader.profile import Profile, python_of_tags
 from wheelfix.loader.requirements import Requirements, requirements_with_extras
 from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer
 from wheelfix.model import Machine, canonical
@@ -90,7 +90,9 @@ class InstalledSet:
         view = FileView(background, facts)
         distributions = [part.distribution for part in parts]
         absent = {name: why for name, why in self.absent.items() if name not in own}
-        view.beside = Neighbours(view, distributions, complete=self.complete, absent=absent, searched=self.searched)
+        view.beside = Neighbours(
+            view, distributions, complete=self.complete, absent=absent, searched=self.searched, reported=own
+        )
         return view
 
     def keep(self, view: FileView, subjects: Iterable[Part]) -> None:

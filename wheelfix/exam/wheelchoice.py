@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.wheelname import FileName
-from wheelfix.exam.examine import machine_of_tags, python_of_tags
+from wheelfix.exam.examine import machine_of_tags
+from wheelfix.loader.profile import python_of_tags
 from wheelfix.loader.requirements import newest_fitting
 from wheelfix.model import canonical
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.codereader.codefiles import ViewFiles
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS
-from wheelfix.loader.packagecode import SOURCE_LIMIT, FileLoads, file_loads, known_loads
+from wheelfix.loader.packagecode import SOURCE_LIMIT, FileLoads, file_loads, known_loads, package_loads
 from wheelfix.loader.packageloading import begin, load_event, startup_at
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from wheelfix.loader.loading import Loader
+    from wheelfix.loader.packagecode import PackageLoads
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import Beside, FileView
 
@@ -56,10 +57,18 @@ class ForeignCode:
         """What a file does; where its distribution was reported on before, that is known."""
         if path not in self._loads:
             owner = self.beside.owner(path)
-            known = known_loads(self.beside.view_of(owner), self.profile) if owner else None
+            known = self._known(owner) if owner else None
             if known is not None:
                 self._loads[path] = next((file for file in known.files if file.path == path), FileLoads(path))
             else:
                 source = self.view.read_text(path, SOURCE_LIMIT) or ""
                 self._loads[path] = file_loads(self._files, self.profile, path, source)
         return self._loads[path]
+
+    def _known(self, owner: str) -> PackageLoads | None:
+        """What a distribution loads, where that was found out before or is asked later in the same run anyway."""
+        view = self.beside.view_of(owner)
+        python = self.beside.reported_python(owner)
+        if python is None or self.profile.python not in (None, python):
+            return known_loads(view, self.profile)
+        return package_loads(view, replace(self.profile, python=python))

@@ -11,6 +11,7 @@ from wheelfix.loader.codereader.pythonsource import python_source
 from wheelfix.loader.imports.importorder import ImportOrder, packages_above
 from wheelfix.loader.packagecode import SOURCE_LIMIT
 from wheelfix.loader.packageloading import startup_at
+from wheelfix.loader.profile import python_of_tags
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import canonical
@@ -42,15 +43,17 @@ class Neighbours:
         complete: bool,
         absent: Mapping[str, str] | None = None,
         searched: tuple[str, ...] = (),
+        reported: Iterable[str] = (),
     ) -> None:
         """``complete``: nothing else is installed. ``absent``: what has no files here although it is, or may be,
-        installed, and why."""
+        installed, and why. ``reported``: what is a subject in the same run."""
         self.view = view
         """All files, none of them the subject's."""
         self.distributions = {canonical(one.name): one for one in distributions}
         self.complete = complete
         self.absent: Mapping[str, str] = {canonical(name): why for name, why in (absent or {}).items()}
         self.searched = searched
+        self._reported = frozenset(map(canonical, reported))
         self._runs: dict[str, tuple[str, ...]] = {}
         self._views: dict[str, FileView] = {}
         self._files_of_modules: dict[str, str | None] = {}
@@ -89,6 +92,11 @@ class Neighbours:
         """The files of a distribution; none for one that is not installed."""
         found = self.distributions.get(distribution)
         return found.paths if found is not None else frozenset()
+
+    def reported_python(self, distribution: str) -> tuple[int, int] | None:
+        """The Python for which a distribution is read as a subject of the same run; None if it is none, or for any."""
+        found = self.distributions.get(distribution) if distribution in self._reported else None
+        return python_of_tags(found.tags) if found is not None else None
 
     def owner(self, path: str) -> str:
         """The distribution that a file belongs to; empty for a file of none."""
@@ -205,8 +213,11 @@ class Neighbours:
 _WHOLE: weakref.WeakKeyDictionary[FileView, FileView] = weakref.WeakKeyDictionary()
 
 
-def whole_view(environment: Environment) -> FileView:
-    """All files of an environment, with the distributions they belong to: what each of them is focused in."""
+def whole_view(environment: Environment, *, reported: bool = False) -> FileView:
+    """All files of an environment, with the distributions they belong to: what each of them is focused in.
+
+    ``reported``: all of them with DLLs are subjects in the same run.
+    """
     found = _WHOLE.get(environment.view)
     if found is None:
         found = _WHOLE[environment.view] = environment.view.background()
@@ -216,6 +227,7 @@ def whole_view(environment: Environment) -> FileView:
             complete=True,
             absent=environment.elsewhere,
             searched=environment.searched,
+            reported=[one.name for one in environment.distributions if reported and one.has_modules],
         )
     return found
 

@@ -63,3 +63,17 @@ def assumptions(assume: tuple[str, ...], deny: tuple[str, ...]) -> tuple[frozens
         else:
             raise UsageError(f"--no-assume {word}", because=f"known are {', '.join(ASSUMABLE)} and cuda")
     return frozenset(chosen), cuda
+
+
+def python_of_tags(tags: tuple[str, ...]) -> tuple[int, int] | None:
+    """The one CPython that a wheel's tags name; None for abi3, pure and several."""
+    found = set()
+    for tag in tags:
+        python, _, rest = tag.partition("-")
+        abi = rest.partition("-")[0]
+        match = re.fullmatch("cp([0-9])([0-9]{1,3})", python)
+        if match and (abi.startswith("cp") or match[1] == "2"):  # Python 2 has no stable ABI
+            found.add((int(match[1]), int(match[2])))
+        else:
+            return None
+    return found.pop() if len(found) == 1 else None

@@ -110,6 +110,10 @@ class Beside(Protocol):
         """The files of a distribution; none for one that is not installed."""
         ...
 
+    def reported_python(self, distribution: str) -> tuple[int, int] | None:
+        """The Python for which a distribution is read as a subject of the same run; None if it is none, or for any."""
+        ...
+
     def owner(self, path: str) -> str:
         """The distribution that a file belongs to; empty for a file of none."""
         ...

@@ -15,7 +15,7 @@ from wheelfix.loader.codereader.codeprocess import CodeProcess, first_process
 from wheelfix.loader.codereader.codesyntax import is_standard
 from wheelfix.loader.codereader.nofiles import NoFiles
 from wheelfix.loader.codereader.pythonsource import python_source
-from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
+from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import dll_key, fold
 
 if TYPE_CHECKING:
@@ -32,6 +32,12 @@ MAX_DEPTH = 100
 """Folders above a file; a deeper one is left out, because every folder above it is remembered by its whole path."""
 MAX_IMPORTS = 200
 """Files that importing one file runs and that are looked at."""
+_OF_INTEREST = (
+    *(b"add_dll_directory", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_library", b"dlopen", b"cdll", b"windll"),
+    *(b".dll", b"__file__", b"__path__", b"environ[", b"environ.", b"sys.prefix", b"resources"),
+)
+"""One of them is in code that loads DLLs, or from which others learn where files are. What else a package takes from
+other distributions (decorators of attrs, functions of NumPy) is as unknown as if they were not there."""
 WINDOWS = ("c:/windows", "c:/windows/system32")
 _PYTHON_FOLDERS = frozenset({"Lib", "lib", "DLLs", "Scripts", SITE_PACKAGES})
 _SHARED = frozenset({"nvidia"})
@@ -232,10 +238,14 @@ class ViewFiles(NoFiles):
         return ""
 
     def source(self, path: str) -> str | None:
-        """The source of a Python file of the view."""
+        """The source of a Python file of the view; of other distributions only what may say where files are."""
         if path not in self.view or not path.endswith(".py") or self.view.file(path).size > MAX_SOURCE:
             return None
-        return python_source(self.view, path).decode("utf-8", "replace")
+        data = python_source(self.view, path)
+        foreign = self.view.layer(path) is Layer.ENVIRONMENT and base_name(path) != "__init__.py"
+        if foreign and not any(word in data for word in _OF_INTEREST):
+            return None
+        return data.decode("utf-8", "replace")
 
     def text(self, path: str) -> str | None:
         """The content of a small text file of the view."""

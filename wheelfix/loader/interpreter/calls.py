@@ -44,8 +44,7 @@ class Calls(ItemLookup):
         while above is not None and "<fields>" in above.names and above.above is not None:
             above = above.above  # names of a class are not seen by its methods
         place = Namespace({}, above.globals, above.file, above if above.names is not above.globals else None)
-        generator = not isinstance(node, ast.Lambda) and _has_yield(node)
-        return CodeFunction(node, place, defaults, others, generator)
+        return CodeFunction(node, place, defaults, others)
 
     def call(self, function: PyValue, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Call something."""
@@ -103,6 +102,8 @@ class Calls(ItemLookup):
         place.names.update(self._parameters(function, args, keywords))
         if function.owner is not None and args:
             place.names["<super>"] = (function.owner, args[0])
+        if function.generator is None:  # most functions are never called
+            function.generator = not isinstance(function.node, ast.Lambda) and _has_yield(function.node)
         if function.generator:
             return Iteration(self._generate(function.node, place))
         if isinstance(function.node, ast.AsyncFunctionDef):

@@ -96,13 +96,13 @@ class CodeFunction:
         environment: Namespace,
         defaults: list[PyValue],
         keyword_defaults: list[PyValue],
-        generator: bool,
     ) -> None:
         self.node = node
         self.environment = environment
         self.defaults = defaults
         self.keyword_defaults = keyword_defaults
-        self.generator = generator
+        self.generator: bool | None = None
+        """Whether calling it gives a generator; found out when it is called."""
         self.name: str = getattr(node, "name", "<lambda>")
         self.attributes: dict[str, PyValue] = {}
         self.owner: CodeClass | None = None
