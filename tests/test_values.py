@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import dataclasses
 import pickle
+from pathlib import Path
 
 import pytest
 
+import wheelfix
 from wheelfix.model import Finding, Severity
 from wheelfix.values import as_tree, dataclass, field, is_value, replace
 
@@ -175,3 +178,42 @@ def test_a_finding_cannot_be_changed() -> None:
     """The page of the Python interface promises it."""
     with pytest.raises(AttributeError):
         Finding("WF301", "x", Severity.ERROR, "x.dll", "gone").code = "X"  # type: ignore[misc]
+
+
+CHANGING = {
+    "archive/inspection.py Inspection": "collects faults, member by member",
+    "cli/output.py Output": "takes reports one after the other",
+    "config.py _ConfigReader": "collects settings and faults",
+    "demo/forge.py _ImageBuilder": "an image that is being built",
+    "demo/forge.py _SectionBuilder": "a section that is being built",
+    "diagnosis/gathered.py GatheredEvidence": "what has been put together so far, by one source after the other",
+    "diagnosis/symptoms/stream.py TextProgress": "how far reading has come",
+    "diagnosis/symptoms/triage.py PastedMachine": "filled line by line",
+    "exam/requirementsfile.py _Reading": "a file that is being read, with those that it includes",
+    "exam/sets.py InstalledSet": "wheels are added to it, one source after the other; it keeps facts that were read",
+    "knowledge/targetlist.py _ListSection": "a section while it is read",
+    "loader/codereader/codebudget.py CodeBudget": "what is left to spend",
+    "loader/codereader/codebudget.py KeptTrees": "what is kept, and the room that is left",
+    "loader/codereader/pythonsource.py _Kept": "what is kept, and its size",
+    "loader/loading.py _Attempt": "one load while it goes on",
+    "pe/offload.py OffloadCode": "filled while sections are read",
+    "plan/answers.py NeedAnswers": "what a plan has chosen so far",
+    "report/graph.py Node": "gets its place after all are known",
+    "roots/choice/onerelease.py _Offer": "files are added to it",
+    "streams/packed.py Position": "a place in a stream that moves",
+    "survey/run.py _SurveyRun": "counts what was written",
+    "trial/install.py _Requirements": "requirements are added round by round",
+}
+"""Dataclasses that are not frozen, each with what changes in it."""
+
+
+def test_all_other_dataclasses_are_frozen() -> None:
+    package = Path(wheelfix.__file__).parent
+    found = set()
+    for path in sorted(package.rglob("*.py")):
+        classes = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ClassDef)]
+        for one in classes:
+            made_by = [ast.unparse(decorator) for decorator in one.decorator_list]
+            if any("dataclass" in how and "frozen=True" not in how for how in made_by):
+                found.add(f"{path.relative_to(package).as_posix()} {one.name}")
+    assert found == set(CHANGING), "freeze it, or say what changes in it"

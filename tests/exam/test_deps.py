@@ -67,7 +67,7 @@ def test_the_wheels_that_an_installer_adds(subject: Path) -> None:
         "deeper": "1.5",
         "deepest": "7",
     }
-    assert found.absent == ["gone"]
+    assert found.absent == ("gone",)
 
 
 def test_a_wheel_alone_gets_a_certain_verdict(subject: Path, capsys: pytest.CaptureFixture[str]) -> None:

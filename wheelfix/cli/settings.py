@@ -43,7 +43,7 @@ class Given:
     where: str
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What is in force for one command, and where each value came from."""
 

@@ -14,10 +14,10 @@ from wheelfix.errors import InputError
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import Machine, canonical
 from wheelfix.remote.target import InstallTarget
-from wheelfix.values import dataclass, field
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from packaging.requirements import Requirement
 
@@ -32,13 +32,13 @@ MOST = 150
 _PLATFORMS = {Machine.AMD64: "win_amd64", Machine.X86: "win32", Machine.ARM64: "win_arm64"}
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class RequiredWheels:
     """What is installed with a wheel."""
 
-    wheels: dict[str, WheelPath] = field(default_factory=dict)
+    wheels: Mapping[str, WheelPath]
     """By normalised name."""
-    absent: list[str] = field(default_factory=list)
+    absent: tuple[str, ...]
     """Distributions without a wheel that fits."""
 
 
@@ -46,7 +46,8 @@ def required_wheels(
     subject: WheelPath, profile: Profile, client: Client, limits: Limits, present: Iterable[str] = ()
 ) -> RequiredWheels:
     """Return the wheels that an installer on the target adds; those of ``present`` are there already."""
-    found = RequiredWheels()
+    wheels: dict[str, WheelPath] = {}
+    absent: dict[str, None] = {}
     with Archive.open(subject, limits) as archive:
         info = WheelInfo.from_archive(archive)
     target = InstallTarget(_PLATFORMS.get(profile.machine, "win_amd64"), profile.python)
@@ -68,13 +69,12 @@ def required_wheels(
         try:
             file = client.index.choose(requirement, target)
         except InputError:
-            found.wheels.pop(name, None)
-            found.absent.append(name)
+            wheels.pop(name, None)
+            absent[name] = None
             continue
-        found.wheels[name] = client.wheel_of(file)
-        pending += _holding(_requires(file, found.wheels[name], client, limits), profile, tuple(requirement.extras))
-    found.absent = [name for name in dict.fromkeys(found.absent) if name not in found.wheels]
-    return found
+        wheels[name] = client.wheel_of(file)
+        pending += _holding(_requires(file, wheels[name], client, limits), profile, tuple(requirement.extras))
+    return RequiredWheels(wheels, tuple(name for name in absent if name not in wheels))
 
 
 def _holding(lines: Iterable[str], profile: Profile, extras: tuple[str, ...]) -> Iterator[Requirement]:

@@ -57,7 +57,7 @@ def _members(rows: Iterable[dict[str, Any]], unless: str = "") -> Iterator[Locke
         yield Locked(canonical(row["name"]), f"=={version}" if isinstance(version, str) else "", unless=why)
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class _LockGraph:
     """The packages of a lock file and the edges between them."""
 

@@ -19,10 +19,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from wheelfix.pe.sections import Space
-from wheelfix.values import dataclass, field
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from wheelfix.model import ByteSource
     from wheelfix.pe.sections import Headers
@@ -49,15 +49,15 @@ class _Entry(NamedTuple):
     """Whether the image has kernels."""
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class SyclImages:
     """What was found."""
 
-    targets: Counter[str] = field(default_factory=Counter)
+    targets: Mapping[str, int]
     """``spir64`` and ``intel_pvc`` with the number of images."""
-    images: int = 0
+    images: int
     """All images, also those without kernels."""
-    nameless: bool = False
+    nameless: bool
     """Whether some machine code does not say which devices it is for."""
 
 
@@ -77,18 +77,17 @@ def read_sycl_images(source: ByteSource, headers: Headers) -> SyclImages:
     targets = texts((entry.target for entry in images), 32)
     specs = {address: match[1].decode("ascii") for address, text in targets.items() if (match := re.match(_SPEC, text))}
     known = {entry: count for entry, count in images.items() if entry.target in specs}
-    found = SyclImages(images=sum(known.values()))
+    with_kernels: Counter[str] = Counter()
     for entry, count in known.items():
-        if entry.kernels and specs[entry.target] == "spir64":
-            found.targets["spir64"] += count
-    machine_code = sum(count for entry, count in known.items() if entry.kernels and specs[entry.target] == "spir64_gen")
-    if machine_code:
+        with_kernels[specs[entry.target]] += count if entry.kernels else 0
+    found = {"spir64": with_kernels["spir64"]} if with_kernels["spir64"] else {}
+    devices: set[str] = set()
+    if with_kernels["spir64_gen"]:  # machine code
         # The compiler may note the option at another image of the same program.
         options = texts((entry.options for entry in known), 256).values()
         devices = {name.lower() for text in options for name in _devices(text.partition(b"\0")[0])}
-        found.targets.update({f"intel_{name}": machine_code for name in devices})
-        found.nameless = not devices
-    return found
+        found |= {f"intel_{name}": with_kernels["spir64_gen"] for name in devices}
+    return SyclImages(found, sum(known.values()), nameless=bool(with_kernels["spir64_gen"]) and not devices)
 
 
 def _devices(options: bytes) -> list[str]:

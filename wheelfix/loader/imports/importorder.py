@@ -97,7 +97,7 @@ class ImportOrder:
             return self._follow(start, target)
         steps = [*(Step(path, True) for path in start), *self._steps(self._code(importer), True)]
         paths = [step.path for step in steps]
-        return Route(steps[: paths.index(target)] if target in paths else steps, complete=False)
+        return Route(tuple(steps[: paths.index(target)] if target in paths else steps), complete=False)
 
     def runs(self, path: str) -> bool:
         """Whether importing the package that a Python file is in runs it for certain, and does not catch a failure."""
@@ -194,13 +194,14 @@ class ImportOrder:
     def _follow(self, start: list[str], target: str) -> Route:
         """Run some files one after the other, each with what it imports, until the target is met."""
         trace = self._traces.setdefault(tuple(start), StepTrace(self._walk(start)))
-        route = Route()
+        steps: list[Step] = []
+        whole = True
         for step, complete in trace:
-            route.complete &= complete
+            whole = whole and complete
             if step.path == target:
-                return route
-            route.steps.append(step)
-        return route
+                break
+            steps.append(step)
+        return Route(tuple(steps), whole)
 
     def _walk(self, start: list[str]) -> Iterator[tuple[Step, bool]]:
         """Each file that is run or loaded, when it is first met, and whether its code can be followed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.values import dataclass, field
+from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,12 +23,12 @@ class Step:
     """Instead of a file: the module of the package that a statement imports, and that does not exist."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Route:
     """What runs between the start of Python and one load."""
 
-    steps: list[Step] = field(default_factory=list)
-    complete: bool = True
+    steps: tuple[Step, ...]
+    complete: bool
     """False where the code could not be followed to the end."""
 
 
