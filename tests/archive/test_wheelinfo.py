@@ -56,7 +56,6 @@ def test_a_plain_wheel(tmp_path: Path) -> None:
     assert (info.dist_info, info.data, info.prefix) == (DIST_INFO, "pkg-1.0.data", "")
     assert (info.metadata.name, info.metadata.version) == ("pkg", "1.0")
     assert info.headers["generator"] == ("hand",)
-    assert info.purelib
     assert info.faults == ()
 
 

@@ -95,11 +95,6 @@ class WheelInfo:
         """The folder whose contents installers spread over the environment, such as ``mkl-2025.3.0.data``."""
         return self.dist_info.removesuffix(".dist-info") + ".data"
 
-    @property
-    def purelib(self) -> bool:
-        """Whether the wheel asks to be installed where pure Python goes."""
-        return self.headers.get("root-is-purelib", ("",))[0].strip().lower() == "true"
-
     @classmethod
     def from_archive(cls, archive: Archive) -> WheelInfo:
         """Read a wheel's own words; InputError if its name is not a wheel's or it has no dist-info."""

@@ -45,8 +45,6 @@ class FamilyMember:
     family: Family
     version: str
     """What the name says about the release: ``8`` for cudnn64_8.dll, ``2022.2.1`` for CUPTI; may be empty."""
-    mangled: bool = False
-    """The name carries delvewheel's hash, although the family may not be renamed."""
 
     @property
     def major(self) -> int | None:
@@ -116,7 +114,7 @@ def family_of(name: str) -> FamilyMember | None:
     plain = demangle(key)
     for family in families():
         if match := family.pattern.fullmatch(plain):
-            return FamilyMember(name, family, match.groupdict().get("version") or "", mangled=plain != key)
+            return FamilyMember(name, family, match.groupdict().get("version") or "")
     return None
 
 

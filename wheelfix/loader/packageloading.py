@@ -57,8 +57,6 @@ class Startup:
     """Packages that it imports first: what they load is in the process, and what they add is searched."""
     retries_on_path: bool = False
     """Whether it tries once more with the added folders on PATH when the answer is 126."""
-    searches_nvtx: bool = False
-    """Whether it adds the folder of an installed NvToolsExt."""
     toolkit_unless: str = ""
     """A build for CUDA adds the installed toolkit's ``bin`` unless its folders have such a DLL; empty for never."""
     test_programs: str = ""

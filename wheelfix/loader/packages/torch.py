@@ -53,7 +53,6 @@ def recognise(view: FileView) -> PackageLoading | None:
             events=(*rocm_preloads(view), *(LoadEvent(path, "torch-glob") for path in dlls)),
             error='OSError: [WinError {code}] {text} Error loading "{path}" or one of its dependencies.',
             retries_on_path=True,
-            searches_nvtx=True,
             toolkit_unless="cudart64*.dll",
             test_programs=r"\A(?:test_\w+|\w+_test|\w+_benchmark)\.exe",
         ),

@@ -15,7 +15,7 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-INTEGER, BIT_STRING, OCTETS, NULL, OID, UTC_TIME, GENERALIZED_TIME = 0x02, 0x03, 0x04, 0x05, 0x06, 0x17, 0x18
+INTEGER, OCTETS, NULL, OID, UTC_TIME, GENERALIZED_TIME = 0x02, 0x04, 0x05, 0x06, 0x17, 0x18
 SEQUENCE, SET = 0x30, 0x31
 MAX_CHILDREN = 10_000
 """Microsoft's list of roots has about 600 entries; no signature comes near."""
