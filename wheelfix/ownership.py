@@ -118,7 +118,7 @@ def _owner_on_windows(path: Path) -> str:
 
 
 def _user_on_windows() -> str:
-    """Return the security identifier of the user we run as; empty where Windows does not tell."""
+    """Return the security identifier of the user we run as; empty where Windows does not say."""
     import ctypes
 
     library = getattr(ctypes, "WinDLL", None)

@@ -95,7 +95,7 @@ def current_spelling(argv: list[str]) -> list[str]:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Diagnose, tell, and return what it came to."""
+    """Diagnose, print, and return what it came to."""
     if args.record:
         from wheelfix.diagnosis.symptoms.recordings.howto import how_to_record
 

@@ -183,7 +183,7 @@ def _driver(text: str) -> str:
 
 
 def execute(args: argparse.Namespace) -> int:
-    """Scan every input, tell each as it comes, and return the worst exit code."""
+    """Scan every input, print each as it comes, and return the worst exit code."""
     output = Output.from_args(args)
     if not args.paths and args.lockfile is None:
         raise UsageError("wheelfix scan needs a PATH", hint="name a wheel, a folder of wheels or an environment")

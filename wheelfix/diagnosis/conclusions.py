@@ -70,7 +70,7 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
 
 
 def _explain(symptom: Symptom, gathered: GatheredEvidence) -> list[tuple[Explained, ScannedPackage | None]]:
-    """What is behind one symptom: as the files show it, else as the text and the tables tell."""
+    """What is behind one symptom: as the files show it, else as the text and the tables say."""
     for case in gathered.cases:
         found = confirm(symptom, case)
         if found is not None:
@@ -142,7 +142,7 @@ def _remarks(gathered: GatheredEvidence, kept: list[tuple[Explained, ScannedPack
         if recording.imports:
             remarks.append(
                 f"{recording.tool} lists imports; it does not say which of them are missing. With --env PREFIX or "
-                "--wheel W the files tell."
+                "--wheel W the files show it."
             )
     for symptom in gathered.symptoms:
         for case in gathered.cases:

@@ -179,7 +179,7 @@ def symptom_of(event: LoadEvent, code: int, case: ScannedPackage) -> Symptom:
 
 
 def situation(environment: Environment) -> dict[str, str]:
-    """Return what an environment tells about remedies: its kind (``venv``, ``conda``, ``python``) and its torch."""
+    """Return what an environment says about remedies: its kind (``venv``, ``conda``, ``python``) and its torch."""
     prefix = environment.prefix
     kind = "conda" if (prefix / "conda-meta").is_dir() else "venv" if (prefix / "pyvenv.cfg").is_file() else "python"
     torch = next((one.version for one in environment.distributions if canonical(one.name) == "torch"), "")

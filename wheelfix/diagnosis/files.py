@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def active_environment(environ: Mapping[str, str]) -> Path | None:
-    """Return the environment that is active, as its variables tell, or None."""
+    """Return the environment that is active, as its variables say, or None."""
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         value = environ.get(name, "").strip()
         if value and Path(value).is_dir():

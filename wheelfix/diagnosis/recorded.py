@@ -134,7 +134,7 @@ def _how_known(recording: Recording, load: RecordedLoad) -> str:
         more = f" and {len(folders) - _SHOWN} more" if len(folders) > _SHOWN else ""
         text += f" Searched: {'; '.join(folders[:_SHOWN])}{more}."
     if recording.tool == "Process Monitor":
-        text += " Process Monitor does not record which DLL imports it; with --env or --wheel the files tell."
+        text += " Process Monitor does not record which DLL imports it; with --env or --wheel the files show it."
     return text
 
 

@@ -59,7 +59,7 @@ def release_of_local_version(version: str) -> Release | None:
 
 
 def release_of_product(product: str) -> Release | None:
-    """Return the toolkit that the product name of a CUDA DLL tells: ``NVIDIA CUDA 11.7.99 NVRTC Library``; or None.
+    """Return the toolkit that the product name of a CUDA DLL names: ``NVIDIA CUDA 11.7.99 NVRTC Library``; or None.
 
     cudart, NVRTC and nvJitLink have such a name. The mathematical libraries count their own releases: cuBLAS 11.10
     belongs to CUDA 11.7.

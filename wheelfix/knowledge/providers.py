@@ -158,7 +158,7 @@ def _requirement(owner: Owner, name: str, cuda: str | None) -> str:
 
 
 def _of_toolkit(owner: Owner, name: str, cuda: str | None) -> str | None:
-    """Return the versions of a toolkit; empty where it does not tell, None where PyPI does not have them."""
+    """Return the versions of a toolkit; empty where it does not say, None where PyPI does not have them."""
     if cuda and owner.cuda == release(cuda)[0] and (version := version_on_pypi(name, cuda)) is not None:
         return f"=={version}" if version else None
     toolkits = sorted(cuda_versions_for(name), key=release) if owner.tracks_cuda else []

@@ -243,7 +243,7 @@ def absent_on(name: str) -> str:
 def classify(name: str, machine: Machine = Machine.AMD64) -> DllClass:
     """Say whose a DLL name is on a Windows 10 or 11 machine of that type.
 
-    ``vcruntime140.dll`` is ``python``, because CPython ships it beside ``python.exe``; :func:`runtime_file` tells that
+    ``vcruntime140.dll`` is ``python``, because CPython ships it beside ``python.exe``; :func:`runtime_file` says that
     the Visual C++ runtime has it too.
     """
     key = dll_key(name)

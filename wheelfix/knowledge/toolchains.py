@@ -78,7 +78,7 @@ def linker_of(version: Pair) -> Linker | None:
 
 
 def runtime_needed(version: Pair) -> Pair | None:
-    """Return the oldest Visual C++ runtime that may serve a DLL with that linker version; None if it tells nothing."""
+    """Return the oldest Visual C++ runtime that may serve a DLL with that linker version; None if it says nothing."""
     linker = linker_of(version)
     return None if linker is None or linker.vague or version[0] != 14 else version
 

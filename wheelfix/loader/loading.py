@@ -183,7 +183,7 @@ class Loader(DllSearch):
                 self._bind_module(path, attempt)
 
     def _note_symbols(self, attempt: _Attempt) -> None:
-        """Look for missing symbols although the load has failed already, so that one report tells all faults."""
+        """Look for missing symbols although the load has failed already, so that one report has all faults."""
         failure = attempt.failure
         self._bind(attempt)
         attempt.failure = failure

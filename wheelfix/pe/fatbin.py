@@ -2,13 +2,13 @@
 
 nvcc puts containers into the section ``.nv_fatb``: a header of 16 bytes (magic, version, header length, length), then
 entries, each a header with kind, lengths and compute capability, and a payload that may be compressed. The headers
-never are, so a walk from header to header tells everything. It crosses the whole section: on a deflated member that
+never are, so a walk from header to header finds everything. It crosses the whole section: on a deflated member that
 costs inflating it, some seconds for a gigabyte, in bounded memory.
 
-The layout comes from reading real CUDA DLLs. An entry with PTX tells in its header which version of the language it is
+The layout comes from reading real CUDA DLLs. An entry with PTX says in its header which version of the language it is
 written in, the one of its first line (``.version 7.8``); a driver that does not know it refuses to compile it.
 
-Header flags tell code that is for one architecture only (0x100000, ``sm_90a``) and code that is for a family of
+Header flags mark code that is for one architecture only (0x100000, ``sm_90a``) and code that is for a family of
 architectures (0x200000, ``sm_100f``); both were made with nvcc 13.0 (``fixtures/fatbins``).
 
 Code for AMD's and Intel's cards is read by :mod:`wheelfix.pe.offload`.

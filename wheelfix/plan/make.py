@@ -112,7 +112,7 @@ def make_plan(
 
 
 def _releases(planner: Planner) -> Iterator[TakenRelease]:
-    """The releases that were chosen once for all DLLs of a toolkit; nothing where no candidate tells its own."""
+    """The releases that were chosen once for all DLLs of a toolkit; nothing where no candidate shows its own."""
     for group, one in sorted(planner.releases.items()):
         if one.release or one.refused:
             yield TakenRelease(GROUPS[group], one.release, one.because, one.refused)

@@ -69,7 +69,7 @@ def download(transport: Transport, url: str, target: Path, *, sha256: str = "", 
                 furthest = max(furthest, out.position)
                 if failed >= transport.patience.tries:
                     raise NetworkFailure(error.what, because=error.reasons, hint=error.hint) from error
-                if not condition:  # nothing tells whether it is still the same file
+                if not condition:  # nothing says whether it is still the same file
                     out.rewind(0)
                     digest, size = hashlib.sha256(), -1
                 time.sleep(min(transport.patience.first_wait * 2**failed, transport.patience.longest_wait))

@@ -45,7 +45,7 @@ _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What tells one version of a file on a server from another."""
+    """What distinguishes one version of a file on a server from another."""
 
     size: int
     tag: str

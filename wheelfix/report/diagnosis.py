@@ -42,7 +42,7 @@ def render_json(diagnosis: Diagnosis, block: ReportBlock | None = None) -> str:
 
 
 def symptom_value(symptom: Symptom) -> dict[str, Json]:
-    """Return what the text says about one error; what it does not tell is null or empty."""
+    """Return what the text says about one error; what it does not say is null or empty."""
     return {
         "kind": symptom.kind,
         "code": symptom.code,

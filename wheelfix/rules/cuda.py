@@ -245,7 +245,7 @@ def _builtins(subject: Subject, nvrtc: str) -> list[str]:
 
 
 def nvrtc_release(subject: Subject, path: str) -> Release | None:
-    """Return the toolkit that an NVRTC belongs to; from 11.2 on its name does not tell, its version resource does."""
+    """Return the toolkit that an NVRTC belongs to; from 11.2 on its name does not say, its version resource does."""
     version = subject.version(path)
     return release_of_product(version.strings.get("ProductName", "")) if version is not None else None
 

@@ -80,7 +80,7 @@ def join_wrapped(lines: tuple[str, ...]) -> str:
     """Return the one line that a console of fixed width broke into these.
 
     A break inside a quoted path is a hard one, unless the line ends with the first word of a well-known folder
-    with a blank in it; outside quotes only the width tells whether a word was cut.
+    with a blank in it; outside quotes only the width says whether a word was cut.
     """
     whole = lines[0] if lines else ""
     last = whole

@@ -25,7 +25,7 @@ class Form:
     """Lower-case words, one of which has to be in the line before the pattern is tried."""
     pattern: re.Pattern[str]
     code: int | None = None
-    """The code when the form itself tells it."""
+    """The code when the form itself says it."""
     confidence: Confidence = Confidence.SURE
     weak: bool = False
     """Dropped where a stronger form already covers the same place."""

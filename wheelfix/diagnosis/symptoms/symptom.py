@@ -56,7 +56,7 @@ class Symptom:
     package: str = ""
     """The top-level package in whose files it happened, from the path or the traceback."""
     language: str = ""
-    """The display language, such as ``de``; empty when the text does not tell."""
+    """The display language, such as ``de``; empty when the text does not say."""
     line: int = 0
     """Where in the text it begins, counted from 1."""
     excerpt: str = ""
@@ -99,6 +99,6 @@ _SITE = re.compile(r"(?P<prefix>.+?)[\\/](?:Lib[\\/])?site-packages(?:[\\/]|$)",
 
 
 def environment_prefix(path: str) -> str:
-    """Return the environment that a path lies in, as far as ``Lib\\site-packages`` in it tells; or nothing."""
+    """Return the environment that a path lies in, as far as ``Lib\\site-packages`` in it says; or nothing."""
     found = _SITE.match(path)
     return str(PureWindowsPath(found.group("prefix"))) if found else ""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def words_for(symptom: Symptom, missing: tuple[str, ...], *, candidates: bool = False) -> dict[str, str]:
-    """What the templates may ask for; an empty value means that the text does not tell.
+    """What the templates may ask for; an empty value means that the text does not say.
 
     ``candidates`` says that the missing DLLs are those that are known to be absent in such cases, any one of them:
     then nothing is said about where to get them, because most of them are there.
@@ -119,7 +119,7 @@ def _vendor(missing: tuple[str, ...]) -> tuple[str, str, str]:
             continue
         packages = tuple(package for package in pip_packages(name) if not may_replace_a_build(package))
         if len(packages) > 1:
-            # One for each major version of CUDA: nothing in the text tells which one fits.
+            # One for each major version of CUDA: nothing in the text says which one fits.
             who.append(f"one of {', '.join(packages)} on PyPI, the one for the CUDA version that is in use")
             continue
         pip += map(quoted, packages)
@@ -238,7 +238,7 @@ _NAMES_A_DISTRIBUTION = frozenset(
         "collect",
     }
 )
-"""Without these a remedy stays advice in words: nothing tells which distribution, or which build of it, is meant."""
+"""Without these a remedy stays advice in words: nothing says which distribution, or which build of it, is meant."""
 
 
 def fill(text: str, words: Mapping[str, str]) -> str:
@@ -248,9 +248,9 @@ def fill(text: str, words: Mapping[str, str]) -> str:
 
 
 def fill_remedy(step: Remedy, words: Mapping[str, str]) -> Remedy | None:
-    """Fill a remedy's holes; None when its command needs something that the text does not tell.
+    """Fill a remedy's holes; None when its command needs something that the text does not say.
 
-    Advice about a package stays, without its command, where nothing tells which distribution it is: a module's name
+    Advice about a package stays, without its command, where nothing says which distribution it is: a module's name
     is not a distribution's name.
     """
     empty = {hole for hole in _HOLE.findall(step.command) if not words[hole]} - _OPTIONAL

@@ -46,7 +46,7 @@ def gpu_objection(
 ) -> Callable[[RootFile], Objection | None]:
     """Return the objection for :class:`~wheelfix.roots.choice.model.Terms` that asks for code for a card.
 
-    ``runs`` tells whether something among architectures such as ``sm_86`` and ``ptx_86`` runs on it. A DLL without any
+    ``runs`` says whether something among architectures such as ``sm_86`` and ``ptx_86`` runs on it. A DLL without any
     GPU code, such as ``cudnn64_8.dll``, is as good as the family beside it, which does its work.
     """
 

@@ -42,7 +42,7 @@ class _Offer:
 def choose_release(
     group: str, needs: Sequence[DllRequest], index: RootIndex, wanted: Wanted, terms: Terms | None = None
 ) -> OneRelease:
-    """Return the one release that all needs of a group are met from; without a release when nothing tells any."""
+    """Return the one release that all needs of a group are met from; without a release when nothing shows one."""
     terms = terms or Terms()
     # Another major is refused here, with its release, and not file by file.
     files = [(replace(need, cuda=""), file) for need in needs for file in index.candidates(need.name)]

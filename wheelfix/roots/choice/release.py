@@ -1,6 +1,6 @@
 """Which release of its toolkit a candidate may belong to, from everything that its place, name and bytes show.
 
-An answer is the set of releases that nothing contradicts: one when a folder, a package or a version resource tells it,
+An answer is the set of releases that nothing contradicts: one when a folder, a package or a version resource says it,
 several when only the name does. ``curand64_10.dll`` alone may be of any toolkit from 10.1 to 13.
 """
 
@@ -40,7 +40,7 @@ GROUPS = {"cuda": "CUDA", "mkl": "oneMKL", "tbb": "oneTBB"}
 SEPARATE = frozenset({"nvtx", "cupti"})
 """Families of such a group that do not have to be of its release.
 
-NVTX is installed by itself and has one name up to 12.8; CUPTI's name tells its very release, so that a file of that
+NVTX is installed by itself and has one name up to 12.8; CUPTI's name has its exact release, so that a file of that
 name is the right one wherever it lies.
 """
 
@@ -64,7 +64,7 @@ def possible_releases(file: RootFile, facts: Facts) -> frozenset[str]:
     found = cuda_versions_for(file.name)
     for evidence in _cuda_evidence(file, facts):
         if evidence:
-            # A release that the tables do not have yet is believed where a place or the DLL tells it.
+            # A release that the tables do not have yet is believed where a place or the DLL says it.
             found = (found & evidence) or (evidence if not found or not evidence <= _known() else found)
         if len(found) == 1:
             break
@@ -148,7 +148,7 @@ def cuda_release_of(file: RootFile, facts: Facts) -> str:
 def stated_version(file: RootFile, facts: Facts) -> tuple[int, ...]:
     """Return the version of the library that a candidate is, which compares; empty when nothing states it.
 
-    Its own package tells it without a look at the DLL, whose resources may lie behind hundreds of megabytes.
+    Its own package says it without a look at the DLL, whose resources may lie behind hundreds of megabytes.
     """
     parts = tree.numbers(file.version_hint)
     if len(parts) > 1 and _is_packaged_library(file):
@@ -157,7 +157,7 @@ def stated_version(file: RootFile, facts: Facts) -> tuple[int, ...]:
 
 
 def shown_version(file: RootFile, facts: Facts) -> str:
-    """Return the version to show for a candidate: the library's own, else what its place tells."""
+    """Return the version to show for a candidate: the library's own, else what its place says."""
     own = stated_version(file, facts)
     if own:
         return ".".join(map(str, own))
@@ -180,7 +180,7 @@ def cuda_of_package(package: str, version: str) -> str:
 
 
 def cuda_of(file: RootFile) -> str:
-    """Return the CUDA release that a candidate belongs to, as far as its folder or package tells."""
+    """Return the CUDA release that a candidate belongs to, as far as its folder or package says."""
     return file.folder.cuda or cuda_of_package(file.package, file.version_hint)
 
 

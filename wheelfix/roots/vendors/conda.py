@@ -80,8 +80,8 @@ def _cache(folder: Path) -> Iterator[RootFolder]:
     if tree.locate(folder, "urls.txt") is None and fold(folder.name) != "pkgs":
         return
     for entry in tree.subfolders(folder, r".+-[^-]+-[^-]+"):
-        # A cache has thousands of packages, most of them without DLLs: one listing tells, and the folder's own name
-        # tells the package, so that no index.json has to be read.
+        # A cache has thousands of packages, most of them without DLLs: one listing shows it, and the folder's own name
+        # is the package's, so that no index.json has to be read.
         if not any(fold(name) == "library" or fold(name).endswith(".dll") for name in tree.names(entry)):
             continue
         name, version, _build = entry.name.rsplit("-", 2)

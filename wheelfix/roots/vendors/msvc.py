@@ -69,7 +69,7 @@ def recognise(folder: Path) -> Root | None:
 
 
 def is_redistributable(folder: Path) -> bool:
-    """Whether what lies in a folder may be passed on, as far as its path tells."""
+    """Whether what lies in a folder may be passed on, as far as its path says."""
     return "debug_nonredist" not in (fold(part) for part in tree.real(folder).parts)
 
 

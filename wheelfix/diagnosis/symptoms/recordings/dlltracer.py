@@ -5,7 +5,7 @@
 events of Windows, four lines each. It writes no JSON and no ETL file.
 
 ``Failed`` means that a mapped module was released again. A missing DLL is never mapped, so it has no line at all: the
-modules that were released with it are what such a recording tells. Windows' own components are released in normal
+modules that were released with it are what such a recording says. Windows' own components are released in normal
 work as well and say nothing.
 """
 

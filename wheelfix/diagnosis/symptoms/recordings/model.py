@@ -77,7 +77,7 @@ class Recording:
     failed: tuple[RecordedLoad, ...] = ()
     """Loads that failed, in the order in which they failed."""
     released: tuple[RecordedLoad, ...] = ()
-    """Modules that were mapped and released again because something they need failed; dlltracer tells no more."""
+    """Modules that were mapped and released again because something they need failed; dlltracer says no more."""
     imports: tuple[RecordedLoad, ...] = ()
     """What a listing says that a file imports, without a word on where it comes from."""
     ends_in_release: bool = False

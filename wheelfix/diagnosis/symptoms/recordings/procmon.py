@@ -1,7 +1,7 @@
 """Process Monitor: rows of its CSV export, or rows copied out of its window with tabs between the columns.
 
 It watches files, not the loader: who needs a DLL is not in it. A DLL that was looked for in folders and found in none
-is what it tells.
+is what it says.
 """
 
 from __future__ import annotations
