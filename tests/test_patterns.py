@@ -53,7 +53,7 @@ def test_patterns_are_linear_in_a_sample():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", parts(0, 16))
+@pytest.mark.parametrize("part", parts(0, 32))
 def test_patterns_are_linear(part):
-    slow = [slow_attack(site, attacks(site)) for site in sites()[part::16]]
+    slow = [slow_attack(site, attacks(site)) for site in sites()[part::32]]
     assert not list(filter(None, slow))

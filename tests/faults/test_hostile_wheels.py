@@ -17,6 +17,7 @@ from tests.archive.byhand import build_zip, wheel_entries
 from tests.archive.hostile import CASES
 from tests.faults.attacks import ATTACKS, NAME, write
 from tests.faults.workshop import digest, leftovers, snapshot
+from tests.support.patience import patience
 from wheelfix.archive.names import why_unsafe
 from wheelfix.errors import Exit
 
@@ -33,6 +34,8 @@ pytestmark = pytest.mark.slow
 MEGABYTES = 250
 SECONDS = 25
 """Processor time; the slowest attack takes nine on a slow machine."""
+LIKE_ANOTHER = {"100000-members"}
+"""Attacks that differ in a number alone from one that every change runs."""
 FINISHED = {Exit.OK, Exit.FINDINGS, Exit.BAD_INPUT}
 
 
@@ -56,7 +59,7 @@ def attack(helper: Helper, wheel: Path) -> dict[str, Watched]:
     for command, run in runs.items():
         assert run.code in FINISHED, (command, run)
         assert run.megabytes < MEGABYTES, (command, run.megabytes)
-        assert run.seconds < SECONDS, (command, run.seconds)
+        assert run.seconds < SECONDS or run.seconds < patience(SECONDS), (command, run.seconds)
         if run.code == Exit.BAD_INPUT:
             assert run.err.startswith("wheelfix: error: "), command
     after = snapshot(box)
@@ -98,6 +101,8 @@ def test_an_irregular_archive(helper: Helper, name: str, tmp_path: Path) -> None
         must_be_clean(made)
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in LIKE_ANOTHER else []) for name in ATTACKS]
+)
 def test_an_attack(helper: Helper, name: str, tmp_path: Path) -> None:
     attack(helper, write(name, tmp_path / "dist"))

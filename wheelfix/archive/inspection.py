@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 import posixpath
+import re
 import stat
 from typing import TYPE_CHECKING
 
@@ -214,12 +215,15 @@ def _file_as_folder_faults(index: Collection[str]) -> Iterator[ArchiveFault]:
             yield ArchiveFault("file-as-folder", keys[key], message)
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
 def _unsafe_rejected_by(name: str) -> tuple[str, ...]:
     """Return who refuses an unsafe name."""
-    if any(character < " " or character == "\x7f" for character in name):
+    if _CONTROL.search(name):
         return (UV, PYPI)
     steps = name.split("/")
-    if (steps[-1] == ".." and len(steps) > 1) or any(len(step) > names.MAX_PART for step in steps):
+    if (steps[-1] == ".." and len(steps) > 1) or max(map(len, steps)) > names.MAX_PART:
         return (PIP, UV)
     outside = f"{posixpath.normpath(name)}/".startswith(("../", "/"))
     return (PIP,) if outside and not name.endswith("/") else ()  # pip passes over entries of folders
