@@ -3,7 +3,8 @@
 HIP: the compiler puts bundles into the section ``.hip_fatbin``, one per source file. A bundle begins with
 ``__CLANG_OFFLOAD_BUNDLE__``, the number of its entries, and for each its place, its length and what it is for
 (``hipv4-amdgcn-amd-amdhsa--gfx1100``). A compressed bundle begins with ``CCOB``; its head alone is unpacked. Both are
-documented in Clang's "Clang Offload Bundler"; the layout was checked with the DLLs of bitsandbytes 0.50.2.
+documented in Clang's "Clang Offload Bundler"; the layout was checked with the DLLs of bitsandbytes 0.50.2 and with
+bundles that clang-offload-bundler 19 made (fixtures/bundles).
 
 SYCL: the linker puts images into a section ``__CLANG_OFFLOAD_BUNDLE__sycl-…`` and lists them in ``.tgtimg``. What each
 is for is read by :mod:`wheelfix.pe.syclimages`.
@@ -88,10 +89,11 @@ class _Bundles:
             head = self._source.read_at(place, min(HEAD, self._end - place))
             if head.startswith(COMPRESSED):
                 length, content = self._compressed(place, head)
+                self._count(content)
             else:
-                length, content = 0, head
-            self._count(content)
-            self._at = place + max(length, len(BUNDLE) if content is head else len(COMPRESSED))
+                # What follows is code, in which the first letters of a bundle may occur by chance.
+                length = self._count(head)
+            self._at = place + max(min(length, self._end - place), len(COMPRESSED))
         self._found.unread = f"it has more than {MOST_BUNDLES} bundles"
 
     def _next(self) -> int | None:
@@ -139,20 +141,23 @@ class _Bundles:
             self._found.unread = "a compressed bundle is damaged"
             return b""
 
-    def _count(self, content: bytes) -> None:
-        """Count the entries that a bundle lists."""
+    def _count(self, content: bytes) -> int:
+        """Count the entries that a bundle lists, and return where the last of them ends; 0 for a damaged list."""
         if not content.startswith(BUNDLE) or len(content) < len(BUNDLE) + 8:
-            return
+            return 0
         count, at = min(_u64(content, len(BUNDLE)), MOST_ENTRIES), len(BUNDLE) + 8
+        end = 0
         for _ in range(count):
             if at + 24 > len(content):
-                return
+                return 0
             length = _u64(content, at + 16)
+            end = max(end, _u64(content, at) + _u64(content, at + 8))
             name = content[at + 24 : at + 24 + min(length, 256)]
             match = re.match(_TARGET, name)
             if match:
                 self._found.targets[match[1].decode("ascii")] += 1
             at += 24 + length
+        return end
 
 
 def _u32(data: bytes, at: int) -> int:
