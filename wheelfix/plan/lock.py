@@ -19,6 +19,8 @@ from wheelfix.errors import InputError, UsageError, WheelfixError
 from wheelfix.parsing import read_json
 from wheelfix.plan.model import Plan, plan_from_json
 from wheelfix.remote.addresses import is_url
+from wheelfix.remote.client import Client
+from wheelfix.roots.vendors.condafile import open_package
 from wheelfix.streams.output import AtomicFile
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import chunks
@@ -167,8 +169,6 @@ def open_sources(plan: Plan, own: Archive, remote: RemoteOptions | None = None) 
                     )
                 made.append(NewMember(addition.target, path=Path(source.path), sha256=addition.sha256))
             elif source.kind == "conda-package":
-                from wheelfix.roots.vendors.condafile import open_package
-
                 packed = open_package(Path(source.path)).dlls.get(source.member)
                 if packed is None:
                     raise _no_member(Path(source.path), source.member)
@@ -201,8 +201,6 @@ def _open_remote(plan: Plan, remote: RemoteOptions | None, stack: contextlib.Exi
         )
     found: dict[str, Archive] = {}
     if wanted and remote is not None:
-        from wheelfix.remote.client import Client
-
         client = stack.enter_context(Client(remote))
         for url, (sha256, names) in wanted.items():
             archive = found[url] = stack.enter_context(Archive.open(client.wheel_at(url, sha256=sha256)))

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import UsageError
+from wheelfix.remote.pipsettings import PipSettings, pip_settings
+from wheelfix.remote.uvsettings import UvSettings, uv_settings
 from wheelfix.values import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from wheelfix.remote.pipsettings import PipSettings
-    from wheelfix.remote.uvsettings import UvSettings
 
 PYPI = "https://pypi.org/simple"
 PLATFORMS = ("win_amd64", "win32", "win_arm64")
@@ -98,9 +97,6 @@ class IndexSettings:
 
 def index_settings(options: RemoteOptions, environ: Mapping[str, str] | None = None) -> IndexSettings:
     """Return the indexes to ask: options first, then what pip is configured for, then uv, then PyPI."""
-    from wheelfix.remote.pipsettings import pip_settings
-    from wheelfix.remote.uvsettings import uv_settings
-
     environ = os.environ if environ is None else environ
     pip, uv = pip_settings(environ), uv_settings(environ)
     settings = _of_pip(pip) or _of_uv(uv) or IndexSettings()
