@@ -85,6 +85,18 @@ def test_an_unpacked_wheel_and_a_package_folder_are_scanned_as_installed(tmp_pat
         assert "aoti_custom_ops.dll" in report.first_failure.message
 
 
+def test_a_folder_with_one_distribution_has_its_name_and_requirements(tmp_path):
+    """nvidia-nvcomp, installed without the distribution that has its DLL: the answer did not name it."""
+    files = {"pkg/__init__.py": "", "pkg/_core.pyd": forge_dll("_core.pyd", imports={"flux.dll": ["f"]})}
+    wheel = build_wheel(tmp_path, "pkg", "1.5", files=files, requires=["libflux"])
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "folder")
+    report = scan(tmp_path / "folder", QUIET)
+    assert (report.name, report.version, report.tags) == ("pkg", "1.5", ("cp311-cp311-win_amd64",))
+    assert report.verdict is Verdict.UNSURE
+    assert "may come from libflux" in next(item.message for item in report.findings if item.code == "WF318")
+
+
 def test_every_distribution_with_dlls_of_an_environment_is_scanned(tmp_path):
     site = tmp_path / "env" / "Lib" / "site-packages"
     for name in ("one", "two"):

@@ -138,6 +138,16 @@ class TestTogether:
         code += "    if one.match('*.dll'):\n        ctypes.CDLL(str(one.locate()))\n"
         assert scanned([user(tmp_path, code), flux(tmp_path, "")], together=True)["user"].verdict is Verdict.OK
 
+    def test_who_serves_a_module_is_said_where_the_order_of_imports_is_not_known(self, tmp_path):
+        """Kivy's _window_sdl2 had no needs at all in the report of its set."""
+        code = "import importlib, pkgutil\nfor one in pkgutil.iter_modules():\n    importlib.import_module(one.name)\n"
+        (provided,) = scanned([user(tmp_path, code), flux(tmp_path)], together=True)["user"].provided
+        assert (provided.name, provided.distributions, provided.needed_by) == (
+            "flux.dll",
+            ("flux",),
+            ("user/_ext.pyd",),
+        )
+
     def test_what_cffi_loads_is_known_with_its_code_and_without(self, tmp_path):
         """cffi's own code was followed where it was in the set, and ended at a call of its compiled part."""
         code = "import os\nfrom cffi import FFI\nffi = FFI()\n"
@@ -376,6 +386,16 @@ class TestEnvironment:
         assert found.verdict is Verdict.BROKEN
         assert found.first_failure.message == "ModuleNotFoundError: No module named 'torch'"
         assert found.first_failure.code == 0
+
+    def test_a_library_without_the_distribution_that_it_requires_is_left_open(self, tmp_path):
+        """nvidia-libmathdx has DLLs for others to load: without nvidia-cuda-nvrtc nobody can, and it was only risky."""
+        files = {"nvidia/mathdx/bin/mathdx.dll": forge_dll("mathdx.dll", imports={"nvrtc64_120_0.dll": ["f"]})}
+        requires = ["nvidia-cuda-nvrtc-cu12"]
+        one = build_wheel(tmp_path, "mathdx", "1.0", "py3-none-win_amd64", files=files, requires=requires)
+        found = scanned([install(one, tmp_path / "env")])["mathdx"]
+        assert found.verdict is Verdict.UNSURE
+        (said,) = [item.message for item in found.findings if item.code == "WF301"]
+        assert "nvidia-cuda-nvrtc-cu12 should have it and is not installed" in said
 
     def test_a_caught_import_does_not_fail(self, tmp_path):
         code = "try:\n    import torch\nexcept ImportError:\n    torch = None\n"

@@ -161,6 +161,27 @@ def test_modules_that_cannot_be_imported(
     assert (report.first_failure.message if report.first_failure else "") == message
 
 
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (
+            "from importlib import util\nNAME = 'other_name'\nmade = util.spec_from_file_location(NAME, __file__)\n",
+            [],
+        ),
+        ("import importlib.util\nmade = importlib.util.spec_from_file_location\n", ["WF316"]),
+        ("NAME = 'other_name'\n", ["WF316"]),
+    ],
+    ids=["named and loaded", "not named", "not loaded"],
+)
+def test_a_module_that_code_loads_under_the_name_that_it_was_built_as(
+    code: str, expected: list[str], tmp_path: Path
+) -> None:
+    """torchcodec's libtorchcodec_pybind_ops.pyd is the module core_pybind_ops, and is loaded as that by its path."""
+    module = forge_dll("_core.pyd", imports={"python311.dll": ["Py_IncRef"]}, exports=["PyInit_other_name"])
+    report = scanned(tmp_path, {"pkg/__init__.py": code, "pkg/_core.pyd": module})
+    assert [item.code for item in report.findings if item.code == "WF316"] == expected
+
+
 def test_a_wheel_with_modules_for_several_pythons_is_sound(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"pkg/_core.cp3{minor}-win_amd64.pyd": MODULE for minor in (10, 11, 12)}
     report = scanned(tmp_path, {"pkg/__init__.py": "from . import _core\n", **files})

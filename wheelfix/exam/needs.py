@@ -71,6 +71,12 @@ class Need:
         return tuple(dict.fromkeys(text for texts in found for text in texts))
 
     @property
+    def absent(self) -> tuple[str, ...]:
+        """Distributions that are required, have it, and are not installed."""
+        found = (edge.provider.absent for edge in self.edges if isinstance(edge.provider, Missing))
+        return tuple(dict.fromkeys(name for names in found for name in names))
+
+    @property
     def present_at(self) -> tuple[str, ...]:
         """Files of that name where the loader does not look."""
         found = (edge.provider.present_at for edge in self.edges if isinstance(edge.provider, Missing))

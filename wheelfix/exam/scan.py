@@ -14,6 +14,7 @@ from wheelfix.exam.examination import ArchiveFacts, Examination, Identity, Progr
 from wheelfix.exam.inputs import Shares, file_size, lost_input
 from wheelfix.exam.wheel import looking_at
 from wheelfix.failures import failure_of
+from wheelfix.loader.installations import distribution_in
 from wheelfix.loader.places import open_environment, view_of_folder
 from wheelfix.model import ScanReport, canonical
 from wheelfix.options import ScanOptions
@@ -216,9 +217,11 @@ def examine_folder(
     """Scan a package that lies in a folder, as if it were installed."""
     from wheelfix.exam.examine import examine_view
 
-    return examine_view(
-        view_of_folder(path), Identity(str(path), path.name, ""), options, ArchiveFacts(), index, progress
-    )
+    view, installed = view_of_folder(path), distribution_in(path)
+    identity = Identity(str(path), path.name, "")
+    if installed is not None:
+        identity = Identity(str(path), installed.name, installed.version, installed.tags, installed.requires)
+    return examine_view(view, identity, options, ArchiveFacts(), index, progress)
 
 
 def examine_installed(

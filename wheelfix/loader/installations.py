@@ -87,6 +87,12 @@ def find_installations(view: FileView, site: Path, prefix: Path | None) -> Insta
     return Installations(tuple(found.values()), elsewhere)
 
 
+def distribution_in(folder: Path) -> Distribution | None:
+    """Return what the only ``dist-info`` in a folder says: that of an unpacked wheel, or of a lone distribution."""
+    infos = list(folder.glob("*.dist-info"))
+    return _from_dist_info(infos[0], {}, []) if len(infos) == 1 else None
+
+
 def conda_folders(prefix: Path | None, label: str) -> tuple[str, ...]:
     """Return the folders of a view that conda's Python searches by itself; none for another Python."""
     if prefix is None or next(iter(prefix.glob("conda-meta/python-3*.json")), None) is None:

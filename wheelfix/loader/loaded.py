@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
-from wheelfix.model import Missing, OwnedBy
-from wheelfix.values import dataclass
+from wheelfix.model import InView, Missing, OwnedBy
+from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,3 +74,11 @@ def merged_edges(found: Iterable[Loaded]) -> dict[tuple[str, str, EdgeKind], Edg
 def _is_unmet(edge: Edge) -> bool:
     unreachable = isinstance(edge.provider, OwnedBy) and not edge.provider.reachable
     return isinstance(edge.provider, Missing) or unreachable or bool(edge.unexported)
+
+
+def as_if_found(edge: Edge) -> Edge:
+    """A need of a module that loads once others are imported: the file of that name in the set serves it then."""
+    provider = edge.provider
+    if isinstance(provider, Missing) and provider.present_at:
+        return replace(edge, provider=InView(provider.present_at[0]))
+    return edge

@@ -14,7 +14,7 @@ from wheelfix.loader.foreigncode import ForeignCode
 from wheelfix.loader.imports.guards import with_caught_failures
 from wheelfix.loader.imports.importorder import ImportOrder, packages_above
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
-from wheelfix.loader.loaded import Loaded, load_in, load_in_any_order
+from wheelfix.loader.loaded import Loaded, as_if_found, load_in, load_in_any_order
 from wheelfix.loader.packagecode import SOURCE_LIMIT, python_code
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
@@ -234,7 +234,8 @@ class FreshProcesses:
             elif any(one.failure and one.sure for one in others):
                 settled.update(self._after_packages(loaded))
             elif good or not all(one.sure for one in (*others, tried)):
-                unknown = replace(loaded, failure=None, edges={}, touched=dict.fromkeys([loaded.event.path]))
+                edges = {key: as_if_found(edge) for key, edge in loaded.edges.items()}
+                unknown = replace(loaded, failure=None, edges=edges, touched=dict.fromkeys([loaded.event.path]))
                 settled[loaded.event] = replace(good[0] if good else unknown, alone=loaded.failure, sure=False)
         return settled
 

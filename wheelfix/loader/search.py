@@ -143,7 +143,11 @@ class DllSearch:
         if found is not None and not isinstance(found, Missing):
             return found
         searched = tuple(step or "<prefix>" for step in steps)
-        return Missing(searched, present, found.required if found is not None else ())
+        return (
+            Missing(searched, present, found.required, found.absent)
+            if found is not None
+            else Missing(searched, present)
+        )
 
     def _look(self, step: str, name: str, key: str) -> Provider | None:
         if step == _SYSTEM:

@@ -100,6 +100,8 @@ class Missing:
     """Files of that name which are in the view, but where the loader does not look."""
     required: tuple[str, ...] = ()
     """Why distributions that are required do not provide it, one sentence for each."""
+    absent: tuple[str, ...] = ()
+    """Those of them that have it, and are not installed."""
 
 
 Provider: TypeAlias = "InView | System | PythonRuntime | Driver | VcRedist | Assumed | OwnedBy | MayComeFrom | Missing"

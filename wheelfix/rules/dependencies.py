@@ -86,6 +86,8 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
                 consequence += elsewhere or (
                     f"; unless a folder that {subject.whose_code(adding=True)} adds has it, which could not be read"
                 )
+            if severity is Severity.WARNING and excuse is None and need.absent:
+                severity = Severity.UNSURE  # nothing of the package loads it, but whoever does, fails
             copies = [
                 f"{subject.origin(path)} ({why})"
                 for path in need.present_at

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import python_of
 from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
-from wheelfix.loader.packagecode import extension_modules, imported_modules, module_files, module_name
+from wheelfix.loader.packagecode import extension_modules, imported_modules, module_files, module_name, python_code
 from wheelfix.loader.view import base_name
 from wheelfix.model import Image, LoadEvent, LoadOutcome, dll_key
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _ENTRIES = ("PyInit_", "PyModExport_", "HPyInit_")
 """What the name of the function begins with that Python asks a module for."""
 _ENTRIES_OF_PYTHON_2 = ("init",)
+_LOADERS = (b"spec_from_file_location", b"ExtensionFileLoader", b"load_dynamic")
+"""What loads a module by its path, under a name that is given."""
 
 
 def unimportable_modules(view: FileView, profile: Profile) -> list[LoadOutcome]:
@@ -66,9 +68,19 @@ def _without_entry(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
             continue
         if name == "__init__":
             name = base_name(path.rpartition("/")[0])
-        if _is_module(image, entries) and not any(entry + name in image.exports.names for entry in entries):
+        if any(entry + name in image.exports.names for entry in entries):
+            continue
+        if _is_module(image, entries) and not _is_loaded_as(view, image, entries):
             detail = f"it does not export {entries[0]}{name}"
             yield LoadOutcome(LoadEvent(path, "module", module_name(path)), PROC_NOT_FOUND, (base_name(path),), detail)
+
+
+def _is_loaded_as(view: FileView, image: Image, entries: tuple[str, ...]) -> bool:
+    """Whether code loads a module by its path, under the name that it was built as: torchcodec does."""
+    built = [name.removeprefix(entry) for name in image.exports.names for entry in entries if name.startswith(entry)]
+    if not built or next(python_code(view, _LOADERS), None) is None:
+        return False
+    return next(python_code(view, tuple(name.encode() for name in built)), None) is not None
 
 
 def has_entry(view: FileView, path: str) -> bool:
