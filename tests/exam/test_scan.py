@@ -95,6 +95,10 @@ def test_a_folder_with_one_distribution_has_its_name_and_requirements(tmp_path):
     assert (report.name, report.version, report.tags) == ("pkg", "1.5", ("cp311-cp311-win_amd64",))
     assert report.verdict is Verdict.UNSURE
     assert "may come from libflux" in next(item.message for item in report.findings if item.code == "WF318")
+    (tmp_path / "folder/pkg-1.5.dist-info/INSTALLER").write_text("pip\n")  # pip install --target
+    report = scan(tmp_path / "folder", QUIET)
+    assert (report.name, report.verdict) == ("pkg", Verdict.BROKEN)
+    assert "libflux is required and not installed" in next(item.message for item in report.findings)
 
 
 def test_every_distribution_with_dlls_of_an_environment_is_scanned(tmp_path):

@@ -396,6 +396,12 @@ class TestEnvironment:
         assert found.verdict is Verdict.UNSURE
         (said,) = [item.message for item in found.findings if item.code == "WF301"]
         assert "nvidia-cuda-nvrtc-cu12 should have it and is not installed" in said
+        one = build_wheel(
+            tmp_path, "mathdx", "1.0", "py3-none-win_amd64", files=files, requires=["cuda-toolkit[nvrtc]"]
+        )
+        found = scanned([install(one, tmp_path / "other")])["mathdx"]
+        assert found.verdict is Verdict.UNSURE
+        assert "cuda-toolkit[nvrtc] is required and not installed" in str(found.findings)
 
     def test_a_caught_import_does_not_fail(self, tmp_path):
         code = "try:\n    import torch\nexcept ImportError:\n    torch = None\n"

@@ -72,7 +72,7 @@ class Need:
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Distributions that are required, have it, and are not installed."""
+        """Distributions that are required, have it or may have it, and are not installed."""
         found = (edge.provider.absent for edge in self.edges if isinstance(edge.provider, Missing))
         return tuple(dict.fromkeys(name for names in found for name in names))
 

@@ -244,11 +244,15 @@ def examine_installed(
 
 
 def is_package_folder(path: Path) -> bool:
-    """Whether a folder is a package (``torch/``) or an unpacked wheel and no environment."""
+    """Whether a folder is a package (``torch/``) or an unpacked wheel and no environment.
+
+    Installers leave a file behind that wheels do not have: ``pip install --target`` of one distribution is no wheel.
+    """
     if (path / "__init__.py").exists():
         return True
     infos = list(path.glob("*.dist-info"))
-    return len(infos) == 1 and path.name.lower() != "site-packages"
+    unpacked = len(infos) == 1 and not (infos[0] / "INSTALLER").exists()
+    return unpacked and path.name.lower() != "site-packages"
 
 
 def chosen_distributions(environment: Environment, packages: tuple[str, ...]) -> list[Distribution]:

@@ -167,7 +167,12 @@ class Provisions:
             elif beside.complete and dependency.name not in beside.absent:
                 found.append(f"{dependency} should have it and is not installed")
                 absent.append(dependency.name)
-        return found or [f"{one} is required and not installed" for one in self._not_installed(name)], absent
+        if not found:
+            others = list(self._not_installed(name))
+            asked = (f"{one.name}[{','.join(one.with_extras)}]" if one.with_extras else str(one) for one in others)
+            found = [f"{text} is required and not installed" for text in asked]
+            absent = [one.name for one in others]
+        return found, absent
 
     def _not_installed(self, name: str = "") -> Iterator[Dependency]:
         """What the subject itself requires and a complete set does not have, unless it is known not to have a DLL."""
@@ -175,7 +180,7 @@ class Provisions:
         for one in self.dependencies.required.direct() if beside is not None and beside.complete else ():
             if beside is None or one.extra or one.name in beside or one.name in beside.absent:
                 continue
-            if not name or (runtime_file(name) is None and not self._is_without(one, name)):
+            if not name or (runtime_file(name) is None and (one.with_extras or not self._is_without(one, name))):
                 yield one
 
     def _is_without(self, dependency: Dependency, name: str) -> bool:

@@ -101,7 +101,7 @@ class Missing:
     required: tuple[str, ...] = ()
     """Why distributions that are required do not provide it, one sentence for each."""
     absent: tuple[str, ...] = ()
-    """Those of them that have it, and are not installed."""
+    """Those of them that have it, or may have it, and are not installed."""
 
 
 Provider: TypeAlias = "InView | System | PythonRuntime | Driver | VcRedist | Assumed | OwnedBy | MayComeFrom | Missing"
