@@ -117,7 +117,7 @@ def test_none_without_a_place_for_gpu_code(file: bytes) -> None:
     [
         pytest.param(b"\0" * 64, (), "", id="zeros"),
         pytest.param(container(version=9), (), "version 9", id="another-version"),
-        pytest.param(container(entry(SASS, 80), entry(8, 80)), ("sm_80",), "unknown kind 8", id="another-kind"),
+        pytest.param(container(entry(SASS, 80), entry(9, 80)), ("sm_80",), "unknown kind 9", id="another-kind"),
         pytest.param(container(entry(SASS, 80), entry(SASS, 70)[:-60]), ("sm_80",), "", id="cut-entry"),
         pytest.param(container(entry(SASS, 80), bytes(64)), ("sm_80",), "makes no sense", id="no-entry"),
         pytest.param(container(entry(SASS, 80), entry(SASS, 5)), ("sm_80",), "makes no sense", id="no-such-card"),
@@ -293,3 +293,38 @@ def test_the_cubins_say_the_same(name: str, member: str, archs: str) -> None:
                 assert bool(flags & (0x800 if abi < 8 else 0x8)) is specific
             heads[f"sm_{arch}{'a' if specific else ''}"] += 1
         assert heads == {arch: count for arch, count in found.entries.items() if arch.startswith("sm")}
+
+
+CUBIN = b"\x7fELF" + bytes(60) + b".shstrtab\0.nv.info\0"
+KERNEL = CUBIN + b".text._Z4workv\0"
+
+
+def test_code_without_a_kernel_is_what_nvcc_leaves_behind() -> None:
+    left_over = read_gpu_code(source(container(entry(SASS, 52, CUBIN))))
+    packed = read_gpu_code(source(container(entry(SASS, 75, b"\xa2" + CUBIN[:40], flags=0x2041))))
+    work = read_gpu_code(source(container(entry(SASS, 52, CUBIN), entry(SASS, 52, KERNEL))))
+    assert left_over is not None
+    assert packed is not None
+    assert work is not None
+    assert [left_over.kernels, packed.kernels, work.kernels] == [False, False, True]
+    assert left_over.archs == work.archs == ("sm_52",)
+
+
+def test_containers_in_the_data_count_where_the_section_has_no_kernel() -> None:
+    """Story: cuFFT of CUDA 12.4 to 12.9 was called broken on every card; its kernels are in ``.data``."""
+    data = (
+        b"words" * 9
+        + container(entry(PTX, 90), entry(8, 70, b"link"))
+        + b"\0" * 20
+        + container(entry(SASS, 86, KERNEL))
+    )
+    sections = {".nv_fatb": container(entry(SASS, 52, CUBIN)), ".data": data}
+    found = read_gpu_code(MemorySource(forge_dll("cufft64_11.dll", sections=sections)))
+    assert found is not None
+    assert found.entries == {"sm_86": 1, "ptx_90": 1}
+    assert found.kernels
+    assert found.oddities == ()
+    own = {**sections, ".nv_fatb": container(entry(SASS, 80, KERNEL))}
+    other = read_gpu_code(MemorySource(forge_dll("a.dll", sections=own)))
+    assert other is not None
+    assert other.archs == ("sm_80",)

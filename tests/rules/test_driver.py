@@ -13,6 +13,7 @@ from tests.support.gpucode import gpu_dll
 from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
+from wheelfix.model import Severity
 from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.values import replace
 
@@ -160,3 +161,18 @@ def test_a_package_of_nvidias_own_dlls_is_compared_too(tmp_path: Path) -> None:
     wheel = build_wheel(tmp_path, "nvidia_nvjpeg_cu12", "12.4.0.76", files=files)
     assert found(wheel, driver="452.39")["WF414"].startswith("CUDA 12 needs driver 527.41 or later")
     assert found(wheel, driver="551.86")["WF415"] == "driver 551.86 runs CUDA 12"
+
+
+def test_dlls_for_several_cuda_majors_side_by_side(tmp_path: Path) -> None:
+    """bitsandbytes has one DLL per CUDA release, and loads the one of the installed torch."""
+    files: dict[str, bytes | str] = {"pkg/__init__.py": ""}
+    for major in (12, 13):
+        imports = {f"cublas64_{major}.dll": ["cublasCreate_v2"]}
+        files[f"pkg/lib_cuda{major}.dll"] = gpu_dll(f"lib_cuda{major}.dll", "sm_86", imports=imports)
+    wheel = build_wheel(tmp_path, "pkg", "1", files=files)
+    report = wheelfix.scan(wheel, replace(OPTIONS, driver="551.86"))
+    answers = {(item.code, item.subject): item.severity for item in report.findings if item.code in CODES}
+    assert answers == {("WF414", "CUDA 13"): Severity.INFO, ("WF415", "CUDA 12"): Severity.INFO}
+    alone = build_wheel(tmp_path, "alone", "1", files={path: data for path, data in files.items() if "12" not in path})
+    found_alone = wheelfix.scan(alone, replace(OPTIONS, driver="551.86")).findings
+    assert [item.severity for item in found_alone if item.code == "WF414"] == [Severity.ERROR]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.gpucode import container
 from wheelfix.demo.forge import forge_dll
-from wheelfix.pe.fatbin import read_gpu_code
+from wheelfix.pe.fatbin import GpuCode, read_gpu_code
 from wheelfix.rules.gpufit import Fit, fit, fit_of_image, parse_arch
 from wheelfix.streams.source import MemorySource
 
@@ -85,8 +85,12 @@ def test_a_driver_must_know_the_version_of_ptx(version: tuple[int, int] | None, 
     ],
 )
 def test_what_nvcc_leaves_behind_fits_no_card_and_harms_none(archs: tuple[str, ...], size: int, expected: Fit) -> None:
-    assert fit_of_image(archs, size, "sm_35", {}) is expected
+    assert fit_of_image(GpuCode(dict.fromkeys(archs, 1)), size, "sm_35") is expected
     assert not expected.runs
+
+
+def test_code_without_a_kernel_fits_no_card_however_large_the_dll_is() -> None:
+    assert fit_of_image(GpuCode({"sm_75": 1}, kernels=False), 1 << 30, "sm_35") is Fit.LEFT_OVER
 
 
 @settings(max_examples=300, deadline=None)
@@ -96,4 +100,4 @@ def test_whatever_a_file_claims_has_an_answer(noise: bytes, at: int) -> None:
     spoiled = good[:at] + noise + good[at + len(noise) :]
     code = read_gpu_code(MemorySource(forge_dll("a.dll", sections={".nv_fatb": spoiled + good})))
     assert code is not None
-    assert fit_of_image(code.archs, 1 << 30, "sm_120", code.ptx) in Fit
+    assert fit_of_image(code, 1 << 30, "sm_120") in Fit

@@ -119,7 +119,7 @@ def scanned_images(subject: Subject, options: ScanOptions) -> Iterator[ScannedIm
 def _gpu_fit(subject: Subject, image: Image, code: GpuCode) -> GpuFit | None:
     if subject.gpu is None or subject.card is None:
         return None
-    return GpuFit(subject.gpu, subject.card, fit_of_image(code.archs, image.size, subject.card, code.ptx).value)
+    return GpuFit(subject.gpu, subject.card, fit_of_image(code, image.size, subject.card).value)
 
 
 def archs_of_all(images: Iterable[ScannedImage]) -> tuple[str, ...]:

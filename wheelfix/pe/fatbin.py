@@ -11,6 +11,9 @@ written in, the one of its first line (``.version 7.8``); a driver that does not
 Header flags mark code that is for one architecture only (0x100000, ``sm_90a``) and code that is for a family of
 architectures (0x200000, ``sm_100f``); both were made with nvcc 13.0 (``fixtures/fatbins``).
 
+cuFFT of CUDA 12.4 to 12.9 has its containers in ``.data`` and loads them with functions of the driver; in ``.nv_fatb``
+it has what nvcc links into every DLL, code without a kernel. Where there is no more than that, ``.data`` is read, too.
+
 Code for AMD's and Intel's cards is read by :mod:`wheelfix.pe.offload`.
 """
 
@@ -38,6 +41,9 @@ CONTAINERS = ".nv_fatb"
 WRAPPERS = ".nvFatBi"
 """What eight letters leave of ``.nvFatBinSegment``: pointers to containers, wherever those lie."""
 KINDS = {1: "ptx", 2: "sm"}
+FOR_LINKERS = 8
+"""The kind of entries that cuFFT gives to a linker at run time: no code by itself."""
+DATA = ".data"
 SPECIFIC = 0x100000
 """Code for this architecture and no other."""
 FAMILY = 0x200000
@@ -47,6 +53,10 @@ MAX_ENTRIES = 500_000
 ENTRY = struct.Struct("<HHIQ8xHHI8xQ")
 """Kind, version, header length, payload length; minor and major of the format at 24, capability at 28, flags at 40."""
 STEP = 64 << 10
+LEFT_OVER = 4 << 10
+"""Bytes; what nvcc links into every DLL is smaller."""
+KERNEL = b".text."
+"""How sections of kernels are called in machine code; compression keeps it, because it occurs for the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,8 @@ class GpuCode:
     """For ``ptx_86`` and its like the newest version of the PTX language among the entries: 7.8 came with CUDA 11.8."""
     unread: str = ""
     """Why some of the code was not read; empty when all was."""
+    kernels: bool = True
+    """Whether there is more than what nvcc links into every DLL, code without a kernel."""
 
     @property
     def archs(self) -> tuple[str, ...]:
@@ -93,7 +105,7 @@ def _merged(nvidia: GpuCode | None, others: OffloadCode | None) -> GpuCode | Non
         return nvidia
     own = nvidia or GpuCode()
     entries = {**own.entries, **dict(sorted(others.targets.items()))}
-    return GpuCode(entries, own.oddities, own.ptx, others.unread)
+    return GpuCode(entries, own.oddities, own.ptx, others.unread, kernels=own.kernels or bool(others.targets))
 
 
 class _Walk:
@@ -106,6 +118,7 @@ class _Walk:
         self.found: Counter[tuple[str, int, str]] = Counter()
         self.languages: dict[str, tuple[int, int]] = {}
         self.seen = 0
+        self.kernels = False
         self.oddities: list[str] = []
 
     def code(self) -> GpuCode | None:
@@ -118,9 +131,17 @@ class _Walk:
         if not sections:
             for at, end in self._wrapped(wrappers):
                 self._container(at, end)
+        if self.seen and not self.kernels:
+            before = self.found.copy()
+            for section in self.headers.sections:
+                if section.name == DATA:
+                    self._section(*_span(section, self.source.size))
+            if self.kernels:
+                self.found -= before
         order = sorted(self.found, key=lambda key: (key[0] == "ptx", key[0], key[1], key[2]))
         entries = {_name(*key): self.found[key] for key in order}
-        return GpuCode(entries, tuple(self.oddities), dict(sorted(self.languages.items())))
+        languages = dict(sorted(self.languages.items()))
+        return GpuCode(entries, tuple(self.oddities), languages, kernels=self.kernels or not self.seen)
 
     def _section(self, at: int, end: int) -> None:
         """Read the containers that follow one another, some with zeros in between."""
@@ -176,9 +197,17 @@ class _Walk:
             if KINDS[kind] == "ptx":
                 name = _name("ptx", arch, own)
                 self.languages[name] = max(self.languages.get(name, (0, 0)), (major, minor))
-        else:
+            self.kernels = self.kernels or not self._is_left_over(KINDS[kind], at + length, size)
+        elif kind != FOR_LINKERS:
             self._odd(f"entries of unknown kind {kind}")
         return length + size
+
+    def _is_left_over(self, kind: str, at: int, size: int) -> bool:
+        """Whether an entry is machine code without a kernel; its first letters are there in compressed code, too."""
+        if kind != "sm" or size > LEFT_OVER:
+            return False
+        payload = self.source.read_at(at, size)
+        return b"\x7fELF" in payload[:32] and KERNEL not in payload
 
     def _wrapped(self, sections: list[Section]) -> Iterator[tuple[int, int]]:
         """Follow the pointers of the wrappers: magic, version, address of the container, unused."""

@@ -57,10 +57,21 @@ def used_releases(subject: Subject) -> list[tuple[int, int]]:
 
 
 def used_majors(subject: Subject) -> set[int]:
-    """Return the CUDA majors that processes need; for a wheel that loads nothing by itself, those of its files."""
+    """Return the CUDA majors that processes need, and those of files that are loaded later or by others."""
+    inside = {path for process in subject.processes for path in process}
+    outside = [(path,) for path in subject.images if path not in inside]
+    return needed_majors(subject) | _majors(subject, outside)
+
+
+def needed_majors(subject: Subject) -> set[int]:
+    """Return the CUDA majors that importing needs for certain."""
+    return _majors(subject, subject.processes)
+
+
+def _majors(subject: Subject, groups: Iterable[tuple[str, ...]]) -> set[int]:
     found: set[int] = set()
-    for process in subject.processes or tuple((path,) for path in subject.images):
-        sets = [cuda_majors_for(name) for name in cuda_dlls(subject, process)]
+    for group in groups:
+        sets = [cuda_majors_for(name) for name in cuda_dlls(subject, group)]
         common = frozenset.intersection(*sets) if sets else frozenset()
         if len(common) == 1:
             found |= common

@@ -24,7 +24,7 @@ from wheelfix.knowledge.othercards import NVIDIA, vendor_of
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.parsing import whole_number
 from wheelfix.rules.context import Subject, base
-from wheelfix.rules.cuda import used_releases
+from wheelfix.rules.cuda import needed_majors, used_releases
 from wheelfix.rules.gpufit import Fit, fit, fit_of_image, parse_arch
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing
@@ -61,18 +61,23 @@ def driver_runs_cuda(subject: Subject) -> Iterator[Finding]:
             f"the wheel uses no CUDA release that is known, so that driver {subject.driver} was not compared",
             evidence={"driver": subject.driver},
         )
+    number = numbers(subject.driver)
+    runs = [cuda for cuda in used if (oldest := driver_needed(*cuda)) and numbers(windows_driver(oldest)) <= number]
     for cuda in used:
         needed = driver_needed(*cuda)
         spelled = f"{cuda[0]}.{cuda[1]}" if cuda[1] >= 0 else f"{cuda[0]}"
         if needed is None:
             message = f"which driver CUDA {spelled} needs is not known here"
             yield finding("WF415", f"CUDA {spelled}", message, evidence={"cuda": spelled, "driver": subject.driver})
-        elif numbers(subject.driver) < numbers(windows_driver(needed)):
+        elif cuda not in runs:
+            # DLLs for several CUDA majors side by side, as in bitsandbytes: the driver runs some of them.
+            other = bool(runs) and cuda[0] not in needed_majors(subject)
             yield finding(
                 "WF414",
                 f"CUDA {spelled}",
                 f"CUDA {spelled} needs driver {windows_driver(needed)} or later, driver {subject.driver} is older: "
-                "CUDA finds no usable device",
+                + ("what is for it finds no usable device" if other else "CUDA finds no usable device"),
+                severity=Severity.INFO if other else Severity.ERROR,
                 hint="update the driver, or take a build with an older CUDA major; Windows has no package that lets "
                 "an older driver run a newer major",
                 evidence={"cuda": spelled, "driver": subject.driver, "needed": windows_driver(needed)},
@@ -113,7 +118,7 @@ def ptx_needs_newer_driver(subject: Subject) -> Iterator[Finding]:
     refused = {
         path: needed
         for path, code in codes.items()
-        if fit_of_image(code.archs, subject.images[path].size, card, code.ptx) is Fit.PTX
+        if fit_of_image(code, subject.images[path].size, card) is Fit.PTX
         and (needed := _driver_of_ptx(code, card)) is not None
         and numbers(subject.driver)[0] < needed
     }

@@ -13,7 +13,7 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.othercards import AMD, NVIDIA, vendor_of
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.rules.context import Subject, base
-from wheelfix.rules.cuda import used_releases
+from wheelfix.rules.cuda import needed_majors, used_releases
 from wheelfix.rules.gpufit import Fit, compiles, fit, fit_of_image, in_order, of_vendor, parse_arch
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wantedcuda import built_for
@@ -51,7 +51,7 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
     codes = {path: code for path, code in found.items() if of_vendor(code.archs, card)}
     if not codes and not unread:  # what was not read is WF413's, and may be the code for the card
         codes = {path: code for path, code in found.items() if code.archs}
-    fits = {path: fit_of_image(code.archs, subject.images[path].size, card, code.ptx) for path, code in codes.items()}
+    fits = {path: fit_of_image(code, subject.images[path].size, card) for path, code in codes.items()}
     served = unread or any(fits[path].runs for path in fits)
     groups: dict[tuple[Fit, str, bool], list[str]] = {}
     for path, fits_so in fits.items():
@@ -174,9 +174,12 @@ def driver_too_old(subject: Subject) -> Iterator[Finding]:
         return
     major, minor, _ = parse_arch(card)
     ended = last_driver(major, minor)
-    for cuda in used_releases(subject):
-        needed = driver_needed(*cuda)
-        if ended is None or needed is None or needed <= ended.driver:
+    if ended is None:
+        return
+    used = {cuda: driver_needed(*cuda) for cuda in used_releases(subject)}
+    served = any(needed is not None and needed <= ended.driver for needed in used.values())
+    for cuda, needed in used.items():
+        if needed is None or needed <= ended.driver:
             continue
         spelled = f"{cuda[0]}.{cuda[1]}" if cuda[1] >= 0 else f"{cuda[0]}"
         yield finding(
@@ -186,6 +189,7 @@ def driver_too_old(subject: Subject) -> Iterator[Finding]:
             f"{ended.driver}, so that CUDA finds no usable device",
             hint=f"use or build a wheel with a CUDA release that driver {ended.driver} runs",
             evidence={"cuda": spelled, "needed": needed, "last": ended.driver, "source": ended.source},
+            severity=Severity.INFO if served and cuda[0] not in needed_majors(subject) else Severity.ERROR,
         )
 
 

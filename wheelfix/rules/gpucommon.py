@@ -85,9 +85,9 @@ def _cards(subject: Subject, paths: Iterable[str], read: Code) -> frozenset[str]
         if code is None or not code.archs:
             continue
         size = subject.images[path].size
-        if fit_of_image(code.archs, size, known[0], code.ptx) is Fit.LEFT_OVER:
+        if fit_of_image(code, size, known[0]) is Fit.LEFT_OVER:
             continue
         # A card that is newer than all tables has the architecture that the code names itself.
         cards = {*known, *(arch for arch in code.archs if arch.startswith("sm_") and arch[-1].isdigit())}
-        found.update(card for card in cards if fit_of_image(code.archs, size, card, code.ptx).runs)
+        found.update(card for card in cards if fit_of_image(code, size, card).runs)
     return frozenset(found)

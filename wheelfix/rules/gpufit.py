@@ -25,6 +25,8 @@ from wheelfix.knowledge.othercards import AMD, NVIDIA, runs_as_generic, vendor_o
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from wheelfix.pe.fatbin import GpuCode
+
 _ARCH = r"(?:sm_|compute_|ptx_)?(?P<major>[0-9]{1,3}?)\.?(?P<minor>[0-9])(?P<variant>[a-z]?)"
 
 
@@ -127,8 +129,8 @@ def compiles(version: tuple[int, int] | None, card: str) -> bool:
     return needed is not None and needed <= ended.driver
 
 
-def fit_of_image(archs: tuple[str, ...], size: int, card: str, ptx: Mapping[str, tuple[int, int]]) -> Fit:
+def fit_of_image(code: GpuCode, size: int, card: str) -> Fit:
     """Return how a DLL with GPU code fits a card; NVIDIA's nvblas64_11.dll, for one, has a left-over and no kernels."""
-    if set(archs) <= {"sm_52", "ptx_52"} and size < _LEFT_OVER:
+    if not code.kernels or (set(code.archs) <= {"sm_52", "ptx_52"} and size < _LEFT_OVER):
         return Fit.LEFT_OVER
-    return fit(archs, card, ptx)
+    return fit(code.archs, card, code.ptx)
