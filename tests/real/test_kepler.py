@@ -19,6 +19,7 @@ from tests.real.commands import repair, scan
 from tests.real.compiled import compile_dll
 from tests.real.vendors import CUDART, CUDNN, CUPTI, CUPY, MKL, MKL_IN_USE, OPENMP, Unpacked
 from tests.support.clients import check_with_clients
+from tests.support.parts import some
 from tests.support.tiers import wheel, wheel_at_hand
 from tests.support.views import BytesSource
 from wheelfix.demo.example import ExampleBuild, kepler_cu114, kepler_cu117, write_roots, write_wheel
@@ -148,7 +149,7 @@ def test_the_first_build_before(make: str, wheels: dict[str, Path], tmp_path: Pa
     )
 
 
-@pytest.mark.parametrize("layout", ["oneapi_by_component", "oneapi_with_bin"])
+@pytest.mark.parametrize("layout", some(["oneapi_by_component", "oneapi_with_bin"]))
 def test_the_first_build_from_toolkits(
     layout: str, wheels: dict[str, Path], unpacked: Unpacked, tmp_path: Path
 ) -> None:

@@ -107,8 +107,8 @@ def test_it_can_be_imported_and_every_byte_is_accounted_for(repaired: Path, tmp_
     assert main(["verify", str(repaired)]) == 0
 
 
+@pytest.mark.long  # 1.2 GB each; every change gives the wheels of test_kepler.py and tests/repairs to all clients
 def test_clients_take_it(repaired: Path, tmp_path: Path) -> None:
-    """1.2 GB each; the wheels of ``test_kepler.py`` and ``tests/repairs`` meet the other clients."""
     check_with_clients(repaired, tmp_path, only=("pip", "uv"))
 
 
