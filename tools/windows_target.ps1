@@ -5,7 +5,8 @@ Writes what this Windows has as a list that 'wheelfix scan --target FILE' reads.
 .DESCRIPTION
 Lists the DLLs of System32 with their versions, on request with what they export, and the API sets of this machine.
 It needs no rights of an administrator, no module and no program: Windows PowerShell 5.1 and PowerShell 7 run it.
-Nothing but the output file is written. The format is described in docs/howto/targets.md.
+Nothing but the output file is written, and that only when all is read. The format is described in docs/howto/targets.md.
+Where policies allow only the constrained language of PowerShell, use tools/make_target_list.py, which needs Python.
 
 .PARAMETER Output
 The file to write.
@@ -34,6 +35,10 @@ Set-StrictMode -Version 2.0
 $ErrorActionPreference = 'Stop'
 $Endings = @('.acm', '.ax', '.cpl', '.dll', '.drv', '.ocx')
 $Machines = @{ 0x8664 = 'amd64'; 0x014C = 'x86'; 0xAA64 = 'arm64' }
+
+if ($ExecutionContext.SessionState.LanguageMode -ne 'FullLanguage') {
+    throw 'A policy of this machine allows only the constrained language of PowerShell, which cannot read files as bytes. Use tools/make_target_list.py with Python.'
+}
 
 function Get-Sections([byte[]] $Data, [int] $Headers) {
     $count = [BitConverter]::ToUInt16($Data, $Headers + 6)
@@ -138,6 +143,12 @@ function Get-ApiSets([string] $Path) {
     }
 }
 
+function Get-Value($Key, [string] $Name, $Default) {
+    # Strict mode stops at a value that a Windows does not have.
+    if ($Key.PSObject.Properties[$Name]) { return $Key.PSObject.Properties[$Name].Value }
+    return $Default
+}
+
 function Write-Words($Writer, $Words) {
     $line = ''
     foreach ($word in $Words) {
@@ -147,26 +158,29 @@ function Write-Words($Writer, $Words) {
     if ($line.Length -gt 0) { $Writer.WriteLine($line) }
 }
 
-if (-not $Folder) {
-    # A 32-bit PowerShell sees SysWOW64 under the name of System32.
-    $native = Join-Path $env:SystemRoot 'Sysnative'
-    if (Test-Path $native) { $Folder = $native } else { $Folder = Join-Path $env:SystemRoot 'System32' }
-}
+# A 32-bit PowerShell sees SysWOW64 under the name of System32.
+$native = Join-Path $env:SystemRoot 'Sysnative'
+if (-not (Test-Path -LiteralPath $native)) { $native = Join-Path $env:SystemRoot 'System32' }
+if (-not $Folder) { $Folder = $native }
+$Folder = $ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath($Folder)
+$kernelFile = Join-Path $Folder 'kernel32.dll'
+if (-not (Test-Path -LiteralPath $kernelFile)) { throw "$Folder has no kernel32.dll: name a folder such as System32." }
 $current = Get-ItemProperty 'HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion'
-$build = [int] $current.CurrentBuildNumber
-$edition = [string] $current.EditionID
-$kind = ''
-if ($current.PSObject.Properties['InstallationType']) { $kind = [string] $current.InstallationType }
-$update = 0
-if ($current.PSObject.Properties['UBR']) { $update = [int] $current.UBR }
+$build = [int] (Get-Value $current 'CurrentBuildNumber' 0)
+$edition = [string] (Get-Value $current 'EditionID' 'unknown')
+$kind = [string] (Get-Value $current 'InstallationType' '')
+$update = [int] (Get-Value $current 'UBR' 0)
 $date = [DateTime]::UtcNow.ToString('yyyy-MM-dd', [Globalization.CultureInfo]::InvariantCulture)
 if (-not $Name) { $Name = "$edition-$build".ToLowerInvariant() }
 $Name = $Name -replace '[^A-Za-z0-9._-]', '-'
-$kernel = [IO.File]::ReadAllBytes((Join-Path $Folder 'kernel32.dll'))
+$kernel = [IO.File]::ReadAllBytes($kernelFile)
 $machine = $Machines[[int] [BitConverter]::ToUInt16($kernel, (Get-Headers $kernel) + 4)]
+if (-not $machine) { $machine = 'any' }
 
 $path = $ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath($Output)
-$writer = New-Object IO.StreamWriter($path, $false, (New-Object Text.UTF8Encoding($false)))
+# A list that was cut short would call every DLL after the cut absent: it gets its name when it is whole.
+$unfinished = "$path.unfinished"
+$writer = New-Object IO.StreamWriter($unfinished, $false, (New-Object Text.UTF8Encoding($false)))
 $writer.NewLine = "`n"
 try {
     $source = "tools/windows_target.ps1 on build $build.$update, $edition"
@@ -205,7 +219,9 @@ try {
             Write-Warning "$($file.Name): $($_.Exception.Message)"
         }
     }
+    # SysWOW64 has no schema of its own: there is one for the whole machine.
     $schema = Join-Path $Folder 'apisetschema.dll'
+    if (-not (Test-Path -LiteralPath $schema)) { $schema = Join-Path $native 'apisetschema.dll' }
     $contracts = @()
     if (Test-Path -LiteralPath $schema) { $contracts = @(Get-ApiSets $schema | Sort-Object -Unique) }
     if ($contracts.Count -gt 0) {
@@ -218,4 +234,5 @@ try {
 } finally {
     $writer.Close()
 }
+Move-Item -LiteralPath $unfinished -Destination $path -Force
 Write-Host "$($files.Count) DLLs and $($contracts.Count) API sets written to $path"

@@ -176,3 +176,10 @@ def test_dlls_for_several_cuda_majors_side_by_side(tmp_path: Path) -> None:
     alone = build_wheel(tmp_path, "alone", "1", files={path: data for path, data in files.items() if "12" not in path})
     found_alone = wheelfix.scan(alone, replace(OPTIONS, driver="551.86")).findings
     assert [item.severity for item in found_alone if item.code == "WF414"] == [Severity.ERROR]
+
+
+def test_the_version_of_nvidias_package_tells_where_the_name_of_the_dll_does_not(tmp_path: Path) -> None:
+    files: dict[str, bytes | str] = {"nvidia/curand/bin/curand64_10.dll": gpu_dll("curand64_10.dll", "sm_86")}
+    wheel = build_wheel(tmp_path, "nvidia_curand_cu12", "10.3.10.19", files=files)
+    assert found(wheel, driver="551.86")["WF415"] == "driver 551.86 runs CUDA 12"
+    assert "WF414" in found(wheel, driver="452.39")

@@ -22,7 +22,7 @@ from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import drop_option, repair_command
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.unmet import missing
-from wheelfix.rules.wantedcuda import cuda_file, named_releases, version_of
+from wheelfix.rules.wantedcuda import cuda_file, named_releases, present_releases, version_of
 from wheelfix.rules.wording import dotted, listing, strings
 
 if TYPE_CHECKING:
@@ -60,7 +60,10 @@ def used_majors(subject: Subject) -> set[int]:
     """Return the CUDA majors that processes need, and those of files that are loaded later or by others."""
     inside = {path for process in subject.processes for path in process}
     outside = [(path,) for path in subject.images if path not in inside]
-    return needed_majors(subject) | _majors(subject, outside)
+    found = needed_majors(subject) | _majors(subject, outside)
+    # curand64_10.dll has that name in three majors: the version of NVIDIA's package or of the file tells.
+    stated = {release(version)[0] for version in present_releases(subject)}
+    return found or (stated if len(stated) == 1 else set())
 
 
 def needed_majors(subject: Subject) -> set[int]:

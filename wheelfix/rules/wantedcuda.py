@@ -39,7 +39,7 @@ def wanted_cuda(subject: Subject) -> Wanted:
     exact = {name: releases for name, releases in names.items() if is_versioned_by_patch(name) and releases}
     if exact and len(set(exact.values())) == 1:
         return Wanted(next(iter(exact.values())), f"it uses {', '.join(sorted(exact))}")
-    present = _present(subject)
+    present = present_releases(subject)
     if len(present) == 1:
         return Wanted(frozenset(present), f"the DLLs in it are of CUDA {next(iter(present))}")
     common = frozenset.intersection(*names.values()) if names else frozenset[str]()
@@ -61,7 +61,7 @@ def _names(subject: Subject) -> dict[str, frozenset[str]]:
     return {name: releases for name in asked | own if (releases := cuda_versions_for(name))}
 
 
-def _present(subject: Subject) -> set[str]:
+def present_releases(subject: Subject) -> set[str]:
     """Return the releases that the versions of the wheel's own CUDA DLLs give exactly."""
     found: set[str] = set()
     for path in subject.images:
