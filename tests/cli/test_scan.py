@@ -183,6 +183,28 @@ def test_any_console_shows_any_name(dist, encoding, force):
     result.stdout.decode(encoding)
 
 
+@pytest.mark.parametrize("kind", ["text", "json", "html", "junit"])
+def test_the_table_of_targets_on_a_console_of_western_europe(tmp_path, kind):
+    """Story: ``--format html > report.html`` wrote cp1252 into a document that says it is UTF-8, and so for JUnit."""
+    for name, dll, function in (("one", "mfplat.dll", "MFStartup"), ("two", "kernel32.dll", "CloseHandle")):
+        module = forge_dll("gr\u00fcn.pyd", imports={dll: [function]}, exports=["PyInit_gr\u00fcn"])
+        build_wheel(tmp_path, name, "1.0", files={f"{name}/gr\u00fcn.pyd": module})
+    environ = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "wheelfix", "scan", str(tmp_path), "--no-discover", "--target", "all"]
+    result = subprocess.run([*command, "--format", kind], env=environ, capture_output=True, check=False)
+    assert result.returncode == 1
+    text = result.stdout.decode("cp1252" if kind == "text" else "utf-8")
+    assert all(name in text for name in ("windows-11", "windows-10-1809", "windows-n", "server-core-2022", "wine"))
+    if kind == "text":
+        row = next(line for line in text.splitlines() if line.strip().startswith("one-1.0") and "ok " in line)
+        assert row.split()[1:] == ["ok", "ok", "broken", "broken", "risky", "ok"]
+    elif kind == "json":
+        document = json.loads(text)
+        assert [target["verdict"] for target in document["wheels"][0]["targets"]][2] == "broken"
+    else:
+        assert "gr\u00fcn" in text
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_disk_is_an_environment_failure(dist, capsys):
     code, _, err = run(capsys, "dist", "-o", "/dev/full")

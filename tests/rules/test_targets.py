@@ -155,7 +155,7 @@ def test_of_a_dll_that_is_known_in_part_only_the_other_functions_are_doubtful(tm
     item = about(report, "WF326")
     assert "nothing is known about SetTimer of USER32.dll; #7 of WINMM.dll" in item.message
     assert item.evidence["functions"] == {"USER32.dll": ["SetTimer"], "WINMM.dll": ["#7"]}
-    assert report.targets[0].unknown == ("USER32.dll", "WINMM.dll")
+    assert report.targets[0].unknown == ("USER32.dll!SetTimer", "WINMM.dll!#7")
     assert report.targets[0].verdict is Verdict.UNSURE
 
 

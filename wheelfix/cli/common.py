@@ -263,9 +263,16 @@ def check_output(output: Path) -> None:
         raise EnvironmentFailure(f"cannot write {output}", because=f"there is no folder {output.parent}")
 
 
+_SAYS_UTF8 = ("<?xml", "<!doctype html")
+"""How documents begin that say themselves that they are UTF-8."""
+
+
 def write_result(text: str, output: Path | None) -> None:
     """Print a result, or put it whole into a file: a reader never meets half of it."""
     if output is None or str(output) == "-":
+        reconfigure = getattr(sys.stdout, "reconfigure", None)
+        if reconfigure is not None and text[:20].lower().startswith(_SAYS_UTF8):
+            reconfigure(encoding="utf-8", errors="replace")  # into a file, Windows writes the encoding of the system
         sys.stdout.write(text)
         return
     check_output(output)

@@ -56,6 +56,10 @@ def _names(item: Finding) -> list[str]:
     """The DLLs, or the functions, that a finding is about."""
     names, symbols = item.evidence.get("names"), item.evidence.get("symbols")
     dlls = [str(name) for name in names] if isinstance(names, list) else []
+    functions = item.evidence.get("functions")
+    if isinstance(functions, dict):
+        found = [f"{dll}!{one}" for dll, several in functions.items() if isinstance(several, list) for one in several]
+        return [dll for dll in dlls if dll not in functions] + found
     if isinstance(symbols, list):
         return [f"{dll}!{symbol if isinstance(symbol, str) else f'#{symbol}'}" for dll in dlls for symbol in symbols]
     return dlls
