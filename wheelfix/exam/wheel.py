@@ -23,7 +23,8 @@ from wheelfix.errors import InputError
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
 from wheelfix.knowledge.families import is_released_whole
 from wheelfix.loader.places import open_environment, view_of_wheel
-from wheelfix.loader.view import PE_SUFFIXES, Layer
+from wheelfix.loader.suffixes import PE_SUFFIXES
+from wheelfix.loader.view import Layer
 from wheelfix.pe.image import read_image
 from wheelfix.pe.version import read_version
 from wheelfix.streams.pool import WorkerPool

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from wheelfix.archive.placement import installed_path
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.loader.installations import conda_folders, find_installations, normal_path, record_paths
-from wheelfix.loader.view import BASE, PE_SUFFIXES, SITE_PACKAGES, USER, FileView, Layer, ViewFile
+from wheelfix.loader.suffixes import PE_SUFFIXES
+from wheelfix.loader.view import BASE, SITE_PACKAGES, USER, FileView, Layer, ViewFile
 from wheelfix.model import fold
 from wheelfix.streams.source import FileSource
 from wheelfix.values import dataclass, field

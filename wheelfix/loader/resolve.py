@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.loader.codereader.codebudget import separate_budget
 from wheelfix.loader.companionloads import Companions, with_needs_in_practice
+from wheelfix.loader.extensionmodules import extension_modules, module_name
 from wheelfix.loader.habits import PackageHabits
 from wheelfix.loader.imports.firstimport import in_import_order
 from wheelfix.loader.imports.importorder import ImportOrder
@@ -16,7 +17,7 @@ from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND, PATH_NOT_FOU
 from wheelfix.loader.loaded import Loaded, load_in, merged_edges
 from wheelfix.loader.loading import Loader
 from wheelfix.loader.others import Provisions
-from wheelfix.loader.packagecode import PackageLoads, extension_modules, module_name, package_loads
+from wheelfix.loader.packagecode import PackageLoads, package_loads
 from wheelfix.loader.packageloading import begin, import_before, load_event, loading_of
 from wheelfix.loader.predict import NO_FILE, absent_folder_code
 from wheelfix.loader.processes import FreshProcesses

@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from wheelfix.archive import placement
+from wheelfix.loader.suffixes import MOST_FILES, PE_SUFFIXES, PLAIN_SUFFIXES
 from wheelfix.model import fold
 from wheelfix.pe.image import read_image
 from wheelfix.streams.pool import WorkerPool
@@ -26,20 +27,6 @@ BASE = "@base"
 """Stands for the base prefix when the environment is a venv on top of another Python."""
 USER = "@user"
 """Stands for the user base (``%APPDATA%\\Python``)."""
-
-PE_SUFFIXES = (".dll", ".pyd", ".exe")
-# Files that are never PE images in practice; everything else is looked at by its first two bytes.
-PLAIN_SUFFIXES = frozenset(
-    """
-    .py .pyi .pyc .pyx .pxd .pxi .h .hh .hpp .hxx .cuh .cu .c .cc .cpp .cxx .inl .inc .f .f90 .lib .a .o .obj .exp .pdb
-    .txt .md .rst .json .yaml .yml .toml .cfg .ini .in .csv .tsv .xml .html .htm .css .js .mjs .ts .map .svg .png .jpg
-    .jpeg .gif .ico .ttf .otf .woff .woff2 .npy .npz .pkl .gz .zip .bz2 .xz .whl .cmake .pc .bat .cmd .ps1 .sh .qm .qml
-    .ui .jinja .j2 .ipynb .typed .metal .proto .po .mo .tmpl .tpl .license .def .h5 .nc .mat .wav .pem
-    """.split()
-)
-
-_MOST = (".h", ".py", ".pyi", ".hpp", ".cuh")
-"""The plain ones that most files of a large wheel have."""
 
 
 class Layer(enum.Enum):
@@ -271,7 +258,7 @@ class FileView:
     def image_paths(self) -> tuple[str, ...]:
         """The images among the files of the subject and of what a plan adds."""
         own = (file.path for file in self.own_files)
-        return tuple(path for path in own if not path.endswith(_MOST) and self.is_image(path))
+        return tuple(path for path in own if not path.endswith(MOST_FILES) and self.is_image(path))
 
     def read_images(self, jobs: int, progress: Callable[[int, int], None] | None = None) -> None:
         """Read the facts of every image of the subject in parallel, the largest first."""

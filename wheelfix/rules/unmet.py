@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.distributions import owners_of
-from wheelfix.loader.packagecode import module_name
+from wheelfix.loader.extensionmodules import module_name
 from wheelfix.model import Edge, EdgeKind, Json, Missing, dll_key
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.wording import strings

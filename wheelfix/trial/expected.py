@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
 from wheelfix.loader.codereader.codebudget import separate_budget
+from wheelfix.loader.extensionmodules import extension_modules
 from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.imports.modulefiles import has_entry
 from wheelfix.loader.interpreter.importend import import_end
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
-from wheelfix.loader.packagecode import extension_modules, package_loads
+from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import absent_folder_code, error_line, predict, predict_absent, shown_path
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError, UsageError
-from wheelfix.loader.packagecode import extension_modules, module_name
+from wheelfix.loader.extensionmodules import extension_modules, module_name
 from wheelfix.loader.view import SITE_PACKAGES, parent
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from wheelfix.loader.codereader.importcode import (
     raised_instead,
     read_imports,
 )
-from wheelfix.loader.packagecode import imported_modules, module_name, python_code
+from wheelfix.loader.extensionmodules import module_name
+from wheelfix.loader.packagecode import imported_modules, python_code
 from wheelfix.loader.view import base_name
 from wheelfix.model import Image, dll_key
 from wheelfix.values import replace

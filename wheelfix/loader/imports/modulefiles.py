@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import python_of
+from wheelfix.loader.extensionmodules import extension_modules, module_files, module_name
 from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
-from wheelfix.loader.packagecode import extension_modules, imported_modules, module_files, module_name, python_code
+from wheelfix.loader.packagecode import imported_modules, python_code
 from wheelfix.loader.view import base_name
 from wheelfix.model import Image, LoadEvent, LoadOutcome, dll_key
 

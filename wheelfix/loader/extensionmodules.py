@@ -1,0 +1,66 @@
+"""The extension modules of a package: which files they are, and which of them the target's Python imports."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
+from wheelfix.model import Machine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wheelfix.loader.profile import Profile
+    from wheelfix.loader.view import FileView
+
+_ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3t?)?(?:-(?P<system>[a-z0-9_]+))?\.pyd$", re.IGNORECASE)
+_SYSTEMS = {"win32": Machine.X86, "win_amd64": Machine.AMD64, "win_arm64": Machine.ARM64, "win_arm32": Machine.ARM}
+_PYTHON_DLL = re.compile(r"python3\d+t?\.dll")
+
+
+def extension_modules(view: FileView, profile: Profile) -> list[str]:
+    """The ``.pyd`` files of the subject that the target's Python would import, sorted by path."""
+    return [path for path in module_files(view) if _fits(path, profile)]
+
+
+def module_files(view: FileView) -> list[str]:
+    """Every ``.pyd`` file of the subject but debug builds, sorted by path."""
+    paths = [(path, base_name(path).lower()) for path in view.image_paths]
+    modules = (path for path, name in paths if name.endswith(".pyd") and "_d." not in name)
+    programs = _programs(view, (path for path, name in paths if _PYTHON_DLL.fullmatch(name)))
+    return [path for path in modules if path.startswith(SITE_PACKAGES + "/") and not path.startswith(programs)]
+
+
+def _programs(view: FileView, pythons: Iterable[str]) -> tuple[str, ...]:
+    """The folders of programs that bring a Python of their own, as PyInstaller makes them: it loads what is there."""
+    found = []
+    for path in pythons:
+        folder = parent(path)
+        beside = view.in_folder(parent(folder) if base_name(folder) == "_internal" else folder)
+        if any(other.lower().endswith(".exe") for other in beside):
+            found.append(f"{folder}/")
+    return tuple(found)
+
+
+def _fits(path: str, profile: Profile) -> bool:
+    """Whether the ABI in the file's name is that of the target (``_C.cp311-win_amd64.pyd``), or none is given.
+
+    A Python looks for its own ending and for ``.pyd``: one for x64 never opens ``_C.cp36-win32.pyd``.
+    """
+    match = _ABI.search(base_name(path))
+    system = match["system"] if match else None
+    if system and _SYSTEMS.get(system.lower(), profile.machine) is not profile.machine:
+        return False
+    abi = match["abi"] if match else None
+    if not abi or abi.lower() in ("abi3", "abi3t") or profile.python is None:
+        return True
+    digits = re.sub(r"\D", "", abi)
+    return digits == f"{profile.python[0]}{profile.python[1]}"
+
+
+def module_name(path: str) -> str:
+    """The dotted name under which a ``.pyd`` is imported."""
+    inside = path.removeprefix(SITE_PACKAGES + "/")
+    folder, name = parent(inside), base_name(inside).split(".")[0]
+    return ".".join([*folder.split("/"), name]) if folder else name
