@@ -1,7 +1,7 @@
 """Whether a file can be trusted because only its user could have written it, as git requires of a repository.
 
-On POSIX the owner and the permissions decide. On Windows the owner decides, where Windows names him: folders that are
-made at the root of a drive let every user write by default, so that an access list alone is no reason to refuse.
+On POSIX the owner and the permissions decide. On Windows the owner decides, where Windows names one: folders that are
+made at the root of a drive let every user write by default, so that an access list alone is not a reason to refuse.
 """
 
 from __future__ import annotations
