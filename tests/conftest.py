@@ -16,6 +16,7 @@ from tests.support.tiers import REQUIRED, TOLERATED
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("any machine"), derandomize=True)
 TRACED_CASES = 5
+REPEATS = pytest.StashKey[bool]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,13 +32,23 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let coverage look at the first cases of each test alone: tracing takes three times as long, and others repeat."""
+    """Note which cases of a test are not the first ones."""
     cases: Counter[str] = Counter()
     for item in items:
         name = item.nodeid.partition("[")[0]
         cases[name] += 1
-        if cases[name] > TRACED_CASES:
-            item.add_marker(pytest.mark.no_cover)
+        item.stash[REPEATS] = cases[name] > TRACED_CASES
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """Let coverage look at the first cases of a test alone: tracing takes three times as long, and the others repeat.
+
+    It stops once for all of them: it becomes slower each time that it starts again, as it does for ``no_cover``.
+    """
+    controller = getattr(item.config.pluginmanager.get_plugin("_cov"), "cov_controller", None)
+    if controller is not None and item.stash.get(REPEATS, False) is bool(controller.started):
+        controller.pause() if controller.started else controller.resume()
 
 
 @pytest.hookimpl(trylast=True)

@@ -58,6 +58,7 @@ def test_a_new_file_in_the_package_is_found(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
 
 
+@pytest.mark.no_cover
 def test_codes_are_not_compared_as_text() -> None:
     """A code that no rule has would compare as false in silence: ask for the function of a rule, or for a theme."""
     package = Path(wheelfix.__file__).parent

@@ -80,6 +80,7 @@ def test_unseen_texts_keep_the_bar() -> None:
     assert sum(not row.get("missed") for row in held_out) >= 0.9 * len(held_out)
 
 
+@pytest.mark.no_cover
 def test_the_documentation_has_the_figures_of_the_samples() -> None:
     page = (CORPUS.parents[1] / "docs" / "howto" / "diagnose.md").read_text(encoding="utf-8")
     for one in figures(rows()):
@@ -87,6 +88,7 @@ def test_the_documentation_has_the_figures_of_the_samples() -> None:
         assert one.texts >= 40
 
 
+@pytest.mark.no_cover
 def test_only_126_is_taken_for_a_missing_file() -> None:
     """127, 182, 193, 998, 1114, 1260, 1455 and 14001 are never answered with a DLL to find."""
     for row in EXPECTED:
