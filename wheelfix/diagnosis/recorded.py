@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.answer import Explained
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, explain_symptom
-from wheelfix.diagnosis.symptoms.recognise import package_of
 from wheelfix.diagnosis.symptoms.recordings.model import base_name, in_windows_folder
 from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
+from wheelfix.diagnosis.symptoms.textnames import package_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.view import base_name as view_name
 from wheelfix.model import EdgeKind, InView, Missing, dll_key, fold

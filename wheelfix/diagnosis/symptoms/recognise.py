@@ -18,6 +18,7 @@ from wheelfix.diagnosis.symptoms.patterns import FORMS
 from wheelfix.diagnosis.symptoms.phrases import dialog_forms
 from wheelfix.diagnosis.symptoms.sentences import language_of, nearest_sentence, read_sentence, sentence_triggers
 from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
+from wheelfix.diagnosis.symptoms.textnames import dll_names, named_path, package_of, tidy_path
 from wheelfix.knowledge.winerrors import is_ambiguous
 from wheelfix.parsing import whole_number
 from wheelfix.values import dataclass, replace
@@ -30,14 +31,10 @@ if TYPE_CHECKING:
 WINDOW = 6
 """Lines that may belong to one broken line: a path of 260 characters on a console of 80 columns, and one to spare."""
 
-_NAME_RUN = re.compile(r"[A-Za-z0-9_.+-]+")
-_NAME_END = re.compile(r"\.(?:dll|pyd)(?![A-Za-z0-9_])", re.IGNORECASE)
-_LONGEST_NAME = 124
 _OPENMP = re.compile(r"\b(?:lib)?[gi]?omp\w*(?:\.\w+)*|\bvcomp\w+(?:\.dll)?", re.IGNORECASE)
 _NEW_THOUGHT = re.compile(
     r"\s*(?:Traceback \(|File \"|During handling of|The above exception|\S*(?:Error|Exception): )"
 )
-_SITE_PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]([A-Za-z_][\w.-]*)", re.IGNORECASE)
 _FOLDERS = frozenset({"bin", "dlls", "lib", "library"})
 _HOLE = re.compile(r"\{[A-Za-z_]|%[sr]\b")
 _OWN_WORDS = {"failed to load image python extension": "torchvision"}
@@ -232,8 +229,8 @@ def _bare_sentence(text: _Wrapped) -> Iterator[Found]:
         known = read_sentence(text.readings()[0])
     if known is None or is_ambiguous(known.code):
         return
-    names = _names(text.first)
-    path = _quoted_path(text.first)
+    names = dll_names(text.first)
+    path = named_path(text.first)
     symptom = Symptom(
         "sentence",
         known.code,
@@ -272,9 +269,9 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
     if form.kind == "ctypes-not-found" and path and PureWindowsPath(path).name.lower() in _FOLDERS:
         return None  # code that tries one place after the other, and takes folders for files
     if path is None and form.kind in ("winerror", "load-library"):
-        path = _quoted_path(text or match.string)
+        path = named_path(text or match.string)
     if path is None and form.kind == "winerror" and form.confidence is not Confidence.SURE:
-        names = _names(match.string)
+        names = dll_names(match.string)
         path = names[0] if len(names) == 1 else None
     details = {name[2:]: " ".join(value.split()) for name, value in groups.items() if name.startswith("d_")}
     symptom = Symptom(
@@ -314,52 +311,10 @@ def _code(form: Form, groups: dict[str, str]) -> int | None:
 
 
 def _dlls(kind: str, text: str) -> tuple[str, ...]:
-    names = _names(text)
+    names = dll_names(text)
     if kind == "omp-duplicate" and not names:
         names = tuple(dict.fromkeys(found.group() for found in _OPENMP.finditer(text)))
     return names
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """The DLL names in a text, each once, as first spelled."""
-    seen: dict[str, str] = {}
-    for run in _NAME_RUN.finditer(text):
-        start = 0
-        for end in _NAME_END.finditer(run[0]):
-            name = run[0][start : end.end()].lstrip(".+-")
-            start = end.end()
-            if 4 < len(name) <= _LONGEST_NAME:
-                seen.setdefault(name.lower(), name)
-    return tuple(seen.values())
-
-
-_QUOTED = re.compile(
-    r"""\\?["'“‘](?P<path>(?:[A-Za-z]:|\\\\|\.)[\\/][^"'“”‘’:]{1,700}(?:['‘’][^"'“”‘’:]{1,260}){0,4}?)\\?["'”’](?=\s|$|[.),:])"""
-)
-_BARE = re.compile(r"(?P<path>[A-Za-z]:[\\/][^\"'*?<>|:\r\n]{1,400}?\.(?:dll|pyd|exe|node))(?![\w.])", re.IGNORECASE)
-
-
-def _quoted_path(text: str) -> str | None:
-    found = _QUOTED.search(text) or _BARE.search(text)
-    return tidy_path(found.group("path")) if found else None
-
-
-def tidy_path(path: str) -> str:
-    """Return a path as Windows writes it: one backslash between the parts, also where the text was escaped."""
-    path = path.strip()
-    if re.search(r"(?<=[^\\])\\\\", path):
-        path = path.replace("\\\\", "\\")
-    if path.startswith("\\\\?\\"):
-        path = path[4:]
-    return str(PureWindowsPath(path)) if path else path
-
-
-def package_of(path: str) -> str:
-    """Return the top-level package below ``site-packages`` that a path lies in, or nothing."""
-    found = _SITE_PACKAGES.search(path)
-    if not found:
-        return ""
-    return PureWindowsPath(found.group(1)).stem if "." in found.group(1) else found.group(1)
 
 
 def _shorten(text: str) -> str:
