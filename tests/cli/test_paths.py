@@ -64,6 +64,13 @@ def test_what_stands_for_nothing_is_named_and_the_rest_goes_on(here, word, what,
     assert [(error.what, error.because) for error in inputs.failures] == [(what, because)]
 
 
+def test_a_folder_in_which_something_is_installed_is_no_folder_of_wheels(here):
+    """scipy 1.17.1 and numpy 2.0.2 install an empty file with the name of their wheel."""
+    (here / "dist/a-1.dist-info").mkdir()
+    assert [str(path) for path in expand_inputs(["dist"], folders=True).paths] == ["dist"]
+    assert len(expand_inputs(["dist"], folders=False).paths) == 3
+
+
 def test_a_folder_without_wheels_is_an_error_where_only_wheels_make_sense(here):
     (error,) = expand_inputs(["pkg"], folders=False).failures
     assert error.what == "the folder pkg holds no wheel"

@@ -387,6 +387,24 @@ class TestEnvironment:
         assert found.first_failure.message == "ModuleNotFoundError: No module named 'torch'"
         assert found.first_failure.code == 0
 
+    def test_a_file_that_only_looks_like_a_wheel_does_not_make_it_a_folder_of_wheels(self, tmp_path):
+        """scipy 1.17.1 installs an empty file with the name of its wheel."""
+        with zipfile.ZipFile(flux(tmp_path)) as archive:
+            archive.extractall(tmp_path / "target")
+        (tmp_path / "target/flux-2.1.dist-info/INSTALLER").write_text("pip\n")
+        (tmp_path / "target/flux-2.1-py3-none-any.whl").write_bytes(b"")
+        assert scanned([user(tmp_path)], beside=(tmp_path / "target",))["user"].verdict is Verdict.OK
+
+    def test_a_toolkit_that_code_loads_by_name_may_be_installed_by_users(self, tmp_path):
+        """nvidia-cudnn-frontend in a set without cuDNN, which pip does not install with it."""
+        for name, verdict in (("cudnn64_9.dll", Verdict.UNSURE), ("gone.dll", Verdict.BROKEN)):
+            files = {
+                "user/__init__.py": f"import ctypes\nctypes.windll.LoadLibrary('{name}')\n",
+                "user/_ext.pyd": MODULE,
+            }
+            one = build_wheel(tmp_path / name, "user", "1.0", files=files)
+            assert scanned([install(one, tmp_path / name / "env")])["user"].verdict is verdict
+
     def test_a_library_without_the_distribution_that_it_requires_is_left_open(self, tmp_path):
         """nvidia-libmathdx has DLLs for others to load: without nvidia-cuda-nvrtc nobody can, and it was only risky."""
         files = {"nvidia/mathdx/bin/mathdx.dll": forge_dll("mathdx.dll", imports={"nvrtc64_120_0.dll": ["f"]})}

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 def wheels_in(folder: Path) -> list[Path]:
-    """Return the wheels that lie in a folder, sorted."""
+    """Return the wheels that lie in a folder, sorted; none for one in which distributions are installed."""
+    if any(folder.glob("*.dist-info")):
+        return []
     return sorted(path for path in folder.iterdir() if path.suffix.lower() == ".whl" and path.is_file())
 
 

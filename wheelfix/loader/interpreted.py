@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.families import family_of
 from wheelfix.loader.imports.importorder import packages_above
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.loaded import load_in
@@ -127,6 +128,12 @@ def _is_about_loads(end: ImportEnd) -> bool:
     return cause in ("load", "cffi", "folder", "listing", "extension") or bool(end.missed)
 
 
+def _is_of_toolkit(target: str) -> bool:
+    """Whether code loads a DLL of CUDA or cuDNN by its bare name: users install these, and torch may have loaded it."""
+    member = family_of(target) if "/" not in target else None
+    return member is not None and member.family.group in ("cuda", "cudnn")
+
+
 def _fault(view: FileView, root: str, end: ImportEnd, text: str) -> CodeFault | None:
     """The fault that an import meets; None for a file that is there and cannot be loaded in any process."""
     fault, (file, line) = end.fault, end.place
@@ -136,7 +143,7 @@ def _fault(view: FileView, root: str, end: ImportEnd, text: str) -> CodeFault | 
         failure = fault.failure
         chain = tuple(base_name(step) for step in failure.chain) if failure is not None else ()
         if failure is None or (failure.code == MOD_NOT_FOUND and len(chain) == 1):
-            sure = not fault.along_path
+            sure = not fault.along_path and not _is_of_toolkit(fault.target)
             return CodeFault(fault.cause, root, file, line, (fault.target,), end.error, sure=sure, reached=True)
         if failure.code == MOD_NOT_FOUND and view.named(chain[-1].lower()):
             return CodeFault(
