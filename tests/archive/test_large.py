@@ -105,6 +105,7 @@ def test_old_members_beyond_4_gib(tmp_path: Path, sizes: list[int]) -> None:
             target.unlink(missing_ok=True)
 
 
+@pytest.mark.long  # packs 4 GiB
 def test_a_new_member_beyond_4_gib(tmp_path: Path) -> None:
     size = 4 * GIB + 12345
     needs_room(tmp_path, GIB)
