@@ -78,3 +78,52 @@ def test_a_library_that_is_not_there_ends_the_import_first(removed, starts, last
 def test_without_rocm_sdk_nothing_is_preloaded():
     _, chain = line(without=(f"{SITE}rocm_sdk/_dist_info.py",))
     assert chain[0] == "torch_hip.dll"
+
+
+ALL_FIRST = "def preload_libraries(*names):\n    paths = find_libraries(*names)\n"
+ONE_BY_ONE = "def preload_libraries(*names):\n    for name in names:\n        paths = find_libraries(name)\n"
+NEEDED = {f"{CORE}amd_comgr0702.dll": dll("amd_comgr0702.dll", "gone.dll")}
+
+
+def failing_line(code, table=TABLE, more="", **changed):
+    view = make_view(
+        files(more) | {f"{SITE}rocm_sdk/__init__.py": code, f"{SITE}rocm_sdk/_dist_info.py": table} | changed
+    )
+    prediction = predict(view, resolve(view, Profile(python=(3, 11))))
+    return prediction.message
+
+
+@pytest.mark.parametrize(
+    ("code", "starts"),
+    [
+        (ALL_FIRST, "FileNotFoundError: raised by the package because hipfft*.dll"),
+        (ONE_BY_ONE, r"FileNotFoundError: Could not find module '…\_rocm_sdk_core\bin\amd_comgr0702.dll'"),
+    ],
+    ids=["up to 7.13", "7.14"],
+)
+def test_files_are_looked_for_before_the_first_is_loaded_or_one_by_one(code, starts):
+    table = TABLE + 'LibraryEntry("hipfft", "libraries", "libhipfft.so*", "hipfft*.dll")\n'
+    assert failing_line(code, table, ", 'hipfft'", **NEEDED).startswith(starts)
+
+
+def test_a_library_may_be_optional():
+    table = TABLE + 'LibraryEntry("extra", "core", "libextra.so*", "extra*.dll", optional=True)\n'
+    assert "torch_hip.dll" in failing_line(ONE_BY_ONE, table, ", 'extra'")
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        (ONE_BY_ONE, "ModuleNotFoundError: Unknown rocm library 'hipdnn'"),
+        (ALL_FIRST + "names = resolve_deps(list(names))\n", "KeyError: 'hipdnn'"),
+    ],
+)
+def test_a_torch_for_another_release_asks_for_a_library_that_is_not_known(code, line):
+    assert failing_line(code, more=", 'hipdnn'") == line
+
+
+def test_what_is_preloaded_is_not_tried_again_along_path():
+    """torch tries its own DLLs a second time, in another way; that would blame a DLL that is there."""
+    gone = {f"{LIBRARIES}libhipblas.dll": dll("libhipblas.dll", "rocblas.dll", "gone.dll")}
+    view = make_view(files() | {f"{SITE}rocm_sdk/__init__.py": ONE_BY_ONE} | gone)
+    assert predict(view, resolve(view, Profile(python=(3, 11)))).chain == ("libhipblas.dll", "gone.dll")

@@ -3,7 +3,7 @@
 ``python -m tests.oracle.packageimports [--only WORD] FOLDER...`` runs every case whose wheels are in the folders and
 prints a table. It runs the packages' Python code under Wine; their images are stand-ins (``standins.py``).
 ``--record`` only writes down what happens (``packagerecords.json``), ``--replay`` compares the predictions of today
-with what was written down, without Wine.
+with what was written down, without Wine; with ``--save`` the counts go to ``packageagreement.json``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from tests.oracle.packagerecords import RECORDS, from_record, load, save, to_record
+from tests.oracle.packagerecords import AGREEMENT, RECORDS, from_record, load, save, save_agreement, to_record
 from tests.oracle.sourceparts import made_part
 from tests.oracle.standins import Skeleton, chosen, helper_wheel, skeletons
 from wheelfix.archive.placement import installed_path
@@ -61,6 +61,8 @@ class Case:
     """Of wheels that are made of source archives, or of torch's loading code: ``package``, ``images``, ``files``."""
     exports: bool = False
     """Whether stand-ins export all that the images do, for code that asks for functions with ctypes."""
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Python expressions for what compiled modules have under some names, where that decides what is loaded."""
     in_ci: bool = False
     label: str = ""
     """Tells two cases of one release apart."""
@@ -99,7 +101,8 @@ def cases() -> list[Case]:
     return [
         Case(
             tuple(row["wheels"]), row["module"], row.get("plain", {}), tuple(row.get("remove", ["*"])),
-            row.get("parts", {}), row.get("exports", False), row.get("in_ci", False), row.get("label", ""),
+            row.get("parts", {}), row.get("exports", False), row.get("values", {}), row.get("in_ci", False),
+            row.get("label", ""),
         )
         for row in rows
     ]  # fmt: skip
@@ -151,7 +154,8 @@ def install(case: Case, wheels: Sequence[Path], place: Interpreter | Place, work
     whole = iter(skeletons([path for path in wheels if path.name not in case.parts], exports=case.exports))
     parts = [made_part(path, case.parts[path.name]) if path.name in case.parts else next(whole) for path in wheels]
     placed: dict[str, Path] = {}
-    for path in [*(part.write(work / "whole") for part in parts), *helper_wheel(work / "helper", case.plain, parts)]:
+    helpers = helper_wheel(work / "helper", case.plain, parts, case.values)
+    for path in [*(part.write(work / "whole") for part in parts), *helpers]:
         placed |= unpack(path, place)
     return Installed(case, parts, placed, place, work)
 
@@ -176,7 +180,7 @@ def installed(case: Case, wheels: Sequence[Path], target: Interpreter, work: Pat
         empty(target, baseline)
 
 
-def observe_all(there: Installed, target: Interpreter, timeout: float = 120) -> list[tuple[str, Observed]]:
+def observe_all(there: Installed, target: Interpreter, timeout: float = 300) -> list[tuple[str, Observed]]:
     """What importing the package does, as it is and without each DLL."""
     removed = there.removable
     seen = import_all(there.case.module, [there.placed[dll] for dll in removed], target, timeout)
@@ -267,6 +271,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--record", action="store_true", help=f"write what happens to {RECORDS.name}")
     parser.add_argument("--new", action="store_true", help="only releases that were not written down yet")
     parser.add_argument("--replay", action="store_true", help="compare with what was written down; no Wine")
+    parser.add_argument("--save", action="store_true", help=f"write how many agree to {AGREEMENT.name}; with --replay")
     args = parser.parse_args(argv)
     there = {path.name: path for folder in args.folders for path in folder.iterdir()}
     known = load()
@@ -279,17 +284,20 @@ def main(argv: list[str] | None = None) -> int:
     ]
     if args.record:
         return record_all(asked, there)
-    rows = replay_all(asked, there) if args.replay else run_all(asked, there)
+    rows = replay_all(asked, there, keep=args.save) if args.replay else run_all(asked, there)
     print(f"{sum(row.agrees for row in rows)} of {len(rows)} agree")
     return 0 if all(row.agrees for row in rows) else 1
 
 
-def replay_all(asked: Sequence[Case], there: Mapping[str, Path]) -> list[Row]:
+def replay_all(asked: Sequence[Case], there: Mapping[str, Path], *, keep: bool = False) -> list[Row]:
     """Compare the predictions of today with what was written down."""
     rows: list[Row] = []
     for case in asked:
         with WorkFolder() as work:
-            rows += show(replay(case, [there[wheel] for wheel in case.wheels], load()[case.name], work))
+            found = show(replay(case, [there[wheel] for wheel in case.wheels], load()[case.name], work))
+        if keep:
+            save_agreement(case.name, [row.agreement for row in found])
+        rows += found
     return rows
 
 

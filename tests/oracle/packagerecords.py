@@ -2,20 +2,34 @@
 
 ``packagerecords.json`` has, for each release of a package, how its import ended as it is and without each DLL. The
 observations come from ``python -m tests.oracle.packageimports --record``; comparing them needs the wheels, not Wine.
+``packageagreement.json`` has how many of them were as predicted when they were compared last (``--replay --save``).
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wheelfix.knowledge.system import classify
 from wheelfix.model import Machine
 from wheelfix.trial.model import LoadedFile, Observed, RaisedError
 from wheelfix.trial.observe import base
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 RECORDS = Path(__file__).with_name("packagerecords.json")
+AGREEMENT = Path(__file__).with_name("packageagreement.json")
+OUTCOMES = {
+    "agrees": "as predicted",
+    "loads": "loads as predicted",
+    "not-predicted": "could not tell",
+    "cannot-tell": "Wine cannot tell",
+    "differs": "wrong",
+}
+"""How an import compares with its prediction, and the words for it in the table."""
 MOST = 200
 """Characters of a message that are kept."""
 
@@ -69,14 +83,24 @@ def from_record(row: dict[str, Any]) -> Observed:
     )
 
 
-def table(records: dict[str, dict[str, Any]]) -> list[str]:
-    """Return a row of a Markdown table for each release: imports, those that fail for a DLL, those that do not."""
-    rows = ["| release | imports | fail for a DLL | end otherwise |", "| --- | --- | --- | --- |"]
+def save_agreement(release: str, words: Iterable[str], path: Path = AGREEMENT) -> None:
+    """Write down how the imports of a release compare with what is predicted."""
+    known = load(path) | {release: dict(Counter(words))}
+    lines = [f"{json.dumps(name)}: {json.dumps(known[name], sort_keys=True)}" for name in sorted(known)]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8", newline="\n")
+
+
+def table(records: dict[str, dict[str, Any]], agreement: dict[str, dict[str, Any]]) -> list[str]:
+    """Return a row of a Markdown table for each release, and one for all."""
+    rows = [f"| release | imports | fail for a DLL | {' | '.join(OUTCOMES.values())} |", "| --- |" + " --- |" * 7]
+    total = [0] * (len(OUTCOMES) + 2)
     for release, imports in sorted(records.items(), key=lambda pair: pair[0].lower()):
-        seen = [from_record(row) for row in imports.values()]
-        failed = sum(_fails_for_a_dll(one) for one in seen)
-        rows.append(f"| {release} | {len(seen)} | {failed} | {len(seen) - failed} |")
-    return rows
+        failed = sum(_fails_for_a_dll(from_record(row)) for row in imports.values())
+        counts = agreement.get(release, {})
+        numbers = [len(imports), failed, *(counts.get(word, 0) for word in OUTCOMES)]
+        total = [sum(pair) for pair in zip(total, numbers, strict=True)]
+        rows.append(f"| {release} | {' | '.join(map(str, numbers))} |")
+    return [*rows, f"| all {len(records)} | {' | '.join(map(str, total))} |"]
 
 
 def _fails_for_a_dll(seen: Observed) -> bool:
@@ -84,4 +108,4 @@ def _fails_for_a_dll(seen: Observed) -> bool:
 
 
 if __name__ == "__main__":  # python -m tests.oracle.packagerecords: the table of docs/explained/loader.md
-    print("\n".join(table(load())))
+    print("\n".join(table(load(), load(AGREEMENT))))

@@ -26,7 +26,10 @@ _WORD = re.compile(r"[\"']([A-Za-z_]\w{2,80})[\"']")
 
 
 def made_part(archive: Path, made: Mapping[str, Any]) -> Skeleton:
-    """Return the wheel: ``files`` are those that only a build makes, ``images`` its DLLs with what each imports."""
+    """Return the wheel: ``files`` are those that only a build makes, ``images`` its DLLs with what each imports.
+
+    ``appended`` is what a build adds to files of the archive.
+    """
     if archive.name.endswith(ENDING):
         name, _, version = archive.name.removesuffix(ENDING).rpartition("-")
         members = _python_files(archive, made["package"])
@@ -38,6 +41,7 @@ def made_part(archive: Path, made: Mapping[str, Any]) -> Skeleton:
     needs = "".join(f"Requires-Dist: {one}\n" for one in made.get("requires", ()))
     members[f"{info}/METADATA"] = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}".encode()
     members |= {path: text.encode() for path, text in made.get("files", {}).items()}
+    members |= {path: members[path] + text.encode() for path, text in made.get("appended", {}).items()}
     words = _asked_for(members) if made.get("exports") else []
     members |= {path: _image(PurePosixPath(path).name, names, words) for path, names in made["images"].items()}
     return Skeleton(f"{name}-{version}-{TAGS}.whl", members)

@@ -11,6 +11,8 @@ from types import ModuleType
 
 PLAIN = []
 """Packages whose submodules are made up, too; the wheel that installs this file names them."""
+VALUES = {}
+"""Names of compiled modules whose values decide what is loaded, by module."""
 
 
 class AnyType(type):
@@ -122,6 +124,7 @@ def module_for(spec):
     made = ModuleType(spec.name)
     made.__getattr__ = attribute
     made.__version__ = "99.0.0"
+    made.__dict__.update(VALUES.get(spec.name, {}))
     return made
 
 

@@ -145,10 +145,21 @@ def stand_in(name: str, image: Image, wanted: Mapping[str, set[Symbol]]) -> byte
     )
 
 
-def helper_wheel(folder: Path, plain: Mapping[str, str], parts: Iterable[Skeleton] = ()) -> list[Path]:
+def helper_wheel(
+    folder: Path,
+    plain: Mapping[str, str],
+    parts: Iterable[Skeleton] = (),
+    values: Mapping[str, Mapping[str, str]] | None = None,
+) -> list[Path]:
     """Return the wheels of the helper and of packages that are imported for their names only."""
     text = (HERE / "standin_module.py").read_text(encoding="utf-8")
     text = text.replace("PLAIN = []", f"PLAIN = {sorted(plain.values())!r}")
+    rows = {
+        module: ", ".join(f"{name!r}: {code}" for name, code in own.items()) for module, own in (values or {}).items()
+    }
+    text = text.replace(
+        "VALUES = {}", f"VALUES = {{{', '.join(f'{name!r}: {{{row}}}' for name, row in rows.items())}}}"
+    )
     files: dict[str, bytes | str] = {f"{HELPER}.py": text}
     files[f"{HELPER}-1.0.data/data/{HELPER}.dll"] = helper_dll().read_bytes()
     wanted = {symbol for part in parts for symbol in part.of_system}

@@ -11,19 +11,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MARK = "LoadLibraryExW"
+BEFORE = "_rocm_init"
+"""What torch runs before it loads its own DLLs, in builds for ROCm."""
 
 
 def loading_code(wheel: Path) -> str:
     """Return a module that does what the wheel's ``torch/__init__.py`` does up to and with the loading of DLLs.
 
-    That is its imports from the standard library and the one statement that loads, each as it stands in the wheel.
+    That is its imports from the standard library, what it runs before for ROCm, and the one statement that loads, each
+    as it stands in the wheel.
     """
     with zipfile.ZipFile(wheel) as archive:
         text = archive.read("torch/__init__.py").decode().replace("\r\n", "\n")
     kept = []
     for statement in ast.parse(text).body:
         source = ast.get_source_segment(text, statement) or ""
-        if _is_standard_import(statement):
+        if _is_standard_import(statement) or BEFORE in source:
             kept.append(source)
         elif MARK in source:
             return "\n".join([*kept, "", source, ""])

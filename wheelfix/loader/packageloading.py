@@ -94,6 +94,8 @@ class PackageLoading:
     """Set where the import is modelled; None where its Python code is read like that of any other package."""
     adds: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Python files of it, each with the folders that running it adds, where its code computes them."""
+    values: tuple[tuple[str, str, bool], ...] = ()
+    """Names of its compiled modules whose values decide what its code loads: the module, the name, the value."""
     later: tuple[tuple[str, str], ...] = ()
     """Files that its DLLs load by path after the import, each with when: ``when a session asks for CUDA``."""
     named: tuple[NamedLoad, ...] = ()
@@ -193,9 +195,9 @@ def begin(startup: Startup, process: Loader) -> None:
 
 
 def load_event(startup: Startup, process: Loader, event: LoadEvent) -> Failure | None:
-    """Perform one of the loads."""
+    """Perform one of the loads; those of other packages' code, which runs before, are tried once."""
     failure = process.load(event.path, AS_PYTHON_DOES)
-    if failure is None or failure.code != MOD_NOT_FOUND or not startup.retries_on_path:
+    if failure is None or failure.code != MOD_NOT_FOUND or not startup.retries_on_path or not event.package:
         return failure
     added = search_dirs(startup, process.view)
     process.path_dirs = [*added, *(folder for folder in process.path_dirs if folder not in added)]

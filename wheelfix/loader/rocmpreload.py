@@ -3,9 +3,12 @@
 torch's ``__init__.py`` runs ``_rocm_init.initialize()`` if there is such a module (torch 2.15.0, lines 181 to 187),
 which calls ``rocm_sdk.initialize_process(preload_shortnames=[…])`` (pytorch/pytorch, tools/amd_build,
 write_rocm_init.py). That loads, with ctypes and by full path, the first file that fits each library's pattern in the
-folder ``bin`` of its package, and what the library depends on before it (ROCm/TheRock, ``__init__.py`` and
-``_dist_info.py`` in build_tools/packaging/python/templates/rocm/src/rocm_sdk). What is not preloaded is not found:
-ROCm/TheRock#6965.
+folder ``bin`` of its package (ROCm/TheRock, ``__init__.py`` and ``_dist_info.py`` in
+build_tools/packaging/python/templates/rocm/src/rocm_sdk). What is not preloaded is not found: ROCm/TheRock#6965.
+
+Its releases differ: up to 7.13 every file is looked for before the first is loaded (therock-7.9.0, line 88), from 7.14
+on each just before it is loaded, and a library may be marked as optional (lines 63 to 71 and 105 to 115); later, what a
+library depends on is loaded before it (``resolve_deps``). Which of these it is, is read from the code.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
 
 _INIT = f"{SITE_PACKAGES}/torch/_rocm_init.py"
+_CODE = f"{SITE_PACKAGES}/rocm_sdk/__init__.py"
 _TABLE = f"{SITE_PACKAGES}/rocm_sdk/_dist_info.py"
 _PACKAGES = {"core": "_rocm_sdk_core", "libraries": "_rocm_sdk_libraries", "devel": "_rocm_sdk_devel"}
 
@@ -34,13 +38,25 @@ class _Library:
     package: str
     pattern: str
     depends: tuple[str, ...]
+    optional: bool
 
 
 def rocm_preloads(view: FileView) -> tuple[LoadEvent, ...]:
     """The loads in their order; none where ``rocm_sdk`` is not at hand, or cannot be read."""
     wanted = _short_names(_calls(view, _INIT, "initialize_process"))
     libraries = _libraries(_calls(view, _TABLE, "LibraryEntry"))
-    return tuple(_events(view, [*_in_order(wanted, libraries, set())], libraries))
+    if not libraries:
+        return ()
+    with_needs = any(_calls(view, _CODE, "resolve_deps"))
+    events = [*_events(view, [*_in_order(wanted, libraries, set())], libraries, "KeyError" if with_needs else "")]
+    failing = [event for event in events if event.cause == "raise"]
+    return tuple(failing if _finds_all_first(view) and failing else events)
+
+
+def _finds_all_first(view: FileView) -> bool:
+    """Whether every file is looked for before the first is loaded: all names are given to one call."""
+    calls = _calls(view, _CODE, "find_libraries")
+    return any(isinstance(argument, ast.Starred) for call in calls for argument in call.args)
 
 
 def _short_names(calls: Iterable[ast.Call]) -> list[str]:
@@ -60,7 +76,9 @@ def _libraries(calls: Iterable[ast.Call]) -> dict[str, _Library]:
         depends = named.get("deps")
         needs = _texts(depends.elts) if isinstance(depends, ast.List | ast.Tuple) else []
         if len(texts) == 4:
-            found[texts[0]] = _Library(texts[1], texts[3], tuple(needs))
+            optional = named.get("optional")
+            skipped = isinstance(optional, ast.Constant) and optional.value is True
+            found[texts[0]] = _Library(texts[1], texts[3], tuple(needs), skipped)
     return found
 
 
@@ -82,16 +100,22 @@ def _texts(nodes: Iterable[ast.expr]) -> list[str]:
 
 def _in_order(names: list[str], libraries: dict[str, _Library], seen: set[str]) -> Iterator[str]:
     for name in names:
-        if name in seen or name not in libraries:
+        if name in seen:
             continue
         seen.add(name)
-        yield from _in_order([*libraries[name].depends], libraries, seen)
+        if name in libraries:
+            yield from _in_order([*libraries[name].depends], libraries, seen)
         yield name
 
 
-def _events(view: FileView, names: list[str], libraries: dict[str, _Library]) -> Iterator[LoadEvent]:
+def _events(view: FileView, names: list[str], libraries: dict[str, _Library], for_unknown: str) -> Iterator[LoadEvent]:
     for name in names:
-        library = libraries[name]
+        library = libraries.get(name)
+        if library is None:  # torch was built with another release
+            text = f"'{name}'" if for_unknown else f"Unknown rocm library '{name}'"
+            path = f"{SITE_PACKAGES}/rocm_sdk/{name}"
+            yield LoadEvent(path, "raise", for_unknown or "ModuleNotFoundError", text=text)
+            return
         if not library.pattern:  # it is not there on Windows, and passed over
             continue
         folder = _folder(view, library.package)
@@ -100,7 +124,7 @@ def _events(view: FileView, names: list[str], libraries: dict[str, _Library]) ->
         fitting = sorted(path for path in view.in_folder(folder) if fnmatch.fnmatch(base_name(path), library.pattern))
         if fitting:
             yield LoadEvent(fitting[0], "code")
-        else:
+        elif not library.optional:
             yield LoadEvent(f"{folder}/{library.pattern}", "raise", "FileNotFoundError")
             return
 

@@ -159,3 +159,54 @@ def test_a_file_beside_a_compiled_module_may_be_its_fallback() -> None:
 
 def test_a_name_that_the_model_does_not_know_is_left_open() -> None:
     assert not end_of("print(SomethingThatPythonAdds)").decided
+
+
+GONE = "ctypes.CDLL(os.path.join(HERE, 'gone.dll'))\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("from typing import cast\nctypes.CDLL(cast(str, os.path.join(HERE, 'core.dll')))", ""),
+        (
+            "import functools\ndef f():\n    raise ValueError\nfunctools.update_wrapper(f, f)\n" + GONE,
+            "FileNotFoundError",
+        ),
+        (
+            "from pathlib import PurePosixPath\nctypes.CDLL(HERE + '/' + (PurePosixPath('.') / 'core.dll').as_posix())",
+            "",
+        ),
+        (f"import pkg.made\nnames = ('a', *pkg.made.names(2), 'b')\n{GONE}", "FileNotFoundError"),
+        (
+            f"import pkg.made\n@pkg.made.kept()\ndef late():\n    raise ValueError\n{GONE}",
+            "FileNotFoundError",
+        ),
+        (f"import pkg.made\nif pkg.made.new:\n    def late():\n        raise ValueError\n{GONE}", "FileNotFoundError"),
+        (
+            "import pkg.made as m\nctypes.CDLL(os.path.join(os.path.dirname(m.__file__), m.__name__[4:8] + '.dll'))",
+            "FileNotFoundError",
+        ),
+        (
+            "try:\n    " + GONE + "except OSError:\n    pass\nimport re\n"
+            "if not re.match('(a(b)*)*', 'ab'):\n    raise ValueError('no')\n" + GONE,
+            "FileNotFoundError",
+        ),
+    ],
+    ids=["cast", "wrapper", "posix", "star", "decorator", "definition", "compiled", "pattern"],
+)
+def test_what_has_nothing_to_do_with_dlls_does_not_end_the_reading(code: str, error: str) -> None:
+    """Each of these stands in CuPy's code or in cuda-pathfinder's, before or between loads."""
+    end = end_of(code, {"pkg/made.pyd": forge_dll("made.pyd", exports=["PyInit_made"])})
+    assert (end.decided, end.error) == (True, error), end.reason
+
+
+def test_a_module_is_asked_for_a_name_before_a_submodule_is_looked_for() -> None:
+    """CuPy 14 loads cuBLAS in the ``__getattr__`` of its package: ``from cupy_backends.cuda.libs import cublas``."""
+    files: dict[str, bytes | str] = {
+        "pkg/libs/__init__.py": START + "def __getattr__(name):\n    if name == 'binding':\n        " + GONE,
+        "pkg/libs/binding.py": "",
+    }
+    assert end_of("from pkg.libs import binding", files).error == "FileNotFoundError"
+    files["pkg/libs/__init__.py"] = "def __getattr__(name):\n    raise AttributeError(name)\n"
+    end = end_of("from pkg.libs import binding", files)
+    assert (end.decided, end.error) == (True, "")

@@ -141,3 +141,26 @@ def test_a_distribution_that_asks_for_itself_is_found() -> None:
     end = import_end(view, Profile(python=(3, 11)), "pkg")
     assert (end.decided, end.error) == (True, ""), (end.reason, end.message)
     assert f"{SITE}pkg/bin/runtime.dll" in end.loaded
+
+
+IMPORTS_FIRST: dict[str, bytes | str] = {"pkg/__init__.py": "import plain\n", "pkg/window.pyd": WINDOW}
+
+
+@pytest.mark.parametrize(
+    ("others", "decided"),
+    [
+        ({"plain/__init__.py": "import plain.more\n", "plain/more.py": "import json\n"}, True),
+        ({"plain.py": "from further import name\n", "further/__init__.py": "name = 1\n"}, True),
+        (
+            {"plain/__init__.py": "import further\n", "further/__init__.py": "import ctypes\n" + "x = 1\n" * 50_000},
+            False,
+        ),
+        ({"plain/__init__.py": "import importlib\nimportlib.import_module('x' + 'y')\n"}, False),
+        ({"plain/__init__.py": "", "plain/made.pyd": BINDING}, False),
+    ],
+    ids=["its own files", "plain ones", "one with DLLs", "what it imports is computed", "compiled"],
+)
+def test_a_package_without_a_word_about_dlls_changes_nothing(others: dict[str, bytes | str], decided: bool) -> None:
+    end = end_of(IMPORTS_FIRST, others | {"runtime_of_pkg/runtime.dll": RUNTIME}, "pkg.window")
+    assert end.decided is decided, end.reason
+    assert not decided or end.error == "ImportError"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.views import make_view
 from tests.support.wheels import build_wheel
 from wheelfix import scan
 from wheelfix.demo.forge import forge_dll
+from wheelfix.loader.interpreter.importend import import_end
+from wheelfix.loader.profile import Profile
 
 INIT = """
 from cupy import _environment
@@ -52,3 +55,32 @@ def test_where_cuda_comes_from(name, extra, clause, tmp_path):
     told = {finding.subject: finding for finding in report.findings if finding.code == "WF301"}
     assert report.verdict == "unsure"
     assert told[f"cublas64_{name[9:11]}.dll"].message.endswith(clause)
+
+
+LIBS = """
+import importlib, os
+from cupy_backends.cuda.api import runtime
+
+
+def __getattr__(name):
+    if not runtime.is_hip:
+        os.add_dll_directory(os.path.join(os.path.dirname(os.path.abspath(__file__)), "gone"))
+    return importlib.import_module(f"cupy_backends.cuda.libs.{name}")
+"""
+
+
+def test_a_build_for_cuda_asks_for_its_libraries() -> None:
+    """``is_hip`` of a compiled module decides it, which no Python code shows."""
+    site = "Lib/site-packages/"
+    compiled = {name: forge_dll(f"{name}.pyd", exports=[f"PyInit_{name}"]) for name in ("runtime", "cublas")}
+    files = {
+        "cupy/__init__.py": "from cupy_backends.cuda.libs import cublas\n",
+        "cupy/_environment.py": ENVIRONMENT,
+        "cupy_backends/cuda/libs/__init__.py": LIBS,
+        "cupy_backends/cuda/libs/cublas.pyd": compiled["cublas"],
+        "cupy_backends/cuda/api/runtime.pyd": compiled["runtime"],
+        "cupy_cuda12x-14.2.0.dist-info/METADATA": "Name: cupy-cuda12x\nVersion: 14.2.0\n",
+    }
+    view = make_view({site + path: content for path, content in files.items()})
+    end = import_end(view, Profile(python=(3, 11)), "cupy", complete=True)
+    assert (end.decided, end.error) == (True, "FileNotFoundError"), end.reason

@@ -12,7 +12,7 @@ from wheelfix.loader.interpreter.statements import BREAK, NEXT, RETURN, Statemen
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-MAX_TURNS = 500
+MAX_TURNS = 2_000
 
 
 class Branches(Statements):
@@ -97,7 +97,7 @@ class Branches(Statements):
     def _leave_out(self, node: ast.stmt, blocks: list[list[ast.stmt]]) -> int:
         """Go on behind statements of which is not known whether they are carried out."""
         for body in blocks:
-            if self._only_complains(body) and not self.machine.missed:
+            if self._only_complains(body) and (not self.machine.missed or self._is_about_text(node)):
                 continue  # a check of something that has nothing to do with DLLs, and that is usually met
             for statement in body:
                 if self.concerns(statement):
@@ -105,6 +105,17 @@ class Branches(Statements):
         for name in dict.fromkeys(name for body in blocks for one in body for name in _assigned(one)):
             self._bind(name, UNKNOWN)
         return NEXT
+
+    def _is_about_text(self, node: ast.stmt) -> bool:
+        """Whether a condition only asks whether a text fits a pattern, which may be one that is not matched here."""
+        calls = [one for one in ast.walk(node.test) if isinstance(one, ast.Call)] if isinstance(node, ast.If) else []
+        asked = [one.func for one in calls if isinstance(one.func, ast.Attribute)]
+        patterns = [one for one in asked if isinstance(one.value, ast.Name) and self._is_module(one.value.id, "re")]
+        return bool(calls) and len(patterns) == len(calls)
+
+    def _is_module(self, name: str, module: str) -> bool:
+        found = self.environment.names.get(name, self.environment.globals.get(name))
+        return isinstance(found, Native) and found.name == module
 
     @staticmethod
     def _only_complains(body: list[ast.stmt]) -> bool:

@@ -26,13 +26,15 @@ class CollectedValues(Operators):
     """Makes lists, tuples, sets, dictionaries and generators."""
 
     def visit_List(self, node: ast.List) -> PyValue:
-        return UNKNOWN if self._has_unknown(node.elts) else self._elements(node.elts)
+        return self._elements(node.elts)
 
     def visit_Tuple(self, node: ast.Tuple) -> PyValue:
-        return UNKNOWN if self._has_unknown(node.elts) else tuple(self._elements(node.elts))
+        found = self._elements(node.elts)
+        return tuple(found) if isinstance(found, list) else UNKNOWN
 
     def visit_Set(self, node: ast.Set) -> PyValue:
-        return self.as_set(self._elements(node.elts))
+        found = self._elements(node.elts)
+        return self.as_set(found) if isinstance(found, list) else UNKNOWN
 
     def visit_Dict(self, node: ast.Dict) -> PyValue:
         found: dict[PyValue, PyValue] = {}
@@ -50,18 +52,20 @@ class CollectedValues(Operators):
                 found[name] = value
         return found if known else UNKNOWN
 
-    def _elements(self, elements: list[ast.expr]) -> list[PyValue]:
+    def _elements(self, elements: list[ast.expr]) -> PyValue:
+        """The items of a list, or nothing that is known if something unknown is unpacked among them."""
         found: list[PyValue] = []
+        known = True
         for element in elements:
-            if isinstance(element, ast.Starred):
-                found += list(self.iterate(self.value(element.value)))
-            else:
+            if not isinstance(element, ast.Starred):
                 found.append(self.value(element))
-        return found
-
-    def _has_unknown(self, elements: list[ast.expr]) -> bool:
-        """Whether something unknown is unpacked among some elements."""
-        return any(isinstance(one, ast.Starred) and self._is_unknown(one.value) for one in elements)
+                continue
+            unpacked = self.value(element.value)
+            if isinstance(unpacked, UnknownValue | Native):
+                known = False
+            else:
+                found += list(self.iterate(unpacked))
+        return found if known else UNKNOWN
 
     def _is_unknown(self, node: ast.expr) -> bool:
         """Whether a plain name stands for something that cannot be gone through."""

@@ -9,6 +9,8 @@ from wheelfix.loader.interpreter.assignments import Assignments
 from wheelfix.loader.interpreter.objects import CodeClass, CodeFunction, CodeModule, Instance, MarkedFunction
 
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Raise)
+_DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+"""What is only defined leaves nothing."""
 _CHANGING = frozenset(
     "add_dll_directory CDLL WinDLL OleDLL PyDLL LoadLibrary LoadLibraryExW LoadLibraryW dlopen cdll windll load_library"
     " chdir environ putenv import_module __import__ exec".split()
@@ -30,9 +32,10 @@ class Concerns(Assignments):
     def concerns(self, node: ast.AST, depth: int = DEEPEST) -> bool:
         """Whether a statement may change what is loaded, or where the code goes on."""
         leaving = _LEAVING if depth == DEEPEST else ast.Raise
+        defined = {id(inner) for outer in ast.walk(node) if isinstance(outer, _DEFINING) for inner in ast.walk(outer)}
         for inner in ast.walk(node):
             self.step()
-            if isinstance(inner, leaving):
+            if isinstance(inner, leaving) and id(inner) not in defined:
                 return True
             name = inner.attr if isinstance(inner, ast.Attribute) else getattr(inner, "id", "")
             if name in _CHANGING:
@@ -49,10 +52,11 @@ class Concerns(Assignments):
 
     def _calls_own(self, function: ast.expr, depth: int) -> bool:
         """Whether a call leads to code of the package in which something concerns DLLs."""
+        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            owner = self.environment.globals.get(function.value.id)
+            return isinstance(owner, CodeClass | Instance) or (isinstance(owner, CodeModule) and not owner.is_compiled)
         if not isinstance(function, ast.Name):
-            return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and bool(
-                isinstance(self.environment.globals.get(function.value.id), CodeModule | CodeClass | Instance)
-            )  # fmt: skip
+            return False
         found = self.environment.names.get(function.id, self.environment.globals.get(function.id))
         found = found.function if isinstance(found, MarkedFunction) else found
         if isinstance(found, CodeFunction):

@@ -44,9 +44,9 @@ class ExpressionValues(CollectedValues):
 
     def visit_Call(self, node: ast.Call) -> PyValue:
         function = self.value(node.func)
-        if any(isinstance(one, ast.Starred) and self._is_unknown(one.value) for one in node.args):
-            return self.call_with_unknown(function)
         args = self._elements(node.args)
+        if not isinstance(args, list):
+            return self.call_with_unknown(function)
         keywords: dict[str, PyValue] = {}
         for word in node.keywords:
             value = self.value(word.value)

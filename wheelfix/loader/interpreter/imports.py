@@ -25,8 +25,10 @@ from wheelfix.loader.interpreter.objects import (
     PyValue,
     Thrown,
     Undecided,
+    is_kind,
 )
 from wheelfix.loader.interpreter.windows import ROOT
+from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 
 if TYPE_CHECKING:
@@ -89,13 +91,13 @@ class PackageImports(StandardLibrary):
             return self.attribute(module, name) if isinstance(module, Native) else UNKNOWN
         if name in module.names:
             return module.names[name]
+        found = self._if_it_has(module, name)  # Python asks it before it looks for a submodule
+        if found is not None:
+            return found
         if self.machine.files.module(f"{origin}.{name}"):
             return self.import_module(f"{origin}.{name}")
         if name in ("__file__", "__path__", "__name__", "__package__"):
             return self.of_module(module, name)
-        found = self._from_getattr(module, name)
-        if found is not None:
-            return found
         if "<star>" in module.names:
             return self._from_star(module, name)
         self._need_usual_path(module, f"{origin}.{name}")
@@ -111,6 +113,15 @@ class PackageImports(StandardLibrary):
     def _from_getattr(self, module: CodeModule, name: str) -> PyValue:
         own = module.names.get("__getattr__")
         return self.call(own, [name], {}) if isinstance(own, CodeFunction) else None
+
+    def _if_it_has(self, module: CodeModule, name: str) -> PyValue:
+        """What a module's own ``__getattr__`` gives; None where it has none, or none that knows the name."""
+        try:
+            return self._from_getattr(module, name)
+        except Thrown as thrown:
+            if is_kind(thrown.error.kind, Native("AttributeError")):
+                return None
+            raise
 
     def _bind_all(self, module: PyValue) -> None:
         if not isinstance(module, CodeModule):
@@ -162,7 +173,8 @@ class PackageImports(StandardLibrary):
             return self.modules[name]
         path = self.machine.files.module(name)
         # Compiled code may put modules below its own, as that of Rust does, or below the package that imports it.
-        if not path and (parent is UNKNOWN or (isinstance(parent, CodeModule) and parent.names.get(last) is UNKNOWN)):
+        compiled = isinstance(parent, CodeModule) and (parent.is_compiled or parent.names.get(last) is UNKNOWN)
+        if not path and (parent is UNKNOWN or compiled):
             return UNKNOWN
         if not path:
             return self._import_absent(name, path)
@@ -262,7 +274,18 @@ class PackageImports(StandardLibrary):
             made = Instance(Native("ImportError"), {"args": (text,), "name": last})
             made.failure = LoadFault("entry", path, None)
             raise Thrown(made)
-        return self._import_source_of(name, path)
+        found = self._import_source_of(name, path)
+        return self._compiled_module(name, path) if found is UNKNOWN else found
+
+    def _compiled_module(self, name: str, path: str) -> CodeModule:
+        """A compiled module, with what is known about its names; it may have any other, too."""
+        loading = loading_of(self.machine.view)
+        known: dict[str, PyValue] = {}
+        if loading is not None:
+            known.update({key: value for module, key, value in loading.values if module == name})
+        known |= {"__name__": name, "__file__": f"{ROOT}\\{path}".replace("/", "\\"), "<star>": [""]}
+        self.modules[name] = CodeModule(name, path, known)
+        return self.modules[name]
 
     def _is_of_mypyc(self, path: str) -> bool:
         """Whether a compiled module is one of several of mypyc, all of whose code is in another file."""
@@ -287,7 +310,7 @@ class PackageImports(StandardLibrary):
         if name in module.names:
             return module.names[name]
         if name == "__dict__":
-            return module.names
+            return UNKNOWN if module.is_compiled else module.names
         found = self._from_getattr(module, name)
         if found is not None:
             return found

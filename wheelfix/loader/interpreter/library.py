@@ -52,6 +52,7 @@ _CONSTANTS: dict[str, PyValue] = {
     "sys.base_exec_prefix": ROOT,
     "sys.executable": f"{ROOT}\\python.exe",
     "sys.dont_write_bytecode": False,
+    "site.ENABLE_USER_SITE": True,
     "ctypes.RTLD_GLOBAL": 0,
     "ctypes.RTLD_LOCAL": 0,
     "ctypes.DEFAULT_MODE": 0,
@@ -66,10 +67,11 @@ _ABSENT = frozenset(
 )
 """What Python does not have on Windows."""
 _PASSING = frozenset(
-    "contextlib.closing inspect.unwrap textwrap.dedent typing.cast typing.no_type_check"
-    " functools.total_ordering abc.abstractmethod enum.unique typing.final typing.overload typing.runtime_checkable"
-    " ctypes.wintypes.LPCWSTR ctypes.c_wchar_p ctypes.c_char_p importlib.resources.as_file os.fsencode os.fsdecode"
-    " copy.copy copy.deepcopy ctypes.create_unicode_buffer sys.intern atexit.register os.path.expandvars".split()
+    "contextlib.closing inspect.unwrap textwrap.dedent typing.no_type_check functools.total_ordering"
+    " functools.update_wrapper abc.abstractmethod enum.unique typing.final typing.overload"
+    " typing.runtime_checkable ctypes.wintypes.LPCWSTR ctypes.c_wchar_p ctypes.c_char_p"
+    " importlib.resources.as_file os.fsencode os.fsdecode copy.copy copy.deepcopy ctypes.create_unicode_buffer"
+    " sys.intern atexit.register os.path.expandvars".split()
 )
 """Functions that give back what they are given, as far as paths go."""
 _NOTHING = frozenset({"warnings.warn", "warnings.filterwarnings", "warnings.simplefilter", "print", "time.sleep"})

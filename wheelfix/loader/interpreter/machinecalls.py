@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 Words = dict[str, PyValue]
 _MACHINES = {Machine.X86: "x86", Machine.ARM64: "ARM64"}
+USER_SITE = f"{HOME}\\AppData\\Roaming\\Python\\Python{{}}{{}}\\site-packages"
 _PLATFORMS = {Machine.X86: "win32", Machine.ARM64: "win-arm64"}
 
 
@@ -178,6 +179,7 @@ MACHINE: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]] 
     "pathlib.PurePath": _path,
     "pathlib.WindowsPath": _path,
     "pathlib.PureWindowsPath": _path,
+    "pathlib.PurePosixPath": _path,
     "pathlib.Path.cwd": lambda run, args, words: WindowsPathValue(run.machine.folder),
     "pathlib.Path.home": lambda run, args, words: WindowsPathValue(HOME),
     "open": lambda run, args, words: (
@@ -203,6 +205,7 @@ MACHINE: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]] 
     ),
     "distutils.sysconfig.get_python_lib": lambda run, args, words: SITE,
     "site.getsitepackages": lambda run, args, words: [ROOT, SITE],
+    "site.getusersitepackages": lambda run, args, words: USER_SITE.format(*run.machine.python),
     "shutil.which": lambda run, args, words: _which(run, args),
     "sys.getwindowsversion": lambda run, args, words: Instance(
         Native("sys.getwindowsversion()"), {"major": 10, "minor": 0, "build": 19045, "platform": 2}

@@ -67,6 +67,11 @@ class CodeModule:
         """Its file in the view; empty for a folder without ``__init__.py``."""
         self.names = names
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether it is an extension module, of whose names little is known."""
+        return self.file.endswith(".pyd")
+
 
 class Namespace:
     """The names that a function, class body or module sees."""

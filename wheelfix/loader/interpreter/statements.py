@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from wheelfix.loader.interpreter.concerns import Concerns
 from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.objects import (
+    UNKNOWN,
     CodeClass,
     Instance,
     Namespace,
@@ -155,8 +156,8 @@ class Statements(Concerns):
     visit_AsyncFunctionDef = visit_FunctionDef
 
     def decorated(self, mark: PyValue, function: PyValue) -> PyValue:
-        """What a decorator makes of a function or class; unknown decorators leave it as it is."""
-        return self.call(mark, [function], {})
+        """What a decorator makes of a function or class; unknown decorators leave it as it is, and do not call it."""
+        return UNKNOWN if isinstance(mark, UnknownValue) else self.call(mark, [function], {})
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         bases = [self.value(base) for base in node.bases if not isinstance(base, ast.Starred)]

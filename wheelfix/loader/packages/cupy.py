@@ -4,7 +4,8 @@
 NVIDIA's wheels (``_get_cuda_path`` and ``_setup_win32_dll_directory``, in 11.6.0 and 13.6.0). From 14 on it asks
 cuda-pathfinder, which knows the wheels that the extra ``ctk`` installs (14.2.0, lines 142 and 268;
 ``cupy_backends/cuda/libs/__init__.py``, line 34; METADATA). Which folder that is depends on the machine, so that its
-code alone does not answer it.
+code alone does not answer it. It asks only if ``is_hip`` of a compiled module is false, which it is in builds for CUDA
+(cupy/cupy, ``cupy_backends/cuda/api/runtime.pyx``: ``is_hip = hip_environment``).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _DISTRIBUTIONS = (
     *(f"cupy-cuda{major}x" for major in range(11, 20)),
     *(f"cupy-cuda{release}" for release in _MINORS),
 )
+_VALUES = (("cupy_backends.cuda.api.runtime", "is_hip", False),)
 _NAME = re.compile(r"^Name: (cupy[a-z0-9-]{0,40})[ \t\r]{0,9}$", re.MULTILINE)
 _RELEASE = re.compile(r"cupy-cuda(\d\d?)(x|\d)")
 
@@ -42,4 +44,4 @@ def recognise(view: FileView) -> PackageLoading | None:
     cuda = release[1] if release[2] == "x" else f"{release[1]}.{release[2]}"
     toolkit = f"the CUDA {cuda} toolkit that CUDA_PATH names has it"
     wheels = f", or 'pip install {name[1]}[ctk]' has installed it" if "Provides-Extra: ctk" in metadata else ""
-    return PackageLoading(package="cupy", unless=toolkit + wheels)
+    return PackageLoading(package="cupy", unless=toolkit + wheels, values=_VALUES)
