@@ -7,6 +7,7 @@ because starting one costs half a minute under emulation; after each import ever
 # mypy: ignore-errors
 # (it is Windows' ctypes that has these names)
 
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -20,7 +21,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, 
 import child
 
 ADD_FOLDER = os.add_dll_directory
-HIDDEN = ".hidden"
+HIDDEN = os.path.join(sys.prefix, "removed.hidden")  # noqa: PTH118
 ROUNDS = 60
 KEPT = []
 """Python keeps what the init functions of modules have made, also of modules that are unloaded."""
@@ -41,16 +42,29 @@ def main(module, folder, result_file, *files):
     for file in ["", *files]:
         mark(f"CASE {file}")
         if file:
-            os.rename(file, file + HIDDEN)  # noqa: PTH104
+            hide(file)
         try:
             found.append(attempt(module, folder))
         finally:
             if file:
-                os.rename(file + HIDDEN, file)  # noqa: PTH104
+                put_back_file(file)
     with open(result_file + ".part", "w", encoding="ascii") as out:  # noqa: PTH123
         out.write(ascii(found))
     os.replace(result_file + ".part", result_file)  # noqa: PTH105
     os._exit(0)
+
+
+def hide(file):
+    """Take a file away, and its folder if nothing else is in it: a wheel has no empty folders."""
+    os.rename(file, HIDDEN)  # noqa: PTH104
+    with contextlib.suppress(OSError):
+        os.rmdir(os.path.dirname(file))  # noqa: PTH106, PTH120
+
+
+def put_back_file(file):
+    """Undo that."""
+    os.makedirs(os.path.dirname(file), exist_ok=True)  # noqa: PTH103, PTH120
+    os.rename(HIDDEN, file)  # noqa: PTH104
 
 
 def mark(words):

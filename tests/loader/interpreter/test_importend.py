@@ -36,6 +36,7 @@ def end_of(code: str, files: dict[str, bytes | str] | None = None, *, complete: 
         ("class E(Exception):\n    pass\ntry:\n    ctypes.CDLL('gone')\nexcept OSError as e:\n    raise E from e", "E"),
         ("os.add_dll_directory(os.path.join(HERE, 'gone'))", "FileNotFoundError"),
         ("if sys.version_info.major < 3 or sys.version_info < (3, 8):\n    raise RuntimeError", ""),
+        ("if sys.stderr and 'X' not in os.environ:\n    raise RuntimeError", "RuntimeError"),
         ("from . import gone", "ImportError"),
         ("import pkg.gone", "ModuleNotFoundError"),
         ("__path__ = __import__('pkgutil').extend_path(__path__, __name__)\nimport pkg.gone", "ModuleNotFoundError"),

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from tests.support.views import make_view
 from tests.support.wheels import build_wheel
 from wheelfix import scan
 from wheelfix.demo.forge import forge_dll
+from wheelfix.loader.neighbours import Neighbours
+from wheelfix.loader.packages import kivy
 from wheelfix.model import Verdict
 from wheelfix.options import ScanOptions
 
@@ -68,3 +73,12 @@ def test_a_dll_that_the_dependency_does_not_have_may_be_in_another_one(tmp_path:
     report = scanned(tmp_path, {"SDL2.dll": forge_dll("SDL2.dll", exports=["f"])})
     assert report.first_failure is None
     assert report.verdict is Verdict.UNSURE
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_kivy_with_its_dlls_inside_adds_nothing_where_all_that_is_installed_is_known(complete: bool) -> None:
+    init = "Lib/site-packages/kivy/__init__.py"
+    view = make_view({init: INIT})
+    view.beside = Neighbours(view, [], complete=complete)
+    loading = kivy.recognise(view)
+    assert (loading.adds if loading is not None else None) == (((init, ()),) if complete else None)

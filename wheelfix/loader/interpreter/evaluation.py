@@ -12,7 +12,6 @@ from wheelfix.loader.interpreter.objects import (
     CodeClass,
     CodeFunction,
     Instance,
-    Iteration,
     Namespace,
     Native,
     PyValue,
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 250_000
 """Expressions and statements of one import; a second or two."""
+_STREAMS = frozenset({"sys.stdin", "sys.stdout", "sys.stderr"})
+"""They are there in a console program, which python.exe is."""
 MAX_CALLS = 30
 """Functions of the package that call one another."""
 PLAIN = (str, int, float, bool, bytes, list, tuple, dict, set, frozenset, type(None), range)
@@ -159,8 +160,8 @@ class Evaluation(abc.ABC):
 
     def truth(self, value: PyValue) -> bool | None:
         """Whether a value counts as true; None if that is not known."""
-        if isinstance(value, UnknownValue | Native | Iteration):
-            return None if not isinstance(value, Iteration) else True
+        if isinstance(value, UnknownValue | Native):
+            return True if isinstance(value, Native) and value.name in _STREAMS else None
         if isinstance(value, Instance):
             return self._truth_of(value)
         if isinstance(value, PLAIN):

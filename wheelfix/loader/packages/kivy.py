@@ -2,7 +2,8 @@
 
 ``kivy/__init__.py`` runs every package in the namespace ``kivy_deps`` (2.3.1, lines 303 to 323; 2.2.1 has the same), by
 names that ``pkgutil.iter_modules`` gives. Each of them adds a folder below the prefix, such as ``share/sdl2/bin``
-(``kivy_deps/sdl2/__init__.py`` of 0.8.0, lines 24 to 30). Where none is installed, nothing is known about them.
+(``kivy_deps/sdl2/__init__.py`` of 0.8.0, lines 24 to 30). Where none is installed, nothing is known about them, unless
+everything that is installed is known: then there are none (a Kivy with its DLLs inside, as delvewheel makes it).
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ _RUNS_THEM = "iter_modules(kivy_deps.__path__)"
 
 
 def recognise(view: FileView) -> PackageLoading | None:
-    """Return what importing the kivy package in a view adds; None where no ``kivy_deps`` is installed with it."""
+    """Return what importing the kivy package in a view adds; None where that is not known."""
     if _RUNS_THEM not in (view.read_text(_INIT) or ""):
         return None
     folders = tuple(dict.fromkeys(_folders(view)))
-    return PackageLoading(package="kivy", adds=((_INIT, folders),)) if folders else None
+    is_known = bool(folders) or (view.beside is not None and view.beside.complete)
+    return PackageLoading(package="kivy", adds=((_INIT, folders),)) if is_known else None
 
 
 def _folders(view: FileView) -> Iterator[str]:
