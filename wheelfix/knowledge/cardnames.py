@@ -65,7 +65,7 @@ def _all() -> Mapping[tuple[bool, str], NamedCard]:
 
 
 def named_cards(text: str) -> tuple[NamedCard, ...]:
-    """Return the cards that a name may stand for; several where the series was left out and does not say."""
+    """Return the cards that a name may stand for; several where the series was left out."""
     keys = (_key(text, True), _key(text, False))
     found = [_all()[key] for key in keys if key[1] and key in _all()]
     if not found and re.match(r"[0-9]", keys[0][1]):
