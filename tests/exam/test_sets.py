@@ -414,6 +414,9 @@ class TestEnvironment:
         assert found.verdict is Verdict.UNSURE
         (said,) = [item.message for item in found.findings if item.code == "WF301"]
         assert "nvidia-cuda-nvrtc-cu12 should have it and is not installed" in said
+        optional = ["nvidia-cuda-nvrtc-cu12; extra == 'all'"]  # as kivy-deps-gstreamer is for Kivy
+        one = build_wheel(tmp_path, "mathdx", "1.0", "py3-none-win_amd64", files=files, requires=optional)
+        assert scanned([install(one, tmp_path / "optional")])["mathdx"].verdict is Verdict.RISKY
         one = build_wheel(
             tmp_path, "mathdx", "1.0", "py3-none-win_amd64", files=files, requires=["cuda-toolkit[nvrtc]"]
         )

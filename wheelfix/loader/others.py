@@ -166,7 +166,7 @@ class Provisions:
                     found[-1] += f", {dependency} is asked for"
             elif beside.complete and dependency.name not in beside.absent:
                 found.append(f"{dependency} should have it and is not installed")
-                absent.append(dependency.name)
+                absent += [dependency.name] if not dependency.extra else []
         if not found:
             others = list(self._not_installed(name))
             asked = (f"{one.name}[{','.join(one.with_extras)}]" if one.with_extras else str(one) for one in others)
