@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 PACKAGE = Path(wheelfix.__file__).parent
+LONGEST_MODULE = 350
 ORDER: tuple[str, ...] = (
     "errors values toml tomllines parsing listed streams",
     "failures ownership programs model workers workerprocess",
@@ -162,6 +163,11 @@ def test_every_room_has_its_place() -> None:
     listed = {name for name in places() if "." not in name}
     assert {name.partition(".")[0] for name in modules() if name} == listed
     assert set(places()) - listed <= set(modules())
+
+
+def test_no_module_is_longer_than_a_reader_can_keep_in_mind() -> None:
+    lengths = {path: path.read_text("utf-8").count("\n") for path in PACKAGE.rglob("*.py")}
+    assert not {str(path): length for path, length in lengths.items() if length > LONGEST_MODULE}
 
 
 def test_rooms_import_only_what_stands_before_them() -> None:
