@@ -8,6 +8,8 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 import wheelfix
 
 PACKAGE = Path(wheelfix.__file__).parent
@@ -86,6 +88,7 @@ def classes() -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.no_cover
 def test_a_class_name_means_one_thing() -> None:
     repeated = {name: modules for name, modules in classes().items() if len(modules) > 1}
     new = {name: modules for name, modules in repeated.items() if name not in SAME_NAME}

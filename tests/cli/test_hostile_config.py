@@ -33,6 +33,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["pyproject.toml", "wheelfix.toml"])
 @pytest.mark.parametrize("kind", FILES)
 def test_no_file_stops_a_command(kind, name, tmp_path, monkeypatch, capsys):
