@@ -93,7 +93,7 @@ class InterpretedImports:
         if one.failure is None or one.event.cause != "extension" or end is None or end.process is None:
             return one
         tried = load_in(blank.after(end.process), one.event)
-        return tried if tried.failure is None or tried.failure.chain[-1:] != one.failure.chain[-1:] else one
+        return tried if tried.failure is None else one
 
     def _known(self, one: Loaded, of_file: set[str]) -> Loaded:
         event, path = one.event, one.event.path
