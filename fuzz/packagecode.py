@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from tests.support.hostilecode import ATTACKS
-from tests.support.patience import patience
+from tests.support.patience import on_fresh_stack, patience
 from wheelfix.loader.codereader.codebudget import CodeBudget
 from wheelfix.loader.codereader.importcode import read_imports
 from wheelfix.loader.codereader.pathcode import PathCode, read_path_code
@@ -34,7 +34,7 @@ def package_code(data: bytes) -> None:
     """Read a file as the code of a package, twice with the same answer."""
     source = data.decode("utf-8", "replace")
     started = time.process_time()
-    first, second = (read_path_code(source, INIT, CodeBudget()) for _ in range(2))
+    first, second = (on_fresh_stack(lambda: read_path_code(source, INIT, CodeBudget())) for _ in range(2))
     imports = read_imports(source, INIT, budget := CodeBudget())
     if first != second:
         raise AssertionError("two answers for one file")

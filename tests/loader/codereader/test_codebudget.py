@@ -13,7 +13,7 @@ import pytest
 
 import wheelfix
 from tests.support.hostilecode import ATTACKS
-from tests.support.patience import patience
+from tests.support.patience import on_fresh_stack, patience
 from wheelfix.loader.codereader.codebudget import ALL_TOKENS, FILE_TOKENS, CodeBudget, budget_of, count_tokens
 from wheelfix.loader.codereader.codevalue import ancestor
 from wheelfix.loader.codereader.importcode import read_imports
@@ -43,8 +43,8 @@ def attacked(name: str) -> tuple[PathCode, CodeBudget, float]:
     """What is read of a source that attacks, the budget behind it, and the seconds that it took."""
     source, budget = ATTACKS[name] + LOAD, CodeBudget()
     started = time.process_time()
-    code = read_path_code(source, INIT, budget)
-    read_imports(source, INIT)
+    code = on_fresh_stack(lambda: read_path_code(source, INIT, budget))
+    on_fresh_stack(lambda: read_imports(source, INIT))
     return code, budget, time.process_time() - started
 
 
