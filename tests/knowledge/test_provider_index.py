@@ -163,6 +163,12 @@ def test_contradictory_tables_are_refused(distributions: str, dlls: str) -> None
         ProviderIndex(distributions, dlls).shipped("a.dll")
 
 
+@pytest.mark.parametrize("required", ["tbb@4", "tbb@x", "==1"])
+def test_contradictory_requirements_are_refused(required: str) -> None:
+    with pytest.raises(TableFault, match="provider_"):
+        ProviderIndex(f"mkl\t1/py3-none-any\t\t{required}\n", "").requirements("mkl")
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 10, 101])
 def test_every_line_is_found(count: int) -> None:
     names = sorted(f"n{number}" for number in range(count))

@@ -75,11 +75,21 @@ class DistributionEntry:
     distribution: str
     wheels: tuple[LookedAt, ...]
     folders: tuple[str, ...]
-    requirements: tuple[tuple[RequiredEntry, frozenset[int]], ...]
+    requirements: str
+    """As in the table. Few questions are about them, and hundreds of distributions ship a DLL such as msvcp140.dll."""
 
     @property
     def versions(self) -> tuple[str, ...]:
         return tuple(wheel.version for wheel in self.wheels)
+
+    def required_by(self, number: int) -> tuple[RequiredEntry, ...]:
+        """Return what one of the versions requires."""
+        try:
+            texts = (text.partition("@") for text in self.requirements.split(" ") if text)
+            count = len(self.wheels)
+            return tuple(_parse_required(text) for text, _, of in texts if number in parse_numbers(of, count))
+        except ValueError as exc:
+            raise TableFault(DISTRIBUTIONS, [f"{self.distribution!r}: {exc}"]) from exc
 
 
 def find_line(text: str, key: str) -> list[str]:
@@ -110,13 +120,7 @@ def parse_entry(distribution: str, fields: Sequence[str]) -> DistributionEntry:
         for wheel in looked.split(" "):
             version, _, tags = wheel.partition("/")
             wheels.append(LookedAt(distribution, version, wheels[-1].tags if tags == "-" else tags))
-        required = (text.partition("@") for text in requirements.split(" ") if text)
-        return DistributionEntry(
-            distribution,
-            tuple(wheels),
-            tuple(folders.split("|")),
-            tuple((_parse_required(text), parse_numbers(numbers, len(wheels))) for text, _, numbers in required),
-        )
+        return DistributionEntry(distribution, tuple(wheels), tuple(folders.split("|")), requirements)
     except (ValueError, IndexError) as exc:
         raise TableFault(DISTRIBUTIONS, [f"{distribution!r}: {exc}"]) from exc
 

@@ -171,8 +171,7 @@ class ProviderIndex:
         wanted = (_same_version(version, entry.versions) if version else entry.versions[-1]) if entry else None
         if entry is None or wanted is None:
             return None
-        number = entry.versions.index(wanted)
-        return tuple(required for required, numbers in entry.requirements if number in numbers)
+        return entry.required_by(entry.versions.index(wanted))
 
     def _from_neighbours(
         self, entry: DistributionEntry, specifier: str, versions: Sequence[str], key: str
