@@ -177,15 +177,13 @@ class _KeptOutput:
         self._thread.start()
 
     def _read(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
+        with self._stream, contextlib.suppress(OSError, ValueError):
             while piece := os.read(self._stream.fileno(), 1 << 16):
                 self._bytes += piece[: self._limit - len(self._bytes)]
 
     def finish(self) -> str:
         """Return what was kept, as text."""
         self._thread.join(_GRACE)
-        if not self._thread.is_alive():
-            self._stream.close()
         return self._bytes.decode("utf-8", "replace")
 
 
