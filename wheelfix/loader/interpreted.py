@@ -84,13 +84,19 @@ class InterpretedImports:
         of_file = {event.path for file in loads.files if file.path in ran for event in file.events} - {
             path for file in loads.files for path in file.late
         }
-        return [self._below(self._known(one, of_file), blank) for one in found]
+        loading = {file.path for file in loads.files}
+        return [self._below(self._known(one, of_file), loading, blank) for one in found]
 
-    def _below(self, one: Loaded, blank: Loader) -> Loaded:
-        """A module that fails by itself, in the process that importing the package above it leaves behind."""
-        first = packages_above(one.event.path)[0]
-        end = next((end for file, end in self.ends if file == first), None)
+    def _below(self, one: Loaded, loading: set[str], blank: Loader) -> Loaded:
+        """A module that fails by itself, in the process that importing the package above it leaves behind.
+
+        Not where a package between them loads DLLs when it is imported in its turn.
+        """
+        above = packages_above(one.event.path)
+        end = next((end for file, end in self.ends if file == above[0]), None)
         if one.failure is None or one.event.cause != "extension" or end is None or end.process is None:
+            return one
+        if any(file in loading and file not in end.ran for file in above):
             return one
         tried = load_in(blank.after(end.process), one.event)
         return tried if tried.failure is None else one
