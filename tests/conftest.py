@@ -15,7 +15,7 @@ from tests.support.tiers import REQUIRED, TOLERATED
 # what it does; elsewhere each run has new ones.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("any machine"), derandomize=True)
-TRACED_CASES = 5
+TRACED_CASES = 2
 REPEATS = pytest.StashKey[bool]()
 
 
