@@ -241,11 +241,17 @@ class ViewFiles(NoFiles):
         """The source of a Python file of the view; of other distributions only what may say where files are."""
         if path not in self.view or not path.endswith(".py") or self.view.file(path).size > MAX_SOURCE:
             return None
-        data = python_source(self.view, path)
         foreign = self.view.layer(path) is Layer.ENVIRONMENT and base_name(path) != "__init__.py"
-        if foreign and not any(word in data for word in _OF_INTEREST):
+        if foreign and not self._may_say_where_files_are(path):
             return None
-        return data.decode("utf-8", "replace")
+        return python_source(self.view, path).decode("utf-8", "replace")
+
+    def _may_say_where_files_are(self, path: str) -> bool:
+        known: dict[str, bool] = self.view.notes.setdefault("says where files are", {})
+        if path not in known:
+            data = python_source(self.view, path)
+            known[path] = any(word in data for word in _OF_INTEREST)
+        return known[path]
 
     def text(self, path: str) -> str | None:
         """The content of a small text file of the view."""
