@@ -27,6 +27,7 @@ LOCKS = {
 }
 MODULE = forge_dll("_ext.pyd", exports=["PyInit__ext"])
 ADDS_ITS_BIN = "import os\nos.add_dll_directory(os.path.join(os.path.dirname(__file__), 'bin'))\n"
+GST = {"gstreamer-1.0-0.dll": ["gst_init"]}
 
 
 def needs(name: str, *symbols: str) -> bytes:
@@ -423,6 +424,21 @@ class TestEnvironment:
         found = scanned([install(one, tmp_path / "other")])["mathdx"]
         assert found.verdict is Verdict.UNSURE
         assert "cuda-toolkit[nvrtc] is required and not installed" in str(found.findings)
+
+    def test_a_module_that_works_with_an_extra_alone_is_left_open(self, tmp_path):
+        """Kivy's module for GStreamer, in an installation without the extra that brings its DLLs."""
+        files = {
+            "user/__init__.py": "",
+            "user/player.py": "from user._gst import play\n",
+            "user/_ext.pyd": MODULE,
+            "user/_gst.pyd": forge_dll("_gst.pyd", imports=GST),
+        }
+        for requires, verdict in (("; extra == 'full'", Verdict.UNSURE), ("", Verdict.BROKEN)):
+            wanted = [f"kivy-deps-gstreamer{requires}"]
+            one = build_wheel(tmp_path / str(verdict), "user", "1.0", files=files, requires=wanted)
+            found = scanned([install(one, tmp_path / str(verdict) / "env")])["user"]
+            assert found.verdict is verdict
+            assert "should have it and is not installed" in str(found.findings)
 
     def test_a_caught_import_does_not_fail(self, tmp_path):
         code = "try:\n    import torch\nexcept ImportError:\n    torch = None\n"

@@ -77,6 +77,12 @@ class Need:
         return tuple(dict.fromkeys(name for names in found for name in names))
 
     @property
+    def optional(self) -> tuple[str, ...]:
+        """Distributions that have it, are not installed, and are asked for by an extra alone."""
+        found = (edge.provider.optional for edge in self.edges if isinstance(edge.provider, Missing))
+        return tuple(dict.fromkeys(name for names in found for name in names))
+
+    @property
     def present_at(self) -> tuple[str, ...]:
         """Files of that name where the loader does not look."""
         found = (edge.provider.present_at for edge in self.edges if isinstance(edge.provider, Missing))

@@ -118,11 +118,13 @@ class Provisions:
             if not unsure and not answers_complete(self.beside):
                 unsure += self._mentioned(name) or self._of_kin(name)
             unsure += self._of_programs(name)
-        reasons, absent = self._installed_without(name)
+        reasons, absent, optional = self._installed_without(name)
         without += reasons
         if unsure:
             return MayComeFrom(name, tuple(who for who, _ in unsure), "; ".join(why for _, why in unsure[:3]))
-        return Missing(required=tuple(without), absent=tuple(absent)) if without else None
+        if not without:
+            return None
+        return Missing(required=tuple(without), absent=tuple(absent), optional=tuple(optional))
 
     def _mentioned(self, name: str) -> list[tuple[str, str]]:
         """Distributions that ship a DLL, are not required, and whose modules the package's code imports somewhere."""
@@ -153,9 +155,12 @@ class Provisions:
             return []
         return [(program.name, "the package's code looks for it; it is a program, and pip does not install it")]
 
-    def _installed_without(self, name: str) -> tuple[list[str], list[str]]:
-        """Why distributions that should provide a DLL do not: another version is installed, or none; and these."""
-        found, absent = list[str](), list[str]()
+    def _installed_without(self, name: str) -> tuple[list[str], list[str], list[str]]:
+        """Why distributions that should provide a DLL do not: another version is installed, or none.
+
+        With the names of those that are not installed: what is required, and what only an extra asks for.
+        """
+        found, absent, optional = list[str](), list[str](), list[str]()
         beside, shippers = self.beside, {dll.distribution for dll in provider_index().shipped(name)}
         for dependency in self.dependencies.all if beside is not None and shippers else ():
             if beside is None or dependency.name not in shippers or dependency.imported:
@@ -166,13 +171,13 @@ class Provisions:
                     found[-1] += f", {dependency} is asked for"
             elif beside.complete and dependency.name not in beside.absent:
                 found.append(f"{dependency} should have it and is not installed")
-                absent += [dependency.name] if not dependency.extra else []
+                (optional if dependency.extra else absent).append(dependency.name)
         if not found:
             others = list(self._not_installed(name))
             asked = (f"{one.name}[{','.join(one.with_extras)}]" if one.with_extras else str(one) for one in others)
             found = [f"{text} is required and not installed" for text in asked]
             absent = [one.name for one in others]
-        return found, absent
+        return found, absent, optional
 
     def _not_installed(self, name: str = "") -> Iterator[Dependency]:
         """What the subject itself requires and a complete set does not have, unless it is known not to have a DLL."""

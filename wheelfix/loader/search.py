@@ -20,6 +20,7 @@ from wheelfix.loader.loadcall import (
 )
 from wheelfix.loader.view import parent
 from wheelfix.model import InView, MayComeFrom, Missing, OwnedBy, dll_key
+from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -143,11 +144,7 @@ class DllSearch:
         if found is not None and not isinstance(found, Missing):
             return found
         searched = tuple(step or "<prefix>" for step in steps)
-        return (
-            Missing(searched, present, found.required, found.absent)
-            if found is not None
-            else Missing(searched, present)
-        )
+        return replace(found or Missing(), searched=searched, present_at=present)
 
     def _look(self, step: str, name: str, key: str) -> Provider | None:
         if step == _SYSTEM:

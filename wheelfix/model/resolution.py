@@ -102,6 +102,8 @@ class Missing:
     """Why distributions that are required do not provide it, one sentence for each."""
     absent: tuple[str, ...] = ()
     """Those of them that have it, or may have it, and are not installed."""
+    optional: tuple[str, ...] = ()
+    """Distributions that have it, are not installed, and are asked for by an extra alone."""
 
 
 Provider: TypeAlias = "InView | System | PythonRuntime | Driver | VcRedist | Assumed | OwnedBy | MayComeFrom | Missing"

@@ -86,6 +86,9 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
                 consequence += elsewhere or (
                     f"; unless a folder that {subject.whose_code(adding=True)} adds has it, which could not be read"
                 )
+            elif severity is Severity.ERROR and need.optional and not need.absent:
+                severity = Severity.UNSURE  # a part that works with an extra, which was not asked for
+                consequence += "; unless nothing uses that part of the package, which is optional"
             if severity is Severity.WARNING and excuse is None and need.absent:
                 severity = Severity.UNSURE  # nothing of the package loads it, but whoever does, fails
             copies = [
