@@ -124,7 +124,7 @@ def _expand(word: str, *, folders: bool) -> list[Path]:
 
 def _open_folder(folder: Path, *, folders: bool) -> list[Path]:
     wheels = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".whl" and path.is_file())
-    # scipy 1.17.1 installs an empty file with the name of its wheel: what installers fill is no folder of wheels.
+    # scipy 1.17.1 installs an empty file with the name of its wheel, so a folder of installed files may have one.
     if wheels and not (folders and any(folder.glob("*.dist-info"))):
         return wheels
     if folders and any(folder.iterdir()):

@@ -246,7 +246,7 @@ def examine_installed(
 def is_package_folder(path: Path) -> bool:
     """Whether a folder is a package (``torch/``) or an unpacked wheel and no environment.
 
-    Installers leave a file behind that wheels do not have: ``pip install --target`` of one distribution is no wheel.
+    Installers add a file that wheels do not have, so ``pip install --target`` of one distribution is not taken for one.
     """
     if (path / "__init__.py").exists():
         return True

@@ -12,7 +12,7 @@ Header flags mark code that is for one architecture only (0x100000, ``sm_90a``) 
 architectures (0x200000, ``sm_100f``); both were made with nvcc 13.0 (``fixtures/fatbins``).
 
 cuFFT of CUDA 12.4 to 12.9 has its containers in ``.data`` and loads them with functions of the driver; in ``.nv_fatb``
-it has what nvcc links into every DLL, code without a kernel. Where there is no more than that, ``.data`` is read, too.
+it has what nvcc links into every DLL, code without a kernel. Where it has nothing else, ``.data`` is read too.
 
 Code for AMD's and Intel's cards is read by :mod:`wheelfix.pe.offload`.
 """

@@ -90,7 +90,7 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
                 severity = Severity.UNSURE  # a part that works with an extra, which was not asked for
                 consequence += "; unless nothing uses that part of the package, which is optional"
             if severity is Severity.WARNING and excuse is None and need.absent:
-                severity = Severity.UNSURE  # nothing of the package loads it, but whoever does, fails
+                severity = Severity.UNSURE  # the package does not load it, but a package that does fails
             copies = [
                 f"{subject.origin(path)} ({why})"
                 for path in need.present_at
