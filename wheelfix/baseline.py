@@ -135,7 +135,7 @@ class Baseline:
 
 
 def _alike(entry: KnownFinding, other: KnownFinding) -> bool:
-    """Whether a finding is what an entry speaks of, be it better or worse by now."""
+    """Whether a finding is the one that an entry is about, with whatever severity it has by now."""
     if entry.paths or other.paths:
         return bool(set(entry.paths) & set(other.paths))
     return (entry.subject, entry.detail) == (other.subject, other.detail)

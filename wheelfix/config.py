@@ -95,7 +95,7 @@ class Configuration:
 
 
 def find_file(start: Path) -> Path | None:
-    """Return the nearest file at or above a folder that configures us; a pyproject.toml counts if it speaks of us."""
+    """Return the nearest file at or above a folder that configures us; a pyproject.toml needs a section for that."""
     folder = start.resolve()
     for place in (folder, *folder.parents):
         own = place / OWN_FILE

@@ -56,7 +56,7 @@ class ScanOptions:
     python: Path | None = None
     """An environment to resolve against."""
     together: bool = False
-    """The wheels that are scanned are installed in one place, and answer each other's needs."""
+    """The wheels that are scanned are installed in one place, and provide DLLs for each other."""
     beside: tuple[Path, ...] = ()
     """Wheels, folders of wheels and environments that are installed beside the subject; they are not reported on."""
     lockfile: Path | None = None

@@ -83,7 +83,7 @@ def _name(user: int) -> str:
 
 
 def distrust_by_owner(owner: str, user: str) -> str:
-    """Return what the owner of a Windows file, as SDDL spells him, says against it; nothing where he is not known."""
+    """Return why the owner of a Windows file, spelled as in SDDL, is a reason to refuse it; empty if not known."""
     if not owner or not user or owner == user or owner in TRUSTED_ON_WINDOWS:
         return ""
     return f"it belongs to another user ({owner})"

@@ -1,6 +1,6 @@
 """The only module that starts other programs: by absolute path, in an empty folder, for a bounded time.
 
-A folder full of strangers' files is where wheelfix is usually run. So a program is never looked for in the current
+wheelfix is often run in a folder of files from strangers. So a program is never looked for in the current
 folder, which Windows itself would search first; its working folder is new and empty; Python runs isolated (``-I``),
 so that neither the current folder nor ``PYTHONPATH`` decides what is imported.
 """
@@ -35,7 +35,7 @@ _GRACE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What a program left behind."""
+    """How a program ended, and what it printed."""
 
     code: int
     out: str

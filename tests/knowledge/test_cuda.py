@@ -72,7 +72,7 @@ def test_release_takes_the_first_two_numbers(text: str, expected: tuple[int, int
 
 @pytest.mark.parametrize("text", ["", "cuda", "11"])
 def test_release_refuses_what_is_no_version(text: str) -> None:
-    with pytest.raises(ValueError, match="no CUDA version"):
+    with pytest.raises(ValueError, match="not a CUDA version"):
         release(text)
 
 

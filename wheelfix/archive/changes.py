@@ -146,7 +146,7 @@ def _check_names(path: Path, kept: Sequence[str], new: Sequence[str], *, look_at
 
 
 _LAST_SECOND = 253_402_300_799
-"""Of the year 9999, the last that dates are written for."""
+"""The last second of the year 9999, beyond which dates cannot be written."""
 
 
 def source_date_epoch() -> int | None:

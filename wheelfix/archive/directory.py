@@ -90,7 +90,7 @@ def _find_end(read: Callable[[int, int], bytes], size: int, path: Path | str) ->
 
 
 def _what_instead(head: bytes, size: int) -> tuple[str, str]:
-    """Return why a file without an end record is none, and what to try."""
+    """Return why a file without an end record is not an archive, and what to try."""
     if size == 0:
         return "it is empty", "fetch or build the file again"
     if head.startswith(b"version https://git-lfs"):

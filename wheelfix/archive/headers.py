@@ -127,7 +127,7 @@ def end_of_archive(entries: int, size: int, offset: int) -> bytes:
 
 
 def without_sizes(extra: bytes) -> bytes:
-    """Return extra fields without those that speak of sizes and names, and without broken ones."""
+    """Return extra fields without those about sizes and names, and without broken ones."""
     kept = b""
     for tag, body in extra_fields(extra):
         if tag not in {-1, ZIP64, UNICODE_PATH}:

@@ -136,7 +136,7 @@ def _compare(archive: OpenFile, member: Member) -> Local:
         "packed size": member.csize,
         "size": member.usize,
     }
-    if flags & DESCRIPTOR:  # then zeros are no lie
+    if flags & DESCRIPTOR:  # then zeros are allowed
         for field in ("CRC", "packed size", "size"):
             if not stated[field]:
                 stated[field] = known[field]

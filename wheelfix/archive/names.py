@@ -23,7 +23,7 @@ _DEVICE_LINE = re.compile(rf"/{_DEVICE}[ ./\n]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _FORBIDDEN = '<>"|?*'
 _NEVER = bytes([*range(32), 127]) + b"\\:" + _FORBIDDEN.encode()
-# What no safe names hold when they are lines that begin with a slash; a folder's name may end in one.
+# Safe names, written as lines that begin with a slash, contain none of these; a folder's name may end in a slash.
 _LINE_ENDS = ("\x85", "\u2028", "\u2029")
 _TELLTALES = ("//", "./", " /", ".\n", " \n", "\n/\n", *_LINE_ENDS)
 _PORTION = 20_000
@@ -155,7 +155,7 @@ def collisions_with(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[st
 
 
 def new_files_as_folders(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Give pairs of a file and a name that lies in it as in a folder, where at least one of them is new."""
+    """Give pairs of a file and a name that uses it as a folder, where at least one of them is new."""
     everyone, lines = {*old, *new}, "\n" + "\n".join([*old, *new])
     for name in new:
         folder = name.rpartition("/")[0]

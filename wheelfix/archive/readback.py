@@ -1,4 +1,4 @@
-"""Read a wheel back after writing it, and check it as strictly as a wheel of anybody else."""
+"""Read a wheel back after writing it, and check it as strictly as any other wheel."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class WheelInfo:
 
     @classmethod
     def from_archive(cls, archive: Archive) -> WheelInfo:
-        """Read a wheel's own words; InputError if its name is not a wheel's or it has no dist-info."""
+        """Read what a wheel says about itself; InputError if its name is not a wheel's or it has no dist-info."""
         file_name = FileName.parse(archive.path)
         prefix, dist_info, faults = _find_dist_info(archive, file_name)
         where = f"{prefix}{dist_info}/"

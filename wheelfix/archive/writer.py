@@ -52,20 +52,20 @@ class Added:
     size: int
     packed_size: int
     cuts: tuple[int, ...] = ()
-    """Into how many bytes each of its blocks was packed, if that was done here."""
+    """The packed size of each of its blocks, if it was packed here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A wheel that has all its members and not yet its name."""
+    """A wheel that has all its members, but still a temporary name."""
 
     path: Path
     """Its temporary name."""
     record: Rendered
     cuts: Mapping[str, tuple[int, ...]]
-    """Of new members that were packed here: into how many bytes each of their blocks."""
+    """The packed sizes of the blocks of new members that were packed here."""
     ready: Callable[[], None]
-    """Returns when everything that is still being copied is there."""
+    """Waits until everything has been copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +215,9 @@ class _Adding:
         return _Begun(new, self._deflating.begin(source, new.origin, hashed=hashed), opened)
 
     def _finish(self, begun: _Begun) -> Added:
-        """Append one; the hash of a packed one is only what the plan says, if anything.
+        """Append a member; the hash of one that is copied as packed bytes is what the plan says, if anything.
 
-        While trusting, so is that of any other for which the plan has one: it is checked elsewhere.
+        While trusting, so is the hash of any other member for which the plan has one: it is checked elsewhere.
         """
         new, header = begun.new, self._header(begun.new)
         if begun.packing is None:

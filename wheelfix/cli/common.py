@@ -77,7 +77,7 @@ def _add_python(group: argparse._ArgumentGroup) -> None:
 
 
 def target_words(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return the kinds of Windows that were asked about, checked: a slip is said once, not for every wheel."""
+    """Return the kinds of Windows that were asked about, checked: a mistake is reported once, not for every wheel."""
     from wheelfix.knowledge.targets import chosen_targets
 
     chosen_targets(args.target)

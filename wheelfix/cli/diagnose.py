@@ -153,7 +153,7 @@ def _stdin() -> IO[bytes]:
 
 
 def _opened(word: str) -> IO[bytes]:
-    """Open the text; what is plainly something else gets the option that it belongs to."""
+    """Open the text; for a folder or a wheel the error names the option that it belongs to."""
     path = Path(word)
     if path.is_dir():
         raise UsageError(f"{word} is a folder", hint=f'for an environment: wheelfix diagnose --env "{word}"')

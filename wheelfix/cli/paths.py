@@ -26,7 +26,7 @@ class Inputs:
     paths: tuple[WheelPath, ...]
     """Wheels, and folders that are not folders of wheels (an environment, a package)."""
     failures: tuple[WheelfixError, ...]
-    """What was typed and stands for nothing, or cannot be reached; the others are still worth a look."""
+    """What was typed and stands for nothing, or cannot be reached; the other inputs are used."""
     words: tuple[str, ...]
     """What was typed for each failure."""
     skipped: tuple[WheelPath, ...] = ()
@@ -133,7 +133,7 @@ def _open_folder(folder: Path, *, folders: bool) -> list[Path]:
 
 
 def _nearest(path: Path) -> str:
-    """Say how far the path leads, which is where a slip sits."""
+    """Say how much of the path exists, which shows where the mistake is."""
     for parent in path.parents:
         if glob.has_magic(str(parent)):
             continue

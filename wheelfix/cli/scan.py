@@ -103,7 +103,7 @@ def add_set_options(parser: Parser) -> None:
     """Add the options that say what is installed in the same place."""
     group = parser.add_argument_group("what is installed in the same place")
     group.add_argument(
-        "--together", action="store_true", help="the wheels are one installation and answer each other's needs"
+        "--together", action="store_true", help="the wheels are one installation and provide DLLs for each other"
     )
     only_typed(group.add_argument(
         "--with", metavar="PATH", dest="beside", action="append", default=[], type=Path,
@@ -137,7 +137,7 @@ def scan_options(args: argparse.Namespace) -> ScanOptions:
 
     refuse_contradiction(args.assume, args.no_assume)
     check_folder(args.python, "--python")
-    assumptions(tuple(args.assume), tuple(args.no_assume))  # a slip is said once, not for every wheel
+    assumptions(tuple(args.assume), tuple(args.no_assume))  # a mistake is reported once, not for every wheel
     if args.gpu is not None:
         from wheelfix.roots.card import card_arch
 

@@ -1,6 +1,6 @@
 """Options from four places: the command line, over ``WHEELFIX_*`` variables, over a file, over the defaults.
 
-A file may also say things for wheels of one name; these go over the rest of the file and below the variables.
+A file may also set options for wheels of one name; these override the rest of the file, and variables override them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SAME_FOR_ALL = frozenset(
     {"format", "output", "report", "verbose", "quiet", "jobs", "baseline", "write_baseline", "lock", "locked", "env"}
     | {"index_url", "extra_index_url", "platform", "python_version", "offline", "cache_dir", "cache", "fetch", "deps"}
 )
-"""Options that speak of a whole run."""
+"""Options that apply to a whole run."""
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 
 

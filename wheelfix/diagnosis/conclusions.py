@@ -131,7 +131,7 @@ def _is_about(finding: Finding, names: set[str]) -> bool:
 
 
 def _remarks(gathered: GatheredEvidence, kept: list[tuple[Explained, ScannedPackage | None]]) -> list[str]:
-    """Where text and files disagree, and what was not at hand."""
+    """Where text and files disagree, and what was not there to be looked at."""
     remarks = []
     if gathered.log is not None and not gathered.symptoms and not gathered.recordings:
         empty = "The text is empty." if not gathered.log.size else ""

@@ -80,7 +80,7 @@ def confirm(symptom: Symptom, case: ScannedPackage) -> Explained | None:
 
 
 def matching_outcome(symptom: Symptom, case: ScannedPackage) -> LoadOutcome | None:
-    """The load of the model that the symptom speaks of: by the file it names, else by the module."""
+    """The load of the model that the symptom is about: found by the file it names, else by the module."""
     file, module = symptom.file.lower(), symptom.module
     found: LoadOutcome | None = None
     for outcome in case.resolution.outcomes:
@@ -147,7 +147,7 @@ def _from_pair(pair: Pair, table: Cause, symptom: Symptom | None, chain: tuple[s
 
 
 def _table_cause(outcome: LoadOutcome, case: ScannedPackage, symptom: Symptom | None) -> Cause:
-    """The table's cause for a failing load; its own code counts, not that of a text from another day."""
+    """The table's cause for a failing load; the load's code counts, because the text may be from another day."""
     own = symptom_of(outcome.event, outcome.code, case)
     if symptom is not None:
         own = replace(symptom, code=outcome.code, package=symptom.package or own.package)
@@ -159,7 +159,7 @@ def _table_cause(outcome: LoadOutcome, case: ScannedPackage, symptom: Symptom | 
     found = explain_symptom(own) or cause_by_id("missing-dependency", own, missing)
     suspects = [pattern.lower() for pattern in found.likely_missing]
     if outcome.code == 126 and suspects and not any(fnmatchcase(dll_key(cause), pattern) for pattern in suspects):
-        # The table suspects other DLLs than the one that the files show to be missing: its story is not this one's.
+        # The table suspects other DLLs than the one that the files show to be missing: its explanation does not apply.
         return cause_by_id("missing-dependency", replace(own, dlls=(cause,)), missing)
     return found
 
@@ -261,7 +261,7 @@ def _two_openmp(symptom: Symptom, case: ScannedPackage) -> Explained | None:
 
 
 def _no_gpu_code(symptom: Symptom, case: ScannedPackage) -> Explained | None:
-    """Read the GPU code for the card that the text names, or for which cards there is any; takes the whole DLLs."""
+    """Check the GPU code for the card that the text names, else say which cards it is for; reads whole DLLs."""
     capability = symptom.details.get("capability", "")
     if symptom.kind != "no-kernel-image":
         return None
@@ -314,7 +314,7 @@ def _sentence(text: str) -> str:
 
 
 def _without_assumption(symptom: Symptom, outcome: LoadOutcome, case: ScannedPackage) -> Explained | None:
-    """Would the load fail as the text says if the machine lacked what is taken for granted?"""
+    """Would the load fail as the text says if the machine did not have what is assumed to be there?"""
     if symptom.code != 126:
         return None
     subject = case.exam.subject
@@ -332,7 +332,7 @@ def _without_assumption(symptom: Symptom, outcome: LoadOutcome, case: ScannedPac
 
 
 def faults(case: ScannedPackage) -> Iterator[Explained]:
-    """Yield the failures that the files show without any text: the first load that fails, and nothing twice."""
+    """Yield the first load that fails in these files, for a diagnosis without a text."""
     failure = case.exam.report.first_failure
     if failure is None:
         return

@@ -1,4 +1,4 @@
-"""Examines the files that a request is about: wheels, and the packages of an environment that the text speaks of."""
+"""Examines the files that a request is about: wheels, and the packages of an environment that the text is about."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _wheel_files(paths: tuple[Path, ...]) -> list[Path]:
 
 
 def _packages_in_question(environment: Environment, package: str, symptoms: tuple[Symptom, ...]) -> list[Distribution]:
-    """The distributions to look at: the one asked for, else those the text speaks of, else all that have DLLs."""
+    """The distributions to look at: the one asked for, else those that the text is about, else all that have DLLs."""
     if package:
         return chosen_distributions(environment, (package,))
     found: dict[str, Distribution] = {}

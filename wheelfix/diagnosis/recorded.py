@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 KIND = "recorded-load"
 WINE_KIND = "wine-own"
-"""The same of a DLL that Wine brings itself."""
+"""The same for a DLL that is part of Wine."""
 _SHOWN = 6
 _PROVIDED = frozenset({"system", "api-set", "driver"})
 
@@ -202,7 +202,7 @@ def _first_group(released: Sequence[RecordedLoad]) -> list[RecordedLoad]:
 
 
 def _mapped_before(top: RecordedLoad, recording: Recording) -> list[str]:
-    """Modules that were mapped line by line before this one: what was asked for is the last to be released again."""
+    """Modules mapped in the lines just before this one: the requested file is released last, perhaps after the end."""
     before: list[str] = []
     line = top.line
     for load in sorted(recording.loaded, key=lambda load: load.line, reverse=True):

@@ -70,7 +70,7 @@ def _may_travel(name: str, case: ScannedPackage) -> bool:
 
 
 def target(case: ScannedPackage) -> str:
-    """The arguments with which ``wheelfix repair`` means these files."""
+    """The arguments that make ``wheelfix repair`` work on these files."""
     if case.wheel:
         return f'"{case.wheel}"'
     return f'--env "{case.prefix}" --package {case.exam.identity.name}'

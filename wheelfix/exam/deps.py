@@ -1,7 +1,7 @@
 """The wheels that an installer would add to a wheel, from the package index: with them a verdict needs no guessing.
 
-Versions are chosen as pip does where nothing conflicts: the newest that everybody so far accepts, without trying others
-when a later requirement does not. Source distributions are not built; a distribution without a wheel is absent.
+Versions are chosen as pip does where nothing conflicts: the newest that all requirements so far accept. Others are not
+tried when a later requirement refuses it. Source distributions are not built; a distribution without a wheel is absent.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Details:
         return self._versions[path]
 
     def gpu_code(self, path: str) -> GpuCode | None:
-        """The GPU code inside; None for a file that has no place for any."""
+        """The GPU code inside; None for a file without sections for it."""
         if path not in self._codes:
             self._codes[path] = read_gpu_code(self._source(path)) if self._readable(path) else None
         return self._codes[path]

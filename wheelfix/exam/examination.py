@@ -21,7 +21,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a thing calls itself."""
+    """What identifies the wheel, folder or distribution that is examined."""
 
     path: str
     name: str
@@ -43,7 +43,7 @@ class ArchiveFacts:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """A scan with the things it was made from, for the verbs that go on from there."""
+    """A scan with the things it was made from, for the commands that continue from it."""
 
     report: ScanReport
     subject: Subject

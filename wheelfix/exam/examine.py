@@ -53,7 +53,7 @@ def examine_view(
 ) -> Examination:
     """Read the images, resolve the loads, run the rules, and put the report together.
 
-    What is installed finds the CUDA toolkit and NVTX of this machine, as far as the package's code searches them.
+    For an installed package this machine's CUDA toolkit and NVTX count, as far as its code searches their folders.
     """
     view.read_images(options.jobs, progress)
     profile, resolution = load(view, identity, options, python, installed=installed)

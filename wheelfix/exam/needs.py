@@ -67,26 +67,27 @@ class Need:
     @property
     def objections(self) -> tuple[str, ...]:
         """Why distributions that are required do not provide it."""
-        found = [edge.provider.required for edge in self.edges if isinstance(edge.provider, Missing)]
-        return tuple(dict.fromkeys(text for texts in found for text in texts))
+        return self._of_missing(lambda missing: missing.required)
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Distributions that are required, have it or may have it, and are not installed."""
-        found = (edge.provider.absent for edge in self.edges if isinstance(edge.provider, Missing))
-        return tuple(dict.fromkeys(name for names in found for name in names))
+        """Required distributions that have it or may have it, and are not installed: without them it fails."""
+        return self._of_missing(lambda missing: missing.absent)
 
     @property
     def optional(self) -> tuple[str, ...]:
-        """Distributions that have it, are not installed, and are asked for by an extra alone."""
-        found = (edge.provider.optional for edge in self.edges if isinstance(edge.provider, Missing))
-        return tuple(dict.fromkeys(name for names in found for name in names))
+        """Distributions that have it, but that only an extra asks for: they may be left out on purpose."""
+        return self._of_missing(lambda missing: missing.optional)
 
     @property
     def present_at(self) -> tuple[str, ...]:
         """Files of that name where the loader does not look."""
-        found = (edge.provider.present_at for edge in self.edges if isinstance(edge.provider, Missing))
-        return tuple(dict.fromkeys(path for paths in found for path in paths))
+        return self._of_missing(lambda missing: missing.present_at)
+
+    def _of_missing(self, field: Callable[[Missing], tuple[str, ...]]) -> tuple[str, ...]:
+        """What one field says in all edges without a provider, each text once."""
+        found = (field(edge.provider) for edge in self.edges if isinstance(edge.provider, Missing))
+        return tuple(dict.fromkeys(text for texts in found for text in texts))
 
 
 def gather(edges: Iterable[Edge], counts: Callable[[Edge], bool]) -> tuple[Need, ...]:

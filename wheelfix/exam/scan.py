@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from wheelfix.workers import Work
 
 
-# ------------------------------------------------------------------------------------------------- for everybody
+# ------------------------------------------------------------------------------------------------- public functions
 
 
 def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
@@ -124,7 +124,7 @@ def scan_inputs(
 
 @contextlib.contextmanager
 def _for_deps(options: ScanOptions, client: Client | None) -> Iterator[Client | None]:
-    """What asks the package index for required distributions, where that is wanted."""
+    """The client that asks the package index for required distributions; None where that is not wanted."""
     if not options.remote.deps or client is not None:
         yield client if options.remote.deps else None
         return
@@ -244,7 +244,7 @@ def examine_installed(
 
 
 def is_package_folder(path: Path) -> bool:
-    """Whether a folder is a package (``torch/``) or an unpacked wheel and no environment.
+    """Whether a folder is a package (``torch/``) or an unpacked wheel, and not an environment.
 
     Installers add a file that wheels do not have, so ``pip install --target`` of one distribution is not taken for one.
     """

@@ -129,7 +129,7 @@ def open_set(
 ) -> Iterator[InstalledSet]:
     """Open what is installed beside the subjects, as ``--with`` and ``--lockfile`` name it.
 
-    With a ``client`` also what the subjects require and nothing of that has, from the package index.
+    With a ``client``, what the subjects require and none of these has is opened too, from the package index.
     """
     wheels: list[Path] = []
     found = InstalledSet()
@@ -171,7 +171,7 @@ def _close(
 ) -> list[Part]:
     """Note what is locked without its files being here; return the wheels that pip adds to a plain requirements.txt.
 
-    Such a file names what somebody asked for, and pip adds what that requires, in versions of its own choice.
+    Such a file may list only direct requirements; pip adds what these require, in versions of its own choice.
     """
     profile, options, stack = how
     found.complete = not locked.unnamed

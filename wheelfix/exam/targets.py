@@ -85,7 +85,7 @@ def _failure(subject: Subject, findings: Sequence[Finding]) -> Prediction | None
 
 
 def _event(subject: Subject, origin: str) -> LoadEvent | None:
-    """The load that maps a file, given by the name that people know it by."""
+    """The load that maps a file, given by the path that reports show."""
     path = next((path for path in subject.loaded_through if subject.origin(path) == origin), "")
     while through := subject.loaded_through.get(path, ""):
         path = through

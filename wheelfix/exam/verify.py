@@ -74,7 +74,7 @@ class _CheckedArchive:
 
 
 class _Counter:
-    """Adds up bytes for someone who wants to know how many of all are done."""
+    """Adds up the bytes that are done, and reports the sum."""
 
     def __init__(self, progress: Progress, total: int) -> None:
         self._progress, self._total, self._done = progress, total, 0

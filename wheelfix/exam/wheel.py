@@ -2,7 +2,7 @@
 
 Images come first, because everything waits for their facts. The hashes of the other members, which only RECORD needs,
 may go on while a repair is planned and written; it calls :meth:`WheelScan.wait_for_hashes` before the result counts.
-Only the longest of them is started before the images, or it would be what is waited for in the end.
+Only the longest of these is started before the images; otherwise everything would have to wait for it at the end.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class RecordIsWrong(Exception):
-    """Some hash in RECORD is not right, after all of them were taken to be."""
+    """A hash in RECORD is wrong, although all of them were taken to be correct."""
 
 
 def examine_wheel(archive: Archive, options: ScanOptions, index: Candidates | None = None) -> Examination:
@@ -100,7 +100,7 @@ class WheelScan:
     def examine(
         self, index: Candidates | None = None, *, wait: bool = True, python: tuple[int, int] | None = None
     ) -> Examination:
-        """Say what was found; not to ``wait`` for the hashes is to take those of RECORD to be right.
+        """Return what was found; without ``wait`` the hashes in RECORD are taken to be correct.
 
         ``python`` is the version that imports a wheel whose tags name none.
         """
@@ -150,7 +150,7 @@ class Images:
             self._largest = first.name, pool.submit(lambda: self._read(first))
 
     def start(self, file: ViewFile) -> Task[ImageFacts | None]:
-        """Have a file of a view read."""
+        """Start to read a file of a view."""
         if self._largest is not None and file.layer is Layer.SUBJECT and file.origin == self._largest[0]:
             return self._largest[1]
         return self._pool.submit(lambda: self._read_file(file))

@@ -147,7 +147,7 @@ def build_flags(capability: Capability) -> tuple[str, ...]:
 
 
 def library_release(group: str, title: str, capability: Capability) -> str:
-    """Return which release of one of NVIDIA's libraries has code for a card, to be said after "take"; maybe nothing.
+    """Return which release of one of NVIDIA's libraries has code for a card, as words after "take"; empty if unknown.
 
     ``group`` and ``title`` are those of the library's family.
     """

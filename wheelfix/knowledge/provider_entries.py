@@ -95,7 +95,7 @@ class DistributionEntry:
 def find_line(text: str, key: str) -> list[str]:
     """Return the fields after the first one of the line that begins with the key, in sorted lines; empty without one.
 
-    The lines are searched in halves: a name is found in 20 steps, without a value for each line.
+    A binary search finds a name in 20 steps, without a value for each line.
     """
     low, high = 0, len(text)
     while low < high:

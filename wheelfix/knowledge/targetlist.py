@@ -109,7 +109,7 @@ class TargetList:
     remedy: str = ""
     """What a user of such a machine can do about DLLs that are absent; empty where nothing helps."""
     source: str = ""
-    """Where the first section has its content from."""
+    """The source of the first section."""
 
     def listed(self, name: str) -> Fact | None:
         """Return what the sections say about a DLL; None where they say nothing."""

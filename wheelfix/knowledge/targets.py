@@ -168,7 +168,7 @@ def missing_exports(
 def unknown_exports(
     target: TargetList, name: str, symbols: Iterable[Symbol], machine: Machine = Machine.AMD64
 ) -> tuple[Symbol, ...]:
-    """Return the imported functions of a DLL, part of whose functions are known, about which nothing is known."""
+    """Return the imported functions about which nothing is known, for a DLL of which a part is listed."""
     key = dll_key(name)
     known = target.some_exports.get(key) if target.machine is None or _same_files(target.machine, machine) else None
     if known is None:

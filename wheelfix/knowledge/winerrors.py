@@ -28,7 +28,7 @@ class WinError:
     """What to try, best first."""
     source: str
     only_loads: bool = False
-    """Whether many other operations end with it, so that it counts only where a text speaks of a load."""
+    """Whether many other operations end with it, so that it counts only where a text is about a load."""
 
     def __str__(self) -> str:
         return f"0x{self.code:08X}" if self.code > 0xFFFF else str(self.code)
@@ -115,7 +115,7 @@ def code_of_sentence(text: str) -> tuple[int, str] | None:
     """Return the code and the language of the longest known message inside the text, or None.
 
     A message that other operations end with too has to be all of the text: "access is denied" in a longer sentence
-    speaks of anything.
+    may be about anything.
     """
     squeezed = squeeze(text)
     for known, code, language, ambiguous in _by_sentence():

@@ -76,7 +76,7 @@ def _file_of(view: FileView, folder: str, assembly: str, name: str) -> str | Non
 
 
 def _parsed(text: bytes) -> Element | None:
-    """Return a manifest; None if the text is none. One that declares entities is none: Windows takes no such either."""
+    """Return a manifest; None if the text is not one, or declares entities, which Windows refuses as well."""
     if not text or b"<!" in text.replace(b"<!--", b""):
         return None
     import xml.etree.ElementTree as ET  # 4 ms, which few wheels need

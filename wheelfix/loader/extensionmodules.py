@@ -33,7 +33,7 @@ def module_files(view: FileView) -> list[str]:
 
 
 def _programs(view: FileView, pythons: Iterable[str]) -> tuple[str, ...]:
-    """The folders of programs that bring a Python of their own, as PyInstaller makes them: it loads what is there."""
+    """The folders of programs with a Python of their own, as PyInstaller makes them: only it loads what is there."""
     found = []
     for path in pythons:
         folder = parent(path)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ForeignCode:
-    """Runs files of the distributions that are installed with the subject; each is read once."""
+    """Does in a process of the model what files of other distributions do; each file is read once."""
 
     def __init__(self, view: FileView, beside: Beside, profile: Profile) -> None:
         self.view, self.beside, self.profile = view, beside, profile
@@ -54,7 +54,7 @@ class ForeignCode:
         return ViewFiles(self.view, self.profile)
 
     def _read(self, path: str) -> FileLoads:
-        """What a file does; where its distribution was reported on before, that is known."""
+        """What a file does; where its distribution has been examined, that is known already."""
         if path not in self._loads:
             owner = self.beside.owner(path)
             known = self._known(owner) if owner else None

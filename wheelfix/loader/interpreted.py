@@ -88,7 +88,7 @@ class InterpretedImports:
         return [self._below(self._known(one, of_file), loading, blank) for one in found]
 
     def _below(self, one: Loaded, loading: set[str], blank: Loader) -> Loaded:
-        """A module that fails by itself, in the process that importing the package above it leaves behind.
+        """Load a module that fails by itself once more, in the process that importing the package above it leaves.
 
         Not where a package between them loads DLLs when it is imported in its turn.
         """

@@ -30,7 +30,7 @@ class Loaded:
     alone: Failure | None = None
     """Why it fails when it is imported by its own name, where the package's code imports it in another way."""
     sure: bool = True
-    """For such a load: whether that code could be followed, and imports first whatever it takes."""
+    """For such a load: whether that code could be followed, and imports everything that the load needs first."""
     after: str = ""
     """The other top-level package that has to be imported before the one with this module."""
 
@@ -45,7 +45,7 @@ def load_in(process: Loader, event: LoadEvent, flags: int = AS_PYTHON_DOES) -> L
 def load_in_any_order(
     process: Loader, events: Iterable[LoadEvent], flags: dict[str, int] | None = None
 ) -> dict[str, Loaded]:
-    """Load several files in one process, again and again while one more of them loads."""
+    """Load several files in one process; those that failed are tried again as long as one more succeeds."""
     own = flags or {}
     done = {event.path: load_in(process, event, own.get(event.path, AS_PYTHON_DOES)) for event in events}
     for _ in range(ROUNDS):

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
 
 DEPTH = 4
-"""Distributions that import one another, one after the other, and are followed."""
+"""How many distributions in a row are followed, each imported by the one before."""
 LISTED = 500_000
 """Files that the views of single distributions list together; beyond that the oldest view is made again if needed."""
 FILES = 40
-"""Python files that are run for one import of another distribution's module."""
+"""Python files that are followed for one import of another distribution's module."""
 
 
 class Neighbours:
@@ -94,7 +94,7 @@ class Neighbours:
         return found.paths if found is not None else frozenset()
 
     def reported_python(self, distribution: str) -> tuple[int, int] | None:
-        """The Python for which a distribution is read as a subject of the same run; None if it is none, or for any."""
+        """The Python for which a distribution is a subject of the same run; None if it is not one, or is for any."""
         found = self.distributions.get(distribution) if distribution in self._reported else None
         return python_of_tags(found.tags) if found is not None else None
 
@@ -214,7 +214,7 @@ _WHOLE: weakref.WeakKeyDictionary[FileView, FileView] = weakref.WeakKeyDictionar
 
 
 def whole_view(environment: Environment, *, reported: bool = False) -> FileView:
-    """All files of an environment, with the distributions they belong to: what each of them is focused in.
+    """All files of an environment, with the distributions they belong to; views of single ones are made from it.
 
     ``reported``: all of them with DLLs are subjects in the same run.
     """
@@ -233,7 +233,7 @@ def whole_view(environment: Environment, *, reported: bool = False) -> FileView:
 
 
 def focused_on(whole: FileView, distribution: Distribution) -> FileView:
-    """All files with one distribution as the subject: the view that questions about several of them use too."""
+    """All files with one distribution as the subject; a view that was made for it before is used again."""
     beside, name = whole.beside, canonical(distribution.name)
     if isinstance(beside, Neighbours) and beside.distributions.get(name) is distribution:
         return beside.view_of(name)

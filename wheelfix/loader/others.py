@@ -94,7 +94,7 @@ class Provisions:
             usual = not dependency.extra and not self._is_absent(dependency)
             if owner is not None and usual and (owner.only or answer.ships is Ships.UNKNOWN):
                 return self._tabled(name, dependency, owner, answer, steps)
-        if name not in self._unclear_names:  # it does not depend on where was searched, and reads the package's code
+        if name not in self._unclear_names:  # the folders do not matter to it, and it reads the package's code
             self._unclear_names[name] = self._unclear(name, answers)
         return self._assumed(name) or self._unclear_names[name]
 
@@ -232,7 +232,7 @@ class Provisions:
         return self._answers[key]
 
     def _absent_or_assumed(self) -> list[Dependency]:
-        """The dependencies whose files are not there to be asked themselves."""
+        """The dependencies whose files are not in the view, so that only the index can answer for them."""
         beside = self.beside
         if beside is None:
             return [*self.dependencies.all]
@@ -279,7 +279,7 @@ class Provisions:
         return OwnedBy(name, dependency.name, reachable, because, dependency.specifier, dependency.via, versions, "")
 
     def _imported_user_of(self, distribution: str) -> str:
-        """A distribution that the package imports and that requires this one as well, without its files at hand."""
+        """A distribution, not in the view, that the package imports and that requires this one as well."""
         for name in self.imported:
             required = provider_index().requirements(name) or ()
             at_hand = self.beside is not None and name in self.beside

@@ -34,7 +34,7 @@ _PATTERN = re.compile(r"[*?\[]")
 SOURCE_LIMIT = 1 << 20
 """Python files above this size are not parsed."""
 SEARCH_LIMIT = 16 << 20
-"""Python files above this size are not even searched."""
+"""Python files above this size are not searched for words either."""
 FEW_WORDS = 16
 CALLERS_LIMIT = 8 << 20
 """Bytes of Python code in a package in which callers of functions are looked for."""
@@ -46,7 +46,7 @@ class FileLoads:
     """What one Python file of a package does to the DLL search."""
 
     path: str
-    """The file; for delvewheel's list of DLLs, that list."""
+    """The Python file."""
     added: tuple[str, ...] = ()
     """Folders that it gives to ``os.add_dll_directory``; not those of its own package in which there is nothing."""
     events: tuple[LoadEvent, ...] = ()
@@ -62,9 +62,9 @@ class FileLoads:
     flags: tuple[tuple[str, int], ...] = ()
     """The flags of those events that are not loaded as Python does by default."""
     along: tuple[str, ...] = ()
-    """Folders that it puts on PATH before such loads."""
+    """Folders that it puts on PATH before it loads DLLs."""
     late: frozenset[str] = frozenset()
-    """The events that importing the file does not perform: only functions do that it does not call."""
+    """The events that happen only in functions which the file itself does not call: not when it is imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def package_loads(view: FileView, profile: Profile) -> PackageLoads:
 
 
 def known_loads(view: FileView, profile: Profile) -> PackageLoads | None:
-    """What importing the subject of a view loads, if that was found out before for the same Python, or for any."""
+    """What importing the subject of a view loads, if it is known already; without a version of Python, for any."""
     known = _LOADS.get(view, {})
     fitting = (loads for own, loads in known.items() if own.machine is profile.machine and profile.python is None)
     return known.get(profile) or next(fitting, None)
@@ -198,9 +198,9 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
 
 
 def _callers(view: FileView, around: ViewFiles) -> Iterator[tuple[str, str]]:
-    """Files that call functions of others in which something is loaded: only there is it known what, and when.
+    """Files that call functions of other files which load something: only the call says what is loaded, and when.
 
-    They are looked for in packages of ordinary size.
+    Packages with more code than CALLERS_LIMIT are not searched for them.
     """
     budget = budget_of(view)
     codes = {path: code for path, code in read_in_view(budget) if code.in_vain or _is_in_doubt(code)}
@@ -237,7 +237,7 @@ def declared_folders(view: FileView) -> tuple[str, ...]:
 
 
 def imported_modules(view: FileView, modules: Iterable[str]) -> dict[str, bool]:
-    """Those of some modules that the package's code imports, and whether it goes on without them wherever it does."""
+    """Which of some modules the package's code imports, and whether every import of one is guarded."""
     wanted = frozenset(modules)
     found: dict[str, bool] = {}
     words = tuple({module.rpartition(".")[2].encode() for module in wanted})
@@ -288,7 +288,7 @@ def _files_meant(view: FileView, target: str, code: str) -> tuple[str, ...]:
 
 
 def _for_this_processor(view: FileView, path: str, profile: Profile) -> str:
-    """The file itself, or its namesake for the target's processor: code chooses, in ways that we cannot follow."""
+    """The file itself, or its namesake for the target's processor: how code chooses between them is not followed."""
     image = view.image(path)
     if isinstance(image, Image) and image.machine is not profile.machine:
         for other in view.named(dll_key(base_name(path))):
@@ -299,7 +299,7 @@ def _for_this_processor(view: FileView, path: str, profile: Profile) -> str:
 
 
 def _listed_loads(view: FileView) -> Iterator[FileLoads]:
-    """DLLs that the code which delvewheel patched loads one by one, as a ``.load-order-…`` file lists them.
+    """DLLs that code patched by delvewheel loads one by one, in the order of a ``.load-order-…`` file.
 
     The list by itself loads nothing.
     """

@@ -131,7 +131,7 @@ def _descend(path: Path, parts: tuple[str, ...]) -> Path | None:
 
 
 def open_environment(path: Path) -> Environment:
-    """Read the layout of an environment; InputError when the folder is none."""
+    """Read the layout of an environment; InputError when the folder is not one."""
     site = find_site_packages(path)
     if site is None:
         raise InputError(
@@ -189,7 +189,7 @@ def _userbase_of(site: Path) -> Path | None:
 
 
 def _base_prefix(prefix: Path) -> Path | None:
-    """The Python a venv was made from, if its folder is at hand."""
+    """The Python that a venv was made from, if its folder is on this machine."""
     try:
         text = (prefix / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -35,7 +35,7 @@ IMPORTERS = 20
 
 
 class FreshProcesses:
-    """Loads everything that a package loads, each thing in a process that has what is there for certain."""
+    """Loads everything that a package loads, each file in a process with only what is certainly there before it."""
 
     def __init__(
         self,
@@ -267,7 +267,7 @@ class FreshProcesses:
         return not any(word and word[0].split(b".")[0].rstrip(b",;") == top.encode() for word in words)
 
     def _with_others(self, loaded: Loaded) -> Loaded:
-        """A load that fails in any case, with what the code before it has loaded of others: one fault less."""
+        """A load that fails in any case, tried after the code of others that runs before it: the fault may differ."""
         if not self._is_open(loaded) or not self._is_elsewhere(loaded):
             return loaded
         tried = self._try(self._route(loaded.event), loaded.event)

@@ -33,7 +33,7 @@ class Profile:
     cuda: str | None = None
     """A CUDA toolkit that is installed on the target, as ``11.7``."""
     toolkit: InstalledFolder | None = None
-    """The toolkit's own folder, where it is there to be read."""
+    """The toolkit's own folder, where it is on this machine."""
     nvtx: InstalledFolder | None = None
     """The folder of NVTX, which is installed by itself."""
 

@@ -186,7 +186,7 @@ class DependencyTree:
         imported: Callable[[], Iterable[str]] = tuple,
         beside: Beside | None = None,
     ) -> None:
-        """``imported`` gives the distributions that the wheel's code imports, ``beside`` has those at hand."""
+        """``imported`` gives the distributions that the wheel's code imports, ``beside`` has the installed ones."""
         self.required = Requirements(requires, profile)
         self._profile, self._index, self._imported, self._beside = profile, index, imported, beside
 
@@ -213,7 +213,7 @@ class DependencyTree:
         return (*found.values(), *more.values())
 
     def _follow(self, found: dict[str, Dependency]) -> None:
-        """Add what the dependencies require, as far as their metadata is at hand or the index knows."""
+        """Add what the dependencies require, as far as their metadata or the index says."""
         pending = list(found.values())
         for dependency in pending:  # grows while it is walked
             for required in self._requirements(dependency):

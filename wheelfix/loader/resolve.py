@@ -94,7 +94,7 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
 
 
 def _absent_modules(provisions: Provisions) -> tuple[AbsentModule, ...]:
-    """The modules that are not installed, none twice, what is sure first."""
+    """The modules that are not installed, none twice: of two entries for one module the sure one counts."""
     found: dict[str, AbsentModule] = {}
     for one in provisions.absent_modules():
         if one.sure or one.module not in found:
@@ -137,7 +137,7 @@ class Start:
     def run(self, before: Loader | None = None, known: frozenset[str] = frozenset()) -> Imported:
         """Import the subject, in a fresh process or in one in which others were imported before.
 
-        Of ``known`` files it is known that importing the package loads them.
+        ``known`` has the files that importing the package is known to load.
         """
         process = self.blank.after(before) if before is not None else self.blank.fork()
         if self.startup is not None:
@@ -168,7 +168,7 @@ def all_together(blank: Loader, found: list[Loaded], processes: list[Loader]) ->
 
 
 def _touched(found: list[Loaded]) -> frozenset[str]:
-    """What some load has mapped, harmless failures left out: for the package it is as if never loaded."""
+    """The files that loads have mapped, but not those of guarded loads that failed: the package goes on without."""
     return frozenset(
         path for loaded in found if not (loaded.failure and loaded.event.guarded) for path in loaded.touched
     )
@@ -270,6 +270,3 @@ def _survey(loader: Loader, view: FileView, touched: frozenset[str]) -> None:
                 unexported = loader.symbols_missing_from(need, provider.path)
             edge = Edge(path, need.dll, kind, provider, kind is EdgeKind.IMPORT, unexported=unexported)
             loader.edges.setdefault((path, dll_key(need.dll), kind), edge)
-
-
-# ----------------------------------------------------------------------------------------------- the companions

@@ -8,7 +8,7 @@ build_tools/packaging/python/templates/rocm/src/rocm_sdk). What is not preloaded
 
 Its releases differ: up to 7.13 every file is looked for before the first is loaded (therock-7.9.0, line 88), from 7.14
 on each just before it is loaded, and a library may be marked as optional (lines 63 to 71 and 105 to 115); later, what a
-library depends on is loaded before it (``resolve_deps``). Which of these it is, is read from the code.
+library depends on is loaded before it (``resolve_deps``). Which of these applies is read from the code.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Library:
 
 
 def rocm_preloads(view: FileView) -> tuple[LoadEvent, ...]:
-    """The loads in their order; none where ``rocm_sdk`` is not at hand, or cannot be read."""
+    """The loads in their order; none where ``rocm_sdk`` is not in the view, or cannot be read."""
     wanted = _short_names(_calls(view, _INIT, "initialize_process"))
     libraries = _libraries(_calls(view, _TABLE, "LibraryEntry"))
     if not libraries:
@@ -116,7 +116,7 @@ def _events(view: FileView, names: list[str], libraries: dict[str, _Library], fo
             path = f"{SITE_PACKAGES}/rocm_sdk/{name}"
             yield LoadEvent(path, "raise", for_unknown or "ModuleNotFoundError", text=text)
             return
-        if not library.pattern:  # it is not there on Windows, and passed over
+        if not library.pattern:  # there is no such library on Windows: rocm_sdk skips it
             continue
         folder = _folder(view, library.package)
         if folder is None:

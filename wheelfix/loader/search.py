@@ -1,4 +1,4 @@
-"""How Windows finds a DLL: the folders that a process searches for a name, in which order, and who answers.
+"""How Windows finds a DLL: the folders that a process searches for a name, in which order, and what provides it.
 
 The order and the rules are those of Microsoft's "Dynamic-link library search order" and "LoadLibraryEx"; they are
 checked against a real PE loader in ``tests/oracle``.
@@ -98,7 +98,7 @@ class DllSearch:
         """The symbols that an entry of a file's import table does not find in another file; shared as well."""
 
     def search_steps(self, path: str, flags: int) -> tuple[str, ...]:
-        """The folders and stations in which a load of ``path`` looks for dependencies, in order."""
+        """The places (folders, System32, python.exe's folder) in which a load looks for dependencies, in order."""
         if flags & DEFAULT_DIRS:
             flags |= APPLICATION_DIR | USER_DIRS | SYSTEM32
         own = parent(path)
@@ -113,7 +113,7 @@ class DllSearch:
         return tuple(dict.fromkeys(steps))
 
     def find(self, name: str, steps: tuple[str, ...], mapped: dict[str, str] | None = None) -> Provider:
-        """Who answers to a DLL name in this process, searching the given steps."""
+        """The provider of a DLL name in this process, where the given steps are searched."""
         key = dll_key(name)
         found = self.system.redirected(name)
         if found is not None:
@@ -129,7 +129,7 @@ class DllSearch:
         return known
 
     def _search(self, name: str, key: str, steps: tuple[str, ...]) -> Provider:
-        """Who answers to a name that no module in the process has."""
+        """The provider of a name that no module in the process has."""
         found = self.system.resident(name)
         if found is not None:
             return found

@@ -11,6 +11,6 @@ PLAIN_SUFFIXES = frozenset(
     .ui .jinja .j2 .ipynb .typed .metal .proto .po .mo .tmpl .tpl .license .def .h5 .nc .mat .wav .pem
     """.split()
 )
-"""Of files that are never PE images in practice; all others are judged by their first two bytes."""
+"""Suffixes of files that are never PE images in practice; other files are judged by their content."""
 MOST_FILES = (".h", ".py", ".pyi", ".hpp", ".cuh")
-"""The plain ones that most files of a large wheel have."""
+"""The plain suffixes that most files of a large wheel have."""

@@ -40,7 +40,7 @@ class Layer(enum.Enum):
     """Will be there once a plan is carried out."""
 
 
-# A NamedTuple and no dataclass: it is made ten thousand times per wheel, and made five times as fast.
+# A NamedTuple and not a dataclass: a wheel may need ten thousand of them, and they are made five times as fast.
 class ViewFile(NamedTuple):
     """One file, where it is installed and where its bytes are."""
 
@@ -98,7 +98,7 @@ class Beside(Protocol):
         ...
 
     def reported_python(self, distribution: str) -> tuple[int, int] | None:
-        """The Python for which a distribution is read as a subject of the same run; None if it is none, or for any."""
+        """The Python for which a distribution is a subject of the same run; None if it is not one, or is for any."""
         ...
 
     def owner(self, path: str) -> str:
@@ -154,7 +154,7 @@ class FileView:
 
     @functools.cached_property
     def own_files(self) -> tuple[ViewFile, ...]:
-        """The files of the subject and of what a plan adds, sorted by path; in a set they are few of all."""
+        """The files of the subject and of what a plan adds, sorted by path; in a set these are a small part."""
         return tuple(file for file in self._files.values() if file.layer is not Layer.ENVIRONMENT)
 
     def __contains__(self, path: str) -> bool:
@@ -268,9 +268,9 @@ class FileView:
     def begin_images(
         self, start: Callable[[ViewFile], Task[ImageFacts] | Task[ImageFacts | None]]
     ) -> Callable[[Callable[[int, int], None] | None], None]:
-        """Have every image of the subject read, the largest first, and return what waits for their facts.
+        """Start to read every image of the subject, the largest first; return a function that waits for the facts.
 
-        An image for which there are none is looked at as the view shows it.
+        An image for which a task has no facts is read through the view.
         """
         wanted = [self._files[path] for path in self.image_paths if path not in self._facts]
         wanted.sort(key=lambda file: -file.size)

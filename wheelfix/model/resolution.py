@@ -81,7 +81,7 @@ class OwnedBy:
 
 @dataclass(frozen=True, slots=True)
 class MayComeFrom:
-    """A DLL of which is not known whether another distribution provides it."""
+    """A DLL that another distribution may provide; whether it does is not known."""
 
     name: str
     distributions: tuple[str, ...]
@@ -92,18 +92,18 @@ class MayComeFrom:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """It has no provider."""
+    """A DLL without a provider."""
 
     searched: tuple[str, ...] = ()
-    """The folders and stations that were asked, in order."""
+    """The folders and other places that were searched, in order."""
     present_at: tuple[str, ...] = ()
     """Files of that name which are in the view, but where the loader does not look."""
     required: tuple[str, ...] = ()
     """Why distributions that are required do not provide it, one sentence for each."""
     absent: tuple[str, ...] = ()
-    """Those of them that have it, or may have it, and are not installed."""
+    """Distributions that have it, or may have it, and are required, but not installed."""
     optional: tuple[str, ...] = ()
-    """Distributions that have it, are not installed, and are asked for by an extra alone."""
+    """Distributions that have it, but that only an extra asks for, and that are not installed."""
 
 
 Provider: TypeAlias = "InView | System | PythonRuntime | Driver | VcRedist | Assumed | OwnedBy | MayComeFrom | Missing"
@@ -167,15 +167,15 @@ class LoadEvent:
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """How a module fails that is imported by its own name, before anything else of its package."""
+    """How a module fails when it is imported by its own name, before anything else of its package."""
 
     code: int
     chain: tuple[str, ...]
     """From the module to the true cause, as base names."""
     sure: bool
-    """Whether the package's own code is known to import first whatever it takes; False if that is not known."""
+    """Whether the package's own code is known to import first what the module needs; False if that is not known."""
     after: str = ""
-    """The other top-level package of the wheel that has to be imported first, where that is what it takes."""
+    """The other top-level package of the wheel that has to be imported first, where that helps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class AbsentModule:
     file: str
     """The file that imports it, as a path of the view."""
     sure: bool = True
-    """False for an extension module that has its name somewhere in its data."""
+    """False where it is only known that an extension module has its name in its data."""
 
 
 @dataclass(frozen=True, slots=True)

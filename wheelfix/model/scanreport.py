@@ -75,7 +75,7 @@ class MissingDll:
     chain: tuple[str, ...] = ()
     candidates: tuple[Candidate, ...] = ()
     providers: tuple[str, ...] = ()
-    """Who ships it, from the tables, when no candidate is at hand."""
+    """Who ships it, from the tables, when no candidate was found."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ MAGIC = 0xBA55ED50
 WRAPPER_MAGIC = 0x466243B1
 CONTAINERS = ".nv_fatb"
 WRAPPERS = ".nvFatBi"
-"""What eight letters leave of ``.nvFatBinSegment``: pointers to containers, wherever those lie."""
+"""``.nvFatBinSegment``, cut to eight letters: pointers to containers, wherever those lie."""
 KINDS = {1: "ptx", 2: "sm"}
 FOR_LINKERS = 8
 """The kind of entries that cuFFT gives to a linker at run time: no code by itself."""
@@ -56,7 +56,7 @@ STEP = 64 << 10
 LEFT_OVER = 4 << 10
 """Bytes; what nvcc links into every DLL is smaller."""
 KERNEL = b".text."
-"""How sections of kernels are called in machine code; compression keeps it, because it occurs for the first time."""
+"""How the names of kernels' sections begin in machine code; compression leaves the first occurrence readable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def read_archs(source: ByteSource) -> tuple[str, ...] | None:
 def read_gpu_code(source: ByteSource, most: int | None = None) -> GpuCode | None:
     """Return what GPU code a DLL has, or None if it has no place for any (or is not a PE image).
 
-    After ``most`` entries the rest is not read; what is found then is a part of what there is.
+    After ``most`` entries the rest is not read; the answer may then be incomplete.
     """
     try:
         headers = read_headers(source)
@@ -203,7 +203,7 @@ class _Walk:
         return length + size
 
     def _is_left_over(self, kind: str, at: int, size: int) -> bool:
-        """Whether an entry is machine code without a kernel; its first letters are there in compressed code, too."""
+        """Whether an entry is machine code without a kernel; compressed code has ELF's first bytes, too."""
         if kind != "sm" or size > LEFT_OVER:
             return False
         payload = self.source.read_at(at, size)

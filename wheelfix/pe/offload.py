@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from wheelfix.pe.sections import Headers, Section
 
 HIP_SECTION = ".hip_fat"
-"""What eight letters leave of ``.hip_fatbin``."""
+"""``.hip_fatbin``, cut to eight letters."""
 SYCL_SECTIONS = frozenset({".tgtimg", "__CLANG_"})
 SECTIONS = SYCL_SECTIONS | {HIP_SECTION}
 """The sections that show such code."""

@@ -105,7 +105,7 @@ class NeedAnswers:
         return tuple(folder for folder in declared_folders(self.view) if folder.endswith(".libs"))
 
     def may_be_found(self, need: Need) -> bool:
-        """Whether the scan has its doubts that a DLL of the wheel is out of reach: its code adds folders unread.
+        """Whether the scan is not sure that a DLL of the wheel is out of reach: code adds folders that were not read.
 
         A second copy of a DLL that is found after all would be loaded beside the first.
         """

@@ -104,7 +104,7 @@ def _has_extensions(resolution: Resolution) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Ties:
-    """What holds DLLs to their names."""
+    """Why DLLs may have to keep their names."""
 
     code: CodeNames
     forwarded: frozenset[str]

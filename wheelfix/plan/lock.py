@@ -70,7 +70,7 @@ def read_lock(path: Path) -> list[Plan]:
 
 
 def _sound(plan: Plan, where: str) -> Plan:
-    """The plan, if it writes nothing but a wheel into the target folder, and nothing into that but what it pins."""
+    """The plan, if it writes only a wheel into the target folder, and only files with a hash into the wheel."""
     faults = []
     if not name_parts(plan.output) or why_unsafe(plan.output) or "/" in normalise(plan.output):
         faults.append(f"output {plan.output!r} is not a file name of a wheel")

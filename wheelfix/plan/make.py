@@ -151,7 +151,7 @@ class _FileReading:
         self._tasks: list[Task[None]] = []
 
     def begin(self, file: RootFile) -> None:
-        """Have a file read that was chosen."""
+        """Start to read a file that was chosen."""
         if file not in self._files and not (self._preview and file.root.remote is not None):
             self._files.add(file)
             self._index.packed(file)
@@ -162,7 +162,7 @@ class _FileReading:
         self._index.read_whole(heapq.heappop(self._waiting)[-1])
 
     def finish(self) -> None:
-        """Wait until all of them are."""
+        """Wait until all of them have been read."""
         for task in self._tasks:
             task.result()
 

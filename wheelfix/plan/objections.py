@@ -61,7 +61,7 @@ def signature_objection(index: RootIndex) -> Callable[[RootFile], Objection | No
 
 
 def in_words(signature: Signature) -> str:
-    """Return what is wrong with a signature, to be said after the file's name."""
+    """Return what is wrong with a signature, as words that follow the file's name."""
     if signature.status == "unsigned":
         return "is not signed"
     return f"{WORDS[signature.status]} ({signature.reason})" if signature.reason else WORDS[signature.status]

@@ -34,7 +34,7 @@ class Planner(NeedAnswers):
     __slots__ = ()
 
     def run(self) -> None:
-        """Drop, include, then answer needs until nothing changes; clean up behind them."""
+        """Drop, include, answer needs until nothing changes, then clean up."""
         self.drop_files(drops_asked_for(self.before, self.options))
         if self.options.clean:
             self.drop_files(Drop(self.view.origin(path), why) for path, why in unusable(self.before.subject))

@@ -81,7 +81,7 @@ class Cache:
         keep: bool = True,
         say: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """Without ``keep`` the folder is temporary and gone at the end, also where the folder cannot be written."""
+        """Without ``keep``, or where the folder cannot be written, a temporary one is used, and removed at the end."""
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self.folder = folder or default_folder()
         self.limit = default_limit() if limit is None else limit

@@ -49,7 +49,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Let go of connections, and make the cache as small as it has to be."""
+        """Close connections, and make the cache as small as it has to be."""
         if "transport" in self.__dict__:
             self.transport.close()
         if self._cache is not None:
@@ -147,7 +147,7 @@ class Client:
 
 
 def parsed(word: str) -> Requirement:
-    """Return a requirement; UsageError if it is none."""
+    """Return a requirement; UsageError if the word is not one."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:

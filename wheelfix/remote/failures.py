@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class CutShort(NetworkFailure):
-    """An answer ended before its end; what came until then is sound."""
+    """An answer was cut short; the bytes that came until then are valid."""
 
 
 class Downgrade(Exception):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TAIL = 32 << 10
 """Bytes of the first request: they hold the directory of most wheels; the end record is looked for in what follows."""
 LEAST = 16 << 10
-"""Bytes of a request, where there are as many."""
+"""The fewest bytes of a request, where the file has as many."""
 GAP = 48 << 10
 """Bytes between two spans that are fetched rather than asking twice, in a large file."""
 GAP_SHARE, LEAST_GAP = 256, 4 << 10
@@ -112,12 +112,12 @@ class RangeSource:
         return without_secrets(self.url)
 
     def close(self) -> None:
-        """Let go of the file, where it was fetched as a whole."""
+        """Close the file, where it was fetched as a whole."""
         if self._whole is not None:
             self._whole.close()
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Return up to ``length`` bytes from ``offset``, and fetch those that are not at hand."""
+        """Return up to ``length`` bytes from ``offset``, and fetch those that are not here yet."""
         end = min(offset + length, self.size)
         if offset < 0 or end <= offset:
             return b""

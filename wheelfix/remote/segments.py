@@ -31,7 +31,7 @@ _VANISHED = (FileNotFoundError, FileExistsError)
 
 
 class Segments:
-    """The parts of one file that are at hand; safe for several threads."""
+    """The parts of one file that have been fetched; safe for several threads."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -90,7 +90,7 @@ class Segments:
                 (self._folder / name).unlink()
 
     def read(self, start: int, end: int) -> bytes:
-        """Return bytes from ``start`` on, as many as one part has up to ``end``; nothing if they are not at hand."""
+        """Return bytes from ``start`` on, as many as one part has up to ``end``; nothing if they were not fetched."""
         with self._lock:
             found = self._at(start)
             data = self._recent.get(found[2]) if found else None
@@ -133,7 +133,7 @@ class Segments:
             return self._spans[at][0] if at < len(self._spans) else otherwise
 
     def missing(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the spans between two places that are not at hand."""
+        """Return the spans between two places that were not fetched."""
         found, place = [], start
         while place < end:
             with self._lock:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wheelfix.remote.settings import RemoteOptions
 
 PYTHONS = tuple((3, minor) for minor in range(16, 6, -1))
-"""Versions of Python that a wheel is looked for, the newest first."""
+"""Versions of Python for which a wheel is looked for, the newest first."""
 
 
 @dataclass(frozen=True, slots=True)

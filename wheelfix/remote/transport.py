@@ -93,7 +93,7 @@ class Transport:
         self._session = make_session(self._requests, self.connection, self.say_once)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._session.close()
 
     def say_once(self, message: str) -> None:
@@ -265,5 +265,5 @@ class ServerAnswer:
             yield piece
 
     def close(self) -> None:
-        """Take no more of it."""
+        """Stop reading it."""
         self._abandoned.set()

@@ -158,7 +158,7 @@ def _stored(
 
 
 def kept_rows(archive: Archive, stale: set[str]) -> Iterator[Row]:
-    """The old rows that are known to be right, or trusted; the writer makes the others from the bytes."""
+    """The old rows that are known to be correct, or trusted; the writer makes the others from the bytes."""
     record = read_record(archive)
     for row in record.rows if record is not None else ():
         if row.path not in stale and row.digest and row.size is not None:
@@ -166,7 +166,7 @@ def kept_rows(archive: Archive, stale: set[str]) -> Iterator[Row]:
 
 
 def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions) -> Callable[[Draft], None]:
-    """A check of a wheel just written, which may keep the oddities of old members but gets no new ones."""
+    """A check of a wheel that was just written: old members may keep their faults, but there may be no new ones."""
     names = sorted(member.name for member in new)
     before = {(fault.kind, fault.subject) for fault in archive.faults}
     # The writer has compared the new ones with them.

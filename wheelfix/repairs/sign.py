@@ -146,7 +146,7 @@ def _images(archive: Archive) -> Iterator[Member]:
 
 
 def _choose(archive: Archive, options: SignOptions) -> list[tuple[Member, SignedFile]]:
-    """Say for each PE file whether it is signed; with the signature that it has."""
+    """Say for each PE file whether it is to be signed, with the signature that it has."""
     chosen = []
     for member in _images(archive):
         if (options.include and not matches(member.name, options.include)) or matches(member.name, options.exclude):

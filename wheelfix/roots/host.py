@@ -49,7 +49,7 @@ class Host:
     home: Path | None = None
     """The user's own folder."""
     prefixes: tuple[tuple[Path, str], ...] = ()
-    """Python environments at hand, each with how it was learned."""
+    """Python environments of this machine, each with how it was found."""
     registry: Callable[[str], RegistryKey | None] = no_registry
     """Reads a key such as ``HKLM\\SOFTWARE\\NVIDIA Corporation``."""
     descriptor: Callable[[Path], str] = no_descriptor

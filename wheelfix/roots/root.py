@@ -93,7 +93,7 @@ LABELS: dict[Kind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A path where a root may be, before anybody looked."""
+    """A path where a root may be, before it is looked at."""
 
     path: Path
     learned: str

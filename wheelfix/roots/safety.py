@@ -68,7 +68,7 @@ def writers(path: Path, host: Host) -> str:
 
 
 def _loose_parent(path: Path) -> Path | None:
-    """Return the nearest folder above in which anybody may rename anything; a sticky one such as /tmp is none."""
+    """Return the nearest folder above in which anyone may rename anything; sticky ones such as /tmp do not count."""
     for parent in tree.real(path).parents:
         try:
             mode = parent.stat().st_mode

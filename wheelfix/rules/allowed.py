@@ -22,7 +22,7 @@ def matches_any(name: str, patterns: Iterable[str]) -> bool:
 
 
 def with_allowed(findings: Sequence[Finding], patterns: Sequence[str]) -> tuple[Finding, ...]:
-    """The findings, those about DLLs that may all be missing as notes."""
+    """The findings; one whose DLLs are all allowed to be missing becomes a note."""
     if not patterns:
         return tuple(findings)
     changed = [_as_note(item) if _is_allowed(item, patterns) else item for item in findings]

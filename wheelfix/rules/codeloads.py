@@ -77,7 +77,7 @@ def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
     """Find loads that importing the package performs, and that depend on what was not read or is not in the wheel."""
     seen: set[tuple[str, ...]] = set()
     if any(fault.sure and fault.reached for fault in subject.resolution.code_faults):
-        return  # the import fails before anybody has to know
+        return  # the import fails before this matters
     for fault in subject.resolution.code_faults:
         if fault.sure or not fault.reached or fault.names in seen:
             continue

@@ -106,7 +106,7 @@ class Subject:
 
     @functools.cached_property
     def malformed(self) -> dict[str, Malformed]:
-        """Every file that claims to be a PE image and is none."""
+        """Every file that has the name of a PE image and is not one."""
         return {path: facts for path, facts in self._facts if isinstance(facts, Malformed)}
 
     @functools.cached_property
@@ -163,7 +163,7 @@ class Subject:
 
     @functools.cached_property
     def caught_by_name(self) -> frozenset[str]:
-        """The modules that fail to load, and that code which imports by computed names does without."""
+        """The modules that fail to load, and whose failure is caught by code that imports them by computed names."""
         failed = (outcome.event for outcome in self.failures if outcome.event.cause == "extension")
         return caught_by_name(self.view, frozenset(event.module for event in failed))
 
@@ -282,7 +282,7 @@ class Subject:
 
     @functools.cached_property
     def processes(self) -> tuple[tuple[str, ...], ...]:
-        """Groups of files that live in one process for sure: all that a startup loads, or the closure of one load."""
+        """Groups of files that are certainly in one process: all that a startup loads, or the closure of one load."""
         events = list(dict.fromkeys(outcome.event.path for outcome in self.resolution.outcomes))
         closures = [self.closure(path) for path in events]
         if self.startup is None:
@@ -302,11 +302,11 @@ class Subject:
         return card_arch(self.gpu) if self.gpu is not None else None
 
     def code_of(self, path: str) -> GpuCode | None:
-        """Return the GPU code inside a file, which takes the whole file; None for a file that has no place for any."""
+        """Return the GPU code inside a file, which means reading all of it; None for a file without such sections."""
         return self.gpu_code(path) if self.gpu_code is not None else read_gpu_code(self.view.source(path))
 
     def numpy_of(self, path: str) -> NumpyApi | None:
-        """Return which NumPy a module was built for, which takes the whole file; None for one that uses none."""
+        """Return which NumPy a module was built for, which means reading all of it; None for one that uses none."""
         return self.numpy(path) if self.numpy is not None else read_numpy(self.view.source(path))
 
     def origin(self, path: str) -> str:

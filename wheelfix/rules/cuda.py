@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def cuda_dlls(subject: Subject, process: Iterable[str]) -> dict[str, str]:
-    """Return the CUDA DLLs that a group of files is or asks for: folded name to who brings it in."""
+    """Return the CUDA DLLs that a group of files is or asks for: folded name to the file that is it or imports it."""
     found: dict[str, str] = {}
     for path in process:
         key = dll_key(base(path))
@@ -264,7 +264,7 @@ def nvrtc_release(subject: Subject, path: str) -> Release | None:
     return release_of_product(version.strings.get("ProductName", "")) if version is not None else None
 
 
-# ------------------------------------------------------------------------------------------------- for the story too
+# ------------------------------------------------------------------------------------------------- for other rules, too
 
 
 def fits_release(name: str, release: Release) -> bool:

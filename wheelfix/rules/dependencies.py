@@ -46,7 +46,7 @@ def _names_folder(sources: Iterable[str], paths: Iterable[str]) -> bool:
     "A DLL is in the wheel, but where the loader does not look for it.",
 )
 def missing_imports(subject: Subject) -> Iterator[Finding]:
-    """Find imports that nothing answers: error 126."""
+    """Find imports without a provider: error 126."""
     for need in missing(subject, EdgeKind.IMPORT):
         if (is_debug_crt(need.name) or is_debug_python(need.name)) and not need.reached:
             continue  # WF205 says it better: the debug twin of a DLL, which nothing loads
@@ -159,7 +159,7 @@ def _objection(subject: Subject, need: Need, path: str) -> str:
     "A DLL that another one loads by name if it is there is missing.",
 )
 def missing_companions(subject: Subject) -> Iterator[Finding]:
-    """Find DLLs that no import table shows and that are wanted all the same."""
+    """Find missing DLLs that others load by name, so that no import table shows them."""
     grouped: dict[tuple[bool, Severity, tuple[str, ...]], list[Need]] = {}
     for need in missing(subject, EdgeKind.COMPANION):
         edges = [edge for edge in need.edges if edge.required] or [*need.edges]
@@ -173,7 +173,7 @@ def missing_companions(subject: Subject) -> Iterator[Finding]:
         if severity is Severity.ERROR and open_question and all(is_absent(subject, edge.importer) for edge in edges):
             severity = Severity.UNSURE  # whether those who load it are missing is not certain either
         parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in edges))
-        # What many miss is reported one by one; what one DLL that is itself absent would miss is one thing to know.
+        # A DLL that files of the wheel need gets its own finding; all that a missing DLL would need goes into one.
         together = not required or all(is_absent(subject, edge.importer) for edge in edges)
         key = (required, severity, parents if together else (*parents, need.name))
         grouped.setdefault(key, []).append(replace(need, edges=tuple(edges)))
@@ -221,7 +221,7 @@ def _parent(subject: Subject, edge: Edge) -> str:
     "A DLL that is loaded at the first call into it is missing.",
 )
 def missing_delay_loads(subject: Subject) -> Iterator[Finding]:
-    """Find delay-loaded DLLs that nothing answers: the load succeeds, the first call does not."""
+    """Find delay-loaded DLLs without a provider: the load succeeds, the first call does not."""
     imported = {dll_key(need.name) for need in missing(subject, EdgeKind.IMPORT)}
     for need in missing(subject, EdgeKind.DELAY):
         if dll_key(need.name) in imported or (is_debug_crt(need.name) and not need.reached):

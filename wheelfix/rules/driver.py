@@ -110,7 +110,7 @@ def _runs(driver: str, cuda: tuple[int, int], spelled: str) -> Finding:
     "A DLL has only PTX for the card, in a version that the driver that was asked about does not compile.",
 )
 def ptx_needs_newer_driver(subject: Subject) -> Iterator[Finding]:
-    """Find DLLs that rely on the driver to compile for the card, and that it refuses."""
+    """Find DLLs whose code for the card the driver would have to compile, and cannot."""
     card = subject.card
     if not subject.driver or card is None or vendor_of(card) != NVIDIA:
         return

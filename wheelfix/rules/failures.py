@@ -1,4 +1,4 @@
-"""WF309, and which findings explain which failed loads: no failure is predicted that no error stands for."""
+"""WF309, and which findings explain which failed loads: a failure is predicted only where an error explains it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _part_of(chain: tuple[str, ...], origin: str) -> tuple[str, ...]:
 
 
 def _ways(subject: Subject, start: str) -> dict[str, tuple[str, ...]]:
-    """For everything that a load maps, by the name that people know it by: the way there, as base names."""
+    """For each file that a load maps, by the path that reports show: the chain that leads to it, as base names."""
     ways: dict[str, tuple[str, ...]] = {start: (base(start),)}
     pending = [start]
     for importer in pending:  # grows while it is walked

@@ -43,7 +43,7 @@ CRASH = 1114
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """A DLL that serves an importer badly, if it is in the process first."""
+    """A DLL with which an importer fails, if it is in the process first."""
 
     edge: Edge
     path: str

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     "A CUDA DLL has only intermediate code for the card, which the driver compiles at first use.",
 )
 def gpu_code(subject: Subject) -> Iterator[Finding]:
-    """Compare the GPU code of every image with the card that was asked about; DLLs with one remedy are one finding."""
+    """Compare the GPU code of every image with the card that was asked about; DLLs with the same remedy share one."""
     card = subject.card
     if card is None:
         return
@@ -49,14 +49,14 @@ def gpu_code(subject: Subject) -> Iterator[Finding]:
     unread = any(code.unread for code in found.values())
     # Packages have DLLs for several vendors side by side: those for other vendors' cards stay unused.
     codes = {path: code for path, code in found.items() if of_vendor(code.archs, card)}
-    if not codes and not unread:  # what was not read is WF413's, and may be the code for the card
+    if not codes and not unread:  # WF413 reports code that could not be read, which may be the code for the card
         codes = {path: code for path, code in found.items() if code.archs}
     fits = {path: fit_of_image(code, subject.images[path].size, card) for path, code in codes.items()}
     served = unread or any(fits[path].runs for path in fits)
     groups: dict[tuple[Fit, str, bool], list[str]] = {}
     for path, fits_so in fits.items():
         if fits_so in (Fit.NONE, Fit.PTX):
-            # Where another backend of the wheel has code, one that nothing loads by itself may stay without.
+            # Where another backend of the wheel has code for the card, a DLL that no import loads may be without.
             harmful = subject.reached(path) or not served
             groups.setdefault((fits_so, _remedy(path, subject, card, fits_so), harmful), []).append(path)
     for (fits_so, hint, harmful), paths in groups.items():
@@ -123,7 +123,7 @@ def gpu_code_absent(subject: Subject) -> Iterator[Finding]:
 
 
 def _none(paths: list[str], codes: list[GpuCode], card: str) -> str:
-    """Return what is there, that none of it runs, and how that will show."""
+    """Say which code there is, that none of it runs on the card, and which error that gives."""
     has, their = ("has", "its") if len(paths) == 1 else ("have", "their")
     archs = in_order({arch for code in codes for arch in code.archs})
     message = f"{listing([base(path) for path in paths], 6)} {has} code for {listing(archs, 14)}, "
@@ -143,7 +143,7 @@ def _none(paths: list[str], codes: list[GpuCode], card: str) -> str:
 
 
 def _ptx_only(paths: list[str], codes: list[GpuCode], card: str) -> str:
-    """Return that the driver has work to do, and how new it must be for it."""
+    """Say that the driver has to compile the code, and how new it must be."""
     has, it = ("has", "it") if len(paths) == 1 else ("have", "them")
     usable = {arch for code in codes for arch in code.archs if fit([arch], card) is Fit.PTX}
     if vendor_of(card) != NVIDIA:

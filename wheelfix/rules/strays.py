@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.codenames import CodeNames
 
 _OF_PYTHON = frozenset({"python", "vcredist", "ucrt", "api-set", "system"})
-"""What may lie beside python.exe without anybody having put it there by hand."""
+"""Kinds of DLLs that are beside python.exe in a normal installation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class Misplaced:
     needed: bool = False
     """Whether the package loads it all the same, so that it cannot simply be removed."""
     severity: Severity | None = None
-    """Other than that of the code."""
+    """Set where it differs from that of the rule."""
     copy: Literal["", "idle", "shadowing"] = ""
-    """What it is to other copies of its name."""
+    """How it relates to other copies of the same name."""
 
 
 @rule(

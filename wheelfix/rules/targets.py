@@ -1,7 +1,7 @@
 """WF323 to WF326: what the kinds of Windows that were asked about do not have of what the wheel imports.
 
 A DLL or a function counts as absent where a list of such a machine or Microsoft's documentation says so. Where only
-reports say so it is a warning, and where nothing is known that is said, too.
+reports say so it is a warning, and where nothing is known a finding says that, too.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _needs(subject: Subject) -> tuple[Need, ...]:
 
 
 def _loaded_for_certain(subject: Subject) -> frozenset[str]:
-    """The files that loads map whose failure nothing catches."""
+    """The files that are mapped by loads whose failure nothing catches."""
     pending = [outcome.event.path for outcome in subject.resolution.outcomes if not outcome.event.guarded]
     found = dict.fromkeys(pending)
     for importer in pending:  # grows while it is walked
@@ -234,7 +234,7 @@ class _Judge:
 
 
 def _of_importers(need: Need, importers: Container[str]) -> Need:
-    """Return a need as far as some importers have it."""
+    """Return a need with the edges of some importers only."""
     return Need(need.name, tuple(edge for edge in need.edges if edge.importer in importers), need.reached)
 
 

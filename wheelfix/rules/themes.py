@@ -1,6 +1,6 @@
-"""What findings are about, for those who have a report and no rules, as a renderer has.
+"""What findings are about, for code that has a report but no rules, such as a renderer.
 
-Who has the rules at hand asks :func:`wheelfix.rules.registry.found_by`. A test compares the codes here with the rules.
+Code that has the rules asks :func:`wheelfix.rules.registry.found_by`. A test compares the codes here with the rules.
 """
 
 from __future__ import annotations

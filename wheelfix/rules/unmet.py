@@ -61,7 +61,7 @@ class Excuse:
     text: str
     """What happens instead, as the end of a sentence."""
     complete: bool = True
-    """Whether nothing is lost but what the DLL itself does; False where something may be expected to work."""
+    """Whether only what the DLL itself does is lost; False where users may expect something to work that does not."""
 
 
 def excuse_of(subject: Subject, need: Need) -> Excuse | None:

@@ -82,7 +82,7 @@ def _of_package(subject: Subject, name: str) -> frozenset[str]:
 
 
 def version_of(subject: Subject) -> str:
-    """Return the version of the thing with its label, however the file name escapes that."""
+    """Return the version with its label, which the file name may escape: ``2.0.1_cu117`` is ``2.0.1+cu117``."""
     version = subject.wheel.version if subject.wheel is not None else subject.loading.version if subject.loading else ""
     return version.replace("_", "+", 1)
 
@@ -103,5 +103,5 @@ def built_for(subject: Subject) -> Release | None:
 
 
 def cuda_file(subject: Subject) -> str:
-    """Return the file in which it says so."""
+    """Return the file in which the package says which CUDA release it was built with."""
     return subject.loading.cuda_file if subject.loading is not None else ""

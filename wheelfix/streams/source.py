@@ -84,7 +84,7 @@ class FileSource:
 
 
 class MemorySource:
-    """Bytes at hand as a byte source."""
+    """Bytes in memory as a byte source."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

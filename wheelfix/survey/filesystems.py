@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _VERSIONS = ("ETag", "etag", "mtime", "LastModified", "updated", "created", "md5Hash", "crc32c")
-"""What file systems call that which changes with the content; the first that one has counts."""
+"""Keys under which file systems give a value that changes with the content; the first that is there counts."""
 
 DRIVERS = ("s3fs", "gcsfs", "adlfs", "aiohttp", "paramiko")
 """What fsspec needs for a kind of URL, where the module has the name of the project."""
@@ -33,9 +33,7 @@ def list_wheels(url: str) -> Iterator[tuple[str, str, int, str]]:
     try:
         found = {path: system.info(path)} if path.lower().endswith(".whl") else system.find(path, detail=True)
         if not found:
-            system.ls(
-                path, detail=False
-            )  # raises what find leaves out: of a server that does not answer it finds nothing
+            system.ls(path, detail=False)  # raises what find hides: where a server does not answer, it finds nothing
     except FileNotFoundError as exc:
         raise InputError(f"{shown(url)} does not exist", hint="check the name and the access") from exc
     except Exception as exc:  # every file system has errors of its own

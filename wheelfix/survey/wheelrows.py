@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = "dict[str, str | int | bool | list[str]]"
 OPTIONS = ScanOptions(versions=True, jobs=1, roots=RootOptions(discover=False))
-"""How a survey looks at a wheel unless it is asked for something else: no root of this machine plays a part."""
+"""How a survey looks at a wheel unless it is asked for something else: without the roots of this machine."""
 KINDS: dict[type[object], str] = {
     InView: "wheel",
     System: "system",
@@ -71,7 +71,7 @@ class WheelRows:
 
     @property
     def failed_in_passing(self) -> bool:
-        """Whether another try may do better."""
+        """Whether it failed for a reason that may pass, so that another try makes sense."""
         return bool(self.wheel["passing"])
 
 

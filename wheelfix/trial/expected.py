@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 UNSURE = (depends_on_import_order, unsure_code_loads, unknown_provider)
 """Rules whose findings say that what decides an import could not be read."""
 SHORTEST_NAME = 4
-"""Letters of a module's name from which on it does not stand in a file by chance."""
+"""Letters of a module's name; shorter names may be in a file by chance, and do not count."""
 MAX_MODULE = 32 << 20
 """Bytes of an extension module in which the names of others are looked for."""
 
@@ -58,7 +58,7 @@ def expectations(
 ) -> Iterator[Expectations]:
     """Examine a wheel within the environment that it was installed into, for the Python that imports it.
 
-    ``bare`` says that the machine has nothing else, no CUDA toolkit for example, as is so under Wine.
+    ``bare`` says that the machine has nothing else, no CUDA toolkit for example, as under Wine.
     """
     options = ScanOptions(beside=(prefix,), roots=RootOptions(discover=False), jobs=all_cores())
     with (
@@ -201,7 +201,7 @@ class Expectations:
 
 
 def expected_end(view: FileView, end: ImportEnd) -> Expected:
-    """Return how an interpreted import ends in the parts that are compared."""
+    """Return how an interpreted import ends, as the values that are compared with a real import."""
     if not end.error:
         return Expected(ImportAnswer.WORKS, caught=end.caught)
     fault, failure = end.fault, end.fault.failure if end.fault is not None else None
@@ -232,7 +232,7 @@ def expected_end(view: FileView, end: ImportEnd) -> Expected:
 
 
 def _blamed(missed: tuple[str, ...]) -> str:
-    """Of several DLLs that were looked for, the first that the package was to have."""
+    """Of several DLLs that were looked for, the first that should be in the package."""
     own = [name for name in missed if "/" in name and name.lower().endswith(".dll")]
     return own[0] if own else missed[-1]
 
@@ -251,7 +251,7 @@ def _without_entry(path: str) -> Expected:
 
 
 def expected_failure(prediction: Prediction) -> Expected:
-    """Return a prediction in the parts that are compared."""
+    """Return a prediction as the values that are compared with a real import."""
     error = prediction.message.partition(":")[0]
     by_python = not prediction.message.startswith(BY_WINDOWS)
     named = base_name(prediction.path.replace("\\", "/"))

@@ -36,7 +36,7 @@ MOST_BYTES = 2 << 30
 _RUNTIME = re.compile(r"python3(\d{1,2})t?\.dll", re.IGNORECASE)
 _HOME_HINT = "give a folder with python.exe, or the zip of the embeddable package (python.org) or of nuget.org"
 
-# Runs in a process of its own: pip's inner parts are no public interface, and may change at any time. They know the
+# Runs in a process of its own: pip's inner parts are not a public interface, and may change at any time. They know the
 # configured indexes and proxies, and unlike ``pip download`` they do not run the setup.py of what they fetch.
 FETCH = """
 import sys

@@ -8,7 +8,7 @@ from wheelfix.diagnosis.symptoms.form import form, sentence_before
 from wheelfix.diagnosis.symptoms.symptom import Confidence
 
 LOADER_CODES = (126, 127, 182, 193, 216, 225, 487, 577, 998, 1114, 1157, 1260, 1455, 1920, 4551, 14001)
-"""Windows error codes that a failed load can end with; others, such as 2 or 5, speak of other troubles."""
+"""Windows error codes that a failed load can end with; others, such as 2 or 5, are about other problems."""
 AMBIGUOUS_CODES = (5, 8, 14, 87, 206, 1392)
 """Codes that a failed load can end with, and many other operations too."""
 
@@ -87,7 +87,7 @@ CODE_FORMS = (
         rf"\[?WinError\s*(?::\s*)?(?P<code>{_CODES})\b\]?(?P<text>{{REST}}{{0,300}})",
         weak=True,
     ),
-    # codes that many other operations end with, where the line speaks of a load
+    # codes that many other operations end with, where the line is about a load
     form(
         "winerror",
         "winerror",

@@ -31,12 +31,12 @@ class Form:
     """Dropped where a stronger form already covers the same place."""
     before: Callable[[str], dict[str, str] | None] | None = None
     """Reads more groups from the text before the match, backwards from its end, so that no pattern has to try every
-    start; None means that what has to stand there does not, and that the form does not match."""
+    start; None means that the text before it does not fit, so that the form does not match."""
     among: tuple[str, ...] = ()
     """Lower-case words, one of which has to be in the line as well, where the trigger alone says too little."""
 
     def allows(self, lowered: str) -> bool:
-        """Whether a line with a trigger, given in lower case, is worth trying."""
+        """Whether the pattern can match a line with a trigger, given in lower case."""
         return not self.among or any(word in lowered for word in self.among)
 
 

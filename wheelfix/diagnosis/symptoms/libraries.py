@@ -1,4 +1,4 @@
-"""Native libraries that packages load by name and do not bring: how a text speaks of them, and where they come from."""
+"""Native libraries that packages load by name and do not contain: how a text names them, and where they come from."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def libraries() -> tuple[NamedLibrary, ...]:
 
 @lru_cache(maxsize=1)
 def library_triggers() -> tuple[str, ...]:
-    """Return words of which one is in every line that speaks of a library of the table."""
+    """Return words of which one is in every line that names a library of the table."""
     return tuple(sorted({word for one in libraries() if one.words for word in one.words.triggers}))
 
 

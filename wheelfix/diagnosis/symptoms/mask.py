@@ -15,7 +15,7 @@ _HOMES = re.compile(
     r"(?P<home>(?:^|(?<=[\s\"'=;,(\[<:]))(?:[A-Za-z]:|\\\\\?\\[A-Za-z]:)?"
     r"(?P<slash>[\\/]{1,2})(?:Users|home|Documents and Settings)(?P=slash))"
     rf"(?!{_NOBODY}(?:[\\/]|\s|$|[\"';,]))"
-    # A name may have blanks, but only where a slash follows can it be told from the sentence around it.
+    # A name may have blanks, but it can be told apart from the sentence around it only where a slash follows.
     r"(?:[^\\/\"'<>|:*?;\r\n]{1,64}(?=[\\/])|[^\\/\s\"'<>|:*?;,)]{1,64})",
     re.IGNORECASE,
 )

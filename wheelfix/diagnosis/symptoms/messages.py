@@ -60,7 +60,7 @@ class Message:
     when: str = ""
     """What has to hold for the command to help; empty when nothing beyond the message itself."""
     general: bool = False
-    """Whether it counts only for lines that are no other message."""
+    """Whether it counts only for lines that match no other message."""
     fallback: bool = False
     """Whether it counts only in texts that say nothing else."""
 
@@ -150,7 +150,7 @@ def message_triggers() -> tuple[str, ...]:
 
 
 def read_messages(line: str) -> Iterator[Symptom]:
-    """Yield the messages that a line is; other words for a cause count where it is none."""
+    """Yield the messages that a line matches; a wording of another cause counts where only general ones match."""
     lowered = line.lower()
     excerpt = " ".join(line.split())[:_EXCERPT]
     matching = [message for message in messages() if message.words.match(lowered)]
@@ -174,7 +174,7 @@ def _rank(*, fallback: bool) -> dict[str, str]:
 
 
 def message_of(symptom: Symptom) -> Message | None:
-    """Return the message that a symptom is, or None."""
+    """Return the message that a symptom was read from, or None."""
     wanted = symptom.details.get("message", "")
     return message_by_id(wanted) if wanted else None
 

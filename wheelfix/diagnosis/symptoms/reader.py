@@ -51,9 +51,9 @@ _BUNDLES = (
 _INSIDE_BUNDLE = re.compile(r"([A-Za-z_]\w{1,80})[\\/]")
 _CONDA = re.compile(r"conda|miniforge|mambaforge|micromamba", re.IGNORECASE)
 _STARTS_PROGRAM = re.compile(r"\bsubprocess\.py:\d|_winapi\.CreateProcess\(")
-"""What follows an error of a program that was not started, where the traceback stands behind the error."""
+"""What follows the error of a program that could not be started, where the traceback is printed after the error."""
 _OF_ADDED_FOLDERS = frozenset({"dll-folder"})
-"""Kinds that count behind a line of code that adds a folder for DLLs: other files that are not there are no DLLs."""
+"""Kinds that count only after a line of code that adds a DLL folder: elsewhere such a message is about other files."""
 _CALL_REACH = 3
 
 
@@ -120,7 +120,7 @@ class _Notes:
         self.full = ""
 
     def look(self, window: list[Line]) -> bool:
-        """Take in the window's first line; False when the limits are reached."""
+        """Read the window's first line; False when the limits are reached."""
         number, text = window[0].number, window[0].text
         if "line " in text or ".py:" in text or 'File "' in text:
             frame = _FRAME.search(text)

@@ -42,7 +42,7 @@ _ONLY_NUMBER = re.compile(r"\s*\(?(\d{2,5})\)?[.\s]*")
 _RETOLD = re.compile(
     r"not (?:be )?found|can(?:no|')t find|could ?n[o']t find|missing|找不到|找不着|見つかりません", re.IGNORECASE
 )
-"""What people write who translate the sentence of error 126 themselves."""
+"""What people write when they translate the sentence of error 126 themselves."""
 _RETOLD_START = re.compile(r"initiali[sz]ation routine|initiali[sz]ation (?:has )?failed|初始化", re.IGNORECASE)
 """The same for error 1114."""
 _OF_A_PROCEDURE = re.compile(r"proced|program|function|entry|symbol|程序|プロシージャ", re.IGNORECASE)
@@ -71,7 +71,7 @@ class LineReading:
     alone: bool
     """Whether the lines after it had no part in it, so that the same line always says the same."""
     tried: int
-    """How many forms were worth trying, long lines counted several times; a measure of the work."""
+    """How many forms were tried, where a long line counts several times; it measures the work."""
 
 
 @lru_cache(maxsize=1)
@@ -85,9 +85,9 @@ def form_triggers() -> tuple[str, ...]:
 
 
 def recognise(lines: Sequence[str], without: frozenset[str] = frozenset()) -> LineReading:
-    """Return what the first line, read on into the following ones where it was broken, reports.
+    """Return what the first line reports; where it was wrapped, the following lines are read as its rest.
 
-    ``without`` are kinds of forms that do not count here.
+    ``without`` has the kinds of forms that are not tried.
     """
     line = lines[0]
     lowered = (line + (lines[1] if len(lines) > 1 and len(line) >= _NARROWEST else "")).lower()
@@ -118,7 +118,7 @@ def recognise(lines: Sequence[str], without: frozenset[str] = frozenset()) -> Li
 
 
 def _possible_forms(lowered: str) -> list[tuple[str | None, Form]]:
-    """Return the forms, in order and each with its language, that a line in lower case is worth trying for."""
+    """Return the forms that may match a line in lower case, in order and each with its language."""
     forms, by_trigger = _forms()
     places = {place for word, places in by_trigger.items() if word in lowered for place in places}
     return [forms[place] for place in sorted(places) if forms[place][1].allows(lowered)]
@@ -137,12 +137,12 @@ def _forms() -> tuple[tuple[tuple[str | None, Form], ...], dict[str, list[int]]]
 
 @lru_cache(maxsize=1)
 def _fixed_words() -> tuple[str, ...]:
-    """Words of which one is in every line that is known by its words alone."""
+    """Words of which at least one is in every line that is recognised by a fixed phrase."""
     return (*message_triggers(), *library_triggers(), *PART_TRIGGERS)
 
 
 def _said(line: str) -> list[Symptom]:
-    """What a line says in words that are known."""
+    """The symptoms of a line that contains a known phrase."""
     return [*read_messages(line)] or [*read_libraries(line)] or [*read_compiled_parts(line)]
 
 
@@ -163,7 +163,7 @@ def _apply(form: Form, text: _Wrapped) -> tuple[list[Found], bool]:
 
 
 class _Wrapped:
-    """A line and what it becomes when the following ones are its broken-off rest."""
+    """A line, and what it becomes when the following ones are joined to it as its wrapped rest."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.first = lines[0]
@@ -184,7 +184,7 @@ class _Wrapped:
 
 
 def _torn(hit: Found, text: str) -> bool:
-    """Whether the match reaches the end of the line without what such a message goes on to say."""
+    """Whether the match ends with the line, although such a message has more to say."""
     text = text.rstrip()
     if hit.end < len(text):
         return False
@@ -243,7 +243,7 @@ def _bare_sentence(text: _Wrapped) -> Iterator[Found]:
 
 
 def _found(form: Form, match: re.Match[str]) -> Found | None:
-    """Turn a match into a symptom; None if the text before it is not what the form has there."""
+    """Turn a match into a symptom; None if the text before it is not what the form expects there."""
     groups = {name: value for name, value in match.groupdict().items() if value is not None}
     start = match.start()
     if form.before is not None:
@@ -264,10 +264,10 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
         code = known.code
         confidence = max(confidence, known.confidence, key=list(Confidence).index)
     if _HOLE.search(groups.get("path", "") + groups.get("dlls", "")):
-        return None  # a line of source that a traceback shows: the message with its holes, not the message
+        return None  # a source line in a traceback: the template of the message, not the message
     path = tidy_path(groups["path"]) if "path" in groups else None
     if form.kind == "ctypes-not-found" and path and PureWindowsPath(path).name.lower() in _FOLDERS:
-        return None  # code that tries one place after the other, and takes folders for files
+        return None  # code that tries several places, and mistakes folders for files
     if path is None and form.kind in ("winerror", "load-library"):
         path = named_path(text or match.string)
     if path is None and form.kind == "winerror" and form.confidence is not Confidence.SURE:
@@ -290,7 +290,7 @@ def _found(form: Form, match: re.Match[str]) -> Found | None:
 
 
 def _package_by_words(line: str) -> str:
-    """The package whose own message a line is, where it names neither a file nor a module."""
+    """The package that prints such a line, for lines that name neither a file nor a module."""
     lowered = line.lower()
     return next((package for words, package in _OWN_WORDS.items() if words in lowered), "")
 

@@ -30,7 +30,7 @@ class TextLimits:
     """How much of a log is read before the reader stops; the defaults serve any log a person would keep."""
 
     max_bytes: int = 1 << 30
-    """Bytes read at most; what lies behind is left unread and said so."""
+    """Bytes read at most; the rest is not read, and ``Log.stopped`` says so."""
     max_line: int = 4096
     """Characters of a line that are looked at in one piece; longer ones come in overlapping pieces."""
     max_symptoms: int = 200

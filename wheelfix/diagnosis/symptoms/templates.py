@@ -165,7 +165,7 @@ def _collect(symptom: Symptom) -> str:
 
 
 def _package_name(symptom: Symptom, package: str) -> str:
-    """How to speak of the package: by its name, or by the module of it that the text names."""
+    """What to call the package: its name, or the module of it that the text names."""
     if symptom.package or not package.startswith("_"):
         return package or "the package"
     return f"the package that has {package}"
@@ -248,7 +248,7 @@ def fill(text: str, words: Mapping[str, str]) -> str:
 
 
 def fill_remedy(step: Remedy, words: Mapping[str, str]) -> Remedy | None:
-    """Fill a remedy's holes; None when its command needs something that the text does not say.
+    """Fill a remedy's placeholders; None when its command needs something that the text does not say.
 
     Advice about a package stays, without its command, where nothing says which distribution it is: a module's name
     is not a distribution's name.
@@ -268,6 +268,6 @@ _SETTING = re.compile(r"set (\w+)=(.*)")
 
 
 def _in_powershell(command: str) -> str:
-    """How PowerShell sets what cmd sets: its ``set`` is another command, which does nothing here and says nothing."""
+    """How to set the same variable in PowerShell, whose ``set`` is another command that silently does nothing here."""
     found = _SETTING.fullmatch(command)
     return f"; in PowerShell: $env:{found[1]} = '{found[2]}'" if found else ""

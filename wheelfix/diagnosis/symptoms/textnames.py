@@ -1,4 +1,4 @@
-"""The names of DLLs and the paths of Windows in a text."""
+"""The DLL names and the Windows paths in a text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def dll_names(text: str) -> tuple[str, ...]:
 
 
 def named_path(text: str) -> str | None:
-    """Return the first path of Windows in a text, in quotation marks or with the suffix of an image."""
+    """Return the first Windows path in a text, in quotation marks or with the suffix of an image."""
     found = _QUOTED.search(text) or _BARE.search(text)
     return tidy_path(found.group("path")) if found else None
 

@@ -47,7 +47,7 @@ class LoadAttempt:
         path = tidy(self.text)
         if "*" in path:
             return None
-        if is_relative(self.text):  # a last resort, below the current folder, of code that has looked at home before
+        if is_relative(self.text):  # a last resort of code that has looked in its package before
             return False if any("/" in name for name in self.run.looked_for) else None
         return self._of_path(path) if is_absolute(self.text) else self._of_name(path)
 

@@ -32,7 +32,7 @@ KEPT_IN_SETS = 300_000
 ALL_BYTES = 1 << 30
 """Bytes of source that are searched for words, all searches together; torch has 56 MB of it."""
 MAX_DEPTH = 12
-"""Functions of the package that call one another."""
+"""How deep calls of the package's functions may be nested."""
 MAX_TURNS = 64
 """Turns of one loop that are followed."""
 MAX_TEXT = 1 << 15
@@ -44,7 +44,7 @@ NOT_PYTHON = "it is not valid Python for the version that wheelfix runs on"
 
 
 class OutOfBudget(Exception):
-    """A file asks for more work than it is worth; the message says of what."""
+    """Reading a file would take more work than is allowed; the message says why."""
 
 
 def count_tokens(source: str) -> int:
@@ -86,7 +86,7 @@ class CodeBudget:
     _file_text: int = FILE_TEXT
 
     def parse(self, source: str, path: str) -> ast.Module | None:
-        """Return the syntax tree of a file, and begin to count for it; None, with the reason noted, if it has none."""
+        """Return the syntax tree of a file, and begin to count for it; None, with a note why, if there is none."""
         self._file_steps, self._file_text = min(FILE_STEPS, self.steps), min(FILE_TEXT, self.characters)
         known = self.trees.by_path.get(path)
         if known is not None and self.steps and self.characters:
@@ -107,7 +107,7 @@ class CodeBudget:
         return None
 
     def parse_more(self, source: str, path: str) -> ast.Module | None:
-        """Return the syntax tree of a file that is followed for the sake of another; None if it has none.
+        """Return the syntax tree of a file that is followed because another imports it; None if it cannot be parsed.
 
         Those of ordinary files are kept: several files of a package import the same ones.
         """
@@ -166,7 +166,7 @@ def budget_of(view: FileView) -> CodeBudget:
 
 
 def separate_budget(view: FileView) -> CodeBudget:
-    """Return a budget for one question about the package, so that others do not go short; trees are shared."""
+    """Return a budget for one question about the package, so that others keep theirs; trees are shared."""
     room = KEPT_TOKENS if view.beside is None else KEPT_IN_SETS
     trees: KeptTrees = view.notes.setdefault("trees", KeptTrees(room=room))
     return CodeBudget(trees=trees)

@@ -167,7 +167,7 @@ class Expressions(OperatorValues):
         return united(values)
 
     def _attribute_of(self, kind: Class, name: str) -> Value | None:
-        """An attribute of a class, or of those that it is made of."""
+        """An attribute of a class, or of its base classes."""
         self.budget.step()
         found = self.store.get(kind.scope, name)
         for base in kind.bases if found is None else ():
@@ -202,7 +202,7 @@ class Expressions(OperatorValues):
     visit_SetComp = visit_GeneratorExp = visit_ListComp
 
     def _comprehend(self, generators: list[ast.comprehension], element: ast.expr, found: list[Value]) -> bool:
-        """Collect the elements of a comprehension; say whether these are all, and all of these are."""
+        """Collect the elements of a comprehension; return whether it has exactly these for certain."""
         if not generators:
             found.append(self.value(element))
             return True

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
 
 MAX_SOURCE = 256 << 10
-"""Bytes of a Python file that is run for the sake of another."""
+"""Bytes of a Python file that is read because another one imports it; larger ones are not."""
 MAX_SEARCHED = 8 << 20
 """Bytes of Python code of a package in which assignments to environment variables are looked for."""
 MAX_DEPTH = 100
@@ -36,7 +36,7 @@ _OF_INTEREST = (
     *(b"add_dll_directory", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_library", b"dlopen", b"cdll", b"windll"),
     *(b".dll", b"__file__", b"__path__", b"environ[", b"environ.", b"sys.prefix", b"resources"),
 )
-"""One of them is in code that loads DLLs, or from which others learn where files are. What else a package takes from
+"""Code that loads DLLs, or tells others where files are, contains one of these. What else a package takes from
 other distributions (decorators of attrs, functions of NumPy) is as unknown as if they were not there."""
 WINDOWS = ("c:/windows", "c:/windows/system32")
 _PYTHON_FOLDERS = frozenset({"Lib", "lib", "DLLs", "Scripts", SITE_PACKAGES})

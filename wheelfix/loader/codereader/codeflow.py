@@ -208,7 +208,7 @@ class ControlFlow(Expressions):
         return RAISE
 
     def _other_handlers(self, node: ast.Try, changes: dict[tuple[Scope, str], Value]) -> None:
-        """Look into handlers of exceptions that are not known to be raised; they matter where others' modules do."""
+        """Follow handlers of exceptions that may be raised; they may run where a module of others is imported."""
         risky = any(self.is_foreign_import(inner) for inner in node.body)
         for handler in node.handlers:
             flow, other = self.apart(handler.body, MAYBE if risky else LATER)
@@ -273,7 +273,7 @@ class ControlFlow(Expressions):
         return NEXT
 
     def visit_Match(self, node: ast.Match) -> int:
-        """A case is taken if its pattern is the value that is known; the others are then not."""
+        """A case is taken if its pattern equals a value that is known; the others are then skipped."""
         subject = self.value(node.subject)
         flow = 0
         branches: list[dict[tuple[Scope, str], Value]] = []

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def exists(run: CodeState, atom: Atom, folder: bool | None) -> Value:
-    """Whether a file or folder is there; a DLL of the package that is not is remembered."""
+    """Whether a file or folder is there; a DLL of the package that is not there is remembered."""
     if not isinstance(atom, str) or not is_absolute(atom):
         return (False,) if isinstance(atom, str) and atom and run.files.names("") is not None else ANYTHING
     path = tidy(atom)

@@ -40,7 +40,7 @@ SAME = frozenset(
     " as_file enter_context copy lru_cache cache encode decode c_char_p c_wchar_p iter sorted list tuple set frozenset"
     " cast".split()
 )
-"""Functions that give back what they are given, as far as paths and lists go."""
+"""Functions that return their argument, as far as paths and lists are concerned."""
 _CONSTANTS: dict[tuple[str, str], str] = {
     ("os", "name"): "nt",
     ("os", "sep"): "/",
@@ -322,9 +322,6 @@ def _of_items(run: CodeState, node: ast.Call, owner: Items, name: str, args: lis
         run.budget.step(len(changed.items))
         run.assign(node.func.value, (changed,))
     return ANYTHING if name == "pop" else (None,)
-
-
-# ------------------------------------------------------------------------------------------ files and folders
 
 
 def _popped(run: CodeState, node: ast.Call, owner: Items, at: Atom) -> Value:

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from wheelfix.loader.codereader.nofiles import NoFiles
 
 MAX_MODULES = 12
-"""Other files of the package that are followed for the sake of one."""
+"""Other files of the package that are followed because one file imports them."""
 
 
 class _Reached(Exception):
-    """A file that runs before another one imports that one."""
+    """Raised where a file that runs before the current one imports it."""
 
 
 class Names(CodeState):

@@ -134,7 +134,7 @@ class Store:
         return self._layers.pop()
 
     def merge(self, branches: list[dict[tuple[Scope, str], Value]]) -> None:
-        """Go on after branches of which one was taken: names stand for what any of them made of them."""
+        """Go on after branches of which one was taken: a name stands for what it stands for in any of them."""
         keys = dict.fromkeys(key for branch in branches for key in branch)
         for key in keys:
             before = self.get(*key)
@@ -154,7 +154,7 @@ class Store:
 
 
 class CodeState(abc.ABC):
-    """What is known at one point of code that is followed; how it is followed is in the classes made of this one."""
+    """What is known at one point of code that is followed; how it is followed is in the derived classes."""
 
     def __init__(self, path: str, budget: CodeBudget, files: NoFiles | None = None) -> None:
         self.budget = budget

@@ -122,7 +122,7 @@ class Class:
         self.fields = fields
         """The fields of a dataclass or a named tuple, in the order of their parameters."""
         self.bases = bases
-        """The classes of the package that it is made of."""
+        """Its base classes in the package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def combined(make: Callable[..., Atom], *values: Value) -> Value:
 
 
 def bounded(value: Value, budget: CodeBudget) -> Value:
-    """The value, paid for; UNKNOWN in place of what is too long to be a path or a list of some."""
+    """The value, counted against the budget; UNKNOWN in place of texts, lists and numbers that are too large."""
     checked: list[Atom] = []
     for atom in value:
         if isinstance(atom, str):

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from wheelfix.loader.codereader.codebudget import CodeBudget
 
 _WORDS = re.compile(r"__path__|meta_path|sys\.path\b|\b(?:exec|import_module|__import__|run_module|load_module)\s*\(")
-"""What such code says; most files say nothing of it."""
+"""Such code contains one of these; most files contain none."""
 _NAMES = frozenset({"__path__", "meta_path"})
 _CALLS = frozenset({"exec", "import_module", "__import__", "run_module", "load_module"})
 _LATER = frozenset({"__getattr__", "__dir__"})
-"""Functions of a module that Python calls when somebody asks for a name, which its import does not."""
+"""Functions of a module that Python calls when one of its names is asked for, and not when it is imported."""
 
 
 def decides_at_run_time(source: str, tree: ast.Module, budget: CodeBudget) -> bool:
-    """Whether code that may run when a file is imported does so."""
+    """Whether importing a file may run code that imports by computed names, or changes where modules come from."""
     if not _WORDS.search(source):
         return False
     functions = {node.name: node for node in statements_in(tree) if isinstance(node, _FUNCTIONS | ast.ClassDef)}

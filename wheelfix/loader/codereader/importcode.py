@@ -20,7 +20,7 @@ _CAUGHT = frozenset(
     {"ImportError", "ModuleNotFoundError", "OSError", "FileNotFoundError", "WindowsError"}
     | {"EnvironmentError", "IOError", "Exception", "BaseException"}
 )
-"""What a failed load raises, and what that is a kind of."""
+"""The exceptions that a failed load raises, and their base classes."""
 _FAMILIES = (
     frozenset({"OSError", "FileNotFoundError", "WindowsError", "EnvironmentError", "IOError"}),
     frozenset({"ImportError", "ModuleNotFoundError"}),
@@ -35,7 +35,7 @@ def read_imports(
 ) -> Mapping[str, bool]:
     """The modules that a file at ``path`` in the view imports, and whether it catches the failure wherever it does.
 
-    None if the file cannot be read or takes too much work; that is noted in the budget. ``raised`` are other exceptions
+    Empty if the file cannot be read or takes too much work, which the budget notes. ``raised`` has other exceptions
     that a failure raises.
     """
     budget = budget or CodeBudget()
@@ -115,7 +115,7 @@ def raised_instead(source: str, path: str, module: str, budget: CodeBudget) -> f
 
 
 def computed_imports(source: str, path: str, budget: CodeBudget) -> list[bool]:
-    """For each ``import_module`` of a name that the code makes up: whether the code goes on where that fails."""
+    """For each ``import_module`` of a computed name: whether the code goes on where that fails."""
     tree = budget.parse(source, path)
     found: list[bool] = []
     pending: list[tuple[ast.AST, bool]] = [(tree, False)] if tree is not None else []
@@ -237,7 +237,7 @@ def _imports(
 
 
 def _is_for_one_python(test: ast.expr) -> bool:
-    """Whether a condition is ``sys.version_info[:2] == (3, 9)``: packages with a module for each Python choose so."""
+    """Whether a condition is ``sys.version_info[:2] == (3, 9)``: some packages choose a module like this."""
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.Eq):
         return False
     left = test.left.value if isinstance(test.left, ast.Subscript) else test.left

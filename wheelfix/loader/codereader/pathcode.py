@@ -150,7 +150,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None) -> 
 def _behind_the_end(tree: ast.Module, path: str, budget: CodeBudget) -> Iterator[FoundCall]:
     """Give the loads and folders of a file that raises an exception before any of them.
 
-    It does so on a machine without other programs; pyjnius adds the folder of the Java that it finds.
+    It raises on a machine without other programs; pyjnius, for example, adds the folder of Java if it finds one.
     """
     for node in ast.walk(tree):
         budget.step()

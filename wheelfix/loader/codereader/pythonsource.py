@@ -19,7 +19,7 @@ class _Kept:
     size: int = 0
 
     def add(self, path: str, data: bytes) -> None:
-        """Keep a file, and let go of those that were kept first if it is too much."""
+        """Keep a file, and drop the oldest ones if there are too many bytes."""
         if len(data) > MOST_KEPT // 4:
             return
         self.data[path] = data

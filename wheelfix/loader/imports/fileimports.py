@@ -69,7 +69,7 @@ def _tried(node: ast.Try, values: CodeRun) -> list[tuple[ast.stmt, bool, bool]]:
 
 
 def _inner(node: ast.stmt, values: CodeRun) -> Iterator[tuple[ast.stmt, bool]]:
-    """The statements within a statement that are run with it, and whether they are for certain."""
+    """The statements within a statement that are run with it, and whether that is certain."""
     if isinstance(node, ast.If):
         holds = values.condition(node.test)
         if holds is not False:

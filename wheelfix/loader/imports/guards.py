@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def guarded_imports(view: FileView, modules: Iterable[str]) -> frozenset[str]:
-    """Those of some modules without which the package's code goes on: ``try: import … except ImportError: …``.
+    """Those of some modules whose failure the package's code catches: ``try: import … except ImportError: …``.
 
     A module of which no import is found is not among them: another extension module may import it.
     """
@@ -61,9 +61,9 @@ def _sources(view: FileView, *words: str) -> Iterator[tuple[str, str]]:
 
 
 def _caught_where_called(view: FileView, modules: frozenset[str], read: _Imports) -> frozenset[str]:
-    """Those of some modules that only functions import, which importing the package calls only where it goes on.
+    """Those of some modules that only functions import, where importing the package calls these only in a ``try``.
 
-    torchaudio 2.0 tries its module for FFmpeg so: ``try: _init_ffmpeg()``.
+    torchaudio 2.0 imports its module for FFmpeg in this way: ``try: _init_ffmpeg()``.
     """
     functions: dict[str, frozenset[str]] = {}
     for path, source in _sources(view, *{module.rpartition(".")[2] for module in modules}):
@@ -82,7 +82,7 @@ def _caught_where_called(view: FileView, modules: frozenset[str], read: _Imports
 def _caught_where_imported(view: FileView, module: str, read: _Imports) -> bool:
     """Whether the files that import a module raise an error of their own, and are imported only where that is caught.
 
-    cassandra-driver imports its reactor for libev so, and takes another one.
+    cassandra-driver imports its reactor for libev in this way, and takes another one if that fails.
     """
     budget, found = budget_of(view), False
     for path, source in _sources(view, module.rpartition(".")[2]):
@@ -119,7 +119,7 @@ def caught_by_name(view: FileView, modules: frozenset[str]) -> frozenset[str]:
 
 
 def with_caught_failures(view: FileView, found: list[Loaded], known: frozenset[str]) -> list[Loaded]:
-    """Mark the failed imports of extension modules that the package's code catches, but those it is known to load."""
+    """Mark the failed imports of extension modules that the package's code catches, except modules known to load."""
     extensions = (one for one in found if one.event.cause == "extension" and one.event.path not in known)
     failed = [loaded.event.module for loaded in extensions if loaded.failure]
     guarded = set(guarded_imports(view, failed))
@@ -133,7 +133,7 @@ def with_caught_failures(view: FileView, found: list[Loaded], known: frozenset[s
 
 
 def _only_needed_by(view: FileView, guarded: set[str], found: list[Loaded]) -> set[str]:
-    """The failed files that are named like modules, are none, and that only modules with caught failures import."""
+    """The failed files that only look like modules, and that only modules with caught failures import."""
     importers: dict[str, set[str]] = {}
     for loaded in found:
         image = view.image(loaded.event.path)

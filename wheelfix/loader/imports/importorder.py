@@ -35,7 +35,7 @@ MAX_SOURCE = 3 << 20
 MAX_FILE = 256 << 10
 """Python files above this size were generated, and are not followed."""
 _REGISTERS = re.compile(r"\b(?:__path__|meta_path|sys\.modules)\b")
-"""What code says that may give a package modules without files."""
+"""Names in code that may give a package modules without files."""
 _ASIDE = re.compile(r"/(?:_?tests?|_?examples?|demos?|samples?|tools?|scripts|benchmarks?)/", re.IGNORECASE)
 """Folders of code that need not be importable."""
 
@@ -176,7 +176,7 @@ class ImportOrder:
         return tuple(found)
 
     def absent_modules(self, start: Iterable[str], present: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
-        """The modules of others that are imported for certain, that nothing catches and of which there is no file.
+        """The top-level modules of others that are imported for certain and unguarded, but of which there is no file.
 
         Each comes with the file that imports it.
         """
@@ -192,7 +192,7 @@ class ImportOrder:
         return [init for init in packages_above(path) if init in self.view]
 
     def _follow(self, start: list[str], target: str) -> Route:
-        """Run some files one after the other, each with what it imports, until the target is met."""
+        """Follow some files one after the other, each with what it imports, until the target is met."""
         trace = self._traces.setdefault(tuple(start), StepTrace(self._walk(start)))
         steps: list[Step] = []
         whole = True
@@ -257,7 +257,7 @@ class ImportOrder:
     def _read(self, path: str) -> bool:
         """Read the imports of a file, and whether they are all that it can import; False if it cannot be read.
 
-        They are the same for every subject, so that all who ask about a view and its like share them.
+        They do not depend on the subject, so that all views of the same files share them.
         """
         from wheelfix.loader.codereader.coderun import CodeRun
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
 
 _ENTRIES = ("PyInit_", "PyModExport_", "HPyInit_")
-"""What the name of the function begins with that Python asks a module for."""
+"""How the name of the function begins that Python calls to import a module."""
 _ENTRIES_OF_PYTHON_2 = ("init",)
 _LOADERS = (b"spec_from_file_location", b"ExtensionFileLoader", b"load_dynamic")
 """What loads a module by its path, under a name that is given."""
@@ -60,7 +60,7 @@ def _for_others(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
 
 
 def _without_entry(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
-    """Modules that do not export the function with which Python begins."""
+    """Modules that do not export the function that Python calls to import them."""
     old = profile.python is not None and profile.python[0] == 2
     entries = _ENTRIES_OF_PYTHON_2 if old else _ENTRIES
     for path in extension_modules(view, profile):
@@ -85,7 +85,7 @@ def _is_loaded_as(view: FileView, image: Image, entries: tuple[str, ...]) -> boo
 
 
 def has_entry(view: FileView, path: str) -> bool:
-    """Whether Python 3 finds the function in an extension module with which it begins; True if that is not known."""
+    """Whether an extension module exports the function that Python 3 calls to import it; True if not known."""
     image, name = view.image(path), _stem(path)
     if not isinstance(image, Image) or not name.isascii():
         return True

@@ -95,10 +95,10 @@ class Branches(Statements):
         return None
 
     def _leave_out(self, node: ast.stmt, blocks: list[list[ast.stmt]]) -> int:
-        """Go on behind statements of which is not known whether they are carried out."""
+        """Skip statements of which it is not known whether they run; Undecided if one of them could concern DLLs."""
         for body in blocks:
             if self._only_complains(body) and (not self.machine.missed or self._is_about_text(node)):
-                continue  # a check of something that has nothing to do with DLLs, and that is usually met
+                continue  # a check of something that has nothing to do with DLLs, and that usually passes
             for statement in body:
                 if self.concerns(statement):
                     raise Undecided(f"a condition decides what {self.environment.file}, line {node.lineno} does")
@@ -107,7 +107,7 @@ class Branches(Statements):
         return NEXT
 
     def _is_about_text(self, node: ast.stmt) -> bool:
-        """Whether a condition only asks whether a text fits a pattern, which may be one that is not matched here."""
+        """Whether a condition only matches texts against patterns, of which some cannot be matched here."""
         calls = [one for one in ast.walk(node.test) if isinstance(one, ast.Call)] if isinstance(node, ast.If) else []
         asked = [one.func for one in calls if isinstance(one.func, ast.Attribute)]
         patterns = [one for one in asked if isinstance(one.value, ast.Name) and self._is_module(one.value.id, "re")]

@@ -169,7 +169,7 @@ class Calls(ItemLookup):
 
     def _call_wrapped(self, wrapped: MarkedFunction, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         if wrapped.kind == "cache":
-            key = repr((args, keywords))  # objects are told apart by where they are
+            key = repr((args, keywords))  # objects differ by their addresses
             if key not in wrapped.kept:
                 wrapped.kept[key] = self.call(wrapped.function, args, keywords)
             return wrapped.kept[key]

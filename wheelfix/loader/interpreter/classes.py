@@ -54,7 +54,7 @@ class Classes(Handlers):
                 return
 
     def _tell_bases(self, made: CodeClass) -> None:
-        """``__init_subclass__`` of the nearest base that has one, and ``__set_name__`` of attributes."""
+        """Call ``__set_name__`` of attributes, and ``__init_subclass__`` of the first base that has one."""
         for name, one in list(made.names.items()):
             kind = one.kind if isinstance(one, Instance) else None
             teller = self._of_class(kind, "__set_name__") if isinstance(kind, CodeClass) else None
@@ -132,7 +132,7 @@ class Classes(Handlers):
 
 
 def _python_class(kind: PyValue) -> type:
-    """A class of Python that is made like one of the package, as far as exceptions go."""
+    """A real class of Python with the same exceptions as bases; ValueError if one of these is not known."""
     if isinstance(kind, CodeClass):
         return type(kind.name, tuple(_python_class(base) for base in kind.bases) or (object,), {})
     found = error_class(kind)

@@ -53,7 +53,7 @@ class CollectedValues(Operators):
         return found if known else UNKNOWN
 
     def _elements(self, elements: list[ast.expr]) -> PyValue:
-        """The items of a list, or nothing that is known if something unknown is unpacked among them."""
+        """The items of a list; UNKNOWN if something unknown is unpacked into it."""
         found: list[PyValue] = []
         known = True
         for element in elements:
@@ -68,7 +68,7 @@ class CollectedValues(Operators):
         return found if known else UNKNOWN
 
     def _is_unknown(self, node: ast.expr) -> bool:
-        """Whether a plain name stands for something that cannot be gone through."""
+        """Whether a plain name stands for something that cannot be iterated over."""
         return isinstance(node, ast.Name | ast.Attribute) and isinstance(self.value(node), UnknownValue | Native)
 
     def as_set(self, items: list[PyValue]) -> PyValue:

@@ -10,14 +10,14 @@ from wheelfix.loader.interpreter.objects import CodeClass, CodeFunction, CodeMod
 
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Raise)
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-"""What is only defined leaves nothing."""
+"""A ``return`` in a function that is only defined here does not leave the code around it."""
 _CHANGING = frozenset(
     "add_dll_directory CDLL WinDLL OleDLL PyDLL LoadLibrary LoadLibraryExW LoadLibraryW dlopen cdll windll load_library"
     " chdir environ putenv import_module __import__ exec".split()
 )
 """Names of what changes the search for DLLs, or loads something."""
 DEEPEST = 3
-"""Functions that call one another in which is looked for what concerns DLLs."""
+"""How many calls deep the code of functions is searched for what concerns DLLs."""
 
 
 def statements_of(node: ast.AST) -> list[ast.stmt]:

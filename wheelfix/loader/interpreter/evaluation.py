@@ -30,7 +30,7 @@ MAX_STEPS = 250_000
 _STREAMS = frozenset({"sys.stdin", "sys.stdout", "sys.stderr"})
 """They are there in a console program, which python.exe is."""
 MAX_CALLS = 30
-"""Functions of the package that call one another."""
+"""How deep calls of the package's functions may be nested."""
 PLAIN = (str, int, float, bool, bytes, list, tuple, dict, set, frozenset, type(None), range)
 _BY_PYTHON = frozenset({"AttributeError", "TypeError", "IndexError", "KeyError", "ValueError", "StopIteration"})
 """Classes of exceptions that an inexact model of Python's library would raise by mistake."""
@@ -71,7 +71,7 @@ class Evaluation(abc.ABC):
         self.handled: list[Instance] = []
         """The exceptions that are being handled."""
 
-    # ---------------------------------------------------------------------------------- what others bring
+    # ---------------------------------------------------------------------------------- what later layers add
 
     @abc.abstractmethod
     def binds(self, name: str) -> bool:
@@ -111,7 +111,7 @@ class Evaluation(abc.ABC):
 
     @abc.abstractmethod
     def parsed(self, source: str) -> ast.Module | None:
-        """The syntax tree of code that is given to ``exec``; None if it has none."""
+        """The syntax tree of code that is given to ``exec``; None if it cannot be parsed."""
 
     @abc.abstractmethod
     def open_file(self, text: str, mode: PyValue) -> PyValue:
@@ -123,7 +123,7 @@ class Evaluation(abc.ABC):
 
     @abc.abstractmethod
     def iterate(self, value: PyValue) -> Iterator[PyValue]:
-        """Go through the items of something; Undecided if they are not known."""
+        """Iterate over the items of a value; Undecided if they are not known."""
 
     @abc.abstractmethod
     def call_with_unknown(self, function: PyValue) -> PyValue:

@@ -1,4 +1,4 @@
-"""What an expression gives, of whatever kind: the rest of them, from constants to calls."""
+"""The values of the remaining kinds of expressions, from constants to calls."""
 
 from __future__ import annotations
 

@@ -148,6 +148,6 @@ class Handlers(Branches):
         return False
 
     def close(self, handle: FolderHandle) -> None:
-        """Take a folder from the search again."""
+        """Remove a folder from the search again."""
         if handle.folder in self.machine.process.user_dirs:
             self.machine.process.user_dirs.remove(handle.folder)

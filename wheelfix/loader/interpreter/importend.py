@@ -37,7 +37,7 @@ class ImportEnd:
     message: str = ""
     """The text of the exception, where it is known."""
     kinds: tuple[str, ...] = ()
-    """The exception's class, and those of Python that it is made of."""
+    """The exception's class and its base classes."""
     fault: LoadFault | None = None
     """What failed, where the exception is that of a load."""
     missed: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class ImportEnd:
     ran: tuple[str, ...] = ()
     """The files that were run or loaded."""
     chain: tuple[str, ...] = ()
-    """The way from the last of them that is there to what it needs and is not found."""
+    """For ``missed``: from the last of these files that exists to the DLL that it needs and that is not found."""
     place: tuple[str, int] = ("", 0)
     """The file and line that raised the exception."""
     caught: frozenset[int] = frozenset()

@@ -41,7 +41,7 @@ LARGEST_SHIM = 64 << 10
 LARGEST_COMPILED = 16 << 20
 """Bytes of a compiled module in which the name of its source is looked for."""
 SMALLEST_SOURCE = 20
-"""Bytes of a Python file beside a compiled module from which on it is taken for its source."""
+"""A smaller Python file beside a compiled module (in bytes) is not taken for its source."""
 MAX_TOKENS = 400_000
 """Tokens of all files that are interpreted in one import."""
 
@@ -135,7 +135,7 @@ class PackageImports(StandardLibrary):
             self._bind(name, self._name_from(module.name, module, name))
 
     def _note_star(self, module: str) -> None:
-        """Names that are not found may come from a module, all of whose names were imported; empty if not known."""
+        """Note a module whose names were all imported: unknown names may come from it. Empty: which is not known."""
         self.environment.globals.setdefault("<star>", []).append(module)
 
     def binds(self, name: str) -> bool:
@@ -205,7 +205,7 @@ class PackageImports(StandardLibrary):
 
     @staticmethod
     def _need_usual_path(package: CodeModule, name: str) -> None:
-        """Modules of a package are looked for in its folder, unless its code has changed that."""
+        """Raise Undecided if a package's code has changed the folders in which its modules are looked for."""
         if package.names.get("__path__") not in (None, [_folder_of_file(package.file)]):
             raise Undecided(f"where {name} is looked for depends on code")
 
@@ -321,7 +321,7 @@ class PackageImports(StandardLibrary):
         raise error("AttributeError", f"module '{module.name}' has no attribute '{name}'")
 
     def parsed(self, source: str) -> ast.Module | None:
-        """The syntax tree of code that is given to ``exec``; None if it has none."""
+        """The syntax tree of code that is given to ``exec``; None if it cannot be parsed."""
         self.made += 1
         return self.budget.parse_more(source, f"<exec {self.made}>")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ItemLookup(Attributes):
-    """Looks up items, and goes through values."""
+    """Looks up items, and iterates over values."""
 
     def item(self, owner: PyValue, key: PyValue) -> PyValue:
         """What ``owner[key]`` gives."""
@@ -81,7 +81,7 @@ class ItemLookup(Attributes):
         """An item of something of Python's library."""
 
     def iterate(self, value: PyValue) -> Iterator[PyValue]:
-        """Go through the items of something; Undecided if they are not known."""
+        """Iterate over the items of a value; Undecided if they are not known."""
         if isinstance(value, list | tuple | range | str | bytes):
             return iter(list(value)) if not isinstance(value, list) else _living(value)
         if isinstance(value, set | frozenset):
@@ -111,7 +111,7 @@ class ItemLookup(Attributes):
 
 
 def _living(items: list[PyValue]) -> Iterator[PyValue]:
-    """A list that may change while it is gone through."""
+    """The items of a list that may change in the meantime."""
     at = 0
     while at < len(items):
         yield items[at]

@@ -73,7 +73,7 @@ _PASSING = frozenset(
     " importlib.resources.as_file os.fsencode os.fsdecode copy.copy copy.deepcopy ctypes.create_unicode_buffer"
     " sys.intern atexit.register os.path.expandvars".split()
 )
-"""Functions that give back what they are given, as far as paths go."""
+"""Functions that return their argument, as far as paths are concerned."""
 _NOTHING = frozenset({"warnings.warn", "warnings.filterwarnings", "warnings.simplefilter", "print", "time.sleep"})
 
 
@@ -247,7 +247,7 @@ class StandardLibrary(Calls):
         return manager if isinstance(manager, Managed) and manager.kind == "file" else super().enter(manager)
 
     def iterate(self, value: PyValue) -> PyValue:
-        """Go through the items of something."""
+        """Iterate over the items of a value."""
         if isinstance(value, Managed) and value.kind == "file":
             return iter(value.value.splitlines(True))
         return super().iterate(value)

@@ -1,6 +1,6 @@
 """``importlib.metadata``: what Python code asks about the distributions that are installed.
 
-netgen loads the DLLs of netgen-occt that this lists, ngsolve those of mkl.
+For example, netgen loads the DLLs that are listed for netgen-occt, and ngsolve those that are listed for mkl.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _installed(run: ExpressionValues, args: list[PyValue]) -> _Installed:
 
 
 def _own(view: FileView, name: str) -> _Installed | None:
-    """The subject itself, if that is its name."""
+    """The subject itself, if it has that name."""
     for file in view.own_files:
         folder, _, member = file.path.removeprefix(f"{SITE_PACKAGES}/").partition("/")
         spelled, _, version = folder.removesuffix(".dist-info").partition("-")

@@ -68,7 +68,7 @@ def method(
 
 
 def _tried(owner: PyValue, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
-    """Call a method of Python's own value, and throw what it raises."""
+    """Call a method of one of Python's own values; what it raises becomes an exception of the interpreted code."""
     try:
         return getattr(owner, name)(*args, **keywords)
     except (TypeError, ValueError, KeyError, IndexError, AttributeError) as raised:

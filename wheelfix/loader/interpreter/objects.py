@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.loadcall import Failure
 
 PyValue: TypeAlias = Any
-"""Texts, numbers, lists and dictionaries are Python's own; what else there is, is in this module."""
+"""Texts, numbers, lists and dictionaries are Python's own; all other values are in this module."""
 
 
 class Undecided(Exception):
@@ -152,7 +152,7 @@ class CodeClass:
         """Its metaclass, if that is one of the package."""
 
     def order(self) -> Iterator[PyValue]:
-        """The class and everything that it is made of, in about the order in which attributes are looked up."""
+        """The class and all its base classes, in about the order in which attributes are looked up."""
         yield self
         for base in self.bases:
             if isinstance(base, CodeClass):
@@ -201,7 +201,7 @@ class LoadFault:
         self.failure = failure
         """How the loader failed; None where there is no such file."""
         self.along_path = False
-        """Whether PATH was searched, where users may have what the package has not."""
+        """Whether PATH was searched, where users may have DLLs that the package does not have."""
 
 
 class LoadedDll:
@@ -264,7 +264,7 @@ class FolderHandle:
 
 
 class Iteration:
-    """A generator or another thing that can be asked for one item after the other."""
+    """A generator or another iterator."""
 
     __slots__ = ("items",)
 
@@ -283,7 +283,7 @@ class Managed:
 
 
 def error_class(kind: PyValue) -> type[BaseException] | None:
-    """The exception class of Python that something of the library is."""
+    """The built-in exception class that a value stands for; None if it is not one."""
     if not isinstance(kind, Native):
         return None
     name = {"WindowsError": "OSError", "EnvironmentError": "OSError", "IOError": "OSError"}.get(kind.name, kind.name)
@@ -297,7 +297,7 @@ def is_error(kind: PyValue) -> bool:
 
 
 def is_kind(kind: PyValue, wanted: PyValue) -> bool | None:
-    """Whether one class is made of another; None if that is not known."""
+    """Whether one class is another or derived from it; None if that is not known."""
     if kind is wanted or kind == wanted:
         return True
     if isinstance(kind, CodeClass):

@@ -1,8 +1,8 @@
 """Imports of modules of other distributions: small ones that come with DLLs are interpreted like the package itself.
 
 PySide6 imports shiboken6, Kivy imports kivy_deps, CuPy imports cuda-pathfinder: which folders are searched, what is in
-the process and which module fails first is decided by their code. What large packages do is not followed. Those that
-are Python code without a word about DLLs, and import only such ones, change nothing about the search.
+the process and which module fails first is decided by their code. What large packages do is not followed.
+Packages of Python code in which nothing is about DLLs, and which import only such packages, do not change the search.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ LARGEST_CODE = 250_000
 MAX_TOKENS = 200_000
 """Tokens of all files of others that are interpreted in one import."""
 WORDS = (b"add_dll_directory", b"ctypes", b"LoadLibrary", b"environ")
-"""One of them is in code that has to do with DLLs."""
+"""Code that has to do with DLLs contains one of these."""
 LEADING_ON = (*WORDS, b"dlopen", b"import_module", b"__import__", b"exec(")
-"""One of them is in code that loads DLLs, or imports what cannot be read."""
+"""Code that loads DLLs, or imports modules whose names cannot be read, contains one of these."""
 MAX_PLAIN = 60
-"""Packages that are looked into to find out that one of them has nothing to do with DLLs."""
+"""How many packages are read at most to find out that one has nothing to do with DLLs."""
 
 
 class OtherImports(PackageImports):

@@ -97,7 +97,7 @@ class WindowsMachine:
         """The way from the last DLL that could not be loaded to the cause, as base names."""
 
     def variable(self, name: str, default: PyValue = None) -> PyValue:
-        """A variable of the environment; that code has looked for a toolkit is kept in mind."""
+        """A variable of the environment; that code has looked for a toolkit is remembered."""
         vendor = next((vendor for vendor, starts in TOOLKITS.items() if name.upper().startswith(starts)), "")
         if vendor:
             self.toolkits.add(vendor)
@@ -295,7 +295,7 @@ class WindowsMachine:
         return full, Failure(MOD_NOT_FOUND, (full,))
 
     def _check(self, failure: Failure) -> None:
-        """A load that fails by the order of things is certain only if nothing unknown has happened."""
+        """Raise Undecided for a failure that a toolkit of the machine, or code of other packages, may prevent."""
         member = family_of(base_name(failure.chain[-1])) if self.toolkits and not self.bare else None
         if failure.code == MOD_NOT_FOUND and member is not None and member.family.vendor in self.toolkits:
             raise Undecided(f"a toolkit of {member.family.vendor} may have {member.name}, and its code looks for one")

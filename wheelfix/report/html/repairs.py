@@ -52,7 +52,7 @@ def _wheel(number: int, report: PlanReport) -> Html:
     lines = {
         "Releases": [f"{taken.toolkit} {taken.release}: {taken.because}" for taken in plan.releases if taken.release],
         "Dropped": [f"{drop.path}: {drop.because}" for drop in plan.drops],
-        "Put right": [
+        "Fixes": [
             *(f"{rename.old} → {rename.new or '(top)'}: {rename.because}" for rename in plan.renames),
             *(f"{mend.code} {mend.subject}: {mend.what}" for mend in plan.mends),
         ],

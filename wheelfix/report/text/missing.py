@@ -52,7 +52,7 @@ def draw_missing(
     *,
     verbose: bool,
 ) -> None:
-    """Write what must be there in full; what may be there only by name, unless everything is asked for."""
+    """Write required DLLs in full, and optional ones by name only, unless everything is asked for."""
     if not listed:
         return
     canvas.blank()
@@ -82,7 +82,7 @@ def _consequences(report: ScanReport, findings: Sequence[Finding]) -> dict[str, 
 
 
 def _alike(items: Sequence[MissingDll], consequences: dict[str, str]) -> list[tuple[list[MissingDll], str]]:
-    """Return the DLLs together that the same files need in the same way; one with candidates stands alone."""
+    """Group the DLLs that the same files need in the same way; one with candidates is a group of its own."""
     groups: dict[object, tuple[list[MissingDll], str]] = {}
     for item in items:
         consequence = consequences.get(dll_key(item.name), "")
@@ -94,7 +94,7 @@ def _alike(items: Sequence[MissingDll], consequences: dict[str, str]) -> list[tu
 def _entry(canvas: Canvas, items: Sequence[MissingDll], consequence: str, *, loaded: bool) -> None:
     first = items[0]
     style = "bad" if loaded else "warn"
-    # What a file needs that nothing is known to load is neither: whether it is needed is not known.
+    # Where nothing is known to load the file that needs it, it is not known whether the DLL is required.
     need = "" if first.required and not loaded else ", required" if first.required else ", optional"
     canvas.paragraph(
         *_joined([(item.name, style) for item in items]), (f"  {KIND_WORDS[first.kind]}{need}", "dim"), indent=2

@@ -88,7 +88,7 @@ def _changes(canvas: Canvas, plan: Plan, *, verbose: bool) -> None:
             canvas.paragraph(f"{drop.path}: {drop.because}", indent=2)
     if plan.mends or plan.renames:
         canvas.blank()
-        canvas.line((f"Put right ({len(plan.mends) + len(plan.renames)})", "head"))
+        canvas.line((f"Fixes ({len(plan.mends) + len(plan.renames)})", "head"))
         for rename in plan.renames:
             canvas.paragraph(f"{rename.old} -> {rename.new or '(top)'}: {rename.because}", indent=2)
         shown = plan.mends if verbose else plan.mends[:10]

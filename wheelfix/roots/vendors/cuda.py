@@ -41,7 +41,7 @@ DEFAULT = "NVIDIA GPU Computing Toolkit/CUDA"
 
 
 def places(host: Host) -> Iterator[Place]:
-    """Yield the toolkits that variables, the registry and the default folder speak of."""
+    """Yield the toolkits that variables, the registry and the default folder name."""
     for name in ("CUDA_PATH", "CUDA_HOME"):
         if value := host.variable(name):
             yield Place(Path(value), f"environment variable {name}")

@@ -50,7 +50,7 @@ RUNTIME_DLL = r"(msvcp140\w*|vcruntime140_threads|concrt140|vcomp140|vccorlib140
 
 
 def places(host: Host) -> Iterator[Place]:
-    """Yield the environments at hand."""
+    """Yield the environments of this machine."""
     for path, learned in host.prefixes:
         yield Place(path, learned, promised=False)
     if value := host.variable("CONDA_PREFIX"):

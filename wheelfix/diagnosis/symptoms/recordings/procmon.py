@@ -1,7 +1,7 @@
 """Process Monitor: rows of its CSV export, or rows copied out of its window with tabs between the columns.
 
-It watches files, not the loader: who needs a DLL is not in it. A DLL that was looked for in folders and found in none
-is what it says.
+It watches files, not the loader: who needs a DLL is not in it. What it shows are DLLs that were looked for in several
+folders and found in none.
 """
 
 from __future__ import annotations
