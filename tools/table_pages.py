@@ -6,7 +6,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from tools.markdown import NOTE, code, table
-from wheelfix.knowledge.tables import read_text, read_toml
+from wheelfix.knowledge.tables import parse_toml, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def pages() -> Iterator[tuple[str, str]]:
 
 def _section(file: str) -> str:
     text = f"## {TITLES.get(file, file)}\n\n`{file}`\n\n"
-    for key, rows in read_toml(file).items():
+    for key, rows in parse_toml(file, read_text(file)).items():
         if isinstance(rows, list) and rows and isinstance(rows[0], dict):
             columns = [*dict.fromkeys(name for row in rows for name in row if name != "source"), "source"]
             cells = [[_value(name, row.get(name, "")) for name in columns] for row in rows]

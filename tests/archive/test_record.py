@@ -9,7 +9,7 @@ import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from installer.records import parse_record_file
 
@@ -233,6 +233,7 @@ def agreeing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(EDITS, st.sampled_from(["utf-8", "latin-1"]))
+@example([(16, 0, "\r"), (255, 3, "\n")], "utf-8")  # a row without its commas: fewer hashes than paths
 def test_what_is_believed_at_sight_has_no_faults_at_a_closer_look(
     agreeing: Path, edits: list[tuple[int, int, str]], encoding: str
 ) -> None:

@@ -110,11 +110,6 @@ def unprintable(name: str) -> str:
     return next((character for character in name if unicodedata.category(character)[0] == "C"), "")
 
 
-def is_safe(spelled: str) -> bool:
-    """Whether every program unpacks this name to the same place below its target folder."""
-    return not why_unsafe(spelled)
-
-
 def windows_key(name: str) -> str:
     """Return the form in which paths compare on Windows: without case, nor dots and spaces at the end of a step."""
     key = fold(name.removesuffix("/"))

@@ -75,7 +75,7 @@ def record_matches(archive: Archive, own: Member, data: bytes) -> bool:
     wanted[own.name] = ""
     return (
         others[-1] == ""
-        and len(paths) == len(wanted)
+        and len(paths) == len(hashes) == len(wanted)
         and dict(zip(paths, sizes, strict=False)) == wanted
         and hashes.pop(paths.index(own.name)) == ""
         and set(map(len, hashes)) <= {50}

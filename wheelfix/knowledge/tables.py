@@ -48,11 +48,6 @@ def parse_toml(table: str, text: str) -> dict[str, Any]:
         raise TableFault(table, [str(exc)]) from exc
 
 
-def read_toml(table: str) -> dict[str, Any]:
-    """Return the tree of a TOML table of this package."""
-    return parse_toml(table, read_text(table))
-
-
 def parse_names(table: str, text: str) -> frozenset[str]:
     """Return the names of a list with one folded name per line; unsorted or repeated ones are refused."""
     lines = text.splitlines()

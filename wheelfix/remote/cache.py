@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.remote.addresses import without_secrets
 from wheelfix.remote.segments import Segments
+from wheelfix.streams.source import FileSource, sha256_of
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -133,15 +134,13 @@ class Cache:
         """Return a whole wheel with that hash, or None; its bytes are hashed again."""
         path = self._wheels / f"{sha256}.whl"
         try:
-            digest = hashlib.sha256()
-            with path.open("rb") as file:
-                while piece := file.read(1 << 20):
-                    digest.update(piece)
-            if digest.hexdigest() == sha256:
+            with FileSource(path) as source:
+                found = sha256_of(source).hex()
+            if found == sha256:
                 os.utime(path)
                 return path
             path.unlink()
-        except OSError:
+        except (OSError, EnvironmentFailure):
             return None
         return None
 

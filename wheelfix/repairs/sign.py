@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from wheelfix.repairs.signcheck import GENUINE, check_can_verify, check_signed, 
 from wheelfix.repairs.signcommand import SignCommand, Staged
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.output import AtomicFile
+from wheelfix.streams.source import FileSource, sha256_of
 from wheelfix.streams.workfolder import WorkFolder
 from wheelfix.values import dataclass
 
@@ -228,11 +228,9 @@ class _Signing:
                 because=f"the command ended without an error, but {member.name}: {signature}",
                 hint="nothing was written; try the command by hand on a copy of the file",
             )
-        with path.open("rb") as stream:
-            sha256 = hashlib.sha256()
-            while piece := stream.read(1 << 20):
-                sha256.update(piece)
-        return NewMember(member.name, path=path, sha256=sha256.hexdigest()), signature
+        with FileSource(path) as source:
+            sha256 = sha256_of(source).hex()
+        return NewMember(member.name, path=path, sha256=sha256), signature
 
 
 # ------------------------------------------------------------------------------------------------------------ the wheel

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.wheelname import name_parts
-from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.errors import InputError
 from wheelfix.remote.client import Client
+from wheelfix.streams.source import FileSource, sha256_of
 from wheelfix.streams.workfolder import WorkFolder
 from wheelfix.survey.filesystems import copy_file, is_url, list_wheels
 from wheelfix.values import dataclass
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from wheelfix.remote.settings import RemoteOptions
     from wheelfix.remote.wheel import WheelPath
-
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +107,6 @@ def opened(source: WheelSource, options: RemoteOptions) -> Iterator[tuple[WheelP
 
 
 def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    digest = hashlib.sha256()
-    try:
-        with path.open("rb") as file:
-            while piece := file.read(_CHUNK):
-                digest.update(piece)
-    except OSError as exc:
-        raise EnvironmentFailure(f"cannot read {path}", because=exc.strerror or str(exc)) from exc
-    return digest.hexdigest()
+    """Return the SHA-256 of a file; EnvironmentFailure if it cannot be read."""
+    with FileSource(path) as source:
+        return sha256_of(source).hex()

@@ -166,11 +166,6 @@ Value: TypeAlias = "tuple[Atom, ...]"
 ANYTHING: Value = (UNKNOWN,)
 
 
-def only(value: Value) -> Atom:
-    """The one thing that a value is, or UNKNOWN."""
-    return value[0] if len(value) == 1 else UNKNOWN
-
-
 def united(values: Iterable[Value]) -> Value:
     """All alternatives of several values, none twice."""
     found: list[Atom] = []
