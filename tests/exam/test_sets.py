@@ -14,6 +14,7 @@ from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.scan import scan_all
 from wheelfix.loader.codereader import pathcode
 from wheelfix.loader.codereader.codebudget import CodeBudget
+from wheelfix.loader.codereader.codefiles import ViewFiles
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine, ScanReport, Verdict
 from wheelfix.options import ScanOptions
@@ -495,3 +496,47 @@ def test_code_of_a_distribution_that_is_reported_too_is_followed_once(tmp_path, 
     found = scanned([*others, flux(tmp_path)], together=True)
     assert {report.verdict for report in found.values()} == {Verdict.OK}
     assert followed == ["Lib/site-packages/flux/__init__.py"]
+
+
+def test_a_module_that_imports_nothing_installed_is_not_parsed(tmp_path, monkeypatch):
+    """A set paid for 160 kB of typing_extensions, which imports nothing of others."""
+    parsed = []
+    for name in ("parse", "parse_more"):
+        parse = getattr(CodeBudget, name)
+        monkeypatch.setattr(
+            CodeBudget,
+            name,
+            lambda budget, source, path, parse=parse: parsed.append(path) or parse(budget, source, path),
+        )
+    code = "import ctypes, plain\ntry:\n    ctypes.CDLL('elsewhere.dll')\nexcept OSError:\n    pass\n"
+    wheel = build_wheel(tmp_path, "user", "1.0", files={"user/__init__.py": code, "user/_ext.pyd": MODULE})
+    other = build_wheel(tmp_path, "plain", "1.0", files={"plain.py": "import typing\n"})
+    assert scanned([wheel], beside=(other,))["user"].verdict is Verdict.OK
+    assert {*parsed} == {"Lib/site-packages/user/__init__.py"}
+
+
+def test_a_modelled_package_of_others_is_not_followed(tmp_path, monkeypatch):
+    """What importing torch loads is known: its code was followed for the sake of ``torch.ops``."""
+    code = "import os, torch\ntorch.ops.load_library(os.path.join(os.path.dirname(__file__), 'own.dll'))\n"
+    own = forge_dll("own.dll", imports={"c10.dll": ("f",)})
+    files = {"torch/__init__.py": "from ops import ops\n", "torch/lib/c10.dll": forge_dll("c10.dll", exports=["f"])}
+    torch = build_wheel(tmp_path, "torch", "2.9", files=files)
+    wheel = build_wheel(tmp_path, "user", "1.0", files={"user/__init__.py": code, "user/own.dll": own})
+    followed = []
+    source = ViewFiles.source
+
+    def asked(view_files, path):
+        found = source(view_files, path)
+        followed.extend([path] if found is not None else [])
+        return found
+
+    monkeypatch.setattr(ViewFiles, "source", asked)
+    found = scanned([wheel], beside=(torch,))["user"]
+    assert found.verdict is Verdict.OK
+    assert [one.name for one in found.provided] == ["c10.dll"]
+    assert "Lib/site-packages/torch/__init__.py" not in followed
+
+
+def test_an_absent_module_may_be_named_py(tmp_path):
+    """Its name was taken for that of a Python file."""
+    assert codes(scanned([user(tmp_path, "import user.py\nimport flux\n")])["user"]) == {"WF318"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import weakref
 from typing import TYPE_CHECKING
 
@@ -159,7 +160,7 @@ class Neighbours:
 
     def _collect_imports(self, file: str, found: dict[str, None], seen: set[str], depth: int) -> None:
         top = _top(file)
-        for other in self.order.imported_by(file):
+        for other in self.order.imported_by(file) if self._may_import(file) else ():
             if other in seen or not other.endswith(".py"):
                 continue
             if _top(other) != top and depth:
@@ -167,6 +168,20 @@ class Neighbours:
             elif _top(other) == top and self._has_code(other):
                 seen.add(other)
                 found[other] = None
+
+    def _may_import(self, file: str) -> bool:
+        """Whether a file may import what is installed; False for a single module that names nothing of it."""
+        if parent(file) != SITE_PACKAGES or self.view.file(file).size > SOURCE_LIMIT:
+            return True
+        named = set(re.findall(r"\w+", python_source(self.view, file).decode("utf-8", "replace")))
+        return not named.isdisjoint(self._tops - {base_name(file).removesuffix(".py")})
+
+    @functools.cached_property
+    def _tops(self) -> set[str]:
+        """The names in site-packages that can be imported."""
+        inside = (folder.removeprefix(f"{SITE_PACKAGES}/") for folder in self._folders)
+        modules = (base_name(path) for path in self.view.in_folder(SITE_PACKAGES))
+        return {*(folder.partition("/")[0] for folder in inside), *(name.partition(".")[0] for name in modules)}
 
     def _has_code(self, path: str) -> bool:
         if path not in self._with_code:

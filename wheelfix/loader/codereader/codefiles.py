@@ -15,6 +15,7 @@ from wheelfix.loader.codereader.codeprocess import CodeProcess, first_process
 from wheelfix.loader.codereader.codesyntax import is_standard
 from wheelfix.loader.codereader.nofiles import NoFiles
 from wheelfix.loader.codereader.pythonsource import python_source
+from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import dll_key, fold
 
@@ -241,16 +242,19 @@ class ViewFiles(NoFiles):
         """The source of a Python file of the view; of other distributions only what may say where files are."""
         if path not in self.view or not path.endswith(".py") or self.view.file(path).size > MAX_SOURCE:
             return None
-        foreign = self.view.layer(path) is Layer.ENVIRONMENT and base_name(path) != "__init__.py"
-        if foreign and not self._may_say_where_files_are(path):
+        if self.view.layer(path) is Layer.ENVIRONMENT and not self._may_say_where_files_are(path):
             return None
         return python_source(self.view, path).decode("utf-8", "replace")
 
     def _may_say_where_files_are(self, path: str) -> bool:
+        """Whether a file of another distribution is worth following; an import that is modelled is not."""
         known: dict[str, bool] = self.view.notes.setdefault("says where files are", {})
         if path not in known:
-            data = python_source(self.view, path)
-            known[path] = any(word in data for word in _OF_INTEREST)
+            if base_name(path) == "__init__.py":
+                known[path] = startup_at(self.view, path) is None
+            else:
+                data = python_source(self.view, path)
+                known[path] = any(word in data for word in _OF_INTEREST)
         return known[path]
 
     def text(self, path: str) -> str | None:

@@ -164,11 +164,15 @@ class ImportOrder:
     def imported_from_others(self, start: Iterable[str]) -> tuple[str, ...]:
         """The top-level modules that are not in the package and that running some files, and what they import, imports.
 
-        Only statements that are carried out for certain count, and whose failure nothing catches.
+        Only statements that are carried out for certain count, and whose failure nothing catches; what the modules of
+        others import in turn does not.
         """
         found: dict[str, None] = {}
-        for step, _ in self._walk([path for path in start if path in self.view]):
-            if step.certain and not step.guarded and step.path.endswith(".py"):
+        files = dict.fromkeys(path for path in start if path in self.view)
+        for step, _ in self._walk([*files]):
+            if not step.certain or step.guarded or not step.path.endswith(".py"):
+                continue
+            if step.path in files or self.view.layer(step.path) is not Layer.ENVIRONMENT:
                 for statement in self._code(step.path).statements:
                     top = statement.names[0].partition(".")[0]
                     if statement.certain and not statement.guarded and top and top not in self._tops:
@@ -223,7 +227,7 @@ class ImportOrder:
         for statement in code.statements:
             if code.literal and self._is_absent(statement.names[0]):
                 name = statement.names[0]
-                yield Step(f"absent:{name}", certain and statement.certain, guarded or statement.guarded, name)
+                yield Step(f"{name}:absent", certain and statement.certain, guarded or statement.guarded, name)
             for name in statement.names:
                 parts = name.split(".")
                 for count in range(1, len(parts) + 1):
