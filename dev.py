@@ -6,7 +6,7 @@ python dev.py lint        ruff and mypy
 python dev.py fuzz        damaged wheels, DLLs, texts and locks for a minute
 python dev.py slow        the tests that need nothing else and take longer
 python dev.py long        the parts of slow tests that every change can do without
-python dev.py wine        hold the loader model against Wine of this machine's type
+python dev.py wine        compare the loader model with Wine of this machine's type
 python dev.py wine-x64    load real vendor DLLs and run torch's own loader under an x86_64 Wine
 python dev.py browser     read and use the HTML reports in Chromium
 python dev.py fetch       download the wheels that the real tier wants (add --all for every one)

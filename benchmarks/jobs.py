@@ -138,7 +138,7 @@ def scan_set(bench: Bench, key: str, names: tuple[str, ...]) -> Job:
     return Job(key, f"Scan a set: {shown}", (bench.wheelfix(f"scan --together ({key})", *words), alone), (target,))
 
 
-# ------------------------------------------------------------------------------------------------------ mending
+# ------------------------------------------------------------------------------------------------------ repairs
 
 
 def _repair(bench: Bench, wheel: Path, *words: str | Path) -> tuple[str | Path, ...]:

@@ -73,7 +73,7 @@ def _place(error: Exception) -> str:
 def _tell(name: str, result: Result, keep: Path | None) -> None:
     count, compared = len(result.findings), ", ".join(f"{who} {times}" for who, times in COMPARED.items())
     print(f"{name:10} {result.inputs:7} inputs, {count} findings, slowest {result.slowest * 1000:.0f} ms", end="")
-    print(f"; held against {compared}" if compared else "", flush=True)
+    print(f"; compared with {compared}" if compared else "", flush=True)
     COMPARED.clear()
     for number, (place, (what, data)) in enumerate(result.findings.items(), 1):
         print(f"    {place}: {what}")

@@ -141,7 +141,7 @@ def lock(data: bytes) -> None:
 
 @functools.cache
 def sound() -> Bench:
-    """The wheel of the targets, as it should be but for the DLL that it lacks."""
+    """The wheel of the targets, as it should be but for one missing DLL."""
     part = next(iter(PARTS))
     return lay_out(bytes([SLOTS.index(part)]) + PARTS[part], "sound")
 

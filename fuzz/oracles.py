@@ -1,4 +1,4 @@
-"""Readers that others wrote, held against ours: zipfile, csv and installer, LIEF and pefile.
+"""Readers that others wrote, compared with ours: zipfile, csv and installer, LIEF and pefile.
 
 They are asked only where ours finds nothing wrong: what we call irregular, each of them takes in its own way.
 """
@@ -27,7 +27,7 @@ ENOUGH = 1 << 20
 """Bytes of a member that are compared; limits of the targets keep members below that."""
 
 COMPARED: Counter[str] = Counter()
-"""How often somebody else's answer was held against ours: a fuzzer whose inputs never get that far compares nothing."""
+"""How often another reader's answer was compared with ours: a fuzzer whose inputs never get that far tests little."""
 
 
 class Disagreement(AssertionError):
@@ -64,7 +64,7 @@ def ask_csv(data: bytes, parsed: Record) -> None:
 
     text = data.decode("utf-8-sig")
     if "\0" in text or ("\r" in text and "\n" not in text):
-        return  # csv refused zeros until Python 3.11; a text of old Macs is one line to whoever splits at LF
+        return  # csv refused zeros until Python 3.11; a text of old Macs is one line for readers that split at LF
     rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
     if [row[0] for row in rows] != [row.path for row in parsed.rows]:
         raise Disagreement("csv reads other paths")

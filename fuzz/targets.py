@@ -1,7 +1,7 @@
 """What is fuzzed: each target takes bytes, and raises if a promise does not hold.
 
 Errors of ours (:class:`~wheelfix.errors.WheelfixError`) are answers; every other exception is a finding. Where an
-independent reader exists, its answer is held against ours.
+independent reader exists, its answer is compared with ours.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _file(name: str, data: bytes) -> Path:
 
 
 def archive(data: bytes) -> None:
-    """The archive reader, its checks and RECORD, held against zipfile where we find nothing wrong."""
+    """The archive reader, its checks and RECORD, compared with zipfile where we find nothing wrong."""
     with contextlib.suppress(WheelfixError), Archive.open(_file(NAME, data), LIMITS) as opened:
         faults = check_archive(opened)
         for member in opened.members:
@@ -71,7 +71,7 @@ def archive(data: bytes) -> None:
 
 
 def record(data: bytes) -> None:
-    """The RECORD parser, held against csv and against installer; what is written is read back alike."""
+    """The RECORD parser, compared with csv and installer; what is written is read back the same."""
     try:
         parsed = Record.parse(data)
     except WheelfixError:
@@ -86,7 +86,7 @@ def record(data: bytes) -> None:
 
 
 def image(data: bytes) -> None:
-    """Everything that reads PE images; imports and exports are held against LIEF and pefile."""
+    """Everything that reads PE images; imports and exports are compared with LIEF and pefile."""
     source = MemorySource(data)
     facts = read_image(source)
     read_version(source)

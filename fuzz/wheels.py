@@ -57,7 +57,7 @@ def _wheel(slot: str, part: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Bench:
-    """A folder with the wheel, the root that mends it, and room for what a repair writes."""
+    """A folder with the wheel, the root that repairs it, and room for what a repair writes."""
 
     folder: Path
     wheel: Path

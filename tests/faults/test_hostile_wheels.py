@@ -1,7 +1,7 @@
 """Wheels made by attackers, through the command line: a finding or a clear error, in bounded time and memory.
 
 Every irregularity of ``tests/archive/hostile.py`` and every attack of ``attacks.py`` goes through scan, verify and
-repair. Whatever a repair makes of it is held against ``zipfile``, which is none of ours.
+repair. Whatever a repair makes of it is compared with what ``zipfile`` reads.
 """
 
 from __future__ import annotations

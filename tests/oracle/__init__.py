@@ -1,1 +1,1 @@
-"""The loader model held against a real PE loader: Wine's. See ``README.md`` here for how it is done."""
+"""The loader model compared with a real PE loader: Wine's. See ``README.md`` here for how it is done."""

@@ -1,4 +1,4 @@
-"""Every PE of every real wheel at hand, held against two readers that nobody here wrote: LIEF and pefile."""
+"""Every PE of every real wheel that was downloaded, compared with two readers of others: LIEF and pefile."""
 
 from __future__ import annotations
 

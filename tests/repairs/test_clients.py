@@ -177,7 +177,7 @@ def _run(folder: Path, *command: str | Path) -> None:
     ],
 )
 def test_repacked_by_hand(repack: Callable[[Path, Path], None], codes: set[str], tmp_path: Path) -> None:
-    """The DLLs are there, the archive is not right; no root is needed to put it right."""
+    """The DLLs are there, the archive is not valid; no root is needed to fix it."""
     place, name = unpack_and_paste(tmp_path)
     (tmp_path / "repacked").mkdir()
     wheel = tmp_path / "repacked" / name

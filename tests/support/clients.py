@@ -88,7 +88,7 @@ def target_of(path: Path) -> Target:
 def read_with_zipfile(path: Path) -> dict[str, tuple[int, int]]:
     """Read every member with the standard library; returns size and CRC of each file.
 
-    RECORD is held against the bytes here, by a reader that knows nothing of ours.
+    RECORD is compared with the bytes here, by a reader that knows nothing of ours.
     """
     with zipfile.ZipFile(path) as archive:
         infos = [info for info in archive.infolist() if not info.is_dir()]

@@ -39,7 +39,7 @@ class CommandModule(Protocol):
 
 COMMANDS = {
     "scan": Command("wheelfix.cli.scan", "say what is missing from a Windows wheel, and what its import will do"),
-    "repair": Command("wheelfix.cli.repair", "vendor what is missing and write a wheel that is right"),
+    "repair": Command("wheelfix.cli.repair", "vendor what is missing and write a correct wheel"),
     "diagnose": Command("wheelfix.cli.diagnose", "say what is behind an error text, and what to do"),
     "verify": Command("wheelfix.cli.verify", "check RECORD and the archive against every byte"),
     "ci": Command("wheelfix.cli.ci", "the whole last stage of CI: scan, repair, verify, scan again, report"),

@@ -57,7 +57,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "repair",
-        "vendor what is missing and write a wheel that is right",
+        "vendor what is missing and write a correct wheel",
         "Find what is missing from a wheel, choose it from the roots that are found or named, and\n"
         "rewrite the wheel: old members as the bytes they are, a correct RECORD, read back and rescanned.\n"
         "The input is never touched without --in-place; nothing is written if something stays broken.",

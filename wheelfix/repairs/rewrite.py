@@ -197,6 +197,6 @@ def _must_be_right(archive: Archive, new: list[NewMember], options: ScanOptions)
         faults += [f"{fault.path}: {fault.message}" for fault in found.record]
         faults += found.damaged
         if faults:
-            raise CannotRepair("the wheel that was written is not right", because=faults[:5], hint="please report this")
+            raise CannotRepair("the wheel that was written is not valid", because=faults[:5], hint="please report this")
 
     return check
