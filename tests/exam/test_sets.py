@@ -397,15 +397,12 @@ class TestEnvironment:
         (tmp_path / "target/flux-2.1-py3-none-any.whl").write_bytes(b"")
         assert scanned([user(tmp_path)], beside=(tmp_path / "target",))["user"].verdict is Verdict.OK
 
-    def test_a_toolkit_that_code_loads_by_name_may_be_installed_by_users(self, tmp_path):
+    @pytest.mark.parametrize("name", ["cudnn64_9.dll", "gone.dll"])
+    def test_a_dll_that_code_loads_by_name_and_nothing_has(self, tmp_path, name):
         """nvidia-cudnn-frontend in a set without cuDNN, which pip does not install with it."""
-        for name, verdict in (("cudnn64_9.dll", Verdict.UNSURE), ("gone.dll", Verdict.BROKEN)):
-            files = {
-                "user/__init__.py": f"import ctypes\nctypes.windll.LoadLibrary('{name}')\n",
-                "user/_ext.pyd": MODULE,
-            }
-            one = build_wheel(tmp_path / name, "user", "1.0", files=files)
-            assert scanned([install(one, tmp_path / name / "env")])["user"].verdict is verdict
+        files = {"user/__init__.py": f"import ctypes\nctypes.windll.LoadLibrary('{name}')\n", "user/_ext.pyd": MODULE}
+        one = build_wheel(tmp_path, "user", "1.0", files=files)
+        assert scanned([install(one, tmp_path / "env")])["user"].verdict is Verdict.BROKEN
 
     def test_a_library_without_the_distribution_that_it_requires_is_left_open(self, tmp_path):
         """nvidia-libmathdx has DLLs for others to load: without nvidia-cuda-nvrtc nobody can, and it was only risky."""

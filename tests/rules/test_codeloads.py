@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.environments import install
 from tests.support.wheels import build_wheel
 from wheelfix.demo.forge import forge_dll
-from wheelfix.exam.scan import scan
-from wheelfix.model import Severity, Verdict
+from wheelfix.exam.scan import scan, scan_all
+from wheelfix.model import ScanReport, Severity, Verdict
 from wheelfix.options import RootOptions, ScanOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from wheelfix.model import ScanReport
 
 HERE = "import os, sys, ctypes\nhere = os.path.dirname(__file__)\n"
 LOAD = HERE + "ctypes.CDLL(os.path.join(here, 'core.dll'))\n"
@@ -103,3 +102,28 @@ def test_what_could_not_be_told_is_unsure(tmp_path: Path, code: str, subject: st
     report = scanned(tmp_path, {"pkg/__init__.py": HERE + code + "\n"})
     assert found(report) == ([("WF317", Severity.UNSURE, subject)] if subject else [])
     assert report.first_failure is None
+
+
+BY_NAME = "import ctypes\nctypes.windll.LoadLibrary('cudnn64_9.dll')\n"
+
+
+@pytest.mark.parametrize(
+    ("there", "code"),
+    [pytest.param(False, "WF314", id="nothing has it"), pytest.param(True, "WF317", id="it may be loaded before")],
+)
+def test_cudnn_by_its_bare_name_in_an_environment(tmp_path: Path, there: bool, code: str) -> None:
+    """nvidia-cudnn-frontend does so; NVIDIA's installers put their folders on PATH, where this load does not look."""
+    module = forge_dll("_x.pyd", exports=["PyInit__x"])
+    files: dict[str, str | bytes] = {"pkg/__init__.py": BY_NAME, "pkg/_x.pyd": module}
+    env = install(build_wheel(tmp_path, "pkg", "1.0", files=files), tmp_path / "env")
+    if there:
+        install(build_wheel(tmp_path, "other", "1.0", files={"other/cudnn64_9.dll": forge_dll("cudnn64_9.dll")}), env)
+    found = scan_all([env], ScanOptions(roots=RootOptions(discover=False)))
+    (report,) = (one for one in found if isinstance(one, ScanReport) and one.name == "pkg")
+    (item,) = report.findings
+    assert item.code == code
+    if not there:
+        assert item.hint.startswith("install a distribution that has cudnn64_9.dll (nvidia-cudnn-cu11, ")
+        failure = report.first_failure
+        assert failure is not None
+        assert failure.message.startswith("FileNotFoundError: Could not find module 'cudnn64_9.dll' (or one of")

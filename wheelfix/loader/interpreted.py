@@ -13,7 +13,7 @@ from wheelfix.loader.imports.importorder import packages_above
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.loaded import load_in
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
-from wheelfix.model import CodeFault
+from wheelfix.model import CodeFault, dll_key
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -134,10 +134,17 @@ def _is_about_loads(end: ImportEnd) -> bool:
     return cause in ("load", "cffi", "folder", "listing", "extension") or bool(end.missed)
 
 
-def _is_of_toolkit(target: str) -> bool:
-    """Whether code loads a DLL of CUDA or cuDNN by its bare name: users install these, and torch may have loaded it."""
+def _may_be_loaded_before(view: FileView, target: str) -> bool:
+    """Whether code loads a DLL of CUDA or cuDNN by its bare name, which torch or others may have loaded before.
+
+    Not in an environment in which nothing has such a file: NVIDIA's installers put their folders on PATH, where such
+    a load does not look.
+    """
     member = family_of(target) if "/" not in target else None
-    return member is not None and member.family.group in ("cuda", "cudnn")
+    if member is None or member.family.group not in ("cuda", "cudnn"):
+        return False
+    beside = view.beside
+    return beside is None or not beside.complete or bool(beside.absent) or bool(view.named(dll_key(target)))
 
 
 def _fault(view: FileView, root: str, end: ImportEnd, text: str) -> CodeFault | None:
@@ -149,7 +156,7 @@ def _fault(view: FileView, root: str, end: ImportEnd, text: str) -> CodeFault | 
         failure = fault.failure
         chain = tuple(base_name(step) for step in failure.chain) if failure is not None else ()
         if failure is None or (failure.code == MOD_NOT_FOUND and len(chain) == 1):
-            sure = not fault.along_path and not _is_of_toolkit(fault.target)
+            sure = not fault.along_path and not _may_be_loaded_before(view, fault.target)
             return CodeFault(fault.cause, root, file, line, (fault.target,), end.error, sure=sure, reached=True)
         if failure.code == MOD_NOT_FOUND and view.named(chain[-1].lower()):
             return CodeFault(

@@ -61,7 +61,9 @@ def predict_absent(view: FileView, absent: AbsentModule) -> Prediction:
 
 
 def shown_path(view: FileView, path: str) -> str:
-    """The Windows path under which the file will be, as far as it can be known."""
+    """The Windows path under which the file will be, as far as it can be known; a bare name that finds no file."""
+    if "/" not in path and path not in view:
+        return path
     origin = view.origin(path)
     if ":" in origin[:3]:  # an environment on this Windows machine: the user sees this path
         return origin

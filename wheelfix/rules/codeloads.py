@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.distributions import owners_of
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import CodeFault, Finding, Json, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base
@@ -26,6 +27,8 @@ def missing_code_loads(subject: Subject) -> Iterator[Finding]:
     for fault in _first_per_name(subject, ("load", "cffi", "raise", "order")):
         names = [_shown(name) for name in fault.names]
         hint = f"add {base(fault.names[0])} to the wheel where the code looks for it, or catch the error in the code"
+        if subject.view.beside is not None and "/" not in fault.names[0]:
+            hint = _by_another(fault.names[0])
         if fault.chain and not _is_in_wheel(subject, fault.chain[-1]):
             hint = f"add {fault.chain[-1]} to the wheel, beside {fault.chain[0]}"
         elif fault.chain:
@@ -96,6 +99,13 @@ def unsure_code_loads(subject: Subject) -> Iterator[Finding]:
             hint="test the import on a clean Windows machine, or put the DLL into the wheel and load it by its path",
             evidence=_evidence(subject, fault),
         )
+
+
+def _by_another(name: str) -> str:
+    """How a DLL that code loads by its bare name gets into an environment."""
+    known = [owner.distribution for owner in owners_of(name) if not owner.only]
+    which = f" ({', '.join(known)})" if known else ""
+    return f"install a distribution that has {name}{which}, and add its folder to the search if the code does not"
 
 
 def _problem(subject: Subject, fault: CodeFault, names: list[str]) -> str:
