@@ -91,6 +91,8 @@ def test_the_dlls_folder_is_not_where_other_packages_are_searched() -> None:
         ((3, 11), "libffi-8.dll", True),
         ((3, 8), "libcrypto-1_1.dll", True),
         ((3, 12), "libcrypto-1_1.dll", False),
+        ((3, 12), "libcrypto-3.dll", True),
+        ((3, 12), "libcrypto-3-x64.dll", False),
         ((3, 11), "zlib1.dll", False),
         ((3, 13), "msvcp140.dll", False),
         ((3, 13), "vcruntime140_threads.dll", False),

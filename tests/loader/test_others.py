@@ -87,3 +87,46 @@ def test_a_dll_of_a_program_that_users_install(code, expected):
     }
     (edge,) = (one for one in resolve(make_view(files), Profile(python=(3, 11))).edges if one.name == "jvm.dll")
     assert isinstance(edge.provider, expected)
+
+
+MANGLED = "fmt-450cb758114ce857a00a619d174671f2.dll"
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"), [("frobnicate_core.libs", MayComeFrom), ("pkg.libs", Missing)], ids=["theirs", "its own"]
+)
+def test_a_wheel_that_was_repaired_together_with_one_that_it_requires(folder, expected):
+    """meshlib has DLLs in meshlib_core.libs, and imports others that only meshlib-core has there."""
+    module = forge_dll("_core.pyd", imports={MANGLED: ["f"]}, exports=["PyInit__core"])
+    own = f"{SITE}{folder}/glfw3-8c4b29f52180830e2de2231ea79a9248.dll"
+    files = {f"{SITE}pkg/_core.pyd": module, own: forge_dll("glfw3.dll")}
+    resolution = resolve(make_view(files), Profile(python=(3, 11)), ("frobnicate-core==1.0",))
+    (edge,) = (one for one in resolution.edges if one.name == MANGLED)
+    assert isinstance(edge.provider, expected)
+
+
+def test_a_distribution_that_has_a_dll_comes_before_those_of_which_nothing_is_known():
+    """executorch imports torch without requiring it; kgb and expecttest, which it requires, were named instead."""
+    module = forge_dll("_core.pyd", imports={"c10.dll": ["f"]}, exports=["PyInit__core"])
+    files = {
+        f"{SITE}pkg/__init__.py": "",
+        f"{SITE}pkg/ops.py": "def load():\n    import torch\n    import torchgen\n    from pkg import _core\n",
+        f"{SITE}pkg/_core.pyd": module,
+    }
+    resolution = resolve(make_view(files), Profile(python=(3, 11)), ("frobnicate-core==1.0",))
+    (edge,) = (one for one in resolution.edges if one.name == "c10.dll")
+    assert isinstance(edge.provider, MayComeFrom)
+    assert edge.provider.distributions == ("torch",)
+
+
+def test_what_tests_import_is_not_where_a_dll_comes_from():
+    """gssapi was said to get gssapi64.dll from k5test, which only its tests import."""
+    module = forge_dll("_core.pyd", imports={"frobnicate.dll": ["f"]}, exports=["PyInit__core"])
+    files = {
+        f"{SITE}pkg/__init__.py": "from . import _core\n",
+        f"{SITE}pkg/tests/__init__.py": "",
+        f"{SITE}pkg/tests/test_raw.py": "import ctypes\nimport frobtest\nctypes.CDLL('other.dll')\n",
+        f"{SITE}pkg/_core.pyd": module,
+    }
+    (edge,) = (one for one in resolve(make_view(files), Profile(python=(3, 11))).edges if one.name == "frobnicate.dll")
+    assert isinstance(edge.provider, Missing)

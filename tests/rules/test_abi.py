@@ -59,7 +59,11 @@ def test_claims_of_tags(
         ("cp315-abi3t-win_amd64", PYD, "python315t.dll", ["WF401:error"]),
         ("cp37-abi3-win_amd64", PYD, "python311.dll", ["WF401:error"]),
         ("cp37-abi3-win_amd64", SITE + "pkg/embed.dll", "python311.dll", []),
-        ("py3-none-win_amd64", PYD, "python39.dll", []),
+        ("py3-none-win_amd64", PYD, "python39.dll", ["WF401:warning"]),
+        ("py3-none-win_amd64", PYD, "python3.dll", []),
+        ("py3-none-win_amd64", SITE + "pkg/embed.dll", "python39.dll", []),
+        ("py3-none-win_amd64", SITE + "pkg/_core.cp39-win_amd64.pyd", "python39.dll", []),
+        ("cp311-cp311-win_amd64", SITE + "pkg/py39/_core.pyd", "python39.dll", []),
         ("cp311-cp311-win_amd64", SITE + "pkg/_core.cp39-win_amd64.pyd", "python39.dll", []),
         ("cp311-cp311-win_amd64", SITE + "pkg/_core.cp311-win_amd64.pyd", "python39.dll", ["WF401:error"]),
     ],
@@ -243,3 +247,37 @@ def test_the_entry_is_the_one_of_the_python_of_the_tags(
     made = scan(build_wheel(tmp_path, "pkg", "1.0", tags, files), ScanOptions(roots=RootOptions(discover=False)))
     assert (made.first_failure.message if made.first_failure else "").endswith(message)
     assert [item.code for item in made.findings if item.code == "WF316"] == (["WF316"] if message else [])
+
+
+@pytest.mark.parametrize(
+    ("requires_python", "expected"), [("", ["WF401:warning"]), ("==3.9.*", []), ("<3.10,>=3.9", [])]
+)
+def test_a_wheel_for_every_python_3_with_a_module_for_one(requires_python: str, expected: list[str]) -> None:
+    """PyQtRPT 1.5.5 is tagged py3-none, and its modules import python34.dll."""
+    described = wheel(tags=("py3-none-win_amd64",), requires_python=requires_python)
+    assert codes(subject({PYD: dll("python39.dll")}, events=[loads(PYD)], wheel=described)) == expected
+
+
+def module(python: str) -> bytes:
+    return forge_dll("_core.pyd", imports={f"python{python}.dll": ["Py_IncRef"]}, exports=["PyInit__core"])
+
+
+CHOOSES = """
+import importlib.util, os, sys
+path = os.path.join(os.path.dirname(__file__), "libs", "py3" + str(sys.version_info.minor), "_core.pyd")
+spec = importlib.util.spec_from_file_location("_core", path)
+importlib.util.module_from_spec(spec)
+"""
+
+
+@pytest.mark.parametrize(
+    ("folders", "verdict"),
+    [(("39", "310", "311"), Verdict.OK), (("311",), Verdict.OK), (("39", "310"), Verdict.BROKEN)],
+    ids=["one for each Python", "for the tag's Python alone", "none for the tag's Python"],
+)
+def test_modules_for_several_pythons_in_a_folder_for_each(
+    tmp_path: Path, folders: tuple[str, ...], verdict: Verdict
+) -> None:
+    """libsgd 0.13.9 has a module for each of four Pythons, and was called broken for three of them."""
+    files: dict[str, str | bytes] = {f"pkg/libs/py{python}/_core.pyd": module(python) for python in folders}
+    assert scanned(tmp_path, {"pkg/__init__.py": CHOOSES, **files}).verdict is verdict

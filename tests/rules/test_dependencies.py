@@ -470,3 +470,22 @@ def test_a_dll_that_code_may_load_first_is_not_called_out_of_reach(tmp_path: Pat
     report = scan(build_wheel(tmp_path, "pkg", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
     said = [str(item.severity) for item in report.findings if item.code == "WF305"]
     assert (str(report.verdict), said) == (verdict, [] if verdict == "ok" else ["unsure"])
+
+
+@pytest.mark.parametrize(
+    ("requires", "verdict"), [(["frobnicate-core==1.0"], Verdict.UNSURE), ([], Verdict.BROKEN)], ids=["required", "not"]
+)
+def test_a_dll_in_the_folder_of_a_distribution_that_is_required(
+    tmp_path: Path, requires: list[str], verdict: Verdict
+) -> None:
+    """The __init__.py of meshlib, which adds meshlib_core.libs, is in meshlib-core."""
+    name = "glfw3-8c4b29f52180830e2de2231ea79a9248.dll"
+    files = {
+        "pkg/_core.pyd": forge_dll("_core.pyd", imports={name: ["f"]}, exports=["PyInit__core"]),
+        f"frobnicate_core.libs/{name}": forge_dll(name, exports=["f"]),
+    }
+    wheel = build_wheel(tmp_path, "pkg", "1.0", files=files, requires=requires)
+    report = scan(wheel, ScanOptions(roots=RootOptions(discover=False)))
+    assert report.verdict is verdict
+    (item,) = (one for one in report.findings if one.code == "WF305")
+    assert ("the code of frobnicate-core, which is required and not here" in item.message) is bool(requires)

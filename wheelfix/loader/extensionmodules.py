@@ -17,11 +17,29 @@ if TYPE_CHECKING:
 _ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3t?)?(?:-(?P<system>[a-z0-9_]+))?\.pyd$", re.IGNORECASE)
 _SYSTEMS = {"win32": Machine.X86, "win_amd64": Machine.AMD64, "win_arm64": Machine.ARM64, "win_arm32": Machine.ARM}
 _PYTHON_DLL = re.compile(r"python3\d+t?\.dll")
+_PYTHON_FOLDER = re.compile(r"(?:(?:cp|py|python)[-_]?3[._]?|3[._])(?P<minor>\d{1,2})", re.IGNORECASE)
 
 
 def extension_modules(view: FileView, profile: Profile) -> list[str]:
     """The ``.pyd`` files of the subject that the target's Python would import, sorted by path."""
-    return [path for path in module_files(view) if _fits(path, profile)]
+    fitting = [path for path in module_files(view) if _fits(path, profile)]
+    return [path for path in fitting if not is_for_another_python(path, fitting, profile)]
+
+
+def folder_python(path: str) -> tuple[int, int] | None:
+    """The Python that the folder of a file is named after: ``libs/py310/_core.pyd`` is for Python 3.10."""
+    match = _PYTHON_FOLDER.fullmatch(base_name(parent(path)))
+    return (3, int(match["minor"])) if match else None
+
+
+def is_for_another_python(path: str, paths: list[str], profile: Profile) -> bool:
+    """Whether a module lies in a folder for another Python, beside that for the target's: code chooses between them."""
+    meant = folder_python(path)
+    if meant is None or profile.python is None or meant == profile.python:
+        return False
+    above, name = parent(parent(path)), base_name(path)
+    twins = (one for one in paths if base_name(one) == name and parent(parent(one)) == above)
+    return any(folder_python(one) == profile.python for one in twins)
 
 
 def module_files(view: FileView) -> list[str]:

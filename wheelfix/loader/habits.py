@@ -30,7 +30,8 @@ class PackageHabits:
         self._extensions = loads.extensions
         starts = [*(event.path for event in loads.extensions), *(file.path for file in loads.files)]
         self._above = list(dict.fromkeys(init for path in starts for init in packages_above(path)))
-        self._code = [file.path for file in loads.files if file.path.endswith(".py")]
+        code = (file.path for file in loads.files if file.path.endswith(".py"))
+        self._code = [path for path in code if "/tests/" not in path]
         self.folders = frozenset(item.folder for item in loads.folders)
         """Folders that it adds to the search, also those in which the package itself has no file."""
         self.unread = any(call.reached for call in calls)

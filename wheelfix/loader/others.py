@@ -115,13 +115,15 @@ class Provisions:
             elif answer.ships is Ships.NO and other_version_has_it(name, dependency.name):
                 without.append(not_in_version(name, dependency))
         if not self._view.named(dll_key(name)):  # a file that is there, and is not found, is what matters
-            if not unsure and not answers_complete(self.beside):
-                unsure += self._mentioned(name) or self._of_kin(name)
+            if not answers_complete(self.beside):
+                # A distribution that is known to have the DLL says more than those of which nothing is known.
+                unsure = self._mentioned(name) or unsure or self._of_kin(name)
             unsure += self._of_programs(name)
         reasons, absent, optional = self._installed_without(name)
         without += reasons
         if unsure:
-            return MayComeFrom(name, tuple(who for who, _ in unsure), "; ".join(why for _, why in unsure[:3]))
+            whose = tuple(dict.fromkeys(who for who, _ in unsure))
+            return MayComeFrom(name, whose, "; ".join(why for _, why in unsure[:3]))
         if not without:
             return None
         return Missing(required=tuple(without), absent=tuple(absent), optional=tuple(optional))
@@ -250,14 +252,17 @@ class Provisions:
     def _may_have(self, name: str, dependency: Dependency) -> bool:
         """Whether a distribution of which nothing is known about a DLL can have it.
 
-        A name with delvewheel's hash is used by the wheel that ships it, and by code that adds that wheel's folder.
+        A name with delvewheel's hash is used by the wheel that ships it, by code that adds that wheel's folder, and by
+        a wheel that was repaired together with it: it has files in that folder, too (``meshlib_core.libs``).
         """
         if not is_shippable(name):
             return False
         if demangle(dll_key(name)) == dll_key(name):
             return not self._is_pure(dependency)
-        folders = (folder.rpartition("/")[2].removesuffix(".libs") for folder in self.habits.folders)
-        return dependency.name in map(canonical, folders)
+        own = (file.path.rpartition("/")[0] for file in self._view.own_files if file.layer is Layer.SUBJECT)
+        folders = {*self.habits.folders, *own}
+        names = {folder.rpartition("/")[2].removesuffix(".libs") for folder in folders if folder.endswith(".libs")}
+        return dependency.name in map(canonical, names)
 
     @staticmethod
     def _is_pure(dependency: Dependency) -> bool:

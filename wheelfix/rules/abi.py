@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.stable_abi import stable_abi
 from wheelfix.knowledge.system import python_of
+from wheelfix.loader.extensionmodules import folder_python
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.model import Finding, Image, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base
@@ -71,11 +72,12 @@ def python_abi(subject: Subject) -> Iterator[Finding]:
         return
     claim = read_claim(subject.wheel.tags)
     if not claim.pythons and claim.abi3 is None:
+        yield from _only_for_one_python(subject)
         return
     for path, image in subject.images.items():
         for item in image.imports:
             wanted = python_of(item.dll)
-            if wanted is None or _is_meant_for(base(path), wanted) or _is_promised(claim, wanted, base(path)):
+            if wanted is None or _is_meant_for(path, wanted) or _is_promised(claim, wanted, base(path)):
                 continue
             loaded, abi3_only = subject.reached(path), not claim.pythons
             yield finding(
@@ -97,10 +99,37 @@ def python_abi(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _is_meant_for(name: str, wanted: tuple[int, int, bool]) -> bool:
-    """Whether the file's own name says that it is for another Python, which then imports it and not this one."""
-    match = _FILE_ABI.search(name)
-    return match is not None and (int(match["major"]), int(match["minor"]), bool(match["threads"])) == wanted
+def _only_for_one_python(subject: Subject) -> Iterator[Finding]:
+    """Find modules for one Python in a wheel that its tags let every Python 3 install."""
+    assert subject.wheel is not None
+    if not any(tag.startswith("py3-none-") for tag in subject.wheel.tags):
+        return
+    pythons: dict[str, dict[tuple[int, int, bool], tuple[str, str]]] = {}
+    for path, image in subject.images.items():
+        wanted = [(python, item.dll) for item in image.imports if (python := python_of(item.dll)) is not None]
+        if path.lower().endswith(".pyd") and subject.reached(path) and wanted:
+            pythons.setdefault(base(path).partition(".")[0].lower(), {})[wanted[0][0]] = (path, wanted[0][1])
+    for one in pythons.values():
+        ((major, minor, _), (path, dll)) = next(iter(one.items()))
+        if len(one) > 1 or _FILE_ABI.search(path) or _allowed_pythons(subject) <= {(major, minor)}:
+            continue  # code, or the name of the file, chooses the one that fits
+        yield finding(
+            "WF401",
+            subject.origin(path),
+            f"{base(path)} imports {dll}, but the wheel is tagged py3-none; it loads on Python {major}.{minor} only "
+            "and fails with error 126 on every other",
+            hint="tag the wheel for that Python and platform, or build with Py_LIMITED_API and tag it abi3",
+            evidence={"imports": dll, "tags": [*subject.wheel.tags], "loaded": True},
+            severity=Severity.WARNING,
+        )
+
+
+def _is_meant_for(path: str, wanted: tuple[int, int, bool]) -> bool:
+    """Whether the file's own name, or its folder's, says that it is for another Python, which imports it instead."""
+    match = _FILE_ABI.search(base(path))
+    if match is None:
+        return folder_python(path) == wanted[:2]
+    return (int(match["major"]), int(match["minor"]), bool(match["threads"])) == wanted
 
 
 def _is_promised(claim: Claim, wanted: tuple[int, int, bool], name: str) -> bool:
@@ -196,11 +225,16 @@ def _foreign_symbols(image: Image, oldest: tuple[int, int]) -> tuple[dict[str, t
 
 def _requires_python(subject: Subject) -> tuple[int, int]:
     """Return the oldest 3.x that Requires-Python lets install the wheel."""
+    return min(_allowed_pythons(subject), default=(3, 0))
+
+
+def _allowed_pythons(subject: Subject) -> set[tuple[int, int]]:
+    """Return every 3.x that Requires-Python lets install the wheel; none if it cannot be read."""
     from packaging.specifiers import SpecifierSet
 
     try:
         allowed = SpecifierSet(subject.wheel.metadata.requires_python[:2000] if subject.wheel is not None else "")
     except ValueError:  # InvalidSpecifier, or a number with more digits than Python reads
-        return (3, 0)
+        return set()
     # The last patch release decides: >=3.9.2 still admits 3.9.
-    return next(((3, minor) for minor in range(2, 40) if allowed.contains(f"3.{minor}.99")), (3, 0))
+    return {(3, minor) for minor in range(2, 40) if allowed.contains(f"3.{minor}.99")}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from wheelfix.archive.faults import PYPI
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.rules.registry import finding, rule, rule_repairable, rule_severity
 from wheelfix.rules.wording import count, listing
@@ -293,7 +294,7 @@ def _hint(fault: _WheelFault, blocker: str) -> str:
 def _is_lasting(fault: _WheelFault) -> bool:
     """Whether rewriting the wheel would not help."""
     if fault.kind == "duplicate-member":  # those with the same content are refused by PyPI alone
-        return fault.rejected_by != ("pypi",)
+        return fault.rejected_by != (PYPI,)
     return fault.kind in _LASTING_HINTS
 
 
@@ -315,7 +316,7 @@ def _severity(fault: _WheelFault) -> Severity | None:
     """An archive that an installer refuses is broken; one that only PyPI or no one refuses is not."""
     if {"pip", "uv"}.intersection(fault.rejected_by):
         return Severity.ERROR
-    if fault.kind in _WARNING_KINDS:
+    if fault.kind in _WARNING_KINDS or fault.rejected_by == (PYPI,):
         return Severity.WARNING
     if fault.rejected_by:
         return Severity.WARNING if rule_severity(fault.code) is Severity.INFO else None

@@ -6,10 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of
-from wheelfix.knowledge.system import is_debug_python
+from wheelfix.knowledge.system import is_debug_python, python_of
+from wheelfix.loader.extensionmodules import folder_python
 from wheelfix.loader.loadcall import runs_on
+from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Edge, EdgeKind, Finding, Image, Repairable, Severity, dll_key
+from wheelfix.model import Edge, EdgeKind, Finding, Image, Repairable, Severity, canonical, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
@@ -31,6 +33,24 @@ def _names_folder(sources: Iterable[str], paths: Iterable[str]) -> bool:
     return any(not names.isdisjoint(re.split(r"""['"/\\]""", source)[1:-1]) for source in sources)
 
 
+def _is_for_several_pythons(need: Need) -> bool:
+    """Whether an interpreter is asked for by modules in folders that are named after it."""
+    python = python_of(need.name)
+    return python is not None and all(folder_python(edge.importer) == python[:2] for edge in need.edges)
+
+
+def _folder_owner(subject: Subject, paths: Iterable[str]) -> str:
+    """Return the required distribution whose ``.libs`` folder has one of these files; empty if its code is here.
+
+    A wheel that was repaired together with another has DLLs in the folder that the code of the other adds.
+    """
+    folders = (base(folder(path)) for path in paths)
+    owners = [canonical(name.removesuffix(".libs")) for name in folders if name.endswith(".libs")]
+    required = Requirements(subject.wheel.metadata.requires_dist if subject.wheel is not None else (), subject.profile)
+    beside = subject.view.beside
+    return next((name for name in owners if name in required and (beside is None or name not in beside)), "")
+
+
 @rule(
     "WF301",
     "missing-dependency",
@@ -50,6 +70,8 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
     for need in missing(subject, EdgeKind.IMPORT):
         if (is_debug_crt(need.name) or is_debug_python(need.name)) and not need.reached:
             continue  # WF205 says it better: the debug twin of a DLL, which nothing loads
+        if not need.reached and _is_for_several_pythons(need):
+            continue
         excuse = excuse_of(subject, need)
         severity = _severity(need, excuse)
         consequence = excuse.text if excuse is not None else _consequence(subject, need)
@@ -60,6 +82,9 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
                 severity = Severity.INFO if named else Severity.UNSURE
                 whose = subject.whose_code(adding=True)
                 consequence += f"; unless {whose} adds that folder, which could not be read from it"
+            elif need.reached and excuse is None and (other := _folder_owner(subject, usable)):
+                severity = Severity.UNSURE
+                consequence += f"; unless the code of {other}, which is required and not here, adds that folder"
             elif need.reached and excuse is None and subject.loads_unread:
                 severity = Severity.UNSURE
                 whose = subject.whose_code(adding=False)

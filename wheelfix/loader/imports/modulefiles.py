@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import python_of
-from wheelfix.loader.extensionmodules import extension_modules, module_files, module_name
+from wheelfix.loader.extensionmodules import extension_modules, is_for_another_python, module_files, module_name
 from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules, python_code
 from wheelfix.loader.view import base_name
@@ -45,7 +45,8 @@ def _for_others(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
     """Modules of which there are only files for other Pythons; wheels for several Pythons have one for each."""
     if profile.python is None:
         return
-    paths = module_files(view)
+    files = module_files(view)
+    paths = [path for path in files if not is_for_another_python(path, files, profile)]
     fitting = set(extension_modules(view, profile))
     if len(fitting) == len(paths):
         return
