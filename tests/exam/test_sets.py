@@ -537,3 +537,18 @@ def test_a_modelled_package_of_others_is_not_followed(tmp_path, monkeypatch):
 def test_an_absent_module_may_be_named_py(tmp_path):
     """Its name was taken for that of a Python file."""
     assert codes(scanned([user(tmp_path, "import user.py\nimport flux\n")])["user"]) == {"WF318"}
+
+
+@pytest.mark.parametrize("other", ["torch", "flux"])
+def test_others_load_what_the_code_needs_also_where_its_import_is_not_decided(tmp_path, other):
+    """torchaudio was called broken once torch's code was no longer followed for it."""
+    code = (
+        f"import ctypes, os, {other}\n"
+        f"if {other}.anything():\n    try:\n        ctypes.CDLL('elsewhere.dll')\n    except OSError:\n        pass\n"
+        "ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'own.dll'))\n"
+    )
+    own = forge_dll("own.dll", imports={"flux.dll": ("f",)})
+    wheel = build_wheel(tmp_path, "user", "1.0", files={"user/__init__.py": code, "user/own.dll": own})
+    files = {"torch/__init__.py": "", "torch/lib/flux.dll": forge_dll("flux.dll", exports=["f"])}
+    beside = flux(tmp_path) if other == "flux" else build_wheel(tmp_path, "torch", "2.9", files=files)
+    assert scanned([wheel, beside], together=True)["user"].verdict is Verdict.OK

@@ -82,7 +82,7 @@ class LoadAttempt:
     def _settle(self) -> None:
         """Look at everything that may have happened: modules of other distributions may load whatever they need."""
         self.run.catch_up()
-        if self.run.process is not None and self.run.foreign:
+        if self.run.process is not None and self.run.relies_on_others():
             self.run.process.settled = False
 
     def _of_name(self, path: str) -> bool | None:
@@ -104,7 +104,7 @@ class LoadAttempt:
             return None
         if found is None:  # it is in the package, where this load may not look
             return False if known and (not self.standard or path_folders(run) is not None) else None
-        return None if run.foreign and not self.standard else False
+        return None if not self.standard and run.relies_on_others() else False
 
     def _folders(self, known: bool) -> tuple[str, ...]:
         """The folders in which a bare name is looked for."""

@@ -178,6 +178,7 @@ class Names(CodeState):
 
     def _run_import(self, path: str) -> None:
         """Remember that a module of the package is imported: its code may add folders and load DLLs."""
+        self.imported_files[path] = None
         process = self.process
         if process is not None and process.catching_up and path == next(iter(self.modules)):
             raise _Reached

@@ -192,7 +192,12 @@ class CodeState(abc.ABC):
         """The environment variables that the code has set."""
         self.process = self.files.process(path)
         self.foreign = False
+        """Whether modules were imported that are not in the view, and may have loaded DLLs."""
+        self.imported_files: dict[str, None] = {}
+
+    def relies_on_others(self) -> bool:
         """Whether modules of other distributions were imported, which may have loaded DLLs."""
+        return self.foreign or any(map(self.files.acts_on_dlls, self.imported_files))
 
     @property
     def place(self) -> int:

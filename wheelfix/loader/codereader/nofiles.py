@@ -44,6 +44,10 @@ class NoFiles:
         """Whether only this distribution can have a file of that path."""
         return False
 
+    def acts_on_dlls(self, path: str) -> bool:
+        """Whether importing a file of another distribution adds folders or loads DLLs."""
+        return False
+
     def finds(self, name: str, folders: tuple[str, ...]) -> bool | None:
         """Whether a load by bare name finds a file in Windows, beside Python or in some folders; None if unknown."""
         return None
