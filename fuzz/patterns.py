@@ -52,6 +52,8 @@ MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
 """Examples of the patterns that each place makes while it runs, by file and function."""
 _NAMED_FILES = frozenset({"subfolders", "dll_names"})
 """Functions of ``roots/tree.py`` that take a pattern for names of files."""
+_NAMING = re.compile(rf"\bre\s*\.\s*\w|{'|'.join(_NAMED_FILES)}")
+"""What the source of a module has that passes a pattern on."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,9 @@ def _module_names() -> list[str]:
 def _in_sources() -> Iterator[Site]:
     for path in sorted(ROOT.rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        yield from _calls(name, ast.parse(path.read_text("utf-8")))
+        source = path.read_text("utf-8")
+        if _NAMING.search(source):  # parsing every module takes two seconds
+            yield from _calls(name, ast.parse(source))
 
 
 def _calls(name: str, tree: ast.Module) -> Iterator[Site]:
@@ -154,17 +158,21 @@ def _flags(call: ast.Call) -> int:
 def _in_modules(modules: list[Any]) -> Iterator[Site]:
     """Yield the patterns that modules and their classes keep under a name, as the module uses that name."""
     for module in modules:
-        tree = ast.parse(Path(module.__file__).read_text("utf-8"))
         spaces = [vars(module), *(vars(item) for item in vars(module).values() if isinstance(item, type))]
         for name, value in ((name, value) for space in spaces for name, value in list(space.items())):
             if isinstance(value, re.Pattern):
-                for mode in _uses(tree, name):
+                for mode in _uses(_tree(module.__file__), name):
                     yield Site(value.pattern, value.flags, mode, f"{module.__name__}.{name}")
             elif isinstance(owner := getattr(value, "__self__", None), re.Pattern):
                 yield Site(owner.pattern, owner.flags, value.__name__, f"{module.__name__}.{name}")
             elif isinstance(value, tuple | list | dict):
                 for held in _held(value):
                     yield Site(held.pattern, held.flags, "search", f"{module.__name__}.{name}")
+
+
+@functools.lru_cache(maxsize=1)
+def _tree(file: str) -> ast.Module:
+    return ast.parse(Path(file).read_text("utf-8"))
 
 
 def _held(value: object) -> Iterator[re.Pattern[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -26,8 +27,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TEXT = b"text that is compressed, text that is compressed\n" * 30
-# Parts in which hardly anything repeats, which libdeflate packs, and parts for zlib-ng, in more than one block.
-DENSE = b"".join(random_bytes(n, 300_000, seed=n) for n in (250, 20, 256, 180, 5, 256, 200, 210, 9))
+
+
+@functools.cache
+def dense() -> bytes:
+    """Parts in which hardly anything repeats, which libdeflate packs, and parts for zlib-ng, in several blocks."""
+    return b"".join(random_bytes(n, 300_000, seed=n) for n in (250, 20, 256, 180, 5, 256, 200, 210, 9))
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +55,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert packed is not None
         add = (
             NewMember("pkg/lib/big.dll", data=bytes(range(256)) * 12_000),
-            NewMember("pkg/lib/dense.dll", data=DENSE),
+            NewMember("pkg/lib/dense.dll", data=dense()),
             NewMember("pkg/lib/packed.dll", packed=(other, packed)),
             NewMember("pkg/lib/empty.dll", data=b""),
             NewMember(f"{DIST_INFO}/sboms/x.cdx.json", data=b"{}"),
@@ -113,7 +118,7 @@ def test_programs_unpack_it(wheel: Path, tmp_path: Path, command: Callable[[Path
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert files(target) >= EXPECTED
     assert (target / "pkg/lib/big.dll").read_bytes() == bytes(range(256)) * 12_000
-    assert (target / "pkg/lib/dense.dll").read_bytes() == DENSE
+    assert (target / "pkg/lib/dense.dll").read_bytes() == dense()
     assert (target / "pkg/lib/packed.dll").read_bytes() == TEXT
     if os.name == "posix":
         assert os.access(target / "pkg/script.sh", os.X_OK)

@@ -35,7 +35,9 @@ COMMANDS = (
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("name", ["pyproject.toml", "wheelfix.toml"])
-@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind == "blank lines" else kind for kind in FILES]
+)
 def test_no_file_stops_a_command(kind, name, tmp_path, monkeypatch, capsys):
     (tmp_path / name).write_text(FILES[kind](200_000), "utf-8")
     monkeypatch.chdir(tmp_path)

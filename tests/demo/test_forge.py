@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lief
 import pefile
 import pytest
 
@@ -16,6 +15,8 @@ HARMLESS = ("makes up",)
 
 def opened(data: bytes) -> pefile.PE:
     """Return pefile's view, after it had nothing to complain about and lief could read the file too."""
+    import lief  # takes a second, which every process of the tests would spend
+
     image = pefile.PE(data=data)
     assert [line for line in image.get_warnings() if not any(mark in line for mark in HARMLESS)] == []
     assert lief.PE.parse(list(data)) is not None

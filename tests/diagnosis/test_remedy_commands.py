@@ -198,6 +198,7 @@ CHECKS: tuple[tuple[str, Callable[[str], None]], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.no_cover
 def test_each_command_is_checked() -> None:
     for command in sorted(shown()):

@@ -25,6 +25,7 @@ def _each(start: int, count: int, tmp_path, *checks) -> None:
                 raise AssertionError(f"package {seed}, {one.__name__}: {error}") from error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", parts(0, 5, FEW))
 def test_a_predicted_failure_means_broken_in_wheels(tmp_path, start) -> None:
     _each(start, FEW, tmp_path, check.check_scan)
@@ -42,6 +43,7 @@ def test_loudness_threads_and_names_of_folders_change_nothing(tmp_path, start) -
     _each(start, FEW, tmp_path, check.check_loudness)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", parts(0, 5, FEW))
 def test_what_is_proposed_can_be_done_and_what_is_written_is_accepted(tmp_path, start) -> None:
     _each(start, FEW, tmp_path, check.check_repair)

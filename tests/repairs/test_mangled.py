@@ -6,6 +6,8 @@ import tempfile
 import zipfile
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.signing import signed, trust
 from tests.support.wheels import EPOCH, build_wheel
 from wheelfix.demo.forge import forge_dll
@@ -17,9 +19,8 @@ from wheelfix.streams.source import MemorySource
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
 
-
+@pytest.mark.slow
 def test_renamed_dlls_leave_no_trace_of_time_and_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """delvewheel writes its command line and the time of day into the wheel, unless SOURCE_DATE_EPOCH is set."""
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)

@@ -330,6 +330,7 @@ def test_the_bill_of_materials_names_what_came_in_and_no_path(tmp_path):
     assert names["libiomp5md.dll"]["version"] == "5.0.2023.428"
 
 
+@pytest.mark.slow
 def test_pip_installs_what_comes_out(tmp_path):
     story = kepler_cu117()
     wheel = write_wheel(story, tmp_path / "dist")

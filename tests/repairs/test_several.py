@@ -6,6 +6,8 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from wheelfix import workers
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
@@ -14,8 +16,6 @@ from wheelfix.repairs.several import repair_all, targets_differ
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def options(tmp_path: Path, jobs: int) -> RepairOptions:
@@ -33,6 +33,7 @@ def wheels(tmp_path: Path) -> list[Path]:
     return [first, bad, second]
 
 
+@pytest.mark.slow
 def test_processes_write_what_one_process_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = wheels(tmp_path)
     alone = list(repair_all(paths, options(tmp_path, 1)))

@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from wheelfix.model import ImageFacts
     from wheelfix.roots.choice.model import Outcome
 
+pytestmark = pytest.mark.slow
 NAMES = ("cudart64_110.dll", "cublas64_11.dll", "cufft64_10.dll", "curand64_10.dll", "nvrtc-builtins64_117.dll")
 RELEASES = ("11.4", "11.7", "11.8", "12.1")
 PACKAGES = {"cublas64_11.dll": "nvidia-cublas-cu11", "curand64_10.dll": "nvidia-curand-cu11"}

@@ -124,6 +124,7 @@ def test_a_place_that_cannot_be_written_is_said(base: Path, monkeypatch: pytest.
         WorkFolder()
 
 
+@pytest.mark.slow
 def test_a_request_to_stop_leaves_nothing_wherever_it_falls(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def job() -> None:
         with WorkFolder() as folder:

@@ -83,6 +83,7 @@ def test_a_file_that_is_smaller_than_the_first_part(served: ServedIndex) -> None
     assert read_contents(index, file) == Contents((), ("small",), ())
 
 
+@pytest.mark.slow
 def test_a_busy_server_is_asked_again(served: ServedIndex) -> None:
     served.add("small-1.0-py3-none-any.whl", {"small.py": b""})
     served.busy = 2
@@ -151,6 +152,7 @@ def test_the_whole_run(served: ServedIndex, tmp_path: Path, monkeypatch: pytest.
     assert "six six\n" in (tmp_path / "modules.txt").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_tables_are_not_replaced_by_what_a_broken_index_gives(
     served: ServedIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

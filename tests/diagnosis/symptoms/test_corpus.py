@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from pathlib import Path
@@ -36,15 +37,21 @@ def told(symptom: Symptom) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value not in (None, "", [])}
 
 
+@functools.cache
+def symptoms_of(file: str) -> tuple[Symptom, ...]:
+    """The symptoms of a text, read once for all tests."""
+    return read_symptoms((CORPUS / file).read_bytes())
+
+
 @pytest.mark.parametrize("row", EXPECTED, ids=IDS)
 def test_symptoms_are_read(row: dict[str, Any]) -> None:
-    symptoms = read_symptoms((CORPUS / row["file"]).read_bytes())
+    symptoms = symptoms_of(row["file"])
     assert [told(symptom) for symptom in symptoms] == row["symptoms"]
 
 
 @pytest.mark.parametrize("row", EXPECTED, ids=IDS)
 def test_cause_is_told(row: dict[str, Any]) -> None:
-    causes = explain_symptoms(read_symptoms((CORPUS / row["file"]).read_bytes()))
+    causes = explain_symptoms(symptoms_of(row["file"]))
     assert [cause.id for cause in causes] == row["causes"]
     assert all(cause.next_steps for cause in causes)
 
@@ -92,6 +99,6 @@ def test_the_documentation_has_the_figures_of_the_samples() -> None:
 def test_only_126_is_taken_for_a_missing_file() -> None:
     """127, 182, 193, 998, 1114, 1260, 1455 and 14001 are never answered with a DLL to find."""
     for row in EXPECTED:
-        for symptom in read_symptoms((CORPUS / row["file"]).read_bytes()):
+        for symptom in symptoms_of(row["file"]):
             if symptom.code is not None and symptom.code not in (126, 1157, 0xC0000135, 0xC06D007E):
                 assert all(cause.likely_missing == () for cause in explain_symptoms([symptom])), row["file"]

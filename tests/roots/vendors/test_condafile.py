@@ -212,7 +212,9 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("key", HOSTILE)
+@pytest.mark.parametrize(
+    "key", [pytest.param(key, marks=pytest.mark.slow) if key in ("zeros", "sparse-list") else key for key in HOSTILE]
+)
 def test_packages_made_to_exhaust_the_machine(tmp_path: Path, key: str) -> None:
     path = tmp_path / "x-1-0.tar.bz2"
     path.write_bytes(HOSTILE[key]())
