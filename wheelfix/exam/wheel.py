@@ -82,8 +82,11 @@ class WheelScan:
         """
         self._archive, self._options, self._progress = archive, options, progress
         self._images = images = Images(archive, pool, verify=options.verify, begin=view is None)
-        from wheelfix.exam import examine  # the rules: 0.1 s to import, in which the largest image is inflated
+        # To import the rules takes 0.1 s, in which the largest image is inflated.
+        from wheelfix.exam import examine
+        from wheelfix.rules.registry import load_rules
 
+        load_rules()
         self._rules = examine
         info = info or WheelInfo.from_archive(archive)
         view = view_of_wheel(archive, info) if view is None else view
@@ -97,6 +100,11 @@ class WheelScan:
         self._faults = (*check_archive(archive), *stored_fault(archive), *info.faults)
         self._record_faults = check_record(archive)
 
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """What the wheel's metadata requires."""
+        return self._info.metadata.requires_dist
+
     def examine(
         self, index: Candidates | None = None, *, wait: bool = True, python: tuple[int, int] | None = None
     ) -> Examination:
@@ -106,7 +114,7 @@ class WheelScan:
         """
         info, options = self._info, self._options
         self._finish_images(self._progress)
-        identity = Identity(self._archive.shown, info.name, info.version, info.tags, info.metadata.requires_dist)
+        identity = Identity(self._archive.shown, info.name, info.version, info.tags, self.requires)
         self._rules.load(self._view, identity, options, python)  # while the others still hash
         record_faults = (*self._record_faults, *self._hash_faults()) if wait else self._record_faults
         facts = ArchiveFacts(info, self._faults, record_faults)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.record import read_record
 from wheelfix.errors import CannotRepair
 from wheelfix.exam.wheel import RecordIsWrong, looking_at
 from wheelfix.model import Repairable, Severity
@@ -70,8 +72,13 @@ class _Repair:
         from wheelfix.repairs.rewrite import keep, rewrite
 
         archive, options = self.archive, self.options
+        # While threads inflate the largest image: a missing DLL is looked for in what the wheel requires, and the new
+        # RECORD is made of the old one.
+        if look.requires:
+            importlib.import_module("packaging.requirements")
+        read_record(archive)
         index = self.roots.open()
-        before = look.examine(self.roots, wait=wait)  # up to here, threads inflate the largest image
+        before = look.examine(self.roots, wait=wait)
         wait_for_hashes: Callable[[], None] = (lambda: None) if wait else look.wait_for_hashes
         planned = make_plan(before, index, options, archive, preview=self.dry_run and not options.seal)
         plan, report = planned.plan, before.report

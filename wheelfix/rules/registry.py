@@ -83,7 +83,8 @@ def rule(code: str, name: str, severity: Severity, repairable: Repairable, summa
 
 
 @functools.cache
-def _load() -> None:
+def load_rules() -> None:
+    """Import the modules of this package, each of which registers its rules."""
     package = importlib.import_module(__name__.rpartition(".")[0])
     for module in listed_modules(package):
         importlib.import_module(f"{package.__name__}.{module}")
@@ -91,7 +92,7 @@ def _load() -> None:
 
 def all_rules() -> tuple[Rule, ...]:
     """Return every rule, by code."""
-    _load()
+    load_rules()
     return tuple(_rules[code] for code in sorted(_rules))
 
 
@@ -202,7 +203,7 @@ def run(subject: Subject, select: Sequence[str] = (), ignore: Sequence[str] = ()
 
     Nothing selected means everything. A function none of whose codes are wanted is not called.
     """
-    _load()
+    load_rules()
     wanted = _wanted(select, ignore)
     called = (check for check, codes in _checks.items() if wanted.intersection(codes))
     return pick((item for check in called for item in check(subject)), select, ignore)

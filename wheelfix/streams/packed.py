@@ -11,11 +11,11 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-INPUT_STEP, FIRST_STEP = 3 << 19, 128 << 10
-"""Compressed bytes fed at once: the thread needs the interpreter after each step, and waits for it if it is busy. The
-first steps are smaller, because many a DLL is not read any further."""
-OUTPUT_STEP, FIRST_OUTPUT = 4 << 20, 512 << 10
-"""Most bytes that one step may inflate to, so that a stream of zeros stays small in memory."""
+INPUT_STEP, FIRST_STEP = 512 << 10, 128 << 10
+"""Compressed bytes fed at once. The first steps are smaller, because many a DLL is not read any further."""
+OUTPUT_STEP = 512 << 10
+"""Most bytes that one step may inflate to. Larger pieces leave the processor's cache, and the system has to give
+memory for each of them again: steps of 4 MiB took a fifth longer."""
 FIRST = 2 << 20
 """Inflated bytes that come in first steps."""
 LEAST_STEP, MOST_STEP = 8 << 10, 4 << 20
@@ -55,7 +55,7 @@ class Packed:
 
     def room(self, reached: int) -> int:
         """How many bytes may come out at once after so many."""
-        return min(FIRST_OUTPUT if reached < FIRST else OUTPUT_STEP, self.usize - reached)
+        return min(OUTPUT_STEP, self.usize - reached)
 
     def damaged(self, reached: int, why: str) -> InputError:
         """The error for a stream that cannot be inflated further."""
