@@ -321,6 +321,8 @@ class FileView:
             folder, _, name = path.rpartition("/")
             if fold(folder) in touched:
                 changed._folders.setdefault(fold(folder), {}).setdefault(fold(name), path)
+        kept = (path for path in self.image_paths if path in files and path not in new)
+        changed.image_paths = tuple(sorted((*kept, *filter(changed.is_image, new))))
         return changed
 
     def background(self) -> FileView:
