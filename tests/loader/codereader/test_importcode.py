@@ -1,0 +1,112 @@
+"""Which modules a Python file imports, and whether it goes on without them, from its statements alone."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from wheelfix.loader.codereader.codebudget import CodeBudget
+from wheelfix.loader.codereader.importcode import (
+    calls_at_import,
+    catches_kind,
+    computed_imports,
+    goes_on_after,
+    imports_in_functions,
+    raised_instead,
+    read_imports,
+)
+
+PATH = "Lib/site-packages/pkg/sub/mod.py"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import a.b, c as d", {"a.b": False, "c": False}),
+        ("from . import x", {"pkg.sub": False, "pkg.sub.x": False}),
+        ("from .. import x", {"pkg": False, "pkg.x": False}),
+        ("from ..other import y", {"pkg.other": False, "pkg.other.y": False}),
+        ("try:\n    import a\nexcept ImportError:\n    pass", {"a": True}),
+        ("try:\n    import a\nexcept KeyError:\n    pass", {"a": False}),
+        ("try:\n    import a\nexcept ImportError:\n    raise", {"a": False}),
+        ("try:\n    import a\nexcept:\n    a = None", {"a": True}),
+        ("try:\n    import a\nexcept (KeyError, ImportError):\n    import b", {"a": True, "b": False}),
+        ("try:\n    import a\nexcept ImportError:\n    pass\nimport a", {"a": False}),
+        ("from contextlib import suppress\nwith suppress(ImportError):\n    import a", {"a": True}),
+        ("m = importlib.import_module('a.b')", {"a.b": False}),
+        ("def f():\n    import a", {"a": False}),
+        ("import sys\nif sys.version_info[:2] == (3, 9):\n    import a39", {"a39": True}),
+        ("x = 'import a'", {}),
+    ],
+)
+def test_imports_and_whether_they_are_caught(source: str, expected: dict[str, bool]) -> None:
+    found = dict(read_imports(source, PATH))
+    assert {name: found[name] for name in expected} == expected
+    assert set(found) - set(expected) <= {"sys", "contextlib", "contextlib.suppress"}
+
+
+def test_a_file_that_is_not_python_imports_nothing_and_is_noted() -> None:
+    budget = CodeBudget()
+    assert read_imports("import (", PATH, budget) == {}
+    assert PATH in budget.unread
+
+
+def test_imports_of_functions_alone_are_told_apart() -> None:
+    source = "def f():\n    import a\n    import b\ndef g():\n    import a\nimport b\n"
+    assert imports_in_functions(source, PATH, CodeBudget()) == {"a": frozenset({"f", "g"})}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("load()", {"load": False}),
+        ("try:\n    load()\nexcept ImportError:\n    pass", {"load": True}),
+        ("try:\n    load()\nexcept ImportError:\n    pass\nload()", {"load": False}),
+        ("def f():\n    load()", {}),
+        ("class C:\n    x = load()", {"load": False}),
+        ("other()", {}),
+    ],
+)
+def test_calls_that_importing_a_file_makes(source: str, expected: dict[str, bool]) -> None:
+    assert calls_at_import(source, PATH, frozenset({"load"}), CodeBudget()) == expected
+
+
+def test_an_error_that_is_raised_instead() -> None:
+    source = "try:\n    import a\nexcept ImportError as e:\n    raise Unavailable('x') from e\n"
+    assert raised_instead(source, PATH, "a", CodeBudget()) == {"Unavailable"}
+    assert raised_instead(source, PATH, "b", CodeBudget()) == frozenset()
+
+
+def test_computed_imports_are_those_without_a_literal() -> None:
+    source = (
+        "import_module('a')\nimport_module(name)\n"
+        "try:\n    importlib.import_module(f'.{name}', __name__)\nexcept ImportError:\n    pass\n"
+    )
+    assert sorted(computed_imports(source, PATH, CodeBudget())) == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("caught", "kind", "expected"),
+    [
+        ("OSError", "FileNotFoundError", True),
+        ("FileNotFoundError", "OSError", False),
+        ("ImportError", "OSError", False),
+        ("Exception", "OSError", True),
+        ("(KeyError, OSError)", "OSError", True),
+        ("(KeyError, ValueError)", "OSError", False),
+        ("pkg.Special", "Unknown", None),
+        ("Special", "OSError", False),
+    ],
+)
+def test_which_handlers_catch_an_exception(caught: str, kind: str, expected: bool | None) -> None:
+    assert catches_kind(ast.parse(caught, mode="eval").body, kind) is expected
+
+
+def test_a_handler_that_raises_does_not_go_on() -> None:
+    def goes(handler: str) -> bool:
+        (node,) = ast.parse(f"try:\n    pass\nexcept OSError:\n    {handler}").body
+        assert isinstance(node, ast.Try)
+        return goes_on_after(node, "OSError", CodeBudget())
+
+    assert (goes("pass"), goes("raise"), goes("if x:\n        raise ValueError")) == (True, False, False)

@@ -1,0 +1,93 @@
+"""Errors of the HTTP library in our words: what cannot be read, why, which setting to look at, and no secret."""
+
+from __future__ import annotations
+
+import ssl
+
+import pytest
+import requests
+
+from wheelfix.errors import InputError, NetworkFailure
+from wheelfix.remote.failures import CutShort, Downgrade, explain, innermost
+from wheelfix.remote.settings import Connection, Setting
+
+URL = "https://user:secret@host.example/pkg/a.whl?token=secret"
+PROXIED = Connection(https_proxy=Setting("http://me:secret@proxy.example:3128", "pip.conf"))
+ERRORS = requests.exceptions
+
+
+@pytest.fixture(autouse=True)
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "because"),
+    [
+        (Downgrade("the server redirects from https to http"), NetworkFailure, "from https to http"),
+        (ERRORS.TooManyRedirects("x"), NetworkFailure, "redirects in a circle"),
+        (ERRORS.ReadTimeout("x"), CutShort, "does not answer in time"),
+        (ERRORS.ConnectionError("IncompleteRead(1 bytes)"), CutShort, "connection was cut"),
+        (ERRORS.InvalidURL("x"), InputError, "not a valid URL"),
+        (ERRORS.InvalidSchema("Missing dependencies for SOCKS support."), NetworkFailure, "PySocks is not installed"),
+        (ERRORS.ConnectionError("refused"), CutShort, "refused"),
+    ],
+)
+def test_each_error_has_its_reason(error: Exception, kind: type[Exception], because: str) -> None:
+    found = explain(ERRORS, error, URL, Connection())
+    assert type(found) is kind
+    assert because in str(found)
+    assert "secret" not in str(found)
+    assert "host.example/pkg/a.whl" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("reason", "because", "hint"),
+    [
+        ("Tunnel connection failed: 407 Authentication Required", "another user name and password", "USER:PASSWORD"),
+        ("certificate verify failed", "its certificate", "REQUESTS_CA_BUNDLE"),
+        ("Name or service not known", "Name or service not known", "check pip.conf"),
+    ],
+)
+def test_a_proxy_is_named_with_where_it_was_set(reason: str, because: str, hint: str) -> None:
+    found = explain(ERRORS, ERRORS.ProxyError(OSError(reason)), URL, PROXIED)
+    assert "through http://proxy.example:3128 (pip.conf)" in str(found)
+    assert because in str(found)
+    assert hint in found.hint
+    assert "secret" not in str(found)
+
+
+def test_a_proxy_of_the_environment_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "proxy.example:1")
+    found = explain(ERRORS, ERRORS.ProxyError(OSError("refused")), URL, Connection())
+    assert "http://proxy.example:1 (HTTPS_PROXY)" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("connection", "hint"),
+    [
+        (Connection(), "PIP_CERT, REQUESTS_CA_BUNDLE or SSL_CERT_FILE"),
+        (Connection(certificates=Setting("ca.pem", "PIP_CERT")), "checked against ca.pem (PIP_CERT)"),
+    ],
+    ids=["of the system", "of a bundle"],
+)
+def test_a_certificate_that_is_not_trusted(connection: Connection, hint: str) -> None:
+    found = explain(ERRORS, ERRORS.SSLError(ssl.SSLError("self-signed certificate")), URL, connection)
+    assert "cannot be trusted" in str(found)
+    assert hint in found.hint
+
+
+def test_a_server_that_wants_a_certificate_of_ours() -> None:
+    error = ERRORS.SSLError(ssl.SSLError("tlsv13 alert certificate required"))
+    assert "PIP_CLIENT_CERT" in explain(ERRORS, error, URL, Connection()).hint
+    own = Connection(client_certificate=Setting("me.pem", "pip.conf"))
+    assert "me.pem (pip.conf)" in explain(ERRORS, error, URL, own).hint
+
+
+def test_the_innermost_error_says_most() -> None:
+    outer = ValueError("wrapped")
+    outer.__cause__ = OSError(111, "Connection refused")
+    assert innermost(outer) == "Connection refused"
+    assert innermost(ValueError(KeyError("inside"))) == "'inside'"
