@@ -158,7 +158,9 @@ class ViewFiles(NoFiles):
     def acts_on_dlls(self, path: str) -> bool:
         """Whether importing a file of another distribution adds folders or loads DLLs."""
         beside = self.view.beside if path in self.view and self.view.layer(path) is Layer.ENVIRONMENT else None
-        return beside is not None and bool(beside.runs(path))
+        if beside is None:
+            return False
+        return startup_at(self.view, path) is not None or bool(beside.runs(path))
 
     def exists(self, path: str, *, folder: bool | None = None) -> bool | None:
         """Whether there is such a file or folder; what other distributions may bring is not known."""
