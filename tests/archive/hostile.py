@@ -104,6 +104,7 @@ CASES: dict[str, Case] = {
     "duplicate": Case("duplicate-member", [Entry("a.txt", TEXT), Entry("a.txt", TEXT)]),
     "duplicate-other": Case("duplicate-member", [Entry("a.txt", TEXT), Entry("a.txt", b"other")]),
     "duplicate-entry": Case("duplicate-member", [Entry("a.txt", TEXT), Entry("a.txt", TEXT, reuse=0)]),
+    "up-and-down": Case("upward-name", [Entry("pkg-1.0.dist-info/licenses/../LICENSE.txt", TEXT)]),
     "backslash": Case("backslash-name", [Entry("pkg\\sub\\a.txt", TEXT)]),
     "case": Case("case-collision", [Entry("pkg/A.txt", TEXT), Entry("pkg/a.txt", TEXT)]),
     "nfc": Case("", [Entry("pkg/\u00e9.txt", TEXT), Entry("pkg/e\u0301.txt", TEXT)]),

@@ -100,3 +100,21 @@ def test_keys_of_many_names_are_those_of_each(spelled):
 
 def test_a_name_with_a_line_end_is_one_name():
     assert list(names.files_as_folders(["a\nb", "a\nb/c"])) == [("a\nb", "a\nb/")]
+
+
+@pytest.mark.parametrize(
+    ("name", "inside"),
+    [
+        ("pkg-1.0.dist-info/licenses/../LICENSE.txt", True),
+        ("pkg/../other/x.py", True),
+        ("pkg/../../x.py", False),
+        ("../x.py", False),
+        ("pkg/..", False),
+        ("pkg/sub/../NUL.dll", False),
+        ("pkg//../x.py", False),
+        ("pkg\\sub/../x.py", False),
+        ("C:/sub/../x.py", False),
+    ],
+)
+def test_names_that_lead_upwards_and_stay_inside(name: str, inside: bool) -> None:
+    assert names.stays_inside(name) is inside

@@ -7,7 +7,15 @@ from wheelfix.knowledge.userprograms import parse_programs, program_of
 
 
 @pytest.mark.parametrize(
-    ("name", "program"), [("JVM.dll", "Java"), ("msmpi.dll", "Microsoft MPI"), ("R.dll", "R"), ("xjvm.dll", None)]
+    ("name", "program"),
+    [
+        ("JVM.dll", "Java"),
+        ("msmpi.dll", "Microsoft MPI"),
+        ("R.dll", "R"),
+        ("xjvm.dll", None),
+        ("krb5_64.dll", "MIT Kerberos for Windows"),
+        ("Packet.dll", "Npcap"),
+    ],
 )
 def test_who_has_it(name, program):
     found = program_of(name)

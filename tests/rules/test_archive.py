@@ -38,6 +38,8 @@ def test_every_kind_of_record_fault_becomes_one_finding(kind: str) -> None:
         ("duplicate-member", ("pypi",), "WF110:warning"),
         ("too-deep", ("pip", "uv", "pypi"), "WF112:error"),
         ("unsafe-path", (), "WF113:error"),
+        ("upward-name", (), "WF113:warning"),
+        ("zip-bomb", ("pypi",), "WF115:error"),
         ("case-collision", (), "WF114:error"),
         ("damaged", (), "WF115:error"),
         ("encrypted", ("pip", "uv"), "WF116:error"),

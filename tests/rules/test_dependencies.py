@@ -489,3 +489,28 @@ def test_a_dll_in_the_folder_of_a_distribution_that_is_required(
     assert report.verdict is verdict
     (item,) = (one for one in report.findings if one.code == "WF305")
     assert ("the code of frobnicate-core, which is required and not here" in item.message) is bool(requires)
+
+
+@pytest.mark.parametrize(
+    ("module", "code", "verdict"),
+    [
+        ("pkg/_native/core.pyd", "", Verdict.UNSURE),
+        ("pkg/_native/core.pyd", "from pkg._native import core\n", Verdict.BROKEN),
+        ("pkg/core.pyd", "", Verdict.BROKEN),
+    ],
+    ids=["private and not named", "imported by its own package", "for users"],
+)
+def test_modules_that_only_the_code_of_another_distribution_loads(
+    tmp_path: Path, module: str, code: str, verdict: Verdict
+) -> None:
+    """superdex_robotics_fp64 says that it is not an API: the code of superdex-physics adds the folders and loads it."""
+    files: dict[str, str | bytes] = {
+        "pkg/__init__.py": code,
+        module: forge_dll("core.pyd", imports={"frobnicate.dll": ["f"]}, exports=["PyInit_core"]),
+    }
+    other = {"other/__init__.py": "", "other/_native/frobnicate.dll": forge_dll("frobnicate.dll", exports=["f"])}
+    beside = build_wheel(tmp_path / "beside", "other", "1.0", files=other)
+    options = ScanOptions(roots=RootOptions(discover=False), beside=(beside,))
+    report = scan(build_wheel(tmp_path, "pkg", "1.0", files=files, requires=["other"]), options)
+    assert report.verdict is verdict
+    assert "WF305" in {one.code for one in report.findings}

@@ -217,7 +217,8 @@ def codes(output: str) -> set[str]:
 def test_the_hint_of_an_unknown_provider(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     user, flux = user_and_flux(tmp_path)
     (finding,) = (item for item in wheelfix.scan(user, OPTIONS).findings if item.code == "WF318")
-    (command,) = re.findall(r"'wheelfix ([^']+)'", finding.hint)
+    deps, command = re.findall(r"'wheelfix ([^']+)'", finding.hint)
+    assert deps == "scan WHEEL --deps"  # tests/exam/test_deps.py runs it, with an index
     words = [{"WHEEL": str(user), "FOLDER": str(flux.parent)}.get(word, word) for word in command.split()]
     assert main([*words, "--no-discover"]) == 0
     assert "WF318" not in codes(capsys.readouterr().out)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from wheelfix.archive.record import Row
     from wheelfix.model import ByteSource
 
+_SUSPICIOUS = frozenset({"unsafe-path", "upward-name", "backslash-name"})
+"""Kinds of faults after which the names of kept members are looked at, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewMember:
@@ -111,7 +114,7 @@ def arrange(source: Archive, changes: WheelChanges) -> MemberOrder:
     new = sorted(changes.add, key=attrgetter("name"))
     if any(member.name in ours for member in new):
         raise UsageError("RECORD is written by the writer itself")
-    suspicious = changes.rename or any(fault.kind in {"unsafe-path", "backslash-name"} for fault in source.faults)
+    suspicious = changes.rename or any(fault.kind in _SUSPICIOUS for fault in source.faults)
     _check_names(source.path, final, [member.name for member in new], look_at_kept=bool(suspicious))
     inside = [name.startswith(folder) for name in final]
     return MemberOrder(

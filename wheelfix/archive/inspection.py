@@ -170,7 +170,9 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[
                 )
                 yield ArchiveFault("backslash-name", member.name, message)
             reason = names.why_unsafe(name)
-            if reason:
+            if reason and names.stays_inside(name):
+                yield ArchiveFault("upward-name", member.name, f"{reason}, and stays inside")
+            elif reason:
                 yield ArchiveFault("unsafe-path", member.name, reason, _unsafe_rejected_by(name))
     for member, name in zip(members, spelled, strict=True):
         if not name.isascii() and (odd := names.unprintable(name)):

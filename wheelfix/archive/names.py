@@ -77,6 +77,20 @@ def why_unsafe(spelled: str) -> str:
     return next((reason for part in name.removesuffix("/").split("/") if (reason := _why_unsafe_part(part))), "")
 
 
+def stays_inside(spelled: str) -> bool:
+    """Whether nothing is unsafe about a name but ``..`` steps that do not leave the target folder.
+
+    setuptools makes such names for licence files of a folder above the project: ``licenses/../LICENSE.txt``.
+    """
+    depth, down = 0, list[str]()
+    for part in spelled.split("/"):
+        depth += -1 if part == ".." else 1
+        if depth < 0:
+            return False
+        down += [part] if part != ".." else []
+    return not spelled.endswith("..") and "\\" not in spelled and not why_unsafe("/".join(down))
+
+
 def _why_unsafe_part(part: str) -> str:
     """Return what is wrong with one step of a path."""
     if part == "..":

@@ -23,6 +23,7 @@ _ARCHIVE_CODES = {
     "backslash-name": "WF111",
     "too-deep": "WF112",
     "unsafe-path": "WF113",
+    "upward-name": "WF113",
     "long-name": "WF113",
     "special-file": "WF113",
     "unprintable-name": "WF113",
@@ -122,8 +123,11 @@ _INFO_KINDS = frozenset(
 )
 """Irregular, but no tool is known to fail; unless someone refuses it, see ``rejected_by``."""
 
-_WARNING_KINDS = frozenset({"dist-info-spelling", "requires-python", "metadata-line"})
+_WARNING_KINDS = frozenset({"dist-info-spelling", "requires-python", "metadata-line", "upward-name"})
 """No installer stumbles, other tools do."""
+
+_UPLOAD_KINDS = frozenset({"duplicate-member", "name-mismatch", "license-file-missing"})
+"""Installers accept these where PyPI alone refuses them."""
 
 _SINGLY = 10
 """More findings than this of one code become one, so that a repacked folder does not fill the screen."""
@@ -302,7 +306,8 @@ def _blocker(subject: ArchiveSubject) -> str:
     """Return the code of a fault that keeps the wheel from being repaired, or nothing."""
     for fault in (*_archive_faults(subject), *_record_faults(subject)):
         never = _is_lasting(fault) or rule_repairable(fault.code) is Repairable.NEVER
-        if never and (_severity(fault) or rule_severity(fault.code)) is Severity.ERROR:
+        severity = _severity(fault) or rule_severity(fault.code)
+        if never and (severity is Severity.ERROR or fault.kind == "upward-name"):
             return fault.code
     return ""
 
@@ -316,7 +321,7 @@ def _severity(fault: _WheelFault) -> Severity | None:
     """An archive that an installer refuses is broken; one that only PyPI or no one refuses is not."""
     if {"pip", "uv"}.intersection(fault.rejected_by):
         return Severity.ERROR
-    if fault.kind in _WARNING_KINDS or fault.rejected_by == (PYPI,):
+    if fault.kind in _WARNING_KINDS or (fault.kind in _UPLOAD_KINDS and fault.rejected_by == (PYPI,)):
         return Severity.WARNING
     if fault.rejected_by:
         return Severity.WARNING if rule_severity(fault.code) is Severity.INFO else None

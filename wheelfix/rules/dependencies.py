@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import is_debug_python, python_of
-from wheelfix.loader.extensionmodules import folder_python
+from wheelfix.loader.extensionmodules import folder_python, module_name
 from wheelfix.loader.loadcall import runs_on
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.view import SITE_PACKAGES
@@ -16,7 +16,7 @@ from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.unmet import Excuse, counts, evidence_of, excuse_of, is_absent, is_for_excused, missing
+from wheelfix.rules.unmet import Excuse, counts, evidence_of, excuse_of, is_absent, is_for_excused, is_named, missing
 from wheelfix.rules.wording import arrow, listing, strings
 from wheelfix.values import replace
 
@@ -49,6 +49,18 @@ def _folder_owner(subject: Subject, paths: Iterable[str]) -> str:
     required = Requirements(subject.wheel.metadata.requires_dist if subject.wheel is not None else (), subject.profile)
     beside = subject.view.beside
     return next((name for name in owners if name in required and (beside is None or name not in beside)), "")
+
+
+def _is_for_others(subject: Subject, paths: Iterable[str]) -> bool:
+    """Whether these are DLLs of another distribution, and this one has only modules in private folders, never named.
+
+    The wheels superdex_robotics_fp64 and superdex_physics_fp64 have only files that the code of superdex-physics loads.
+    """
+    if any(path in subject.images for path in paths):
+        return False
+    modules = [path for path in subject.images if path.endswith(".pyd") and subject.reached(path)]
+    private = all(any(part.startswith("_") for part in module_name(path).split(".")[:-1]) for path in modules)
+    return bool(modules) and private and not any(is_named(subject, base(path).partition(".")[0]) for path in modules)
 
 
 @rule(
@@ -85,6 +97,9 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
             elif need.reached and excuse is None and (other := _folder_owner(subject, usable)):
                 severity = Severity.UNSURE
                 consequence += f"; unless the code of {other}, which is required and not here, adds that folder"
+            elif need.reached and excuse is None and _is_for_others(subject, usable):
+                severity = Severity.UNSURE
+                consequence += "; unless the code of another distribution, which imports it, adds that folder"
             elif need.reached and excuse is None and subject.loads_unread:
                 severity = Severity.UNSURE
                 whose = subject.whose_code(adding=False)

@@ -212,8 +212,8 @@ def _hint_for_unknown(name: str, provider: MayComeFrom) -> str:
     if program is not None and provider.distributions == (program.name,):
         return f"users install {program.name} on their machines; say so in the package's documentation"
     return (
-        "add the wheels that are installed with it: 'wheelfix scan WHEEL --with FOLDER', or scan the environment in "
-        "which it is installed"
+        "'wheelfix scan WHEEL --deps' reads what it requires from the package index; or add the wheels that are "
+        "installed with it: 'wheelfix scan WHEEL --with FOLDER', or scan the environment in which it is installed"
     )
 
 

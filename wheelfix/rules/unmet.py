@@ -103,11 +103,11 @@ def _not_imported(subject: Subject, need: Need, loaded: Sequence[Edge]) -> Excus
     modules = [edge.importer for edge in loaded]
     names = {base(path).partition(".")[0] for path in modules if path.endswith(".pyd")}
     owners = owners_of(need.name) if len(names) == len({*map(base, modules)}) else ()
-    if not owners or any(_is_named(subject, name) for name in names):
+    if not owners or any(is_named(subject, name) for name in names):
         return None
     others = {base(path).partition(".")[0] for path in subject.images if path.endswith(".pyd")} - names
     private = all(name.startswith("_") for name in names) and any(owner.preloads for owner in owners)
-    if not private and not any(_is_named(subject, name) for name in others):
+    if not private and not any(is_named(subject, name) for name in others):
         return None
     shippers = [owner.distribution for owner in owners]
     return Excuse(f"no Python file of the package imports it, and {shippers[0]}, which has it, is not required", False)
@@ -121,7 +121,7 @@ def _imported_by_name(subject: Subject, loaded: Sequence[Edge]) -> Excuse | None
     return Excuse("the package's code imports its modules by computed names, and goes on without one that fails", False)
 
 
-def _is_named(subject: Subject, module: str) -> bool:
+def is_named(subject: Subject, module: str) -> bool:
     """Whether some Python file of the subject has the name of a module as a word."""
     spelled = re.compile(rf"(?<![A-Za-z0-9_]){re.escape(module)}(?![A-Za-z0-9_])")
     return any(module in source and spelled.search(source) for source in subject.sources)
