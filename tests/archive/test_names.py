@@ -106,7 +106,11 @@ def test_a_name_with_a_line_end_is_one_name():
     ("name", "inside"),
     [
         ("pkg-1.0.dist-info/licenses/../LICENSE.txt", True),
-        ("pkg/../other/x.py", True),
+        ("pkg-1.0.dist-info/a/b/../../LICENSE.txt", True),
+        ("pkg-1.0.dist-info/../pkg/x.py", False),
+        ("pkg-1.0.dist-info/a/..", False),
+        ("pkg-1.0.dist-info/a/../NUL", False),
+        ("pkg/../other/x.py", False),
         ("pkg/../../x.py", False),
         ("../x.py", False),
         ("pkg/..", False),

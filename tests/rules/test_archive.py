@@ -35,7 +35,7 @@ def test_every_kind_of_record_fault_becomes_one_finding(kind: str) -> None:
         ("backslash-name", ("pypi",), "WF111:warning"),
         ("backslash-name", ("uv", "pypi"), "WF111:error"),
         ("duplicate-member", ("uv", "pypi"), "WF110:error"),
-        ("duplicate-member", ("pypi",), "WF110:warning"),
+        ("duplicate-member", ("pypi", "installer"), "WF110:warning"),
         ("too-deep", ("pip", "uv", "pypi"), "WF112:error"),
         ("unsafe-path", (), "WF113:error"),
         ("upward-name", (), "WF113:warning"),

@@ -72,7 +72,7 @@ class FaultList:
 KINDS: dict[str, str] = {
     "stored": "most bytes are stored without compression",
     "unsafe-path": "the name leads outside the target folder or to a device, or Windows cannot hold it",
-    "upward-name": "the name leads upwards, and stays inside the target folder",
+    "upward-name": "the name leads upwards, and stays inside dist-info",
     "backslash-name": "folders are separated by backslashes",
     "bad-utf8": "the name is not UTF-8",
     "utf8-flag-missing": "the name is UTF-8 but the header does not say so",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive import names
 from wheelfix.archive.directory import CENTRAL, MAX16, MAX32, contains_mark
-from wheelfix.archive.faults import PIP, PYPI, UV, ArchiveFault, FaultList
+from wheelfix.archive.faults import INSTALLER, PIP, PYPI, UV, ArchiveFault, FaultList
 from wheelfix.archive.local import ZIP64, extra_fields
 from wheelfix.archive.members import (
     DESCRIPTOR,
@@ -187,7 +187,7 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[
             by: tuple[str, ...] = (UV, PYPI)
             message = "the name occurs more than once; installers disagree on which one counts"
             if (first.crc, first.usize) == (member.crc, member.usize) and first.header_offset != member.header_offset:
-                message, by = "the member occurs more than once, with the same content", (PYPI,)
+                message, by = "the member occurs more than once, with the same content", (PYPI, INSTALLER)
             elif first.raw_name != member.raw_name:
                 message, by = f"on Windows it is the same file as {decode_name(first.raw_name)!r}", ()
             yield ArchiveFault("duplicate-member", member.name, message, by)

@@ -78,17 +78,19 @@ def why_unsafe(spelled: str) -> str:
 
 
 def stays_inside(spelled: str) -> bool:
-    """Whether nothing is unsafe about a name but ``..`` steps that do not leave the target folder.
+    """Whether nothing is unsafe about a name in dist-info but ``..`` steps that do not leave that folder.
 
-    setuptools makes such names for licence files of a folder above the project: ``licenses/../LICENSE.txt``.
+    setuptools makes such names for licence files of a folder above the project: ``licenses/../LICENSE.txt``. Elsewhere
+    they stay unsafe: a DLL would not lie where its name says.
     """
-    depth, down = 0, list[str]()
-    for part in spelled.split("/"):
+    folder, *steps = spelled.split("/")
+    depth, down = 0, [folder]
+    for part in steps:
         depth += -1 if part == ".." else 1
         if depth < 0:
             return False
         down += [part] if part != ".." else []
-    return not spelled.endswith("..") and "\\" not in spelled and not why_unsafe("/".join(down))
+    return folder.endswith(".dist-info") and steps[-1:] != [".."] and not why_unsafe("/".join(down))
 
 
 def _why_unsafe_part(part: str) -> str:

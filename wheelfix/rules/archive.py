@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from wheelfix.archive.faults import PYPI
+from wheelfix.archive.faults import INSTALLER, PYPI
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.rules.registry import finding, rule, rule_repairable, rule_severity
 from wheelfix.rules.wording import count, listing
@@ -127,7 +127,7 @@ _WARNING_KINDS = frozenset({"dist-info-spelling", "requires-python", "metadata-l
 """No installer stumbles, other tools do."""
 
 _UPLOAD_KINDS = frozenset({"duplicate-member", "name-mismatch", "license-file-missing"})
-"""Installers accept these where PyPI alone refuses them."""
+"""pip and uv accept these where only PyPI, or PyPI and installer, refuse them."""
 
 _SINGLY = 10
 """More findings than this of one code become one, so that a repacked folder does not fill the screen."""
@@ -297,9 +297,14 @@ def _hint(fault: _WheelFault, blocker: str) -> str:
 
 def _is_lasting(fault: _WheelFault) -> bool:
     """Whether rewriting the wheel would not help."""
-    if fault.kind == "duplicate-member":  # those with the same content are refused by PyPI alone
-        return fault.rejected_by != (PYPI,)
+    if fault.kind == "duplicate-member":  # pip and uv install those with the same content
+        return not _is_installed(fault)
     return fault.kind in _LASTING_HINTS
+
+
+def _is_installed(fault: _WheelFault) -> bool:
+    """Whether pip and uv install a wheel that PyPI refuses; installer is strict about second members of a name."""
+    return fault.rejected_by == (PYPI,) or (fault.kind, fault.rejected_by) == ("duplicate-member", (PYPI, INSTALLER))
 
 
 def _blocker(subject: ArchiveSubject) -> str:
@@ -321,7 +326,7 @@ def _severity(fault: _WheelFault) -> Severity | None:
     """An archive that an installer refuses is broken; one that only PyPI or no one refuses is not."""
     if {"pip", "uv"}.intersection(fault.rejected_by):
         return Severity.ERROR
-    if fault.kind in _WARNING_KINDS or (fault.kind in _UPLOAD_KINDS and fault.rejected_by == (PYPI,)):
+    if fault.kind in _WARNING_KINDS or (fault.kind in _UPLOAD_KINDS and _is_installed(fault)):
         return Severity.WARNING
     if fault.rejected_by:
         return Severity.WARNING if rule_severity(fault.code) is Severity.INFO else None
