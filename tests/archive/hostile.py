@@ -264,9 +264,9 @@ REFUSED_BY: dict[str, tuple[str, ...]] = {
     "pypi": (
         "descriptor",
         "descriptor-bare",
-        "duplicate",
         "comment",
     ),
+    "pypi installer": ("duplicate",),
     "uv": (
         "disks",
         "local-version",
@@ -318,7 +318,8 @@ REFUSED_BY: dict[str, tuple[str, ...]] = {
         "name-delete",
     ),
 }
-"""Who really refuses which case: pip and uv (from disk or over HTTP) as run, PyPI as its check of uploads says."""
+"""Who really refuses which case: pip and uv (from disk or over HTTP) as run, PyPI as its check of uploads says;
+installer only where it alone is as strict as PyPI (``test_agreement.py`` runs it)."""
 
 
 def refused_by(key: str) -> set[str]:
