@@ -194,6 +194,7 @@ class CodeState(abc.ABC):
         self.foreign = False
         """Whether modules were imported that are not in the view, and may have loaded DLLs."""
         self.imported_files: dict[str, None] = {}
+        """The files of the modules that the code has imported, in their order."""
 
     def relies_on_others(self) -> bool:
         """Whether modules of other distributions were imported, which may have loaded DLLs."""
