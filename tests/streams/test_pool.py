@@ -57,7 +57,7 @@ def test_who_waits_does_other_work_meanwhile() -> None:
 def test_work_in_steps_is_left_when_the_result_is_there() -> None:
     """The caller helps with work without end only until what it waits for has come."""
     steps: list[threading.Thread] = []
-    helped, ended = threading.Event(), threading.Event()
+    started, helped, ended = threading.Event(), threading.Event(), threading.Event()
 
     def endless() -> Generator[None, None, str]:
         while not ended.is_set():
@@ -68,11 +68,13 @@ def test_work_in_steps_is_left_when_the_result_is_there() -> None:
         return "the end"
 
     def wanted() -> str:
+        started.set()
         assert helped.wait(10)
         return "wanted"
 
     with WorkerPool(2) as pool:
         task = pool.submit(wanted)
+        assert started.wait(10)  # by the pool's thread, so that the caller cannot take it
         others = pool.submit_steps(endless())
         assert task.result() == "wanted"
         assert not others.done
