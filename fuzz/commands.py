@@ -27,8 +27,8 @@ from wheelfix.repairs.repair import repair_wheel
 from wheelfix.repairs.replay import replay
 from wheelfix.report.diagnosis import render_json
 from wheelfix.report.formats import MACHINE_KINDS, render
-from wheelfix.report.text import render_scan
 from wheelfix.report.text.diagnosis import render_diagnosis
+from wheelfix.report.text.scan import render_scan
 from wheelfix.report.textstyle import TextStyle
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.model import ScanReport
 from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.remote.client import Client
-from wheelfix.remote.settings import RemoteOptions
+from wheelfix.remote.remoteoptions import RemoteOptions
 from wheelfix.report.json_ import scan_value
 
 if TYPE_CHECKING:

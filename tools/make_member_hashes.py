@@ -16,7 +16,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.errors import WheelfixError
 from wheelfix.model import fold
 from wheelfix.remote.client import Client
-from wheelfix.remote.settings import RemoteOptions
+from wheelfix.remote.remoteoptions import RemoteOptions
 
 TABLE = Path(__file__).parent.parent / "wheelfix/knowledge/member_hashes.txt"
 HEADING = """\

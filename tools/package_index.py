@@ -11,8 +11,9 @@ from wheelfix.remote import packageindex
 from wheelfix.remote.credentials import Credentials
 from wheelfix.remote.pages import IndexFile
 from wheelfix.remote.ranges import RangeSource
+from wheelfix.remote.remoteoptions import RemoteOptions
 from wheelfix.remote.segments import Segments
-from wheelfix.remote.settings import IndexSettings, RemoteOptions, index_settings
+from wheelfix.remote.settings import IndexSettings, index_settings
 from wheelfix.remote.transport import Patience, Transport
 from wheelfix.values import replace
 

@@ -33,7 +33,7 @@ from wheelfix.errors import InputError, WheelfixError
 from wheelfix.knowledge.member_hashes import TABLE
 from wheelfix.knowledge.provider_index import provider_index
 from wheelfix.remote.client import Client
-from wheelfix.remote.settings import RemoteOptions
+from wheelfix.remote.remoteoptions import RemoteOptions
 from wheelfix.remote.wheel import RemoteWheel
 from wheelfix.roots.trust import vendor_of
 from wheelfix.survey.queries import ask

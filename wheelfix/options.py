@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.reader import Limits
-from wheelfix.remote.settings import RemoteOptions
+from wheelfix.remote.remoteoptions import RemoteOptions
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:

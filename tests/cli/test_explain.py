@@ -7,7 +7,7 @@ import json
 import pytest
 
 from wheelfix.cli.main import main
-from wheelfix.report.text import render_page, render_rules
+from wheelfix.report.text.pages import render_page, render_rules
 from wheelfix.report.textstyle import TextStyle
 from wheelfix.rules.registry import all_rules, page
 

@@ -17,7 +17,7 @@ from wheelfix.exam.scan import scan
 from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.report.formats import MACHINE_KINDS, render
 from wheelfix.report.missinghint import missing_hints
-from wheelfix.report.text import render_scan
+from wheelfix.report.text.scan import render_scan
 from wheelfix.report.textstyle import TextStyle
 from wheelfix.rules.registry import all_rules, page
 

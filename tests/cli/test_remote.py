@@ -14,7 +14,7 @@ from tests.support.wheels import build_wheel
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.options import ScanOptions
-from wheelfix.remote.settings import RemoteOptions
+from wheelfix.remote.remoteoptions import RemoteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from wheelfix.exam.deps import required_wheels
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine
 from wheelfix.remote.client import Client
-from wheelfix.remote.settings import RemoteOptions
+from wheelfix.remote.remoteoptions import RemoteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

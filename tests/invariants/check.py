@@ -21,7 +21,7 @@ from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.outcome import RepairOutcome
 from wheelfix.repairs.repair import repair_wheel
 from wheelfix.report.formats import MACHINE_KINDS, render
-from wheelfix.report.text import render_scan
+from wheelfix.report.text.scan import render_scan
 from wheelfix.report.textstyle import TextStyle
 from wheelfix.values import replace
 

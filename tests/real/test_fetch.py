@@ -15,7 +15,7 @@ from wheelfix.demo import example
 from wheelfix.demo.example import kepler_cu117, write_wheel
 from wheelfix.model import Image
 from wheelfix.remote.client import Client
-from wheelfix.remote.settings import RemoteOptions
+from wheelfix.remote.remoteoptions import RemoteOptions
 
 pytestmark = pytest.mark.real
 CUPTI = "cupti64_2022.2.1.dll"

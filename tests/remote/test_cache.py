@@ -21,8 +21,8 @@ from wheelfix.errors import EnvironmentFailure, UsageError
 from wheelfix.remote.cache import Cache, default_limit
 from wheelfix.remote.client import Client
 from wheelfix.remote.ranges import Version
+from wheelfix.remote.remoteoptions import RemoteOptions
 from wheelfix.remote.segments import LARGEST, Segments
-from wheelfix.remote.settings import RemoteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

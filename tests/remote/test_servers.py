@@ -78,7 +78,7 @@ def test_no_altered_byte_is_accepted(wheel: Path, tmp_path: Path, place: float) 
     """A proxy before nginx flips one bit of every answer: the whole file is refused, and nothing of it is kept."""
     from wheelfix.errors import NetworkFailure
     from wheelfix.remote.client import Client
-    from wheelfix.remote.settings import RemoteOptions
+    from wheelfix.remote.remoteoptions import RemoteOptions
 
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     with nginx(wheel.parent) as url, running({}) as proxy:

@@ -12,7 +12,8 @@ from wheelfix.errors import UsageError
 from wheelfix.remote.addresses import is_remote, is_safe, redacted, without_secrets
 from wheelfix.remote.connections import trusted_prefixes
 from wheelfix.remote.credentials import Credentials
-from wheelfix.remote.settings import PYPI, RemoteOptions, Setting, index_settings
+from wheelfix.remote.remoteoptions import RemoteOptions
+from wheelfix.remote.settings import PYPI, Setting, index_settings
 
 if TYPE_CHECKING:
     from pathlib import Path

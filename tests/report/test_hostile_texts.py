@@ -25,10 +25,11 @@ from wheelfix.report.document import Context, FailedInput, PlanReport
 from wheelfix.report.formats import SCAN_KINDS, render
 from wheelfix.report.html.comparison import render_comparison
 from wheelfix.report.html.repairs import render_repairs
-from wheelfix.report.text import render_scan, render_summary
 from wheelfix.report.text.diagnosis import render_diagnosis
 from wheelfix.report.text.diff import render_diff
 from wheelfix.report.text.plan import render_plan
+from wheelfix.report.text.scan import render_scan
+from wheelfix.report.text.summary import render_summary
 from wheelfix.report.textstyle import TextStyle
 
 if typing.TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wheelfix.report.text import render_page
+from wheelfix.report.text.pages import render_page
 from wheelfix.report.textstyle import TextStyle
 
 PAGE = """\

@@ -15,8 +15,9 @@ from tests.report.samples import broken_torch, clean_wheel, risky_extension
 from wheelfix.errors import CannotRepair, InputError
 from wheelfix.model import Edge, EdgeKind, Finding, InView, LoadEvent, LoadOutcome, Resolution, Severity
 from wheelfix.report.document import Context, FailedInput
-from wheelfix.report.text import Hints, render_scan, render_summary
 from wheelfix.report.text.canvas import STYLES, Canvas, cells, wrapped
+from wheelfix.report.text.scan import Hints, render_scan
+from wheelfix.report.text.summary import render_summary
 from wheelfix.report.textstyle import TextStyle
 
 ASCII = TextStyle(80, colour=False, unicode=False)

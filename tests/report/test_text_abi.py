@@ -6,7 +6,7 @@ import dataclasses
 
 from tests.report.samples import clean_wheel
 from wheelfix.model import Image, Import, Machine, NumpyApi, ScannedImage, ScanReport
-from wheelfix.report.text import render_scan
+from wheelfix.report.text.scan import render_scan
 from wheelfix.report.textstyle import TextStyle
 
 LOOK = TextStyle(80, colour=False, unicode=False)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from wheelfix.cli.paths import Inputs
     from wheelfix.model import ScanReport
     from wheelfix.remote.wheel import WheelPath
-    from wheelfix.report.text import Hints
+    from wheelfix.report.text.scan import Hints
 
 
 def report_request(text: str, kinds: tuple[str, ...] = SCAN_KINDS) -> tuple[str, Path]:
@@ -185,7 +185,7 @@ class Output:
                 self.reports[-1] = without_images(report)
 
     def _text_of(self, report: ScanReport) -> str:
-        from wheelfix.report.text import Hints, render_scan
+        from wheelfix.report.text.scan import Hints, render_scan
 
         if self._hints is None:
             self._hints = Hints()
@@ -222,7 +222,7 @@ class Output:
             alone = {failure.path for failure in self.failures} - {report.path for report in self.reports}
             summarised = not self.quiet and len(self.reports) + len(alone) + len(self.context.skipped) > 1
             if summarised and self.reports:
-                from wheelfix.report.text import render_summary
+                from wheelfix.report.text.summary import render_summary
 
                 self._tell("\n" + render_summary(self.reports, self.failures, self.look, self.context))
             if not self.reports and not self.failures:

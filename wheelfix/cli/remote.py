@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.say import say
-from wheelfix.remote.settings import PLATFORMS, RemoteOptions
+from wheelfix.remote.remoteoptions import PLATFORMS, RemoteOptions
 from wheelfix.report.words import human_size
 
 if TYPE_CHECKING:

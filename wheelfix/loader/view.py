@@ -135,10 +135,11 @@ class FileView:
         self._lock = threading.Lock()
         self.beside: Beside | None = None
         """The distributions that are installed with the subject, where it is known which these are."""
-        self._listed: dict[str, tuple[str, ...]] = {}
-        """Folders that were listed, in order."""
+        self._listed: dict[str, tuple[str, ...]] = {}  # folders, with their files in order
         self.notes: dict[str, Any] = {}
         """What readers of its files keep, by reader; views of the same files share it."""
+        self.code_notes: dict[str, Any] = {}
+        """The same for what is known of single Python files; the view after a plan shares it, which changes none."""
         self._folders: dict[str, dict[str, str]] = {}
         last, names = "", self._folders.setdefault("", {})
         for path in self._files:
@@ -323,6 +324,8 @@ class FileView:
                 changed._folders.setdefault(fold(folder), {}).setdefault(fold(name), path)
         kept = (path for path in self.image_paths if path in files and path not in new)
         changed.image_paths = tuple(sorted((*kept, *filter(changed.is_image, new))))
+        if not any(path.endswith(".py") for path in (*gone, *new)):
+            changed.code_notes = self.code_notes
         return changed
 
     def background(self) -> FileView:
@@ -333,7 +336,7 @@ class FileView:
         """The same files with only the given paths as the subject; facts, notes and the index of folders are shared."""
         focused = FileView((), self._facts)
         focused.beside, focused._folders, focused._listed = self.beside, self._folders, self._listed
-        focused.notes = self.notes
+        focused.notes, focused.code_notes = self.notes, self.code_notes
         focused._files = dict(self._files)
         for file in self.own_files:
             focused._files[file.path] = file._replace(layer=Layer.ENVIRONMENT)

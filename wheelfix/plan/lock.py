@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-    from wheelfix.remote.settings import RemoteOptions
+    from wheelfix.remote.remoteoptions import RemoteOptions
 
 LOCK_SCHEMA = "wheelfix.lock/1"
 SOURCES = ("file", "wheel", "conda-package", "own", "index")

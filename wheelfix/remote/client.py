@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from wheelfix.remote.cache import Cache
     from wheelfix.remote.packageindex import PackageIndex
     from wheelfix.remote.pages import IndexFile
-    from wheelfix.remote.settings import IndexSettings, RemoteOptions
+    from wheelfix.remote.remoteoptions import RemoteOptions
+    from wheelfix.remote.settings import IndexSettings
     from wheelfix.remote.target import InstallTarget
     from wheelfix.remote.transport import Patience, Transport
     from wheelfix.remote.wheel import RemoteWheel

@@ -7,11 +7,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import UsageError
-from wheelfix.remote.settings import PLATFORMS
+from wheelfix.remote.remoteoptions import PLATFORMS
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from wheelfix.remote.settings import RemoteOptions
+    from wheelfix.remote.remoteoptions import RemoteOptions
 
 PYTHONS = tuple((3, minor) for minor in range(16, 6, -1))
 """Versions of Python for which a wheel is looked for, the newest first."""

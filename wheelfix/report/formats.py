@@ -79,7 +79,8 @@ def _drawable(
 
 def _render_text(reports: Sequence[ScanReport], failures: Sequence[FailedInput], context: Context) -> str:
     """Return the report for people as a file keeps it: Unicode, without colour."""
-    from wheelfix.report.text import render_scan, render_summary
+    from wheelfix.report.text.scan import render_scan
+    from wheelfix.report.text.summary import render_summary
 
     look = TextStyle(unicode=True)
     parts = [render_scan(report, look, context=context) for report in reports]

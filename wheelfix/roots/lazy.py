@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wheelfix.model import Machine
     from wheelfix.options import RootOptions
     from wheelfix.remote.client import Client
-    from wheelfix.remote.settings import RemoteOptions
+    from wheelfix.remote.remoteoptions import RemoteOptions
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.rootfile import RootFile
 

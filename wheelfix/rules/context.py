@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import companions_of
+from wheelfix.loader.codereader.pythonsource import python_source
 from wheelfix.loader.imports.guards import caught_by_name
 from wheelfix.loader.packagecode import SOURCE_LIMIT
 from wheelfix.loader.view import Layer
@@ -202,7 +203,8 @@ class Subject:
     def sources(self) -> tuple[str, ...]:
         """The Python files of the subject, as text."""
         own = (file for file in self.view.own_files if file.layer is Layer.SUBJECT and file.path.endswith(".py"))
-        return tuple(self.view.read_text(file.path, SOURCE_LIMIT) or "" for file in own if file.size <= SOURCE_LIMIT)
+        small = (python_source(self.view, file.path) for file in own if file.size <= SOURCE_LIMIT)
+        return tuple(data.decode("utf-8", "replace") for data in small)
 
     @functools.cached_property
     def unread_code(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from wheelfix.remote.settings import RemoteOptions
+    from wheelfix.remote.remoteoptions import RemoteOptions
     from wheelfix.survey.wheelrows import WheelRows
 
 CONNECTIONS = 8

@@ -17,7 +17,7 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.remote.settings import RemoteOptions
+    from wheelfix.remote.remoteoptions import RemoteOptions
     from wheelfix.remote.wheel import WheelPath
 
 

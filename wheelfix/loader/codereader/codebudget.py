@@ -168,5 +168,5 @@ def budget_of(view: FileView) -> CodeBudget:
 def separate_budget(view: FileView) -> CodeBudget:
     """Return a budget for one question about the package, so that others keep theirs; trees are shared."""
     room = KEPT_TOKENS if view.beside is None else KEPT_IN_SETS
-    trees: KeptTrees = view.notes.setdefault("trees", KeptTrees(room=room))
+    trees: KeptTrees = view.code_notes.setdefault("trees", KeptTrees(room=room))
     return CodeBudget(trees=trees)

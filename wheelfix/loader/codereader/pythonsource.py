@@ -30,7 +30,7 @@ class _Kept:
 
 def python_source(view: FileView, path: str) -> bytes:
     """Return the bytes of a file of a view; views of the same files share what is kept."""
-    kept: _Kept = view.notes.setdefault("sources", _Kept())
+    kept: _Kept = view.code_notes.setdefault("sources", _Kept())
     data = kept.data.get(path)
     if data is None:
         data = view.source(path).read_at(0, view.file(path).size)

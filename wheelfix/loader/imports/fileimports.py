@@ -9,9 +9,9 @@ from wheelfix.loader.codereader.importcode import goes_on, imported_by_call, imp
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from wheelfix.loader.codereader.coderun import CodeRun
+    from wheelfix.loader.codereader.codebudget import CodeBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,17 @@ class FileImports:
     """Whether it imports what its statements name, and nothing else."""
 
 
-def executed_imports(tree: ast.Module, package: str, values: CodeRun) -> Iterator[ImportStatement]:
-    """The imports that running a file carries out, in order; those in functions are not among them."""
+def executed_imports(
+    tree: ast.Module, package: str, budget: CodeBudget, holds: Callable[[ast.expr], bool | None]
+) -> Iterator[ImportStatement]:
+    """The imports that running a file carries out, in order; those in functions are not among them.
+
+    ``holds`` says whether a condition is true; None: it cannot be told.
+    """
     pending: list[tuple[ast.stmt, bool, bool]] = [(node, True, False) for node in reversed(tree.body)]
     while pending:
         node, certain, guarded = pending.pop()
-        values.budget.step()
+        budget.step()
         if isinstance(node, ast.Import):
             yield from (ImportStatement((alias.name,), certain, guarded) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -48,19 +53,19 @@ def executed_imports(tree: ast.Module, package: str, values: CodeRun) -> Iterato
         elif isinstance(node, ast.Assign | ast.Expr) and isinstance(node.value, ast.Call):
             yield from (ImportStatement((name,), certain, guarded) for name in imported_by_call(node.value))
         elif isinstance(node, ast.Try):
-            pending += [(inner, sure and certain, guarded or caught) for inner, sure, caught in _tried(node, values)]
+            pending += [(inner, sure and certain, guarded or caught) for inner, sure, caught in _tried(node, budget)]
         else:
             caught = guarded or (isinstance(node, ast.With) and suppresses(node))
-            inside = list(_inner(node, values))
+            inside = list(_inner(node, holds))
             pending += [(inner, sure and certain, caught) for inner, sure in reversed(inside)]
 
 
-def _tried(node: ast.Try, values: CodeRun) -> list[tuple[ast.stmt, bool, bool]]:
+def _tried(node: ast.Try, budget: CodeBudget) -> list[tuple[ast.stmt, bool, bool]]:
     """The statements of a ``try``, the last first: whether each is run for certain, and whether its failure is caught.
 
     ``else`` is run only if nothing was caught, and what it imports is not caught.
     """
-    caught = goes_on(node, values.budget)
+    caught = goes_on(node, budget)
     found = [(inner, True, caught) for inner in node.body]
     found += [(inner, False, False) for handler in node.handlers for inner in handler.body]
     found += [(inner, not caught, False) for inner in node.orelse]
@@ -68,14 +73,14 @@ def _tried(node: ast.Try, values: CodeRun) -> list[tuple[ast.stmt, bool, bool]]:
     return found[::-1]
 
 
-def _inner(node: ast.stmt, values: CodeRun) -> Iterator[tuple[ast.stmt, bool]]:
+def _inner(node: ast.stmt, holds: Callable[[ast.expr], bool | None]) -> Iterator[tuple[ast.stmt, bool]]:
     """The statements within a statement that are run with it, and whether that is certain."""
     if isinstance(node, ast.If):
-        holds = values.condition(node.test)
-        if holds is not False:
-            yield from ((inner, holds is True) for inner in node.body)
-        if holds is not True:
-            yield from ((inner, holds is False) for inner in node.orelse)
+        known = holds(node.test)
+        if known is not False:
+            yield from ((inner, known is True) for inner in node.body)
+        if known is not True:
+            yield from ((inner, known is False) for inner in node.orelse)
     elif isinstance(node, ast.With | ast.ClassDef):
         yield from ((inner, True) for inner in node.body)
     elif isinstance(node, ast.For | ast.While):

@@ -6,6 +6,7 @@ time what to import, or changes where modules are found, the answer is marked as
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from wheelfix.loader.imports.sitefiles import (
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Callable, Iterable, Iterator
 
     from wheelfix.loader.view import FileView
@@ -263,15 +265,13 @@ class ImportOrder:
 
         They do not depend on the subject, so that all views of the same files share them.
         """
-        from wheelfix.loader.codereader.coderun import CodeRun
-
         source, budget = python_source(self.view, path).decode("utf-8", "replace"), self._work
         tree = budget.parse(source, path)
         if tree is None:
             return False
         package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
         try:
-            statements = tuple(executed_imports(tree, package, CodeRun(path, budget)))
+            statements = tuple(executed_imports(tree, package, budget, functools.partial(_holds, path, budget)))
             literal = not decides_at_run_time(source, tree, budget)
         except (OutOfBudget, RecursionError):
             return False
@@ -299,6 +299,13 @@ class ImportOrder:
     def _is_folder(self, name: str) -> bool:
         """Whether a name stands for a folder without ``__init__.py``, which is a package too."""
         return name in self._folders
+
+
+def _holds(path: str, budget: CodeBudget, test: ast.expr) -> bool | None:
+    """Whether a condition in a file is true; None if that depends on more than the system and the version."""
+    from wheelfix.loader.codereader.coderun import CodeRun
+
+    return CodeRun(path, budget).condition(test)
 
 
 def _names_above(modules: Iterable[str]) -> set[str]:

@@ -56,7 +56,7 @@ class PackageImports(StandardLibrary):
         self.modules: dict[str, CodeModule] = {}
         self.ran: dict[str, None] = {}
         """The files that were run or loaded, in order."""
-        trees = machine.view.notes.setdefault("trees", KeptTrees())
+        trees = machine.view.code_notes.setdefault("trees", KeptTrees())
         self.budget = CodeBudget(tokens=MAX_TOKENS, trees=trees)
         self.made = 0
 
