@@ -75,7 +75,7 @@ def test_a_second_copy_is_found_with_the_one_that_wins_and_removed(sound: dict[s
     wheel = torch_wheel(tmp_path, {**sound, PACKAGE: sound[LIB]})
     (found,) = placed(wheel)
     assert (found.code, found.subject, found.severity.value) == ("WF312", PACKAGE, "info")
-    assert "the copy in torch/lib is loaded, that in torch never is" in found.message
+    assert "the copy in torch/lib is loaded, the one in torch never is" in found.message
     members, drops = cleaned(wheel)
     assert members == sound
     assert list(drops) == [PACKAGE]

@@ -79,7 +79,7 @@ def test_release_and_driver_are_values_too() -> None:
         (built(version="2.7.1"), "Made for CUDA 11.7, as torch/version.py says."),
         (built(None), "Made for CUDA 11.7, as the label +cu117 says."),
         (built(inside=("cudart64_12.dll",)), "But it has or asks for DLLs of CUDA 12."),
-        (built(outside=("cufft64_10.dll", "cusparse64_11.dll")), "must come cufft64_10.dll and cusparse64_11.dll."),
+        (built(outside=("cufft64_10.dll", "cusparse64_11.dll")), "needed: cufft64_10.dll and cusparse64_11.dll."),
         (built(builtins="nvrtc-builtins64_118.dll"), "nvrtc-builtins64_118.dll is of another release."),
         (built(outside=("cupti64_2022.2.1.dll",)), "needed as cupti64_2022.2.1.dll, which is that of CUDA 11.7.1."),
         (built(outside=("cupti64_2022.3.0.dll",)), "which is that of CUDA 11.8.0, not of 11.7."),

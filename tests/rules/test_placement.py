@@ -21,7 +21,7 @@ def test_a_copy_that_is_never_loaded_is_a_note_with_the_one_that_is() -> None:
     found = run(subject(images, edges, events=[loads(OWN), loads(CPU)], torch=torch()), "WF312")
     assert [(item.subject, str(item.severity)) for item in found] == [("torch/libiomp5md.dll", "info")]
     assert found[0].message == (
-        "libiomp5md.dll is in the wheel 2 times; the copy in torch/lib is loaded, that in torch never is"
+        "libiomp5md.dll is in the wheel 2 times; the copy in torch/lib is loaded, the one in torch never is"
     )
     assert "repair --clean" in found[0].hint
 

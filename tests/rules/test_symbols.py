@@ -51,7 +51,7 @@ def test_a_stub_without_its_target() -> None:
     }
     found = run(subject(images, edges, events=[loads(CPU, 127)]))
     assert [f"{item.code}:{item.severity}" for item in found] == ["WF311:error"]
-    assert "libiomp5md.dll is a stub that passes calls on to libomp.dll, which is missing" in found[0].message
+    assert "libiomp5md.dll is a stub that forwards calls to libomp.dll, which is missing" in found[0].message
 
 
 def test_a_stub_whose_target_lacks_the_function() -> None:

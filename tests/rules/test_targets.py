@@ -93,7 +93,7 @@ def test_a_copy_elsewhere_in_the_wheel_may_be_loaded_first(tmp_path: Path) -> No
     }
     report = scanned(tmp_path, files, "windows-10-1809")
     assert found(report) == [("WF325", "DirectML.dll on windows-10-1809", Severity.WARNING)]
-    assert "pkg/DirectML.dll serves if it is loaded before" in about(report, "WF325").message
+    assert "pkg/DirectML.dll is used if it is loaded before" in about(report, "WF325").message
 
 
 def test_delay_loaded_dlls_do_not_fail_the_import(tmp_path: Path) -> None:

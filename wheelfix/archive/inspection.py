@@ -165,9 +165,7 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[
     if not names.all_plain(spelled):
         for member, name in zip(members, spelled, strict=True):
             if "\\" in name:
-                message = (
-                    "folders are separated by backslashes, which pip, uv and installer take for such only on Windows"
-                )
+                message = "folders are separated by backslashes, which pip, uv and installer accept only on Windows"
                 yield ArchiveFault("backslash-name", member.name, message)
             reason = names.why_unsafe(name)
             if reason and names.stays_inside(name):

@@ -67,7 +67,9 @@ def _data_faults(moved: Iterable[str], data_folder: str, named_data: str) -> Ite
         if name[-1:] == "/":
             continue
         if folder != data_folder:
-            message = f"pip spreads {folder!r} over the environment; uv and installer leave it in site-packages"
+            message = (
+                f"pip installs {folder!r} like the wheel's own .data folder; uv and installer leave it in site-packages"
+            )
             yield ArchiveFault("data-folder", name, message, () if scheme in SCHEMES and rest else (PIP,))
         elif not rest or scheme not in SCHEMES:
             known = ", ".join(SCHEMES)

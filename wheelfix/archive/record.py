@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.reader import Archive, Member
 
 SIGNATURES = ("RECORD.jws", "RECORD.p7s")
-"""Files beside RECORD that sign it; a new RECORD makes them void, and PEP 815 retires them."""
+"""Files beside RECORD that sign it; a new RECORD invalidates them, and PEP 815 deprecates them."""
 MAX_ROWS = 300_000
 """Half as many again as a wheel may have members."""
 MAX_SIZE = 32 << 20

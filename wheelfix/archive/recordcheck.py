@@ -104,7 +104,7 @@ def _counterparts(archive: Archive, record: Record, own: Member) -> tuple[dict[s
 def _second_rows(rows: Iterable[Row], first: Mapping[str, Row]) -> Iterator[RecordFault]:
     for row in rows:
         if row is not first[row.path]:
-            same = "the same" if row == first[row.path] else "another"
+            same = "the same" if row == first[row.path] else "different"
             message = f"the path has a second row with {same} content"
             if row != first[row.path]:
                 message += "; installer takes the last one"
@@ -116,9 +116,9 @@ def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> I
     signatures = {folder + name for name in SIGNATURES}
     for path, member in members.items():
         if path in signatures:
-            message, by = "signs a RECORD; rewriting invalidates it and PEP 815 retires it", tuple[str, ...]()
+            message, by = "it signs RECORD; rewriting invalidates it, and PEP 815 deprecates it", tuple[str, ...]()
             if path in rows:
-                message, by = "signs RECORD, which must not have a row for it", (INSTALLER,)
+                message, by = "it signs RECORD, which must not have a row for it", (INSTALLER,)
             yield RecordFault("signature", path, message, rejected_by=by)
             continue
         row = rows.get(path)
@@ -137,7 +137,7 @@ def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> I
             if names.why_unsafe(path):
                 yield RecordFault("row-unsafe", path, names.why_unsafe(path))
             if not path.endswith("/"):
-                yield RecordFault("row-orphan", path, "the row has no member")
+                yield RecordFault("row-orphan", path, "RECORD lists it, but the wheel does not have it")
 
 
 def _check_row(row: Row, member: Member) -> Iterator[RecordFault]:

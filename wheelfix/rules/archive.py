@@ -81,20 +81,20 @@ _REBUILD = "build the wheel again; do not ship this file"
 _HINTS = {
     "WF101": _REPAIR,
     "WF102": _REPAIR,
-    "WF103": f"if the change was meant, {_REPAIR}; if not, build or download the wheel again",
-    "WF104": f"if the change was meant, {_REPAIR}; if not, build or download the wheel again",
+    "WF103": f"if the change was intended, {_REPAIR}; if not, build or download the wheel again",
+    "WF104": f"if the change was intended, {_REPAIR}; if not, build or download the wheel again",
     "WF105": _REPAIR,
     "WF106": _REPAIR,
-    "WF107": "'wheelfix repair' drops it; installers ignore it, and PEP 815 withdrew it",
+    "WF107": "'wheelfix repair' drops it; installers ignore it, and PEP 815 deprecates it",
     "WF108": _REPAIR,
-    "WF110": "'wheelfix repair' keeps one of the two, which are the same",
+    "WF110": "'wheelfix repair' keeps one of the two identical members",
     "WF111": "'wheelfix repair' writes the names with '/'; zip with a tool that follows the zip specification",
     "WF112": "'wheelfix repair' moves everything up; zip the contents of the folder, not the folder",
     "WF113": _REBUILD,
     "WF114": "remove or rename one of them and build the wheel again",
     "WF115": "download or build the wheel again; the file is damaged",
     "WF116": "pack the wheel without a password and with deflate: 'wheel pack FOLDER'",
-    "WF117": "replace the link by the file it points to and build the wheel again",
+    "WF117": "replace the link with the file it points to and build the wheel again",
     "WF120": "'wheelfix repair' writes the wheel without data descriptors",
     "WF121": "'wheelfix repair' rewrites the archive",
     "WF122": _NOTE,
@@ -167,8 +167,8 @@ class _WheelFault:
 @rule("WF112", "wheel-too-deep", Severity.ERROR, Repairable.ALWAYS, "Everything lies one folder too deep.")
 @rule("WF113", "member-unsafe-path", Severity.ERROR, Repairable.NEVER, "A member's name leads outside or to a device.")
 @rule("WF114", "member-case-collision", Severity.ERROR, Repairable.NEVER, "Two members are one file on Windows.")
-@rule("WF115", "member-damaged", Severity.ERROR, Repairable.NEVER, "A member's bytes do not fit its size or CRC.")
-@rule("WF116", "member-unreadable", Severity.ERROR, Repairable.NEVER, "A member is encrypted or oddly compressed.")
+@rule("WF115", "member-damaged", Severity.ERROR, Repairable.NEVER, "A member's bytes do not match its size or CRC.")
+@rule("WF116", "member-unreadable", Severity.ERROR, Repairable.NEVER, "A member that not all installers can read.")
 @rule("WF117", "member-symlink", Severity.WARNING, Repairable.NEVER, "A member is a symbolic link.")
 @rule("WF120", "data-descriptor", Severity.WARNING, Repairable.ALWAYS, "Sizes follow the data, which PyPI refuses.")
 @rule(
@@ -178,15 +178,15 @@ class _WheelFault:
     Repairable.SOMETIMES,
     "The archive has a quirk that uv or PyPI refuse.",
 )
-@rule("WF122", "dist-info-not-last", Severity.INFO, Repairable.ALWAYS, "The .dist-info folder is not the last.")
+@rule("WF122", "dist-info-not-last", Severity.INFO, Repairable.ALWAYS, "The .dist-info folder is not at the end.")
 @rule("WF123", "tag-mismatch", Severity.WARNING, Repairable.NEVER, "The file name and WHEEL name different tags.")
-@rule("WF124", "name-mismatch", Severity.ERROR, Repairable.NEVER, "File name and metadata name different projects.")
+@rule("WF124", "name-mismatch", Severity.ERROR, Repairable.NEVER, "File name and metadata differ in name or version.")
 @rule("WF125", "metadata-missing", Severity.ERROR, Repairable.NEVER, "METADATA or WHEEL is missing or incomplete.")
 @rule("WF118", "member-same-place", Severity.ERROR, Repairable.NEVER, "Two members are installed as one file.")
-@rule("WF119", "data-scheme-unknown", Severity.ERROR, Repairable.NEVER, "A .data folder that installers refuse.")
+@rule("WF119", "data-scheme-unknown", Severity.ERROR, Repairable.NEVER, "A file is in no known folder of .data.")
 @rule("WF126", "dist-info-several", Severity.ERROR, Repairable.NEVER, "There are several dist-info folders.")
 @rule("WF127", "metadata-invalid", Severity.ERROR, Repairable.NEVER, "An installer cannot read the metadata.")
-@rule("WF128", "pycache-in-wheel", Severity.WARNING, Repairable.NEVER, "A member that some installers leave out.")
+@rule("WF128", "pycache-in-wheel", Severity.WARNING, Repairable.NEVER, "A file that some installers leave out.")
 @rule("WF129", "wheel-variant", Severity.INFO, Repairable.NEVER, "The file name has a label that pip does not know.")
 @rule(
     "WF131",
@@ -217,8 +217,8 @@ def _archive_faults(subject: ArchiveSubject) -> list[_WheelFault]:
 
 @rule("WF101", "record-row-missing", Severity.WARNING, Repairable.ALWAYS, "A file of the wheel has no row in RECORD.")
 @rule("WF102", "record-row-orphan", Severity.WARNING, Repairable.ALWAYS, "RECORD lists a file that is not there.")
-@rule("WF103", "record-hash-stale", Severity.ERROR, Repairable.ALWAYS, "A file is not the one RECORD has the hash of.")
-@rule("WF104", "record-size-stale", Severity.WARNING, Repairable.ALWAYS, "A file has another size than RECORD says.")
+@rule("WF103", "record-hash-stale", Severity.ERROR, Repairable.ALWAYS, "A file's hash is not the one in RECORD.")
+@rule("WF104", "record-size-stale", Severity.WARNING, Repairable.ALWAYS, "A file's size is not the one in RECORD.")
 @rule("WF105", "record-row-duplicate", Severity.WARNING, Repairable.ALWAYS, "RECORD lists a file more than once.")
 @rule("WF106", "record-missing", Severity.ERROR, Repairable.ALWAYS, "The wheel has no RECORD.")
 @rule("WF107", "record-signature-obsolete", Severity.INFO, Repairable.ALWAYS, "RECORD.jws or RECORD.p7s is obsolete.")

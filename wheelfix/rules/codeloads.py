@@ -63,7 +63,7 @@ def missing_code_folders(subject: Subject) -> Iterator[Finding]:
             name,
             f"{_place(subject, fault)} {does}, but the folder does not exist; "
             f"{_consequence(fault)} [WinError {2 if added else 3}]",
-            hint="add the folder with its DLLs to the wheel, or ask os.path.isdir first",
+            hint="add the folder with its DLLs to the wheel, or check os.path.isdir first",
             evidence=_evidence(subject, fault),
             severity=Severity.ERROR if fault.reached else Severity.WARNING,
         )

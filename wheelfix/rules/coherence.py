@@ -25,7 +25,7 @@ _LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})
     "several-openmp",
     Severity.WARNING,
     Repairable.NEVER,
-    "Two OpenMP runtimes meet in one process.",
+    "Two OpenMP runtimes are loaded into one process.",
 )
 def several_openmp(subject: Subject) -> Iterator[Finding]:
     """Find import closures with more than one OpenMP runtime."""
@@ -47,7 +47,7 @@ def several_openmp(subject: Subject) -> Iterator[Finding]:
             + (
                 "the second one to start ends the process with OMP: Error #15"
                 if clash
-                else "each keeps threads of its own, which costs speed"
+                else "each has its own threads, which costs speed"
             ),
             hint=(
                 "link everything against one OpenMP runtime (for MSVC: /openmp:llvm or /openmp, not both), or take the "
@@ -86,7 +86,7 @@ def _is_stub(subject: Subject, path: str) -> bool:
     "same-name-different-content",
     Severity.WARNING,
     Repairable.NEVER,
-    "Two different DLLs have one name, and the loader can meet both.",
+    "Two different DLLs have one name, and one process can load either.",
 )
 def same_name(subject: Subject) -> Iterator[Finding]:
     """Find DLLs of one name of which the first that is loaded serves everyone."""
@@ -111,7 +111,7 @@ def same_name(subject: Subject) -> Iterator[Finding]:
             subject.origin(paths[0]),
             f"{base(paths[0])} is in the wheel {len(paths)} times with different content "
             f"({listing([folder(subject.origin(path)) for path in paths])}); {consequence}",
-            hint=f"ship one {base(paths[0])}, or build each with a name of its own",
+            hint=f"ship one {base(paths[0])}, or build each with a unique name",
             evidence={"key": key, "paths": strings(subject.origin(path) for path in paths)},
         )
 

@@ -88,7 +88,7 @@ def _majors(subject: Subject, groups: Iterable[tuple[str, ...]]) -> set[int]:
     "mixed-cuda-majors",
     Severity.WARNING,
     Repairable.NEVER,
-    "DLLs of two CUDA majors meet in one process.",
+    "DLLs of two CUDA majors are loaded into one process.",
 )
 def mixed_cuda_majors(subject: Subject) -> Iterator[Finding]:
     """Find import closures whose CUDA DLLs no single toolkit has."""

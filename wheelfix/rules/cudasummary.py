@@ -90,7 +90,7 @@ def _inside(subject: Subject) -> Iterator[str]:
     if inside:
         yield f"Inside: {listing(sorted(inside, key=str.casefold), 12)}."
     if outside:
-        yield f"From outside must come {listing([outside[key] for key in sorted(outside)], 6)}."
+        yield f"Not inside, but needed: {listing([outside[key] for key in sorted(outside)], 6)}."
 
 
 def _of_nvidia(name: str) -> FamilyMember | None:

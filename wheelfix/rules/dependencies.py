@@ -68,7 +68,7 @@ def _is_for_others(subject: Subject, paths: Iterable[str]) -> bool:
     "missing-dependency",
     Severity.ERROR,
     Repairable.SOMETIMES,
-    "A DLL that is imported is neither in the wheel nor provided by anyone else.",
+    "A DLL that is imported is not in the wheel and has no other provider.",
 )
 @rule(
     "WF305",
@@ -140,7 +140,7 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
                 "WF301",
                 need.name,
                 f"{need.name}, imported by {listing(need.importer_names)}, is missing; {consequence}"
-                + (f"; of no use: {listing(copies)}" if copies else ""),
+                + (f"; not usable: {listing(copies)}" if copies else ""),
                 hint=where_from(need.name, subject),
                 evidence={**evidence_of(subject, need), "consequence": consequence},
                 severity=severity,
@@ -189,7 +189,7 @@ def _objection(subject: Subject, need: Need, path: str) -> str:
     "missing-required-companion",
     Severity.ERROR,
     Repairable.SOMETIMES,
-    "A DLL that another one loads by name at run time, and cannot do without, is missing.",
+    "A DLL that another one loads by name at run time, and needs, is missing.",
 )
 @rule(
     "WF303",

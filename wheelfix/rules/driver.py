@@ -67,7 +67,7 @@ def driver_runs_cuda(subject: Subject) -> Iterator[Finding]:
         needed = driver_needed(*cuda)
         spelled = f"{cuda[0]}.{cuda[1]}" if cuda[1] >= 0 else f"{cuda[0]}"
         if needed is None:
-            message = f"which driver CUDA {spelled} needs is not known here"
+            message = f"which driver CUDA {spelled} needs is not known"
             yield finding("WF415", f"CUDA {spelled}", message, evidence={"cuda": spelled, "driver": subject.driver})
         elif cuda not in runs:
             # DLLs for several CUDA majors side by side, as in bitsandbytes: the driver runs some of them.
@@ -76,7 +76,7 @@ def driver_runs_cuda(subject: Subject) -> Iterator[Finding]:
                 "WF414",
                 f"CUDA {spelled}",
                 f"CUDA {spelled} needs driver {windows_driver(needed)} or later, driver {subject.driver} is older: "
-                + ("what is for it finds no usable device" if other else "CUDA finds no usable device"),
+                + ("the code for it finds no usable device" if other else "CUDA finds no usable device"),
                 severity=Severity.INFO if other else Severity.ERROR,
                 hint="update the driver, or take a build with an older CUDA major; Windows has no package that lets "
                 "an older driver run a newer major",

@@ -57,7 +57,7 @@ class Clash:
     "older-runtime-first",
     Severity.ERROR,
     Repairable.NEVER,
-    "An older msvcp140.dll is found first and serves a DLL that was built for a newer one.",
+    "An older msvcp140.dll is found first and is used by a DLL that was built for a newer one.",
 )
 def older_runtime_first(subject: Subject) -> Iterator[Finding]:
     """Find a runtime beside python.exe, or in the search before the right one, that crashes its user."""
@@ -169,7 +169,7 @@ def _order_finding(
     works = not orders.after((canonical(name),), other).failed
     text = f"importing {other} before {name} fails"
     text += f", importing {name} before {other} works" if works else f", and so does {other} after {name}"
-    text += f": {file} of {owner} then serves {listing(users)}, and {clash.reason}"
+    text += f": {file} of {owner} is then used by {listing(users)}, and {clash.reason}"
     return finding(
         "WF322",
         subject.origin(clash.path),

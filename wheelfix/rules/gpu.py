@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     "ptx-only",
     Severity.INFO,
     Repairable.NEVER,
-    "A CUDA DLL has only intermediate code for the card, which the driver compiles at first use.",
+    "A DLL has only intermediate code for the card, which the driver compiles at first use.",
 )
 def gpu_code(subject: Subject) -> Iterator[Finding]:
     """Compare the GPU code of every image with the card that was asked about; DLLs with the same remedy share one."""

@@ -27,7 +27,7 @@ _SHOWN = 6
     "owner-not-reachable",
     Severity.ERROR,
     Repairable.SOMETIMES,
-    "Another distribution brings the DLL, but its folder is not searched when the load happens.",
+    "Another distribution has the DLL, but its folder is not searched when the load happens.",
 )
 def owner_not_reachable(subject: Subject) -> Iterator[Finding]:
     """Find DLLs that a required distribution has and the loader will not find."""

@@ -37,7 +37,7 @@ def copy_never_loaded(subject: Subject) -> Iterator[Finding]:
             "WF312",
             subject.origin(idle[0]),
             f"{base(idle[0])} is in the wheel {len(paths)} times; the copy in "
-            f"{listing([_place(subject, path) for path in winners])} is loaded, that in "
+            f"{listing([_place(subject, path) for path in winners])} is loaded, the one in "
             f"{listing([_place(subject, path) for path in idle])} never is"
             + (", and is a different file" if differ else ""),
             hint=f"{repair_command(subject, '--clean')} leaves it out",

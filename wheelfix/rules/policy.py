@@ -160,7 +160,8 @@ def _verdict(only: list[str], shared: dict[str, list[str]]) -> str:
     if shared:
         name, needers = next(iter(shared.items()))
         more = f" and {count(len(shared) - 1, 'other DLL')}" if len(shared) > 1 else ""
-        parts.append(f"; dropping them does not help with {name}{more}, which {listing(needers)} needs as well")
+        need = "needs" if len(needers) == 1 else "need"
+        parts.append(f"; dropping them does not help with {name}{more}, which {listing(needers)} {need} as well")
     return "".join(parts)
 
 
@@ -169,7 +170,7 @@ def _verdict(only: list[str], shared: dict[str, list[str]]) -> str:
     "not-redistributable",
     Severity.INFO,
     Repairable.SOMETIMES,
-    "The wheel contains a DLL whose licence does not allow passing it on.",
+    "The wheel contains a DLL whose licence does not allow redistribution.",
 )
 def not_redistributable(subject: Subject) -> Iterator[Finding]:
     """Find DLLs that must not leave the machine they were installed on."""
@@ -178,13 +179,13 @@ def not_redistributable(subject: Subject) -> Iterator[Finding]:
         member = family_of(name)
         if is_debug_crt(name):
             what, remedy = (
-                "a debug runtime, which Microsoft does not allow to pass on",
+                "a debug runtime, which Microsoft does not allow to be redistributed",
                 "build in Release configuration",
             )
         elif member is not None and not member.family.redistribute:
             what, remedy = (
                 f"{member.family.title}: {member.family.note}",
-                "link against a runtime that may be passed on",
+                "link against a runtime that may be redistributed",
             )
         else:
             continue

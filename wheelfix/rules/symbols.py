@@ -75,7 +75,7 @@ def unexported(subject: Subject) -> Iterator[Finding]:
     "broken-forwarder",
     Severity.ERROR,
     Repairable.SOMETIMES,
-    "A DLL passes a function on to another DLL that is missing or does not have it.",
+    "A DLL forwards a function to another DLL that is missing or does not have it.",
 )
 def broken_forwarders(subject: Subject) -> Iterator[Finding]:
     """Find stubs without the DLL they stand for."""
@@ -89,7 +89,7 @@ def broken_forwarders(subject: Subject) -> Iterator[Finding]:
         yield finding(
             "WF311",
             subject.origin(edge.importer),
-            f"{stub} is a stub that passes calls on to {edge.name}, {fault}; a file that imports them from {stub} "
+            f"{stub} is a stub that forwards calls to {edge.name}, {fault}; a file that imports them from {stub} "
             "fails with error 127",
             hint=where_from(edge.name, subject) if absent else f"take {stub} and {edge.name} from the same release",
             evidence={

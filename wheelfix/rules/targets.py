@@ -92,7 +92,7 @@ class _Judge:
 
     def __init__(self, subject: Subject, target: TargetList, loaded: frozenset[str]) -> None:
         self.subject, self.target, self.loaded = subject, target, loaded
-        self.hint = target.remedy or "load it only where it is there, or name the Windows that the package needs"
+        self.hint = target.remedy or "load it only where it exists, or document which Windows the package needs"
 
     def findings(self, needs: Sequence[Need]) -> Iterator[Finding]:
         """Yield what is found about every DLL, and one finding about all of which nothing is known."""
@@ -129,7 +129,9 @@ class _Judge:
         elif certain:
             message = f"{self._label(need)} is absent; {who}: {self._consequence(need)} fails with error 126"
         elif copy:
-            message = f"{self._label(need)} is absent; {who}; {self.subject.origin(copy)} serves if it is loaded before"
+            message = (
+                f"{self._label(need)} is absent; {who}; {self.subject.origin(copy)} is used if it is loaded before"
+            )
         elif at_load:
             message = f"{self._label(need)} is absent; {who}, which nothing is known to need at import"
         else:

@@ -118,7 +118,9 @@ def _imported_by_name(subject: Subject, loaded: Sequence[Edge]) -> Excuse | None
     modules = {module_name(edge.importer) for edge in loaded if edge.importer.endswith(".pyd")}
     if len(modules) < len({edge.importer for edge in loaded}) or modules - subject.caught_by_name:
         return None
-    return Excuse("the package's code imports its modules by computed names, and goes on without one that fails", False)
+    return Excuse(
+        "the package's code imports its modules by computed names, and continues without one that fails", False
+    )
 
 
 def is_named(subject: Subject, module: str) -> bool:

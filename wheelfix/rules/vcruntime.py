@@ -109,7 +109,7 @@ def _may_lose(subject: Subject, runtime: str, own: Pair, user: _User) -> Finding
         subject.origin(runtime),
         f"{base(runtime)} {dotted(own)} is used only if no other {base(runtime)} is loaded before it; with one before "
         f"{dotted(CONSTEXPR_MUTEX)}, {base(user.path)} crashes at the first lock of a std::mutex",
-        hint="let delvewheel give it a name of its own, or build with _DISABLE_CONSTEXPR_MUTEX_CONSTRUCTOR",
+        hint="let delvewheel give it a unique name, or build with _DISABLE_CONSTEXPR_MUTEX_CONSTRUCTOR",
         evidence={"runtime": str(subject.version_of(runtime)), "importer": subject.origin(user.path)},
         severity=Severity.INFO,
     )
@@ -126,8 +126,8 @@ def _python_has_its_own(subject: Subject) -> Iterator[Finding]:
         yield finding(
             "WF409",
             subject.origin(path),
-            f"{base(path)} {own} is not used: Python has loaded its own before, {dotted(python[1])} with {python[0]}",
-            hint=f"leave {base(path)} out; nothing in the wheel gets to see it",
+            f"{base(path)} {own} is not used: Python has already loaded its own, {dotted(python[1])} with {python[0]}",
+            hint=f"leave {base(path)} out; nothing in the wheel uses it",
             evidence={"runtime": str(version), "python": dotted(python[1])},
             severity=Severity.INFO,
         )

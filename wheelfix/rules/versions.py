@@ -119,7 +119,8 @@ def mixed_mkl(subject: Subject) -> Iterator[Finding]:
             yield finding(
                 "WF408",
                 subject.origin(min(own)),
-                f"MKL's parts are of different releases: {_spelled(releases)}; calls between them crash or go wrong",
+                f"MKL's parts are of different releases: {_spelled(releases)}; calls between them crash or give wrong "
+                "results",
                 hint=_replace_all(subject, sorted(own), "mkl_*.dll", "--oneapi FOLDER"),
                 evidence=_evidence(subject, releases),
             )
