@@ -64,7 +64,7 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "bench": ("test", [["-m", "benchmarks"]]),
     "docs": ("docs", [["-m", "mkdocs", "build", "--strict", "--quiet"]]),
     "generate": (
-        "",
+        "test",
         [
             ["-m", "tools.make_docs"],
             ["-m", "tools.make_pictures"],
