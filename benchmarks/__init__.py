@@ -1,1 +1,1 @@
-"""Measures wheelfix against copying, against what the hardware allows and against its peers."""
+"""Measures wheelfix and compares it with copying, with what the hardware allows and with other tools."""

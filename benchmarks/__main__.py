@@ -1,6 +1,6 @@
 """Measure, print a table, and write results.json: ``python -m benchmarks [--quick] [JOB ...]``.
 
-All contenders of a job run in turn, round after round, so that a busy moment hits all of them; the best round counts.
+All contenders of a job run in turn, round after round, so that other load affects all of them; the best round counts.
 Slow peers run once. A command that several jobs are compared with is measured once.
 """
 

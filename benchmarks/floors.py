@@ -1,4 +1,4 @@
-"""What a job costs at least: the same bytes inflated, hashed or deflated on all cores, and nothing else done.
+"""The least that a job can take: the same bytes inflated, hashed or deflated on all cores, and nothing else.
 
 Runs as a child: ``python -m benchmarks.floors JOB FILE``. It uses the same libraries as wheelfix and knows beforehand
 what wheelfix has to find out, such as how far each DLL must be inflated.

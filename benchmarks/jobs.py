@@ -161,15 +161,15 @@ def _slow_peers(bench: Bench) -> Iterator[Contender]:
 
 
 def repair_trust(bench: Bench) -> Job:
-    """Mending torch, with its RECORD believed."""
+    """Repairing torch with ``--trust-record``."""
     words = _repair(bench, bench.material.torch_without_openmp(), "--trust-record")
     targets = (Target("45 times as fast as delvewheel repair", "delvewheel repair", faster=45),)
     contenders = (bench.wheelfix("repair --trust-record", *words), *_slow_peers(bench))
-    return Job("repair-trust", "Put libiomp5md.dll back into torch 2.7.1, RECORD believed", contenders, targets)
+    return Job("repair-trust", "Put libiomp5md.dll back into torch 2.7.1 with --trust-record", contenders, targets)
 
 
 def repair_locked(bench: Bench) -> Job:
-    """Mending torch once more from a lock."""
+    """Repairing torch once more from a lock."""
     wheel = bench.material.torch_without_openmp()
     lock = bench.material.lock("torch.lock", wheel, bench.material.wheel(m.OPENMP), str(bench.tools.find("wheelfix")))
     quoted, folder = shlex.quote(str(wheel)), shlex.quote(str(bench.material.openmp_folder()))
@@ -192,7 +192,7 @@ def repair_locked(bench: Bench) -> Job:
 
 
 def repair_full(bench: Bench) -> Job:
-    """Mending torch with every byte checked."""
+    """Repairing torch with every byte checked."""
     wheel = bench.material.torch_without_openmp()
     floor = bench.floor("inflate and hash everything, all cores", "everything", wheel)
     targets = (
@@ -206,7 +206,7 @@ def repair_full(bench: Bench) -> Job:
 
 
 def repair_small(bench: Bench) -> Job:
-    """Mending a small wheel."""
+    """Repairing a small wheel."""
     wheel, folder = bench.material.small(), bench.material.openmp_folder()
     script = f"{{tool}} repair --add-path {shlex.quote(str(folder))} -w out {shlex.quote(str(wheel))}"
     contenders = (
@@ -217,7 +217,7 @@ def repair_small(bench: Bench) -> Job:
 
 
 def repair_big(bench: Bench) -> Job:
-    """Mending a wheel of three gigabytes from a lock."""
+    """Repairing a wheel of three gigabytes from a lock."""
     wheel = bench.material.big()
     lock = bench.material.lock("big.lock", wheel, bench.material.wheel(m.OPENMP), str(bench.tools.find("wheelfix")))
     quoted = shlex.quote(str(wheel))
@@ -236,7 +236,7 @@ def repair_big(bench: Bench) -> Job:
 
 
 def add_folder(bench: Bench, key: str, what: str, wheel: Path, folder: Path) -> Job:
-    """Vendoring much out of folders; packing takes nearly all of the time."""
+    """Vendoring large DLLs from folders; packing takes nearly all of the time."""
     size = sum(path.stat().st_size for path in folder.iterdir()) / 1e6
     floor = replace(bench.floor("zlib level 6, all cores", "deflate", folder), peer=True, result="output.txt")
     words = ("repair", wheel, "--root", folder, "--no-discover", "-w", "out", "-q", "--allow-missing", "*")
@@ -261,7 +261,7 @@ def add_cuda(bench: Bench) -> Job:
 
 
 def add_wheels(bench: Bench) -> Job:
-    """Vendoring the same out of wheels."""
+    """Vendoring the same from wheels."""
     wheel = bench.material.needs_cuda()
     roots = [bench.material.wheel(name) for name in (m.CUBLAS, m.CUSPARSE)]
     words = ["repair", str(wheel), "--no-discover", "-w", "out", "-q", "--allow-missing", "*"]
@@ -275,7 +275,7 @@ def add_wheels(bench: Bench) -> Job:
 
 
 def growth(bench: Bench) -> Job:
-    """The same small repair on wheels that are larger and larger."""
+    """The same small repair on larger and larger wheels."""
     made: list[Contender] = []
     root = bench.material.wheel(m.OPENMP)
     for times in (1, 2, 4, 8):

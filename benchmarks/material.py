@@ -1,6 +1,6 @@
 """What is measured on: real wheels from the cache or from pip, and wheels made of them here.
 
-Everything that is made lies in one temporary folder. What would take long to make again is kept beside the real wheels.
+Everything that is made is in one temporary folder. What would take long to make again is kept beside the real wheels.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _extract(wheel: Path, folder: Path, *endings: str) -> None:
 
 
 def _enlarge(wheel: Path, path: Path) -> None:
-    """Append two large members, one stored and one deflated, and a RECORD that knows them."""
+    """Append two large members, one stored and one deflated, and a RECORD with their rows."""
     kept = path.with_suffix(".part")
     with Archive.open(wheel) as archive:
         own = record_member(archive)

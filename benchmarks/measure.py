@@ -39,7 +39,7 @@ class CommandFailed(Exception):
 
 
 def run(command: Sequence[str], folder: Path, environment: Mapping[str, str], accepted: tuple[int, ...]) -> Cost:
-    """Run a command in a folder and return its cost; CommandFailed with its last words if it failed."""
+    """Run a command in a folder and return its cost; CommandFailed with the end of its output if it failed."""
     starter = [sys.executable, "-I", "-S", __file__, "output.txt", *command]
     done = subprocess.run(starter, cwd=folder, env=dict(environment), stdout=subprocess.PIPE, check=True)
     code, *cost = json.loads(done.stdout)

@@ -3,7 +3,7 @@
 python -m benchmarks.setcost [SET ...] [--rounds 3] [--reports FOLDER]
 
 The sets are those of ``tests/real/sets.toml``; ``python -m tests.real.fetch --sets`` downloads their wheels. Counts
-processor time on one core, so that other work on the machine matters little. Both commands run in turn, and the least
+processor time on one core, so that other load has little effect. Both commands run in turn, and the best
 of each counts. Ends with 1 if a set costs more than 1.2 times its wheels. ``--reports`` keeps the JSON of each set, to
 compare two versions of wheelfix.
 """

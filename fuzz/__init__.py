@@ -1,1 +1,1 @@
-"""Fuzzing: random damage to real inputs, with what must hold whatever comes out of it."""
+"""Fuzzing: random damage to valid inputs, and what must hold for every result."""

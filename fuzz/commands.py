@@ -91,7 +91,7 @@ def _repair_options(bench: Bench) -> RepairOptions:
 
 
 def _nothing_else(bench: Bench, made: Path | None) -> None:
-    """Hold the folder against what may be there: the inputs as they were, and the output."""
+    """Compare the folder with what may be there: the unchanged inputs, and the output."""
     files = {path for path in bench.folder.rglob("*") if not path.is_dir()}
     expected = {bench.wheel, bench.root / LACKING, *([made] if made is not None else [])}
     if files != expected:
@@ -103,7 +103,7 @@ def _nothing_else(bench: Bench, made: Path | None) -> None:
 
 
 def _must_be_sound(bench: Bench, made: Path) -> None:
-    """Hold what a repair wrote against zipfile and against verify."""
+    """Check what a repair wrote with zipfile and with verify."""
     if made.read_bytes() == bench.data:
         return  # nothing that mattered was wrong, so that it was copied
     with zipfile.ZipFile(made) as archive:

@@ -1,6 +1,6 @@
 """Readers that others wrote, compared with ours: zipfile, csv and installer, LIEF and pefile.
 
-They are asked only where ours finds nothing wrong: what we call irregular, each of them takes in its own way.
+They are used only where ours finds nothing wrong: each of them reads irregular input in its own way.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def ask_zipfile(opened: Archive, data: bytes) -> None:
 
 
 def _ask_for_member(opened: Archive, other: zipfile.ZipFile, name: str) -> None:
-    """Compare the bytes of a member, if we take it: zipfile minds neither wrong sizes nor bytes behind a stream."""
+    """Compare the bytes of a member, if we accept it: zipfile accepts wrong sizes and bytes after a stream."""
     member = next(member for member in opened.members if member.name == name)
     if not member.is_dir:
         with contextlib.suppress(WheelfixError):
@@ -84,7 +84,7 @@ def ask_csv(data: bytes, parsed: Record) -> None:
 
 
 def ask_lief_and_pefile(facts: Image, data: bytes) -> None:
-    """Where LIEF and pefile agree with each other, we had better agree with them; alone each has its own oddities."""
+    """Where LIEF and pefile agree with each other, our answer must be the same; each alone has its own oddities."""
     import lief
     import pefile
 

@@ -1,11 +1,11 @@
-"""Break wheels on purpose, import each for real, and write down how often the prediction was right.
+"""Break wheels on purpose, import each for real, and record how often the prediction was correct.
 
 ``python -m tools.agreement FOLDER... [--seed 1] [--seconds 1500] [--page docs/explained/agreement.md]``
 
 Every wheel of the folders that fits the Python is imported as it is and broken in several ways; which file is broken is
 drawn with the seed. What a wheel requires is taken from the same folders. It needs what ``wheelfix try`` needs and runs
-the code of the wheels. ``--rows FILE`` keeps the results: a run that was stopped goes on there, and the page is written
-from all of them.
+the code of the wheels. ``--rows FILE`` keeps the results: a run that was stopped continues there, and the page is
+written from all of them.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def word_of(row: dict[str, Any]) -> str:
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
-    """Return how often predictions were right, by the way in which wheels were broken."""
+    """Return how often predictions were correct, by the way in which wheels were broken."""
     lines = ["| how the wheel was broken | imports | agrees | differs | missed | unsure | Wine cannot tell |"]
     lines.append("| --- | --- | --- | --- | --- | --- | --- |")
     ways = [way for way in WAYS if any(row["way"] == way for row in rows)]

@@ -4,7 +4,7 @@
 
 A sample is a number of public threads that were collected after the code was done: the true cause was written down
 first, then each text was given to ``wheelfix diagnose``. ``fixtures/errors/expected.toml`` has the texts with
-``sample``; ``at_first`` is what a text was wrongly taken for at that time. "Could not tell" counts as right where the
+``sample``; ``at_first`` is the wrong cause that was reported at that time. "Could not tell" counts as right where the
 text does not tell.
 """
 

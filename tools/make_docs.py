@@ -1,4 +1,4 @@
-"""Write what is made from the code: the pages of commands, findings, tables, error codes, JSON documents and the API,
+"""Write what is generated from the code: pages of commands, findings, tables, error codes, JSON documents and the API,
 the manual page, and the parts of the site's navigation that name commands and findings.
 
 python -m tools.make_docs           write what has changed
@@ -42,7 +42,7 @@ def generated() -> dict[Path, str]:
 
 
 def stale(pages: dict[Path, str]) -> list[Path]:
-    """Return what differs from the files, or has no maker any more."""
+    """Return what differs from the files, or is not generated any more."""
     wrong = [path for path, text in pages.items() if not _is(DOCS / path, text)]
     folders = {path.parent for path in pages if path.name == "index.md"}
     leftover = [file.relative_to(DOCS) for folder in folders for file in (DOCS / folder).glob("*.md")]

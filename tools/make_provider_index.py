@@ -3,9 +3,9 @@
 python -m tools.make_provider_index [NAME ...]
 
 Asks the package index that pip uses for the wheels of each distribution and reads only the directory and the METADATA
-of each (about 50 kB). What was read is kept in a folder, so that a run that was stopped goes on where it was; lists of
-releases are read again after a day. The distributions of the index so far are looked at again, with those named or, if
-none is named, with new ones of known families; everything they require is looked at too. Versions: all of those in
+of each (about 50 kB). What was read is kept in a folder, so that a run that was stopped continues where it was; lists
+of releases are read again after a day. The distributions of the index so far are read again, with those named or, if
+none is named, with new ones of known families; so is everything they require. Versions: all of those in
 ``distributions.toml``; of others the newest, the oldest, the last of each major, and further ones between two that have
 different DLLs.
 """
@@ -118,7 +118,7 @@ class Survey:
 
 
 def _keep(path: Path, value: object) -> None:
-    """Write a file of the cache so that it is whole or absent."""
+    """Write a file of the cache so that it is complete or absent."""
     partial = path.with_suffix(".part")
     partial.write_text(json.dumps(value), encoding="utf-8")
     partial.replace(path)

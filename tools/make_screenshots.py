@@ -1,4 +1,4 @@
-"""Photograph the HTML report for the documentation: real scans of small wheels, shown by Chromium.
+"""Take screenshots of the HTML report for the documentation: real scans of small wheels, shown by Chromium.
 
 python -m tools.make_screenshots    writes docs/assets/report*.png; pictures of the page as it is now are left alone
 """

@@ -1,7 +1,7 @@
 """Writes the list of the stable ABI's symbols on Windows; run by hand when CPython adds some.
 
     pip install abi3info
-    python make_stable_abi.py
+    python -m tools.make_stable_abi
 
 The names and the versions come from CPython's ``Misc/stable_abi.toml``, by way of the ``abi3info`` package that is
 generated from it. Nothing else is taken. Functions that exist on other systems only are left out.
@@ -13,15 +13,16 @@ from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
+TABLE = Path(__file__).parent.parent / "wheelfix" / "knowledge" / "stable_abi.txt"
 HEADER = """\
 # Functions and data of CPython's stable ABI on Windows, with the version that added them.
 # source: python/cpython Misc/stable_abi.toml, by way of abi3info {version}
-# made by make_stable_abi.py; do not edit by hand
+# made by `python -m tools.make_stable_abi`; do not edit by hand
 """
 
 
 def main() -> None:
-    """Write the list beside this script."""
+    """Write the list."""
     abi3info = import_module("abi3info")  # only this script needs it, so no type checker has to find it
     items = [*abi3info.FUNCTIONS.values(), *abi3info.DATAS.values()]
     lines = sorted(
@@ -30,7 +31,7 @@ def main() -> None:
         if item.ifdef is None or item.ifdef.windows
     )
     text = HEADER.format(version=version("abi3info")) + "\n".join(lines) + "\n"
-    (Path(__file__).parent / "stable_abi.txt").write_text(text, encoding="utf-8", newline="\n")
+    TABLE.write_text(text, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Writes the lists of Windows' own DLLs and API-set contracts; run by hand when Windows or a source moves on.
+"""Writes the lists of Windows' own DLLs and API-set contracts; run by hand when Windows or a source has a new release.
 
-    python make_system_dlls.py --wine WINE_SOURCE_TREE --docs SDK_API_DOCS
+    python -m tools.make_system_dlls --wine WINE_SOURCE_TREE --docs SDK_API_DOCS
 
 The names come from four places, and nothing else is taken from them:
 
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-HERE = Path(__file__).parent
+KNOWLEDGE = Path(__file__).parent.parent / "wheelfix" / "knowledge"
 
 ADDED = {
     "all": [
@@ -86,7 +86,7 @@ CONTRACT = re.compile(r"(?<![a-z0-9-])(?:api|ext)-[a-z0-9-]{1,150}-l\d{1,4}-\d{1
 
 
 def main(argv: list[str]) -> int:
-    """Rewrite ``system_*.txt``, ``api_sets.txt`` and ``known_dlls.txt`` beside this file."""
+    """Write ``system_*.txt``, ``api_sets.txt`` and ``known_dlls.txt`` in ``wheelfix/knowledge``."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wine", type=Path, required=True, help="a checkout of Wine's source")
     parser.add_argument(
@@ -153,8 +153,13 @@ def known_dlls(inf: str) -> set[str]:
 def write(file: str, what: str, source: str, names: Iterable[str]) -> None:
     """Write one sorted list under its heading."""
     ordered = sorted(names)
-    lines = [f"# {what}", f"# source: {source}", "# made by make_system_dlls.py; do not edit by hand", *ordered]
-    (HERE / file).write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+    lines = [
+        f"# {what}",
+        f"# source: {source}",
+        "# made by `python -m tools.make_system_dlls`; do not edit by hand",
+        *ordered,
+    ]
+    (KNOWLEDGE / file).write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
     print(f"{file}: {len(ordered)} names", file=sys.stderr)
 
 

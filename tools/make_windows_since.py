@@ -1,11 +1,11 @@
-"""Writes since which build of Windows functions exist; run by hand when Microsoft's documentation moves on.
+"""Writes since which build of Windows functions exist; run by hand when Microsoft's documentation has changed.
 
     python -m tools.make_windows_since --docs SDK_API --older 16299=SDK_HEADERS --older 17134=MINGW_DEFS
 
 SDK_API is a checkout of MicrosoftDocs/sdk-api: the front matter of each page about a function names its DLLs and the
 first release of Windows, for clients and for servers; the older of both counts. Nothing else is taken from the pages.
 
-What the pages say is not always right, so that two things are left out:
+The pages are not always correct, so two things are left out:
 
 * "Windows 10 Build 20348" for clients and servers alike. Generated pages have it, also about functions of Windows 95.
 * A function that an older source already has. ``--older BUILD=FOLDER`` names headers of a Windows SDK, or ``.def``

@@ -2,8 +2,8 @@
 
 python -m tools.make_zipapp [FILE]     writes dist/wheelfix.pyz, or FILE
 
-The libraries are taken from the environment that runs this script. zlib-ng is compiled and stays out: the standard
-zlib serves in its place. The same environment gives the same bytes.
+The libraries are taken from the environment that runs this script. zlib-ng and deflate are compiled and left out: the
+standard zlib is used instead. The same environment gives the same bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent.parent
 TARGET = HERE / "dist" / "wheelfix.pyz"
-COMPILED = {"zlib-ng"}
+COMPILED = {"zlib-ng", "deflate"}
 EVERYWHERE = {"tomli"}
 """Needed on some Python only; the file is for all of them."""
 BINARY = (".so", ".pyd", ".dll", ".dylib", ".pyc")

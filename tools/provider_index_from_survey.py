@@ -5,8 +5,8 @@ python -m tools.provider_index_from_survey SURVEY --output FOLDER [--names FILE 
 With ``--names`` the survey is made first, or continued: ``wheelfix survey --names FILE -o SURVEY``. ``--known`` takes
 the versions that the provider index of this checkout has, 15 000 wheels. Then two things are written:
 
-- the provider index (``provider_dlls.txt``, ``provider_distributions.txt``, ``modules.txt``). Of each version the wheel
-  counts that tools/make_provider_index.py would take (x64 first). The same survey gives the same bytes.
+- the provider index (``provider_dlls.txt``, ``provider_distributions.txt``, ``modules.txt``). For each version, the
+  wheel that tools/make_provider_index.py would take is used (x64 first). The same survey gives the same bytes.
 - ``member_hashes.txt``, of the distributions whose DLLs ``--fetch`` vendors. A survey reads parts of wheels, and the
   hash on the index is that of the whole file. So these wheels are downloaded whole, must have the hash that both the
   index and the survey have, and their DLLs are hashed. A wheel that differs is reported and left out. Rows that the

@@ -42,7 +42,7 @@ def pages() -> Iterator[tuple[str, str]]:
     text = NOTE + INTRODUCTION
     for file in [*TITLES, *(name for name in files if name.endswith(".toml") and name not in {*TITLES, *ELSEWHERE})]:
         text += _section(file)
-    text += "## Long lists\n\nOne name per line, made by scripts that lie beside them.\n\n"
+    text += "## Long lists\n\nOne name per line, made by scripts in `tools/`, which the head of each list names.\n\n"
     rows = [_listing(name) for name in files if name.endswith(".txt")]
     text += table(("file", "entries", "what it is", "source"), rows)
     text += "".join(f"{where} are in `{file}`.\n" for file, where in ELSEWHERE.items())

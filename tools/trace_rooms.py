@@ -1,9 +1,9 @@
 """Follow a DLL's name through a repair, and a finding's code into SARIF: which modules make which value of it.
 
-``python -m tools.trace_rooms`` repairs the embedded example while it watches. A step is the making of a value of ours
+``python -m tools.trace_rooms`` repairs the embedded example while it watches. A step creates one of our values
 (a dataclass, in reports also a JSON object) that has the name in a field; each kind of value is shown once for each
-module that makes it. Functions that only take the name, or a value, and answer a question about it are no steps;
-``--questions`` lists every module that is handed the name at all.
+module that makes it. Functions that only take the name, or a value, and answer a question about it are not steps;
+``--questions`` lists every module that gets the name at all.
 
 Data should flow one way, in the order of ``FLOW``. A change to a room before the last one is a backward change, except
 from ``exam``: that room hands its values to the others. A plan is tried out in the loader's model like a wheel; what is

@@ -1,7 +1,7 @@
 """Small wheels whose import ends in a known way on Windows: the demo's, and one for each rule of the loader.
 
-Each DLL is forged here. The modules have no init function: what is asked is whether Windows loads them, and Python then
-misses that function. No code of theirs runs.
+Each DLL is forged here. The modules have no init function: the test is whether Windows loads them, and Python then
+reports that function as missing. None of their code runs.
 """
 
 from __future__ import annotations
