@@ -51,7 +51,7 @@ def test_known_findings_pass_new_ones_fail_cured_ones_are_said(build, capsys):
     code, _, err = scan(capsys, "-q")
     assert (code, err) == (
         0,
-        "wheelfix: the baseline still has WF301 for demo, gone.dll: found no more\n",
+        "wheelfix: the baseline still has WF301 for demo, gone.dll: no longer found\n",
     )
 
 

@@ -116,7 +116,7 @@ def test_garbage_exits_with_5(tmp_path, capsys):
     [
         ([], 2, "nothing to diagnose"),
         (["gone.txt"], 3, "the file does not exist"),
-        (["OSError: [WinError 126] no"], 3, "goes behind --text"),
+        (["OSError: [WinError 126] no"], 3, "itself with --text"),
         (["x.txt", "--text", "y"], 2, "both a file and --text"),
         (["torch-1-cp311-cp311-win_amd64.whl"], 2, "--wheel"),
         (["--env", "gone"], 3, "gone"),

@@ -56,7 +56,7 @@ def test_only_what_is_named(machine, capsys):
 
 def test_nothing_seen(machine, capsys):
     assert main(["roots", "--no-discover"]) == 0
-    assert "No root is seen." in capsys.readouterr().out
+    assert "No root was found." in capsys.readouterr().out
 
 
 def test_a_root_that_is_not_there(machine, capsys):

@@ -183,7 +183,7 @@ class TestRequirements:
     @pytest.mark.parametrize(
         ("text", "line", "reason"),
         [
-            ("flux==1\n-r gone.txt\n", 2, "gone.txt, which is not there"),
+            ("flux==1\n-r gone.txt\n", 2, "gone.txt, which does not exist"),
             ("-r https://example.org/r.txt\n", 1, "only files of this machine"),
             ("-r requirements.txt\n", 1, "includes it again"),
             ("flux==1\nnumpy=1.26.4=py311_0\n", 2, "does not say which distribution"),
@@ -253,8 +253,8 @@ class TestRefused:
         ("name", "text", "reason"),
         [
             ("pylock.toml", '[[packages]]\nname = "a"\n', "it has no lock-version"),
-            ("pylock.toml", 'lock-version = "2.0"\npackages = []\n', "its lock-version is 2.0; only 1 is known"),
-            ("uv.lock", 'version = 2\n[[package]]\nname = "a"\n', "its version is 2; only 1 is known"),
+            ("pylock.toml", 'lock-version = "2.0"\npackages = []\n', "its lock-version is 2.0; only 1 is supported"),
+            ("uv.lock", 'version = 2\n[[package]]\nname = "a"\n', "its version is 2; only 1 is supported"),
             ("other.lock", '[[package]]\nname = "a"\n[metadata]\nlock-version = "2.1"\n', "uv did not write it"),
             ("uv.lock", 'version = 1\n[[package]]\nname = "a"\n[[package]]\nversion = "1"\n', "entry 2 .* has no name"),
             ("poetry.lock", "", "not a lock file that wheelfix reads"),

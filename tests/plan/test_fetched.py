@@ -128,7 +128,7 @@ def test_altered_parts_are_refused(
     server.fault = two_faced
     code, path = repaired(broken, tmp_path, "--fetch", "--no-cache")
     assert code == 4
-    assert "gave other bytes in parts than in the whole wheel" in capsys.readouterr().err
+    assert "the parts that the server sent differ from the whole wheel" in capsys.readouterr().err
     assert not path.exists()
 
 

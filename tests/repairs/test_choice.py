@@ -203,7 +203,9 @@ def test_a_repair_that_fails_says_why_each_file_was_not_taken(tmp_path: Path) ->
     text = str(caught.value.because)
     assert "it does not export mkl_blas_cgemm3m_batch_strided" in text
     assert "for x86, not for amd64" in text
-    assert caught.value.hint.startswith("name where zz.dll lies with --root, or name a root with a file that serves")
+    assert caught.value.hint.startswith(
+        "name the folder of zz.dll with --root, or name a root with a file that can be used"
+    )
 
 
 def test_a_refused_file_is_taken_with_include_and_the_hint_says_so(tmp_path: Path) -> None:
@@ -214,7 +216,7 @@ def test_a_refused_file_is_taken_with_include_and_the_hint_says_so(tmp_path: Pat
     options = RepairOptions(wheel_dir=tmp_path / "out", scan=ScanOptions(roots=found, jobs=1))
     with lazy_index(found) as index, pytest.raises(CannotRepair) as caught:
         repair(wheel, options, index)
-    assert caught.value.hint.startswith("--include libomp140.x86_64.dll takes what was refused")
+    assert caught.value.hint.startswith("--include libomp140.x86_64.dll adds what was refused")
     plan = plan_of(wheel, root, include=("libomp140.x86_64.dll",))
     assert [addition.name for addition in plan.additions] == ["libomp140.x86_64.dll"]
 

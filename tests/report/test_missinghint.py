@@ -23,13 +23,13 @@ def lost(name: str, *, required: bool = True, found: bool = False) -> MissingDll
         ),
         (
             [lost("uv.dll", found=True)],
-            ["'wheelfix repair WHEEL' vendors them from where they were found, if they fit"],
+            ["'wheelfix repair WHEEL' vendors them from where they were found, if they can be used"],
         ),
         (
             [lost("libomp140.x86_64.dll", found=True)],
             [
                 "'wheelfix repair WHEEL --include libomp140.x86_64.dll' vendors them from where they were found, "
-                "if they fit; their vendor does not allow it"
+                "if they can be used; their vendor does not allow redistribution"
             ],
         ),
         (
@@ -39,10 +39,10 @@ def lost(name: str, *, required: bool = True, found: bool = False) -> MissingDll
                 "that has them",
                 "'wheelfix repair WHEEL --with-vcredist --root PATH' vendors msvcp140.dll from a folder, "
                 "wheel or conda package that has them",
-                "nvcuda.dll: no wheel may carry them",
+                "nvcuda.dll: no wheel may contain them",
             ],
         ),
-        ([lost("vcruntime140d.dll")], ["vcruntime140d.dll: no wheel may carry them"]),
+        ([lost("vcruntime140d.dll")], ["vcruntime140d.dll: no wheel may contain them"]),
         ([lost("uv.dll", required=False)], []),
     ],
     ids=["root", "found", "include", "several", "debug", "optional"],

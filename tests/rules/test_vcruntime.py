@@ -105,7 +105,7 @@ def test_pythons_own_runtime_is_there_before(version: tuple[int, int, int, int],
     assert codes(thing) == expected
     assert codes(subject({path: dll()}, versions={path: version})) == []
     for found in run(thing):
-        assert "Python has loaded its own before, 14.38 with 3.11.9" in found.message
+        assert "Python has already loaded its own, 14.38 with 3.11.9" in found.message
 
 
 def test_a_runtime_does_not_count_as_user_of_another() -> None:

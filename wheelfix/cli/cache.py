@@ -30,7 +30,7 @@ def configure_parser(subparsers: Subparsers) -> None:
         "cache",
         "show or remove what was fetched from servers",
         "Show or remove what was fetched from servers: parts of wheels, and whole wheels. What was\n"
-        "not used for longest is removed when there is more than WHEELFIX_CACHE_SIZE allows.",
+        "not used for the longest time is removed when WHEELFIX_CACHE_SIZE is exceeded.",
         EXAMPLES,
     )
     parser.add_argument("action", choices=("info", "clear"), help="show what there is, or remove all of it")

@@ -76,7 +76,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     add_limit_options(parser)
     only_typed(parser.add_argument(
         "--try", dest="trial", action="store_true",
-        help="last, import each wheel that came out, as 'wheelfix try' does: THIS RUNS THE CODE OF THE WHEEL",
+        help="at the end, import each wheel that was written, as 'wheelfix try' does: THIS RUNS THE CODE OF THE WHEEL",
     ))  # fmt: skip
     add_trial_options(parser, "try-")
     add_fetch_option(add_remote_options(parser), "take DLLs that no root has from wheels on the package index")

@@ -38,14 +38,14 @@ class CommandModule(Protocol):
 
 
 COMMANDS = {
-    "scan": Command("wheelfix.cli.scan", "say what is missing from a Windows wheel, and what its import will do"),
+    "scan": Command("wheelfix.cli.scan", "report what is missing from a Windows wheel, and how its import will fail"),
     "repair": Command("wheelfix.cli.repair", "vendor what is missing and write a correct wheel"),
-    "diagnose": Command("wheelfix.cli.diagnose", "say what is behind an error text, and what to do"),
+    "diagnose": Command("wheelfix.cli.diagnose", "find the cause of an error message, and what to do"),
     "verify": Command("wheelfix.cli.verify", "check RECORD and the archive against every byte"),
     "ci": Command("wheelfix.cli.ci", "the whole last stage of CI: scan, repair, verify, scan again, report"),
     "try": Command("wheelfix.cli.try_", "import a wheel for real, and compare that with the prediction"),
     "sign": Command("wheelfix.cli.sign", "sign the DLLs of a wheel with a command, and rewrite RECORD"),
-    "survey": Command("wheelfix.cli.survey", "read many wheels into tables, and ask them in SQL"),
+    "survey": Command("wheelfix.cli.survey", "read many wheels into tables, and query them with SQL"),
     "roots": Command("wheelfix.cli.roots", "list the places that DLLs could come from"),
     "diff": Command("wheelfix.cli.diff", "say what changed between two builds of a wheel"),
     "cache": Command("wheelfix.cli.cache", "show or remove what was fetched from servers"),
@@ -69,7 +69,7 @@ EXAMPLES = """\
 examples:
   wheelfix scan dist/*.whl            what is missing, and what the import will say
   wheelfix repair dist/*.whl          vendor it and rewrite the wheel, into wheelhouse
-  wheelfix diagnose error.txt         from an error text to the cause and the way out
+  wheelfix diagnose error.txt         the cause of an error message, and what to do
   wheelfix roots                      where DLLs could come from
   wheelfix explain WF301              what a finding means and what to do
 """

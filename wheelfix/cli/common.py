@@ -46,7 +46,7 @@ def add_assumptions(parser: Parser) -> argparse._ArgumentGroup:
     group = parser.add_argument_group("the target machine")
     group.add_argument(
         "--assume", metavar="WHAT", action=CommaList, default=[],
-        help="it has this: vcredist, nvidia-driver (both assumed anyway), conda, cuda=11.7",
+        help="it has this: vcredist, nvidia-driver (both assumed by default), conda, cuda=11.7",
     )  # fmt: skip
     group.add_argument(
         "--no-assume", metavar="WHAT", action=CommaList, default=[], help="without: vcredist, nvidia-driver"
@@ -65,7 +65,7 @@ def add_windows_options(parser: Parser) -> None:
     group.add_argument(
         "--target", metavar="WINDOWS", action=CommaList, default=[],
         help="also check for this kind of Windows: windows-11, windows-10-1809, windows-n, server-core-2022, "
-        "nano-server, wine, all, or the file of a list (tools/windows_target.ps1 writes it)",
+        "nano-server, wine, all, or a list file (tools/windows_target.ps1 writes it)",
     )  # fmt: skip
     _add_python(group)
 
@@ -110,7 +110,7 @@ def add_root_options(parser: Parser) -> None:
     only_typed(group.add_argument("--search-path", action="store_true", help="also look in the folders of PATH"))
     only_typed(group.add_argument(
         "--trusted-roots", metavar="FILE", type=Path,
-        help="PEM certificates that signatures may lead to, besides the roots on Microsoft's list",
+        help="PEM file of root certificates to trust, besides those on Microsoft's list",
     ))  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def add_filter_options(parser: Parser, fail_on: str = "error") -> argparse._Argu
     group.add_argument("--ignore", metavar="CODE", action=CommaList, default=[], help="all but these")
     group.add_argument(
         "--fail-on", metavar="LEVEL", choices=levels, default=fail_on,
-        help="exit with 1 from this severity on: "
+        help="exit with 1 for findings of this severity or worse: "
         + ", ".join(f"{level} (default)" if level == fail_on else level for level in levels),
     )  # fmt: skip
     return group
@@ -137,7 +137,7 @@ def add_allow_missing(group: argparse._ArgumentGroup) -> None:
         metavar="GLOB",
         action=CommaList,
         default=[],
-        help="this DLL may be missing: what is found about it becomes info",
+        help="this DLL may be missing: findings about it become info",
     )
 
 

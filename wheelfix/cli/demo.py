@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
   wheelfix demo               needs no files and no network
-  wheelfix demo --keep        leaves the folder for you to look around
+  wheelfix demo --keep        keeps the folder
 """
 
 STORIES = ("cu117", "cu114")
@@ -37,7 +37,7 @@ def configure_parser(subparsers: Subparsers) -> None:
         "them, in a temporary folder; then scan, repair, scan again and verify.",
         EXAMPLES,
     )
-    parser.add_argument("--keep", action="store_true", help="leave the folder, and say where it is")
+    parser.add_argument("--keep", action="store_true", help="keep the folder, and print its path")
     parser.add_argument(
         "--story",
         choices=STORIES,

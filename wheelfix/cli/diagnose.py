@@ -42,7 +42,7 @@ EXAMPLES = """\
   wheelfix diagnose error.txt --env C:\\envs\\ml   with the files: the true cause
   wheelfix diagnose --record                     how to record the loads of a failing import
   wheelfix diagnose loads.txt --env C:\\envs\\ml   with a recording of dlltracer, loader snaps, ...
-  wheelfix diagnose error.txt --wheel torch.whl --wheel torchvision.whl    do they fit each other?
+  wheelfix diagnose error.txt --wheel torch.whl --wheel torchvision.whl    are they compatible?
   wheelfix diagnose --wheel dist\\torch.whl --issue    the block to paste into an issue
 """
 KINDS = ("text", "json")
@@ -53,9 +53,9 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "diagnose",
-        "say what is behind an error text, and what to do",
+        "find the cause of an error message, and what to do",
         "Read an error text or a log in any display language, compare it with an environment or a\n"
-        "wheel if there is one, and say the true cause, the chain that leads to it, and what to do.\n"
+        "wheel if there is one, and print the cause, the chain that leads to it, and what to do.\n"
         "Exits with 1 when a cause was found, 0 when there is no fault, 5 when it could not tell.",
         EXAMPLES,
     )
@@ -63,7 +63,7 @@ def configure_parser(subparsers: Subparsers) -> None:
         "file", metavar="FILE", nargs="?",
         help="the error text, a log, or recorded loads (see --record); - reads the standard input",
     )  # fmt: skip
-    group = parser.add_argument_group("what to go by")
+    group = parser.add_argument_group("what to diagnose")
     group.add_argument("--text", metavar="TEXT", help="the error text itself")
     group.add_argument("--env", metavar="PREFIX", type=Path, help="an environment, or a copy of one on any system")
     group.add_argument(
@@ -81,7 +81,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     group = add_output_options(parser, KINDS)
     group.add_argument(
         "--issue", dest="issue_block", action="store_true",
-        help="print the block to paste into an issue; names of users are masked",
+        help="print the block to paste into an issue; user names are masked",
     )  # fmt: skip
     add_typed_report_option(group, KINDS)
 
@@ -162,7 +162,7 @@ def _opened(word: str) -> IO[bytes]:
     try:
         return path.open("rb")
     except FileNotFoundError as error:
-        hint = "an error text itself goes behind --text" if " " in word else "- reads the standard input"
+        hint = "give an error text itself with --text" if " " in word else "- reads the standard input"
         raise InputError(word, because="the file does not exist", hint=hint) from error
     except OSError as error:
         raise InputError(word, because=error.strerror or str(error)) from error

@@ -46,7 +46,7 @@ def configure_parser(subparsers: Subparsers) -> None:
         "diff",
         "say what changed between two builds of a wheel",
         "Say which DLLs vanished, appeared, moved or changed version or size between two builds, and\n"
-        "which findings are new or cured. Several wheels are compared with each other by their names.",
+        "which findings are new or fixed. Several wheels are matched by their names.",
         EXAMPLES,
     )
     parser.add_argument(
@@ -58,7 +58,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--fail-on-lost", action="store_true", help="exit with 1 if a DLL or a whole wheel vanished")
     parser.add_argument(
         "--fail-on", metavar="LEVEL", choices=("error", "unsure", "warning", "info", "never"), default="never",
-        help="exit with 1 if there are new findings from this severity on: error, unsure, warning, info, never "
+        help="exit with 1 for new findings of this severity or worse: error, unsure, warning, info, never "
         "(default)",
     )  # fmt: skip
     parser.add_argument("--no-versions", action="store_true", help="compare sizes only, which is faster")

@@ -19,7 +19,7 @@ EXAMPLES = """\
   wheelfix explain                     every finding in one line each
   wheelfix explain WF301               the page of one
   wheelfix explain missing-dependency  the same, by name
-  wheelfix explain WF3                 those whose code begins so
+  wheelfix explain WF3                 all codes that begin with WF3
 """
 
 

@@ -46,7 +46,7 @@ def report_request(text: str, kinds: tuple[str, ...] = SCAN_KINDS) -> tuple[str,
 def add_report_option(group: argparse._ArgumentGroup) -> None:
     """Add ``--report KIND=FILE`` and ``--statistics`` to the options of output."""
     _add_report(group, "report", report_request, SCAN_KINDS)
-    group.add_argument("--statistics", action="store_true", help="say at the end how often each rule was broken")
+    group.add_argument("--statistics", action="store_true", help="print at the end how many findings each rule has")
 
 
 def add_typed_report_option(group: argparse._ArgumentGroup, kinds: tuple[str, ...]) -> None:
@@ -92,7 +92,7 @@ def add_baseline_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--baseline", metavar="FILE", type=Path, help="findings in this file do not fail the build")
     only_typed(
         group.add_argument(
-            "--write-baseline", action="store_true", help="write what is found to the baseline, and exit 0"
+            "--write-baseline", action="store_true", help="write the findings to the baseline, and exit 0"
         )
     )
 
@@ -267,7 +267,7 @@ class Output:
             say(f"wheelfix: {count(len(made.entries), 'finding')} written to {self.write_baseline}")
         for entry in self.baseline.stale(self.reports) if self.baseline is not None else ():
             about = entry.subject or ", ".join(entry.paths)
-            say(f"wheelfix: the baseline still has {entry.code} for {entry.distribution}, {about}: found no more")
+            say(f"wheelfix: the baseline still has {entry.code} for {entry.distribution}, {about}: no longer found")
 
     def _summarise(self) -> None:
         """Add a Markdown summary to the page of a GitHub job, where there is one."""

@@ -63,10 +63,10 @@ def expand_inputs(
             failures.append(error)
             failed.append(redacted(word))
         except OSError as error:  # no permission, a name too long, a share that is gone
-            failures.append(EnvironmentFailure(f"cannot look at {word}", because=error.strerror or str(error)))
+            failures.append(EnvironmentFailure(f"cannot access {word}", because=error.strerror or str(error)))
             failed.append(word)
     if not paths and not failures:
-        raise UsageError("nothing to look at", hint="name a wheel, a folder, or a pattern such as dist/*.whl")
+        raise UsageError("no input was given", hint="name a wheel, a folder, or a pattern such as dist/*.whl")
     skipped = tuple(path for path in paths.values() if windows_only and other_system(path.name))
     kept = tuple(path for path in paths.values() if path not in skipped)
     if skipped and not kept and not failures:

@@ -42,7 +42,7 @@ def add_remote_options(parser: Parser) -> argparse._ArgumentGroup:
         "--cache-dir", metavar="DIR", type=Path,
         help="keep what was fetched here; `wheelfix cache info` names the default",
     )  # fmt: skip
-    group.add_argument("--no-cache", action="store_true", help="forget what was fetched at the end of the run")
+    group.add_argument("--no-cache", action="store_true", help="do not keep what was fetched after the run")
     return group
 
 

@@ -47,7 +47,7 @@ EXAMPLES = """\
   wheelfix repair torch.whl --cuda D:\\CUDA\\v11.7 --root intel_openmp-2023.2.0-...whl
   wheelfix repair torch.whl --lock plan.json       then, elsewhere or later:
   wheelfix repair --locked plan.json               the same wheel, byte for byte
-  wheelfix repair --env C:\\envs\\ml --package torch  an installed package; --undo takes it back
+  wheelfix repair --env C:\\envs\\ml --package torch  an installed package; --undo reverts it
 """
 KINDS = ("text", "json", "html")
 
@@ -59,7 +59,7 @@ def configure_parser(subparsers: Subparsers) -> None:
         "repair",
         "vendor what is missing and write a correct wheel",
         "Find what is missing from a wheel, choose it from the roots that are found or named, and\n"
-        "rewrite the wheel: old members as the bytes they are, a correct RECORD, read back and rescanned.\n"
+        "rewrite the wheel: old members unchanged, a correct RECORD, then read it back and scan it again.\n"
         "The input is never touched without --in-place; nothing is written if something stays broken.",
         EXAMPLES,
     )
@@ -87,7 +87,7 @@ def _add_target(parser: Parser) -> None:
     )
     group.add_argument(
         "--dry-run", action="store_true",
-        help="print the plan and write nothing; with --fetch, DLLs are read as far as the choice needs it, but not"
+        help="print the plan and write nothing; with --fetch, DLLs are read as far as needed to choose, but not"
         " downloaded (with --lock they are: a lock has their hashes)",
     )  # fmt: skip
     group.add_argument("--lock", metavar="FILE", type=Path, help="also write the plan, with hashes, to this file")
@@ -98,7 +98,7 @@ def _add_target(parser: Parser) -> None:
     )
     only_typed(group.add_argument("--env", metavar="PREFIX", type=Path, help="repair a package that is installed here"))
     group.add_argument("--package", metavar="NAME", help="with --env: which one")
-    only_typed(group.add_argument("--undo", action="store_true", help="with --env: take the last repair back"))
+    only_typed(group.add_argument("--undo", action="store_true", help="with --env: revert the last repair"))
 
 
 def execute(args: argparse.Namespace) -> int:

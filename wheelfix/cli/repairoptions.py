@@ -30,16 +30,16 @@ def add_policy_options(parser: Parser) -> None:
     """Add the options that say what is vendored, dropped and refused."""
     group = parser.add_argument_group("what goes in and what goes out")
     group.add_argument(
-        "--include", metavar="NAME", action=CommaList, default=[], help="vendor this DLL with all that it needs"
+        "--include", metavar="NAME", action=CommaList, default=[], help="vendor this DLL and what it needs"
     )
     group.add_argument("--exclude", metavar="GLOB", action=CommaList, default=[], help="never vendor DLLs of this name")
     group.add_argument("--drop", metavar="GLOB", action=CommaList, default=[], help="remove these members")
     group.add_argument(
-        "--drop-test-artifacts", action="store_true", help="remove what only BUILD_TEST=1 makes (aoti_custom_ops, ...)"
+        "--drop-test-artifacts", action="store_true", help="remove what only BUILD_TEST=1 builds (aoti_custom_ops, ...)"
     )
     group.add_argument(
         "--clean", action="store_true",
-        help="move, replace or remove DLLs that lie in the wrong place, twice, or are for another machine",
+        help="move, replace or remove DLLs that are in the wrong place, duplicated or for another machine",
     )  # fmt: skip
     group.add_argument(
         "--companions", choices=("required", "all", "none"), default="required",
@@ -47,7 +47,9 @@ def add_policy_options(parser: Parser) -> None:
     )  # fmt: skip
     group.add_argument("--with-vcredist", action="store_true", help="also vendor the Visual C++ runtime")
     add_allow_missing(group)
-    group.add_argument("--dest", metavar="FOLDER", help="folder in the wheel for new DLLs (default: beside the needer)")
+    group.add_argument(
+        "--dest", metavar="FOLDER", help="folder for new DLLs (default: beside the file that needs them)"
+    )
     group.add_argument(
         "--layout", choices=("auto", "beside", "libs"), default="auto",
         help="beside: own names, next to the files that need them; libs: renamed, in <name>.libs, by delvewheel; "
@@ -93,7 +95,7 @@ def add_writing_options(parser: Parser) -> None:
         "--compressor",
         choices=("auto", "mixed", "zlib-ng", "zlib"),
         default="auto",
-        help="what compresses new members; mixed is zlib-ng, with libdeflate for what hardly repeats",
+        help="what compresses new members; mixed is zlib-ng, with libdeflate for data that compress badly",
     )
     group.add_argument(
         "--recompress", action="store_true", help="also compress the members that are stored without compression"
@@ -102,13 +104,13 @@ def add_writing_options(parser: Parser) -> None:
         group.add_argument(
             "--trust-record",
             action="store_true",
-            help="believe RECORD instead of checking every byte; a locked wheel is then known by its directory "
+            help="trust RECORD instead of checking every byte; a locked wheel is then identified by its directory "
             "(faster)",
         )
     )
     group.add_argument("--no-sbom", dest="sbom", action="store_false", help="leave out the bill of materials")
     group.add_argument(
-        "--sbom", dest="sbom", action="store_true", help="name what was vendored in a CycloneDX file (default)"
+        "--sbom", dest="sbom", action="store_true", help="list what was vendored in a CycloneDX file (default)"
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wheelfix.roots.rootfile import RootFile
 
 EXAMPLES = """\
-  wheelfix roots                          what is seen, with versions, and how it was learned
+  wheelfix roots                          all roots, with versions, and how they were found
   wheelfix roots cudnn64_8.dll            which of them have this DLL
   wheelfix roots "mkl_*.dll" --no-discover --oneapi D:\\oneAPI
   wheelfix roots --format json
@@ -32,11 +32,11 @@ def configure_parser(subparsers: Subparsers) -> None:
         subparsers,
         "roots",
         "list the places that DLLs could come from",
-        "List the CUDA, cuDNN, oneAPI, conda, pip and Visual C++ folders that are seen, with their\n"
-        "versions, how they were learned, and which of their folders count.",
+        "List the CUDA, cuDNN, oneAPI, conda, pip and Visual C++ folders that are found, with their\n"
+        "versions, how they were found, and which of their folders are searched.",
         EXAMPLES,
     )
-    parser.add_argument("names", metavar="DLL", nargs="*", help="also show who has this DLL; a pattern may be given")
+    parser.add_argument("names", metavar="DLL", nargs="*", help="also show which roots have this DLL; may be a pattern")
     add_root_options(parser)
     add_output_options(parser, ("text", "json"))
 

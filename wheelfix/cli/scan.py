@@ -57,8 +57,8 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "scan",
-        "say what is missing from a Windows wheel, and what its import will do",
-        "Say what is missing, wrong or risky in Windows wheels, who needs it, which error the\n"
+        "report what is missing from a Windows wheel, and how its import will fail",
+        "Report what is missing, wrong or risky in Windows wheels, what needs it, which error the\n"
         "import will raise, and where the missing DLLs could come from. Nothing is changed.",
         EXAMPLES,
     )
@@ -73,15 +73,15 @@ def configure_parser(subparsers: Subparsers) -> None:
         "--package", metavar="NAME", action=CommaList, default=[], help="in an environment: only this distribution"
     )
     add_set_options(parser)
-    parser.add_argument("--verify", action="store_true", help="also check RECORD's hashes, which takes every byte")
+    parser.add_argument("--verify", action="store_true", help="also check RECORD's hashes (reads every byte)")
     parser.add_argument(
         "--gpu", metavar="CARD",
-        help="is there code for this card? sm_86, 'RTX 3060', gfx1100, 'RX 7900 XTX', 'Arc B580', native "
+        help="check for code for this card: sm_86, 'RTX 3060', gfx1100, 'RX 7900 XTX', 'Arc B580', native "
         "(reads whole DLLs)",
     )  # fmt: skip
     parser.add_argument(
         "--driver", metavar="VERSION", default="",
-        help="does this version of NVIDIA's driver for Windows run the wheel's CUDA? 551.86",
+        help="check that this version of NVIDIA's driver for Windows runs the wheel's CUDA: 551.86",
     )  # fmt: skip
     parser.add_argument(
         "--signatures", action="store_true", help="check the signatures of DLLs: WF605 to WF608 (reads whole DLLs)"
@@ -107,14 +107,14 @@ def add_set_options(parser: Parser) -> None:
     )
     only_typed(group.add_argument(
         "--with", metavar="PATH", dest="beside", action="append", default=[], type=Path,
-        help="a wheel, a folder of wheels or an environment beside the wheels, not reported on; repeatable",
+        help="a wheel, a folder of wheels or an environment that is installed too, but not reported on; repeatable",
     ))  # fmt: skip
     only_typed(group.add_argument(
-        "--deps", action="store_true", help="also what the wheels require, from the package index"
+        "--deps", action="store_true", help="also read what the wheels require from the package index"
     ))  # fmt: skip
     only_typed(group.add_argument(
         "--lockfile", metavar="FILE", type=Path,
-        help="pylock.toml, uv.lock or requirements.txt: all that is installed, its wheels are in the --with folders",
+        help="pylock.toml, uv.lock or requirements.txt with all that is installed; the wheels are in --with folders",
     ))  # fmt: skip
     only_typed(group.add_argument(
         "--extra", metavar="NAME", dest="lock_extras", action="append", default=[],
@@ -122,11 +122,11 @@ def add_set_options(parser: Parser) -> None:
     ))  # fmt: skip
     only_typed(group.add_argument(
         "--group", metavar="NAME", dest="lock_groups", action="append", default=None,
-        help="a dependency group in the lock file that is installed; repeatable (default: as the installer does)",
+        help="a dependency group in the lock file that is installed; repeatable (default: as the installer chooses)",
     ))  # fmt: skip
     only_typed(group.add_argument(
         "--import-order", metavar="NAMES", action=CommaList, default=[],
-        help="import these distributions in this order; without it both orders of each pair are tried",
+        help="import these distributions in this order; without it both orders of each pair are checked",
     ))  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def _add_choice_options(parser: Parser) -> None:
     )
     only_typed(group.add_argument(
         "--trusted-roots", metavar="FILE", type=Path,
-        help="PEM certificates that signatures may lead to, besides the roots on Microsoft's list",
+        help="PEM file of root certificates to trust, besides those on Microsoft's list",
     ))  # fmt: skip
 
 

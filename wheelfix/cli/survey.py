@@ -34,7 +34,7 @@ EXAMPLES = """\
   wheelfix survey s3://bucket/wheels -o survey     of a bucket; the same command resumes
   wheelfix survey - -o survey                      of a list of paths and URLs on stdin
   wheelfix survey --names names.txt -o survey      of a package index, in parts by range requests
-  wheelfix survey query -o survey                  the questions that have a name
+  wheelfix survey query -o survey                  list the named questions
   wheelfix survey query who-ships libiomp5md.dll -o survey
   wheelfix survey query "SELECT verdict, count(*) FROM wheels GROUP BY 1" -o survey
 """
@@ -49,9 +49,9 @@ def configure_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         "survey",
-        "read many wheels into tables, and ask them in SQL",
+        "read many wheels into tables, and query them with SQL",
         "Read every Windows wheel of a folder, a bucket or a list into Parquet tables: wheels, images,\n"
-        "imports, edges, findings and providers. A survey that was stopped goes on where it was. 'survey\n"
+        "imports, edges, findings and providers. A survey that was stopped resumes there. 'survey\n"
         "query' answers questions about the tables. Needs: pip install wheelfix[survey]",
         EXAMPLES,
     )
@@ -75,7 +75,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     )
     only_typed(parser.add_argument(
         "--names", metavar="FILE", type=Path,
-        help="also the wheels of these projects on the package index: one in a line, numpy or torch==2.4.1",
+        help="also the wheels of these projects on the package index: one per line, numpy or torch==2.4.1",
     ))  # fmt: skip
     add_jobs_option(parser)
     add_remote_options(parser)
@@ -88,9 +88,13 @@ def configure_parser(subparsers: Subparsers) -> None:
     only_typed(group.add_argument("--scheduler", metavar="URL", help="with dask: its address, such as tcp://host:8786"))
     group = parser.add_argument_group("output")
     group.add_argument(
-        "--format", metavar="KIND", choices=FORMATS, default="table", help="of an answer: table (default), csv, json"
+        "--format",
+        metavar="KIND",
+        choices=FORMATS,
+        default="table",
+        help="format of the answer: table (default), csv, json",
     )
-    group.add_argument("-q", "--quiet", action="store_true", help="say nothing about progress")
+    group.add_argument("-q", "--quiet", action="store_true", help="do not show progress")
 
 
 def execute(args: argparse.Namespace) -> int:

@@ -111,7 +111,7 @@ def add_trial_options(parser: Parser, prefix: str = "") -> None:
         default=120,
         help="how long one import may take (default 120)",
     )
-    add("allow-root", "allow_root", action="store_true", help="run as root outside of a container, too")
+    add("allow-root", "allow_root", action="store_true", help="allow running as root outside a container")
 
 
 def trial_options(args: argparse.Namespace) -> TrialOptions:

@@ -93,7 +93,7 @@ def check_format(path: Path, tree: dict[str, Any], key: str, known: str, writer:
             hint="give a pylock.toml, a uv.lock or a requirements.txt",
         )
     if str(version).partition(".")[0] != known:
-        raise InputError(str(path), because=f"its {key} is {version}; only {known} is known here")
+        raise InputError(str(path), because=f"its {key} is {version}; only {known} is supported")
 
 
 def check_parts(path: Path, asked: Iterable[str], known: Iterable[str], option: str) -> None:

@@ -22,7 +22,7 @@ MOST = 16 << 20
 """Bytes of a lock file."""
 _HINT = "give a pylock.toml, a uv.lock or a requirements.txt"
 _OTHERS = {
-    "poetry.lock": "let Poetry export it as requirements.txt, which takes its plugin poetry-plugin-export",
+    "poetry.lock": "let Poetry export it as requirements.txt, which needs its plugin poetry-plugin-export",
     "pdm.lock": "let PDM export it as requirements.txt or pylock.toml",
     "pipfile.lock": "let Pipenv print it as requirements.txt",
     "conda-lock.yml": "scan the conda environment itself",

@@ -131,7 +131,7 @@ def _option(
     if other in above:
         raise InputError(f"{path}, line {number}", because=f"it includes {other}, which includes it again")
     if not other.is_file():
-        because = f"it includes {name[:200]}, which is not there"
+        because = f"it includes {name[:200]}, which does not exist"
         raise InputError(
             f"{path}, line {number}", because=because, hint="paths are relative to the file that names them"
         )

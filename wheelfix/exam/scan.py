@@ -55,7 +55,7 @@ def scan(path: str | Path, options: ScanOptions | None = None) -> ScanReport:
     if len(results) > 1:
         names = ", ".join(result.name for result in results if isinstance(result, ScanReport))
         raise InputError(
-            str(path), because=f"it holds several distributions ({names})", hint="name one, or use scan_all"
+            str(path), because=f"it contains several distributions ({names})", hint="name one, or use scan_all"
         )
     result = results[0]
     if isinstance(result, ScanFailure):

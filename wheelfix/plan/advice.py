@@ -34,14 +34,14 @@ def hint(plan: Plan) -> str:
     included = [item.name for item in items if "--include" in item.because]
     steps = []
     if nowhere:
-        steps.append(f"name where {_listing(nowhere)} lies with --root")
+        steps.append(f"name the folder of {_listing(nowhere)} with --root")
     if included:
         options = " ".join(f"--include {name}" for name in included)
         steps.append(
-            f"{options} takes what was refused" if len(included) < 4 else "--include NAME takes what was refused"
+            f"{options} adds what was refused" if len(included) < 4 else "--include NAME adds what was refused"
         )
     if len(nowhere) + len(included) < len(items):
-        steps.append("name a root with a file that serves")
+        steps.append("name a root with a file that can be used")
     return ", or ".join([*steps, "accept it with --allow-missing NAME"])
 
 

@@ -76,7 +76,7 @@ def _check_whole(root: Root, files: Iterable[RootFile], index: RootIndex, path: 
         raise CannotRepair(
             f"{path} cannot be repaired",
             because=f"the sha256 of {root.remote} was read from {without_secrets(root.remote.page)} over plain http, "
-            "where anybody on the way can change it, and its DLLs are not known or signed by the vendor",
+            "where anyone on the network can change it, and its DLLs are not known or signed by the vendor",
             hint="use https, or name the host in pip's trusted-host",
         )
     before = {one: index.sha256(one) for one in files}
@@ -85,7 +85,7 @@ def _check_whole(root: Root, files: Iterable[RootFile], index: RootIndex, path: 
         if index.digest_again(one) != digest:
             raise NetworkFailure(
                 f"{one.location} is not what was expected",
-                because="the server gave other bytes in parts than in the whole wheel, which has the right hash",
+                because="the parts that the server sent differ from the whole wheel, which has the right hash",
                 hint="nothing was written; use another index",
             )
 

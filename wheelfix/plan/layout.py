@@ -79,7 +79,7 @@ def _choose(planner: Planner, chosen: tuple[Chosen, ...]) -> Layout:
         return Layout()
     candidates = [entry for entry in chosen if entry.file is not None]
     if candidates and (version := processed_by(planner.before)):
-        note = f"delvewheel {version} processed this wheel before, and does so only once: the new DLLs keep their names"
+        note = f"delvewheel {version} has processed this wheel, which it does only once: the new DLLs keep their names"
         return Layout(notes=(note,) if layout == "libs" else ())
     ties = _Ties.read(planner.view, candidates) if candidates else None
     fixed = {entry.path: reason for entry in candidates if ties and (reason := ties.hold(entry))}

@@ -81,7 +81,7 @@ def _sound(plan: Plan, where: str) -> Plan:
     faults += plan.renaming.faults
     for addition in plan.additions:
         if addition.source.kind not in SOURCES:
-            faults.append(f"{addition.target} comes from {addition.source.kind!r}, and there is no such thing")
+            faults.append(f"{addition.target} comes from {addition.source.kind!r}, which is not a known kind of source")
         if not re.fullmatch("[0-9a-f]{64}", addition.sha256):
             faults.append(f"{addition.target} has no hash, so that anything could be put there")
         if addition.source.kind == "index" and not is_url(addition.source.path):
@@ -165,7 +165,7 @@ def open_sources(plan: Plan, own: Archive, remote: RemoteOptions | None = None) 
             if source.kind == "file":
                 if not Path(source.path).is_file():  # a pipe would keep us waiting for ever
                     raise InputError(
-                        f"{source.path} is not there any more", because="the lock wants it", hint="plan again"
+                        f"{source.path} is not there any more", because="the lock needs it", hint="plan again"
                     )
                 made.append(NewMember(addition.target, path=Path(source.path), sha256=addition.sha256))
             elif source.kind == "conda-package":

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from wheelfix.roots.index import RootIndex
     from wheelfix.roots.rootfile import RootFile
 WORDS = {
-    "untrusted-root": "has a signature that no trusted root vouches for",
+    "untrusted-root": "has a signature that leads to no trusted root",
     "invalid": "has an invalid signature",
     "not-checked": "has a signature that was not checked",
 }

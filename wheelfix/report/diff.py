@@ -94,7 +94,7 @@ def _section(difference: Difference) -> list[str]:
     rows += [(escape(pair.how), code(pair.old.path), escape(pair_words(pair))) for pair in difference.pairs]
     if rows:
         lines += ["", "| | DLL | |", "| --- | --- | --- |", *(f"| {' | '.join(row)} |" for row in rows)]
-    for title, problems in (("New findings", difference.arisen), ("Cured findings", difference.cured)):
+    for title, problems in (("New findings", difference.arisen), ("Fixed findings", difference.cured)):
         if problems:
             lines += ["", f"{title}:", ""]
             lines += [_described(problem) for problem in problems]

@@ -47,14 +47,15 @@ def _sentence(way: str, items: Sequence[MissingDll], *, everything: bool) -> str
     what = "them" if everything else ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     found = all(item.candidates for item in items)
     place = _named_roots(items) if found else " --root PATH"
-    source = "where they were found, if they fit" if found else FOLDER
+    source = "where they were found, if they can be used" if found else FOLDER
     if way == "include":
         asked = " ".join(f"--include {name}" for name in names)
-        return f"'wheelfix repair WHEEL {asked}{place}' vendors {what} from {source}; their vendor does not allow it"
+        command = f"'wheelfix repair WHEEL {asked}{place}'"
+        return f"{command} vendors {what} from {source}; their vendor does not allow redistribution"
     if way == "vcredist":
         return f"'wheelfix repair WHEEL --with-vcredist{place}' vendors {what} from {source}"
     if way == "never":
-        return f"{', '.join(names)}: no wheel may carry them"
+        return f"{', '.join(names)}: no wheel may contain them"
     return f"'wheelfix repair WHEEL{place}' vendors {what} from {source}"
 
 

@@ -61,7 +61,7 @@ def where_from(name: str, subject: Subject, options: str = "") -> str:
     cuda = subject.cuda.text or None
     shippers = [item for item in who_ships(name, cuda=cuda, machine=subject.machine) if not item.startswith("PyPI: ")]
     if not _may_be_vendored(name, subject):
-        return shippers[0] if shippers else f"no wheel may carry {name}"
+        return shippers[0] if shippers else f"no wheel may contain {name}"
     if classify(name, subject.machine).kind == "vcredist":
         options = f"{options} --with-vcredist".strip()
     steps = [f"it comes with {shippers[0]}"] if shippers else []

@@ -44,7 +44,7 @@ def render_diagnosis(diagnosis: Diagnosis, look: TextStyle, *, verbose: bool = F
 def _verdict(canvas: Canvas, diagnosis: Diagnosis) -> None:
     outcome = diagnosis.outcome.value
     if outcome == "no-fault-found":
-        canvas.line(("No fault found.", "good"), " Everything loads, as far as the model sees.")
+        canvas.line(("No fault found.", "good"), " Everything loads in the model.")
     elif outcome == "could-not-tell" and not diagnosis.explained:
         canvas.paragraph(("Could not tell.", "warn"), " Nothing here points to a DLL.")
     elif outcome == "could-not-tell":
@@ -93,7 +93,7 @@ def _remedies(canvas: Canvas, diagnosis: Diagnosis, *, verbose: bool) -> None:
         _remedy(canvas, remedy)
     if any(one.cause.likely_missing for one in diagnosis.explained):
         canvas.blank()
-        canvas.paragraph(("Do not download DLLs from sites that collect them.", "dim"))
+        canvas.paragraph(("Do not download DLLs from DLL download sites.", "dim"))
 
 
 def _remedy(canvas: Canvas, remedy: Remedy) -> None:

@@ -71,7 +71,7 @@ def _difference(canvas: Canvas, difference: Difference, *, verbose: bool, quiet:
         rows = [(pair.old.path, pair_words(pair)) for pair in difference.pairs if pair.how == how]
         _section(canvas, how.capitalize(), rows, most)
     _problems(canvas, "New findings", difference.arisen)
-    _problems(canvas, "Cured findings", difference.cured)
+    _problems(canvas, "Fixed findings", difference.cured)
 
 
 def _section(canvas: Canvas, title: str, rows: Sequence[tuple[str, str]], most: int) -> None:

@@ -51,7 +51,7 @@ def render_plan(
         for fault in faults:
             canvas.paragraph(fault, lead=("Nothing would be written: ", "bad"))
         if not faults:
-            canvas.paragraph("Nothing was written. Without --dry-run the wheel is made as shown.")
+            canvas.paragraph("Nothing was written. Without --dry-run the wheel is written as shown.")
     elif target:
         if not quiet:
             canvas.blank()

@@ -43,10 +43,10 @@ def render_roots(report: RootsReport, look: TextStyle, *, verbose: bool = False,
         for note in row.notes:
             canvas.paragraph(note, indent=2, lead=("note     ", "dim"))
     if not report.rows:
-        canvas.paragraph("No root is seen. Name one with --root, --cuda, --cudnn, --oneapi or --conda.")
+        canvas.paragraph("No root was found. Name one with --root, --cuda, --cudnn, --oneapi or --conda.")
     if report.remarks and not quiet:
         canvas.blank()
-        canvas.line(("Named, but no root", "head"))
+        canvas.line(("Named, but not a root", "head"))
         for remark in report.remarks:
             canvas.paragraph(f"{remark.path}: {remark.reason}, {remark.learned}", indent=2)
     if report.skipped and verbose:

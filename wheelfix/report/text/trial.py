@@ -54,7 +54,7 @@ def render_trial(trial: Trial, look: TextStyle, *, verbose: bool = False, quiet:
     if trial.differs:
         canvas.blank()
         canvas.paragraph(
-            "This is a bug in wheelfix. Please report it with the wheel (or where it can be had), the output of "
+            "This is a bug in wheelfix. Please report it with the wheel (or where to get it), the output of "
             "'wheelfix try --format json' and of 'wheelfix scan --format json' for it.",
             lead=("report ", "bad"),
         )
