@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 INTRODUCTION = """\
 # The tables
 
-wheelfix decides from tables, not from code that knows names. Each entry says where it was learned: a vendor's document,
-a public repository or issue (as `owner/name#number`), or a file that was read. The files lie in `wheelfix/knowledge/`;
+wheelfix decides from tables, not from names in its code. Each entry has its source: a vendor's document,
+a public repository or issue (as `owner/name#number`), or a file that was read. The files are in `wheelfix/knowledge/`;
 to correct an entry, change the file there. A test refuses entries without a source, and entries that contradict others.
 
 """
@@ -26,11 +26,11 @@ TITLES = {
     "cuda.toml": "Names of CUDA's DLLs by toolkit",
     "cuda_libraries.toml": "Versions of CUDA's libraries by toolkit",
     "providers.toml": "Who ships a DLL",
-    "distributions.toml": "Which distribution on PyPI brings a DLL",
+    "distributions.toml": "Which distribution on PyPI ships a DLL",
     "runtimes.toml": "What machines have besides Windows",
     "cards.toml": "Graphics cards and architectures",
     "drivers.toml": "Drivers that CUDA needs, and last drivers of old cards",
-    "toolchains.toml": "What a linker version tells",
+    "toolchains.toml": "What a linker version shows",
 }
 ELSEWHERE = {"winerrors.toml": "[WinError codes](winerrors.md)"}
 CODE = frozenset({"parent", "pattern", "patterns", "each", "any_of", "globs", "together", "names", "folders", "name"})

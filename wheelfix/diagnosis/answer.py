@@ -58,7 +58,7 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """From an error text, an environment and a wheel to the cause and the way out."""
+    """From an error text, an environment and a wheel to the cause and the remedy."""
 
     evidence: tuple[Evidence, ...] = ()
     symptoms: tuple[Symptom, ...] = ()
