@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 INTRODUCTION = """\
 # Python interface
 
-What the command line does is a function call away. Functions return frozen values and raise subclasses of
+Every command is also a Python function. Functions return immutable values and raise subclasses of
 `wheelfix.errors.WheelfixError`; a fault of a wheel is a finding in the report, never an exception. The package is
 typed. [Use it from Python](../howto/python.md) has examples.
 
@@ -30,7 +30,7 @@ BESIDES = {
     "wheelfix.diagnosis.answer": ("Explained", "Evidence", "DiagnosisOutcome"),
     "wheelfix.errors": ("WheelfixError", "UsageError", "InputError", "EnvironmentFailure", "CannotRepair"),
 }
-"""Classes that one meets in results, without importing them from ``wheelfix`` itself."""
+"""Classes of results, without importing them from ``wheelfix`` itself."""
 
 
 def pages() -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ GROUPS = {
     "WF1": "The archive and its RECORD",
     "WF2": "DLLs as files",
     "WF3": "Dependencies",
-    "WF4": "Things that do not fit together",
+    "WF4": "Files and versions that do not match",
     "WF5": "GPU code",
     "WF6": "Policy",
 }
@@ -31,11 +31,11 @@ def pages() -> Iterator[tuple[str, str]]:
 def _overview() -> str:
     text = (
         f"{NOTE}# Findings\n\n"
-        "Codes are permanent. *Severity* is what a finding has as a rule; circumstances can make it milder or\n"
-        "worse, and the page says when. **error**: something that the package itself loads will fail.\n"
-        "**warning**: something that nothing is known to load would fail, or versions do not fit. **info**: worth\n"
-        "knowing. *Repair* says whether `wheelfix repair` fixes it. `wheelfix explain CODE` shows a page in the\n"
-        "terminal.\n\n"
+        "Codes are permanent. *Severity* is the usual one; a finding can be milder or worse, and the page says\n"
+        "when. **error**: something that the package itself loads will fail. **unsure**: it may fail, and the\n"
+        "evidence does not decide it. **warning**: something that nothing is known to load would fail, or versions\n"
+        "do not match. **info**: nothing fails. *Repair* says whether `wheelfix repair` fixes it.\n"
+        "`wheelfix explain CODE` shows a page in the terminal.\n\n"
     )
     for prefix, title in GROUPS.items():
         rows = [

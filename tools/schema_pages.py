@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 INTRODUCTION = """\
 # JSON documents
 
-Every document carries its name and version under `schema`. Within a version keys are added, never renamed or removed.
+Every document has its name and version under `schema`. Within a version keys are added, never renamed or removed.
 The schemas are part of the package: `wheelfix.schemas.load_schema("scan-1")` returns the one of `wheelfix.scan/1`.
 The same input gives the same bytes.
 
@@ -50,7 +50,7 @@ def _fields(part: Mapping[str, Any]) -> str:
         (code(name), _type(value), "always" if name in required else "", value.get("description", ""))
         for name, value in part.get("properties", {}).items()
     ]
-    return table(("key", "value", "there", "meaning"), rows) if rows else ""
+    return table(("key", "value", "present", "meaning"), rows) if rows else ""
 
 
 def _type(value: Mapping[str, Any]) -> str:

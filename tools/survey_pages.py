@@ -1,4 +1,4 @@
-"""The tables of a survey, a table of columns for each, and the questions that have a name with their SQL."""
+"""The tables of a survey, a table of columns for each, and the named queries with their SQL."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ INTRODUCTION = f"""\
 # Tables of a survey
 
 `wheelfix survey` writes folders `part=00001`, `part=00002`, … with one Parquet file for each table, compressed with
-Zstandard. A part appears whole, with all rows of its wheels. `survey.json` has the schema, `{SCHEMA}`, and the options;
-every file has the schema in its metadata, under `wheelfix.schema`. Within a version columns are added, never renamed or
-removed. Wheels that could not be read for a reason that may pass are in `part=retry`, which every run replaces.
+Zstandard. A part is written completely, with all rows of its wheels. `survey.json` has the schema, `{SCHEMA}`, and the
+options; every file has the schema in its metadata, under `wheelfix.schema`. Within a version columns are added, never
+renamed or removed. Wheels that could not be read for a reason that may be temporary are in `part=retry`, which
+every run replaces.
 
 Tables are joined by `sha256`, the hash of the wheel. Any reader of Parquet can use them:
 `duckdb -c "SELECT * FROM 'survey/part=*/wheels.parquet'"`, `pyarrow.dataset`, Spark, polars.
@@ -45,7 +46,7 @@ def pages() -> Iterator[tuple[str, str]]:
         "DLL of Windows\nthat a wheel asks for, and whether a kind of Windows has it.\n\n"
     )
     text += table(("column", "type", "what it is"), TARGET_ROWS) + "\n"
-    text += "## Questions that have a name\n\n"
+    text += "## Named queries\n\n"
     for question in questions().values():
         words = " ".join([question.name, *(word.upper() for word in question.parameters)])
         text += f"### {question.name}\n\n{question.title}: `wheelfix survey query {words} -o survey`\n\n"

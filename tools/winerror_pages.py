@@ -14,10 +14,11 @@ INTRODUCTION = """\
 # WinError codes
 
 What Windows answers when a DLL cannot be loaded, and what to do. The error names the file that was asked for; the cause
-is often another one. Only the codes that say so are about a missing file: bringing DLLs does not help with the others.
+is often another one. Only the codes with "yes" in the table are about a missing file: adding DLLs does not help with
+the others.
 
 Python shows a code below 10000 in brackets, as in `OSError: [WinError 126]`. `ImportError: DLL load failed` shows the
-sentence without its code, in the language of the Windows at hand. A process that dies at start-up leaves a code such as
+sentence without its code, in the display language of Windows. A process that dies at start-up leaves a code such as
 `0xC0000135`, or the same as a negative number.
 
 """

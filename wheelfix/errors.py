@@ -26,7 +26,7 @@ class Exit(enum.IntEnum):
 
 
 class WheelfixError(Exception):
-    """Something stopped us: what happened, because of what, and what to try."""
+    """The work could not be done: what happened, why, and what to try."""
 
     exit_code: Exit = Exit.ENVIRONMENT
 
@@ -42,19 +42,19 @@ class WheelfixError(Exception):
 
 
 class UsageError(WheelfixError):
-    """The command line, a configuration file or an argument asks for something that makes no sense."""
+    """The command line, a configuration file or an argument is not valid."""
 
     exit_code = Exit.USAGE
 
 
 class InputError(WheelfixError):
-    """An input cannot be read as what it claims to be (no zip, no wheel name, truncated, …)."""
+    """An input cannot be read as what it claims to be (not a zip file, not a wheel's name, truncated, …)."""
 
     exit_code = Exit.BAD_INPUT
 
 
 class EnvironmentFailure(WheelfixError):
-    """The machine failed us: disk, permission, a tool that is not there, a file changed under us."""
+    """The machine failed: disk, permission, a program that is missing, a file that changed while it was read."""
 
     exit_code = Exit.ENVIRONMENT
 

@@ -42,12 +42,12 @@ class RootOptions:
     trusted_roots: Path | None = None
     """A file of PEM certificates that are trusted as roots of signatures, besides Microsoft's list."""
     limits: Limits = field(default_factory=Limits)
-    """How much a wheel or conda package that is a root may ask of us."""
+    """How much may be unpacked from a wheel or conda package that is a root."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
-    """How to look at a wheel."""
+    """How to scan a wheel."""
 
     assume: tuple[str, ...] = ()
     no_assume: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ _NOT_IN_NAMES = r'[<>:;"/\\|?*\x00-\x1f]'
 
 @dataclass(frozen=True, slots=True)
 class RepairOptions:
-    """How to make a wheel whole."""
+    """How to repair a wheel."""
 
     wheel_dir: Path | None = None
     """Where the repaired wheel goes; None means in place."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class DiagnosisOutcome(str, enum.Enum):
-    """What a diagnosis came to."""
+    """The result of a diagnosis."""
 
     NO_FAULT = "no-fault-found"
     CAUSE = "cause-found"
@@ -26,7 +26,7 @@ class DiagnosisOutcome(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One thing that was looked at."""
+    """One input of a diagnosis."""
 
     kind: str
     """``text``, ``record``, ``environment`` or ``wheel``."""
@@ -46,7 +46,7 @@ class Explained:
     chain: tuple[str, ...] = ()
     """From the file that the error names to the true cause."""
     explanation: str = ""
-    """Why the file that the error names is not, or is, the culprit."""
+    """Why the file that the error names is, or is not, the cause."""
     package: str = ""
     """The distribution in whose files it was found; empty when the text is all there is."""
 

@@ -123,7 +123,7 @@ def absent_folder_code(view: FileView, folder: str) -> int:
 
 
 def explain(outcome: LoadOutcome, resolution: Resolution) -> str:
-    """Why the file that the error names is not, or is, the culprit."""
+    """Why the file that the error names is, or is not, the cause."""
     named, cause = outcome.chain[0], outcome.chain[-1]
     if len(outcome.chain) == 1:
         return f"{named} itself cannot be loaded: {outcome.detail}."

@@ -66,7 +66,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class MissingDll:
-    """A DLL without a provider, with everyone who asks for it."""
+    """A DLL without a provider, with every file that needs it."""
 
     name: str
     kind: EdgeKind
@@ -101,11 +101,11 @@ class Prediction:
     path: str
     code: int
     message: str
-    """The very line, as Python prints it."""
+    """The exact line that Python prints."""
     chain: tuple[str, ...]
     """From the file that the error names to the true cause."""
     explanation: str = ""
-    """Why the named file is not the culprit."""
+    """Why the named file is not the cause."""
 
 
 class Verdict(str, enum.Enum):
@@ -136,7 +136,7 @@ class ScannedImage:
     numpy: NumpyApi | None = None
     """Which NumPy it was built for; None when it was not asked for, or it does not use NumPy's C API."""
     signature: Signature | None = None
-    """What its signature is worth; None when it was not asked for."""
+    """The result of checking its signature; None when it was not asked for."""
 
 
 @dataclass(frozen=True, slots=True)

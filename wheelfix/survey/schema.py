@@ -94,7 +94,7 @@ IMPORTS = Table(
 )
 EDGES = Table(
     "edges",
-    "a need of an image, and who meets it",
+    "a DLL that an image needs, and its provider",
     _columns(
         ("sha256", "text", SHA256),
         ("path", "text", "the image that asks"),
