@@ -240,6 +240,25 @@ def test_torch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert findings(tmp_path / code / wheel.name, case) == []
 
 
+def test_a_dll_of_another_distribution(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """WF305 in a set: a repair does not see the other wheels, so the hint names the one that has the DLL."""
+    files = {"pkg/__init__.py": b"", PYD: needs("flux.dll")}
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files, requires=["flux"])
+    build_wheel(tmp_path / "downloads", "flux", "1.0", "py3-none-win_amd64", {"flux/bin/flux.dll": has("flux.dll")})
+    options = ScanOptions(roots=RootOptions(discover=False), beside=(tmp_path / "downloads",))
+
+    def outside(path: Path) -> list[wheelfix.Finding]:
+        return [item for report in wheelfix.scan_all([path], options) for item in report.findings]  # type: ignore[union-attr]
+
+    (finding,) = outside(wheel)
+    assert (finding.code, str(finding.repairable)) == ("WF305", "sometimes")
+    (words,) = commands(finding.hint, tmp_path)
+    assert main([words[0], str(wheel), *words[1:], "--no-discover", "-w", str(tmp_path / "out")]) == 0, "".join(
+        capsys.readouterr()
+    )
+    assert outside(tmp_path / "out" / wheel.name) == []
+
+
 def test_strays_of_an_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = {"pkg/__init__.py": b"", PYD: needs("foo.dll"), "pkg/foo.dll": has("foo.dll")}
     install(build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files), tmp_path / "env")
@@ -295,6 +314,7 @@ ELSEWHERE = {
 IN_OTHER_TESTS = (
     "'wheelfix repair --drop-test-artifacts'",
     "'wheelfix repair --clean --env PREFIX --package NAME' removes it",
+    "--include flux.dll --root FILE",
     "'wheelfix scan -v' shows who loads what",
     "make the list of such a machine with tools/windows_target.ps1, or with tools/make_target_list.py where "
     "there is no PowerShell, and give it to --target",

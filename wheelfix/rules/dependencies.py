@@ -75,7 +75,7 @@ def _is_for_others(subject: Subject, paths: Iterable[str]) -> bool:
     "outside-search-path",
     Severity.ERROR,
     Repairable.SOMETIMES,
-    "A DLL is in the wheel, but where the loader does not look for it.",
+    "A DLL is there, but in a folder where the loader does not look for it.",
 )
 def missing_imports(subject: Subject) -> Iterator[Finding]:
     """Find imports without a provider: error 126."""
@@ -104,19 +104,19 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
                 severity = Severity.UNSURE
                 whose = subject.whose_code(adding=False)
                 consequence += f"; unless {whose} loads it first, which could not be read from it"
-            target = _where_it_belongs(subject, need)
-            where = "in the wheel" if usable[0] in subject.images else f"at {subject.origin(usable[0])}"
+            own = usable[0] in subject.images
+            where = "in the wheel" if own else f"at {subject.origin(usable[0])}"
             yield finding(
                 "WF305",
                 subject.origin(usable[0]),
                 f"{need.name} is {where}, but {listing(need.importer_names)} will not find it there; {consequence}",
                 hint=(
-                    f"{repair_command(subject)} puts a copy beside {need.importer_names[0]}, into {target}; "
-                    "or add the folder with os.add_dll_directory before the import"
+                    f"{_copying(subject, need, own=own)} puts a copy beside {need.importer_names[0]}, into "
+                    f"{_where_it_belongs(subject, need)}; or add the folder with os.add_dll_directory before the import"
                 ),
                 evidence=evidence_of(subject, need),
                 severity=severity,
-                repairable=Repairable.ALWAYS,
+                repairable=Repairable.ALWAYS if own else Repairable.SOMETIMES,
             )
         else:
             consequence = "; ".join([consequence, *need.objections[:3]])
@@ -151,6 +151,13 @@ def _severity(need: Need, excuse: Excuse | None) -> Severity:
     if excuse is not None:
         return Severity.INFO if excuse.complete else Severity.WARNING
     return Severity.ERROR if need.reached else Severity.WARNING
+
+
+def _copying(subject: Subject, need: Need, *, own: bool) -> str:
+    """The command that copies a DLL to its place; a repair of a wheel does not see the wheels that were beside it."""
+    if own or subject.wheel is None:
+        return repair_command(subject)
+    return f"{repair_command(subject, f'--include {need.name} --root FILE')} with the wheel that has it"
 
 
 def _where_it_belongs(subject: Subject, need: Need) -> str:
