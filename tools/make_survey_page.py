@@ -27,9 +27,9 @@ INTRODUCTION = """\
 # What a survey found
 
 {about}
-The names come from the provider index: much downloaded projects, and those that ship DLLs for others. So the
-numbers say what occurs, and not how often it occurs on the whole index. The target was a machine with the Visual
-C++ runtime and without toolkits. [Survey a mirror](../howto/survey.md) says how to make such tables of your own wheels.
+The names come from the provider index: projects with many downloads, and those that ship DLLs for others. So the
+numbers show what occurs, but not how often it occurs on the whole index. The target was a machine with the Visual
+C++ runtime and without toolkits. [Survey a mirror](../howto/survey.md) says how to make such tables from your wheels.
 
 ![{alt}](../assets/survey.svg)
 
@@ -46,8 +46,8 @@ class Part(NamedTuple):
 
 
 CHARTED = Part(
-    "Who brings the DLLs that wheels load",
-    "Every import and companion of the images that importing a package loads, by who meets it.",
+    "Who provides the DLLs that wheels load",
+    "Every import and companion of the images that importing a package loads, by provider.",
     """\
 SELECT provider, count(DISTINCT sha256) AS wheels, count(*) AS needs
 FROM edges WHERE loaded AND required
@@ -56,7 +56,7 @@ GROUP BY provider ORDER BY wheels DESC, provider""",
 PARTS = (
     Part(
         "What was read",
-        "Names without a wheel, or that could not be asked for, are failed.",
+        "Names without a wheel, or that could not be looked up, count as failed.",
         """\
 SELECT count(*) FILTER (WHERE status = 'scanned') AS wheels, count(*) FILTER (WHERE status = 'failed') AS failed,
        sum(size) // 1000000 AS megabytes,
@@ -83,7 +83,7 @@ ORDER BY distributions DESC, contents DESC, dll""",
     ),
     Part(
         "Wheels that break without the Visual C++ runtime",
-        "They load DLLs of it that neither they nor Python bring.",
+        "They load DLLs of it that neither they nor Python ship.",
         """\
 SELECT count(DISTINCT sha256) AS wheels, count(DISTINCT name) AS distributions,
        count(DISTINCT sha256) FILTER (WHERE edges.dll = 'msvcp140.dll') AS with_msvcp140,
@@ -93,7 +93,7 @@ WHERE provider = 'vcredist' AND kind = 'import' AND required AND loaded""",
     ),
     Part(
         "Wheels that need the Visual C++ 2013 runtime",
-        "It is an installation of its own, which current versions of Windows and of Python do not bring.",
+        "It is installed separately; current versions of Windows and of Python do not include it.",
         """\
 SELECT name, version, string_agg(DISTINCT dll, ', ' ORDER BY dll) AS dlls
 FROM edges JOIN wheels USING (sha256)
@@ -102,7 +102,7 @@ GROUP BY ALL ORDER BY ALL""",
     ),
     Part(
         "Wheels that break on Windows N and on Server Core",
-        "Importing them loads a DLL that this kind of Windows does not have: the question `breaks-on`. Where that\nis "
+        "Importing them loads a DLL that this kind of Windows does not have: the query `breaks-on`. Where that\nis "
         "known from a similar machine only, `certain` is false. DLLs that are loaded later, at a call, do not count.",
         """\
 SELECT target, state = 'absent' AS certain, edges.dll, count(DISTINCT sha256) AS wheels,
@@ -114,7 +114,7 @@ GROUP BY ALL ORDER BY target DESC, certain DESC, wheels DESC, dll""",
         40,
     ),
     Part(
-        "Releases of msvcp140.dll that wheels bring",
+        "Releases of msvcp140.dll that wheels ship",
         "Code that was compiled by Visual Studio 2022 17.10 or later may crash in an msvcp140.dll before 14.40.",
         """\
 SELECT version_major || '.' || version_minor AS msvcp140, count(DISTINCT sha256) AS wheels,
@@ -132,7 +132,7 @@ FROM findings GROUP BY ALL ORDER BY wheels DESC, code, severity""",
     ),
     Part(
         "Who ships libiomp5md.dll",
-        "Two of them in one process is error 15 of OpenMP, or worse, results that are wrong.",
+        "Two of them in one process cause error 15 of OpenMP or, worse, wrong results.",
         """\
 SELECT DISTINCT name, wheels.version, images.version AS dll_version
 FROM images JOIN wheels USING (sha256) WHERE dll = 'libiomp5md.dll' ORDER BY ALL""",

@@ -1,4 +1,4 @@
-"""The one door to TOML: read it where there is some, and import its reader only then."""
+"""The only module that reads TOML; its parser is imported when the first text is read."""
 
 from __future__ import annotations
 

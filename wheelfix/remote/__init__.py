@@ -1,1 +1,1 @@
-"""Files on servers: byte sources by range requests, package indexes, and what was fetched before."""
+"""Files on servers: byte sources by range requests, package indexes, and the cache."""

@@ -1,1 +1,1 @@
-"""Threads and interrupts: what every room that reads or writes bytes builds on."""
+"""Byte sources, inflate and deflate, output files, the thread pool and interrupts: what reading and writing need."""

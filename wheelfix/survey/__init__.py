@@ -1,1 +1,1 @@
-"""Many wheels as tables: what they ship, import and need, in Parquet files that one can ask in SQL."""
+"""Many wheels as tables: what they ship, import and need, in Parquet files for SQL."""

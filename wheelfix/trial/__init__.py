@@ -1,1 +1,1 @@
-"""The import itself: a wheel is installed into a clean environment and imported, and that is compared with the scan."""
+"""Real imports: a wheel is installed into a clean environment and imported, and that is compared with the scan."""
