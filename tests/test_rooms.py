@@ -44,10 +44,11 @@ CIRCLES_OF_TYPES = ({"rules.context", "rules.wantedcuda"},)
 
 LATE_IMPORTS = {
     "cli": "the parser of a command is made, and its --help and usage errors shown, without what the command runs",
+    "exam.examine": "folders of this machine are for installed packages and an assumed toolkit only: 6 modules, 3 ms",
     "exam.scan": "what only sets, folders, environments and several wheels need; for wheels, exam.wheel has the reason",
     "exam.verify": "processes are for several wheels only: 22 modules, 15 ms of 95",
     "exam.wheel": "the rules take 110 modules, 63 ms to import, in which threads inflate the largest image",
-    "loader.imports.importorder": "with pathcode: most packages have no code to follow: 12 modules, 6 ms of 190",
+    "loader.imports.importorder": "with pathcode: most packages have no conditions to follow: 12 modules, 6 ms of 190",
     "loader.interpreted": "most packages load no DLLs by their code: 67 modules, 24 ms of 190",
     "loader.codereader.pathcode": "as loader.imports.importorder",
     "pe.authenticode.verify": "cryptography is in an extra: without it the answer is 'not checked'",

@@ -17,7 +17,7 @@ from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.plan.lock import read_lock
 from wheelfix.repairs.installed import repair_installed, undo
 from wheelfix.repairs.repair import repair_wheel
-from wheelfix.roots.gather import open_index
+from wheelfix.roots.lazy import lazy_index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -205,7 +205,7 @@ def environment_findings(prefix: Path) -> dict[str, str]:
 
 def clean_environment(prefix: Path, *roots: Path) -> dict[str, str]:
     options = RepairOptions(clean=True, scan=hermetic(*roots))
-    with open_index(options.scan.roots) as index:
+    with lazy_index(options.scan.roots) as index:
         result = repair_installed(prefix, "torch", options, index)
     return {drop.path.replace("\\", "/").removeprefix(f"{prefix}/"): drop.because for drop in result.plan.drops}
 

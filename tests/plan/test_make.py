@@ -31,7 +31,7 @@ def planned(tmp_path: Path, **options: object) -> Planned:
     scan = ScanOptions(roots=RootOptions(roots=(root,), discover=False), jobs=1)
     repair = RepairOptions(scan=scan, layout="beside", **options)  # type: ignore[arg-type]
     with Archive.open(wheel) as archive, lazy_index(scan.roots) as index:
-        return make_plan(examine_wheel(archive, scan), index.open(), repair, archive)
+        return make_plan(examine_wheel(archive, scan), index, repair, archive)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from wheelfix.model import Machine
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.installed import repair_installed
 from wheelfix.repairs.repair import repair
-from wheelfix.roots.gather import open_index
 from wheelfix.roots.lazy import lazy_index
 
 if TYPE_CHECKING:
@@ -140,11 +139,11 @@ def test_an_installed_torch_finds_the_toolkit_that_its_own_code_searches(tmp_pat
     prefix = install(wheel, tmp_path / "env")
     (prefix / "python.exe").write_bytes(b"MZ")
     options = RepairOptions(scan=ScanOptions(roots=RootOptions(roots=(toolkit_here,)), jobs=1))
-    with open_index(options.scan.roots) as index:
+    with lazy_index(options.scan.roots) as index:
         plan = repair_installed(prefix, "torch", options, index, dry_run=True).plan
     assert [addition.name for addition in plan.additions] == [CUPTI["11.7"]]
     alone = RepairOptions(scan=ScanOptions(roots=RootOptions(roots=(toolkit_here,), discover=False), jobs=1))
-    with open_index(alone.scan.roots) as index:
+    with lazy_index(alone.scan.roots) as index:
         plan = repair_installed(prefix, "torch", alone, index, dry_run=True).plan
     assert len(plan.additions) > 10
 

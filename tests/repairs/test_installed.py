@@ -13,7 +13,7 @@ from wheelfix.exam.scan import scan_all
 from wheelfix.model import ScanReport, Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 from wheelfix.repairs.installed import JOURNAL, repair_installed, undo
-from wheelfix.roots.gather import open_index
+from wheelfix.roots.lazy import lazy_index
 
 INFO = "Lib/site-packages/torch-2.7.1+cu117.dist-info"
 
@@ -50,7 +50,7 @@ def test_an_installed_package_is_made_whole_and_undone(prefix, tmp_path):
     before = snapshot(prefix)
     assert scan_environment(prefix).verdict is Verdict.BROKEN
     roots = roots_of(tmp_path)
-    with open_index(roots) as index:
+    with lazy_index(roots) as index:
         result = repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index)
     assert result.changed
     assert (prefix / "Lib/site-packages/torch/lib/cupti64_2022.2.1.dll").is_file()
@@ -71,7 +71,7 @@ def test_an_installed_package_is_made_whole_and_undone(prefix, tmp_path):
 def test_a_second_repair_asks_to_undo_the_first(prefix, tmp_path):
     roots = roots_of(tmp_path)
     options = RepairOptions(scan=ScanOptions(roots=roots))
-    with open_index(roots) as index:
+    with lazy_index(roots) as index:
         repair_installed(prefix, "torch", options, index)
         with pytest.raises(CannotRepair, match="repaired before"):
             repair_installed(prefix, "torch", options, index)
@@ -80,7 +80,7 @@ def test_a_second_repair_asks_to_undo_the_first(prefix, tmp_path):
 def test_a_dry_run_touches_nothing(prefix, tmp_path):
     before = snapshot(prefix)
     roots = roots_of(tmp_path)
-    with open_index(roots) as index:
+    with lazy_index(roots) as index:
         result = repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index, dry_run=True)
     assert not result.changed
     assert result.added
@@ -89,7 +89,7 @@ def test_a_dry_run_touches_nothing(prefix, tmp_path):
 
 def test_undo_leaves_files_alone_that_were_changed_since(prefix, tmp_path):
     roots = roots_of(tmp_path)
-    with open_index(roots) as index:
+    with lazy_index(roots) as index:
         repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index)
     changed = prefix / "Lib/site-packages/torch/lib/libiomp5md.dll"
     changed.write_bytes(b"mine")
@@ -109,5 +109,5 @@ def test_a_journal_that_is_not_ours_is_refused(prefix):
 
 
 def test_a_package_that_is_not_there_is_named(prefix, tmp_path):
-    with open_index(roots_of(tmp_path)) as index, pytest.raises(InputError, match="numpy is not installed"):
+    with lazy_index(roots_of(tmp_path)) as index, pytest.raises(InputError, match="numpy is not installed"):
         repair_installed(prefix, "numpy", RepairOptions(), index)

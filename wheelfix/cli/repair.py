@@ -172,7 +172,7 @@ def _execute_installed(args: argparse.Namespace, options: RepairOptions) -> int:
         write_result("".join(f"{legible(line)}\n" for line in [*lines, "RECORD is as it was"]), args.output)
         return Exit.OK
     with lazy_index(options.scan.roots, options.scan.remote) as index:
-        result = repair_installed(args.env, args.package, options, index.open(), dry_run=args.dry_run)
+        result = repair_installed(args.env, args.package, options, index, dry_run=args.dry_run)
     write_reports(args, lambda kind: _rendered_installed(kind, result, args, look))
     return Exit.OK
 

@@ -16,8 +16,6 @@ from wheelfix.loader.predict import predict, predict_absent
 from wheelfix.loader.profile import Profile, assumptions, python_of_tags
 from wheelfix.loader.resolve import resolve
 from wheelfix.model import Image, Machine, ScanReport, Severity
-from wheelfix.roots.host import this_machine
-from wheelfix.roots.torchfolders import known_toolkit, searched_nvtx, searched_toolkit
 from wheelfix.rules.allowed import with_allowed
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cudasummary import cuda_summary
@@ -147,6 +145,9 @@ def _with_folders(profile: Profile, built: str | None) -> Profile:
 
     ``built`` is the CUDA of an installed package that searches for its toolkit; an assumed toolkit may lie anywhere.
     """
+    from wheelfix.roots.host import this_machine
+    from wheelfix.roots.torchfolders import known_toolkit, searched_nvtx, searched_toolkit
+
     host = this_machine()
     assumed = known_toolkit(profile.cuda, host) if profile.cuda else None
     toolkit = assumed or (searched_toolkit(built, host) if built and not profile.cuda else None)

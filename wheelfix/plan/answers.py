@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from wheelfix.model import Edge, ImageFacts
     from wheelfix.options import RepairOptions
     from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.rootfile import RootFile
 
 
@@ -44,7 +45,7 @@ class NeedAnswers:
     """What a plan has chosen so far, the files of the wheel with it, and how the next need is answered."""
 
     before: Examination
-    index: RootIndex
+    roots: LazyIndex
     options: RepairOptions
     view: FileView
     begin: Callable[[RootFile], object]
@@ -57,6 +58,11 @@ class NeedAnswers:
     """The one release of each vendor's toolkit that is vendored from, by group."""
     tried: set[tuple[str, str, bool]] = field(default_factory=set)
     """Names and folders that were looked at, and whether the DLL was for something that is really loaded."""
+
+    @property
+    def index(self) -> RootIndex:
+        """The files of the roots, which are looked for when the first DLL is missing."""
+        return self.roots.open()
 
     @property
     def cuda(self) -> str | None:

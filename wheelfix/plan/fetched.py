@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
     from wheelfix.plan.chosen import Chosen
     from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.root import Root
     from wheelfix.roots.rootfile import RootFile
 
 
-def trust_fetched(chosen: Iterable[Chosen], index: RootIndex, path: str) -> dict[Root, str]:
+def trust_fetched(chosen: Iterable[Chosen], roots: LazyIndex, path: str) -> dict[Root, str]:
     """Return why the bytes of each fetched wheel count; NetworkFailure or CannotRepair if they do not.
 
     The weakest reason of a wheel's DLLs is that of all: ``table``, then ``signature``, then ``wheel``.
@@ -29,6 +30,7 @@ def trust_fetched(chosen: Iterable[Chosen], index: RootIndex, path: str) -> dict
             fetched.setdefault(entry.file.root, {})[entry.file.path] = entry.file
     found = {}
     for root, files in fetched.items():
+        index = roots.open()
         reasons = {trusted_by(one.package, index.sha256(one), index.signature(one)) for one in files.values()}
         if "" in reasons:
             _check_whole(root, files.values(), index, path)
@@ -53,10 +55,10 @@ def expected_sha256(file: RootFile) -> str:
     return known_sha256(file.root.remote.name, file.path) if file.root.remote is not None else ""
 
 
-def still_to_fetch(chosen: Iterable[Chosen], index: RootIndex) -> list[str]:
+def still_to_fetch(chosen: Iterable[Chosen], roots: LazyIndex) -> list[str]:
     """Return how much a repair will download for a plan for which no DLL was downloaded."""
     files = {entry.file for entry in chosen if entry.file is not None and entry.file.root.remote is not None}
-    packed = [found[1].csize for file in files if (found := index.packed(file)) is not None]
+    packed = [found[1].csize for file in files if (found := roots.open().packed(file)) is not None]
     if not packed:
         return []
     size = f"{sum(packed) / 1e6:.1f} MB for {len(packed)} DLL{'s' if len(packed) > 1 else ''}"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from wheelfix.model import Finding, MissingDll
     from wheelfix.options import RepairOptions
     from wheelfix.plan.chosen import Chosen
-    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.lazy import LazyIndex
     from wheelfix.roots.root import Root
     from wheelfix.roots.rootfile import RootFile
     from wheelfix.streams.pool import Task
@@ -52,7 +52,7 @@ class Planned:
 
 def make_plan(
     before: Examination,
-    index: RootIndex,
+    roots: LazyIndex,
     options: RepairOptions,
     archive: Archive | None = None,
     *,
@@ -65,8 +65,8 @@ def make_plan(
     """
     info = before.facts.info
     with WorkerPool(options.scan.jobs) as pool:
-        reading = _FileReading(index, pool, preview=preview)
-        planner = Planner(before, index, options, before.subject.view, reading.begin)
+        reading = _FileReading(roots, pool, preview=preview)
+        planner = Planner(before, roots, options, before.subject.view, reading.begin)
         planner.run()
         chosen = tuple(planner.chosen[path] for path in sorted(planner.chosen))
         layout = choose_layout(planner, chosen)
@@ -80,8 +80,8 @@ def make_plan(
         }
         after = examine_again(before, planner.view, facts, options, unread)
         reading.finish()
-        trust = expect_fetched(chosen) if preview else trust_fetched(chosen, index, before.identity.path)
-        waiting = still_to_fetch(chosen, index) if preview else []
+        trust = expect_fetched(chosen) if preview else trust_fetched(chosen, roots, before.identity.path)
+        waiting = still_to_fetch(chosen, roots) if preview else []
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
     additions = tuple(
         _addition(entry, planner, entry.path in layout.renamed, trust, preview=preview) for entry in chosen
@@ -143,9 +143,9 @@ def output_name(name: str, build_tag: str | None) -> str:
 class _FileReading:
     """Reads what the plan says about each file while it is still being made, several at a time, the largest first."""
 
-    def __init__(self, index: RootIndex, pool: WorkerPool, *, preview: bool = False) -> None:
+    def __init__(self, roots: LazyIndex, pool: WorkerPool, *, preview: bool = False) -> None:
         """For a ``preview`` nothing is read of files on servers."""
-        self._index, self._pool, self._preview = index, pool, preview
+        self._roots, self._pool, self._preview = roots, pool, preview
         self._files: set[RootFile] = set()
         self._waiting: list[tuple[int, int, RootFile]] = []
         self._tasks: list[Task[None]] = []
@@ -154,12 +154,12 @@ class _FileReading:
         """Start to read a file that was chosen."""
         if file not in self._files and not (self._preview and file.root.remote is not None):
             self._files.add(file)
-            self._index.packed(file)
+            self._roots.open().packed(file)
             heapq.heappush(self._waiting, (-file.size, len(self._files), file))
             self._tasks.append(self._pool.submit(self._read_largest))
 
     def _read_largest(self) -> None:
-        self._index.read_whole(heapq.heappop(self._waiting)[-1])
+        self._roots.open().read_whole(heapq.heappop(self._waiting)[-1])
 
     def finish(self) -> None:
         """Wait until all of them have been read."""

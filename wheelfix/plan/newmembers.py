@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from wheelfix.model import ByteSource
     from wheelfix.plan.chosen import Chosen
     from wheelfix.plan.model import Plan
-    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.lazy import LazyIndex
 
 
-def new_members(chosen: Sequence[Chosen], plan: Plan, archive: Archive, index: RootIndex) -> tuple[NewMember, ...]:
+def new_members(chosen: Sequence[Chosen], plan: Plan, archive: Archive, roots: LazyIndex) -> tuple[NewMember, ...]:
     """The additions of a plan, in its order; what delvewheel renames is among them."""
     made = []
     for entry, addition in zip(chosen, plan.additions, strict=True):
-        packed = index.packed(entry.file) if entry.file else (archive, _member(archive, addition.source.member))
-        path = None if packed or entry.file is None else index.disk_path(entry.file)
+        packed = roots.open().packed(entry.file) if entry.file else (archive, _member(archive, addition.source.member))
+        path = None if packed or entry.file is None else roots.open().disk_path(entry.file)
         made.append(NewMember(addition.target, path=path, packed=packed, sha256=addition.sha256))
     return tuple(made)
 

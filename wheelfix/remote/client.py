@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
 from wheelfix.remote.addresses import file_name, is_safe, is_url, without_secrets
-from wheelfix.remote.settings import index_settings
 from wheelfix.remote.target import target_of
 
 if TYPE_CHECKING:
@@ -59,6 +58,8 @@ class Client:
     @functools.cached_property
     def settings(self) -> IndexSettings:
         """The indexes to ask."""
+        from wheelfix.remote.settings import index_settings
+
         return index_settings(self.options)
 
     @functools.cached_property

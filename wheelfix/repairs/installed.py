@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from wheelfix.options import RepairOptions
     from wheelfix.plan.make import Planned
     from wheelfix.plan.model import Plan
-    from wheelfix.roots.index import RootIndex
+    from wheelfix.roots.lazy import LazyIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +69,16 @@ class _Change:
 
 
 def repair_installed(
-    prefix: Path, package: str, options: RepairOptions, index: RootIndex, *, dry_run: bool = False
+    prefix: Path, package: str, options: RepairOptions, roots: LazyIndex, *, dry_run: bool = False
 ) -> InstalledRepair:
     """Put the missing DLLs of an installed distribution beside the files that need them."""
     environment = open_environment(prefix)
     distribution = chosen_distributions(environment, (package,))[0]
     info = environment.disk_path(distribution.dist_info)
-    before = examine_installed(environment, distribution, options.scan, index)
+    before = examine_installed(environment, distribution, options.scan, roots)
     if not dry_run and (info / JOURNAL).exists():
         raise repaired_before(info / JOURNAL)
-    planned = make_plan(before, index, options, preview=dry_run)
+    planned = make_plan(before, roots, options, preview=dry_run)
     faults = still_broken(planned)
     if faults and not dry_run:
         raise CannotRepair(
@@ -91,7 +91,7 @@ def repair_installed(
     if dry_run or not (changes or planned.plan.drops):
         return replace(result, changed=False)
     with _environment_errors(prefix):
-        _apply(environment, distribution, planned, changes, index)
+        _apply(environment, distribution, planned, changes, roots)
     return replace(result, changed=True)
 
 
@@ -118,7 +118,7 @@ def _apply(
     distribution: Distribution,
     planned: Planned,
     changes: tuple[_Change, ...],
-    index: RootIndex,
+    roots: LazyIndex,
 ) -> None:
     info = environment.disk_path(distribution.dist_info)
     record = info / "RECORD"
@@ -133,7 +133,7 @@ def _apply(
         for path in replaced:
             path.replace(set_aside(path))
         for entry, change in zip(planned.chosen, changes, strict=True):
-            source = index.chunks(entry.file) if entry.file else _file_chunks(environment.disk_path(entry.own))
+            source = roots.open().chunks(entry.file) if entry.file else _file_chunks(environment.disk_path(entry.own))
             _place(source, change)
         for path in drops:
             if path not in replaced:

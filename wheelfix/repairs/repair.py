@@ -72,15 +72,13 @@ class _Repair:
         from wheelfix.repairs.rewrite import keep, rewrite
 
         archive, options = self.archive, self.options
-        # While threads inflate the largest image: a missing DLL is looked for in what the wheel requires, and the new
-        # RECORD is made of the old one.
-        if look.requires:
+        if look.is_reading:  # the largest image: until it is read, what a wheel of that size mostly needs is made ready
+            self.roots.open()
             importlib.import_module("packaging.requirements")
-        read_record(archive)
-        index = self.roots.open()
+            read_record(archive)
         before = look.examine(self.roots, wait=wait)
         wait_for_hashes: Callable[[], None] = (lambda: None) if wait else look.wait_for_hashes
-        planned = make_plan(before, index, options, archive, preview=self.dry_run and not options.seal)
+        planned = make_plan(before, self.roots, options, archive, preview=self.dry_run and not options.seal)
         plan, report = planned.plan, before.report
         faults = _lasting_faults(planned, report)
         if self.dry_run or faults or not plan.changes or plan.layout == "libs":
@@ -94,7 +92,7 @@ class _Repair:
         info = before.facts.info
         assert info is not None
         stale = {fault.path for fault in before.facts.record_faults}
-        members = new_members(planned.chosen, plan, archive, index)
+        members = new_members(planned.chosen, plan, archive, self.roots)
         if plan.layout == "libs":
             from wheelfix.repairs.mangled import repair_with_libs
 

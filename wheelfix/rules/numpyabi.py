@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from wheelfix.model import NumpyApi
 
 _MINORS = [(1, minor) for minor in range(16, 27)] + [(2, minor) for minor in range(10)]
+_OF_AN_EXTRA = re.compile(r"""[^;]{1,200};\s{0,9}extra\s{0,9}==\s{0,9}["'][\w.-]{1,99}["']\s{0,9}""")
+"""A requirement that counts only for those who ask for an extra: not for the wheel by itself."""
 _FIRST_WHEELS = {
     (3, 9): (1, 19),
     (3, 10): (1, 21),
@@ -92,7 +95,8 @@ def _requirement(subject: Subject) -> tuple[str, SpecifierSet | None]:
     texts: list[str] = []
     allowed: SpecifierSet | None = None
     for text in subject.wheel.metadata.requires_dist if subject.wheel is not None else ():
-        requirement = parse_requirement(text) if "numpy" in text.lower() else None
+        asked = "numpy" in text.lower() and _OF_AN_EXTRA.fullmatch(text) is None
+        requirement = parse_requirement(text) if asked else None
         if requirement is None:
             continue
         if requirement.name.lower() == "numpy" and holds_on_target(requirement, subject.profile):

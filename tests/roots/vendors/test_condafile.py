@@ -17,6 +17,7 @@ from tests.roots.trees import dll
 from tests.support.wheels import build_wheel
 from wheelfix.archive.reader import Limits
 from wheelfix.cli.main import main
+from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import EnvironmentFailure, InputError
 from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
@@ -266,8 +267,10 @@ def test_a_limit_can_be_raised(tmp_path: Path) -> None:
 
 
 def test_the_command_line_raises_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    wheel = build_wheel(tmp_path, "pkg", "1.0", "py3-none-win_amd64", {"pkg/__init__.py": b""})
-    path = old_package(tmp_path, {f"{number}.dll": b"MZ" for number in range(9)})
+    module = forge_dll("_m.pyd", imports={"0.dll": ["f"]}, exports=["PyInit__m"])
+    files = {"pkg/__init__.py": b"", "pkg/_m.cp311-win_amd64.pyd": module}
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files)
+    path = old_package(tmp_path, {f"{number}.dll": forge_dll("0.dll", exports=["f"]) for number in range(9)})
     repair = ["repair", str(wheel), "-w", str(tmp_path / "out"), "--no-discover", "--root", str(path)]
     assert main([*repair, "--max-members", "5"]) == 3
     assert "--max-members" in capsys.readouterr().err

@@ -1,0 +1,52 @@
+"""A small wheel that needs nothing is done before anything is imported that only others need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NEEDED_BY_OTHERS = {
+    "cryptography": "signed files",
+    "http.client": "wheels on servers",
+    "multiprocessing": "several wheels",
+    "packaging": "missing DLLs, unusual requirements",
+    "platform": "nothing, but `uuid` imports it",
+    "rich": "coloured text",
+    "wheelfix.loader.codereader.coderun": "code with conditions, or that loads DLLs",
+    "wheelfix.remote.settings": "wheels on servers",
+    "wheelfix.roots.gather": "missing DLLs",
+}
+"""Modules that take long to import, and what they are for."""
+RUN = """
+import sys
+from wheelfix.cli.main import main
+code = main(sys.argv[1:])
+print("modules after exit code", code, *sys.modules, sep="\\n")
+"""
+
+
+@pytest.mark.parametrize("words", [["scan"], ["repair", "-w", "out", "-q"]], ids=["scan", "repair"])
+def test_a_small_wheel_imports_little(tmp_path: Path, words: list[str]) -> None:
+    files: dict[str, str | bytes] = {
+        "pkg/__init__.py": "from pkg import _core\n",
+        "pkg/_core.cp311-win_amd64.pyd": forge_dll(
+            "_core.pyd", imports={"python311.dll": ["Py_IsInitialized"]}, exports=["PyInit__core"]
+        ),
+    }
+    requires = ("attrs>=20", "numpy; extra == 'test'")
+    wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files, requires=requires)
+    run = [sys.executable, "-c", RUN, words[0], str(wheel), *words[1:]]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
+    code, *imported = done.stdout.partition("modules after exit code\n")[2].splitlines()
+    assert code == "0"
+    assert NEEDED_BY_OTHERS.keys() & {*imported} == set()
+    assert "wheelfix.exam.wheel" in imported, "they are listed at all"
