@@ -47,7 +47,7 @@ def driver_dll_shipped(subject: Subject) -> Iterator[Finding]:
             + (
                 "a copy in the wheel is used instead of the installed one"
                 if loader
-                else "a copy in the wheel is used instead of the installed one and fails where the driver is another"
+                else "a copy in the wheel is used instead of the installed one and fails with another driver version"
             ),
             hint=f"{repair_command(subject, drop_option(subject, [path]))} removes it",
             evidence={"source": driver.source},
