@@ -1,4 +1,4 @@
-"""What an exception of any kind means for one input: it failed, and the others go on.
+"""What an exception of any kind means for one input: it failed, and the others continue.
 
 An error of ours says what happened itself. Anything else is a mistake of ours, found by an odd input:
 the failure then carries the text that a bug report needs.

@@ -1,8 +1,11 @@
-"""What we know: tables with sources, and their loader.
+"""What we know: tables with sources, and the modules that read them.
 
-Every table is TOML, or text with one sorted name per line, and lies beside the module that reads it. ``system`` says
-what Windows, drivers, Python and the C++ runtime bring; ``families`` and ``cuda`` know vendors' DLLs by their names;
-``companions`` what those load at run time; ``provider_index``, ``distributions`` and ``providers`` who ships what;
-``winerrors`` what an error code means; ``cards`` and ``drivers`` graphics cards and who still serves them;
-``toolchains`` what a linker version says; ``stable_abi`` what abi3 promises.
+Every table is TOML, or text with one sorted name per line, in this folder; ``tables`` reads them. ``system`` has what
+Windows, drivers, Python and the C++ runtime provide; ``families``, ``cuda`` and ``cudalibraries`` vendors' DLLs by name
+and version; ``companions`` what these load at run time; ``provider_index``, ``distributions``, ``modules`` and
+``providers`` who ships what; ``member_hashes`` the hashes of vendors' DLLs; ``targets`` and ``windowssince`` what kinds
+of Windows have; ``winerrors`` what an error code means; ``cards``, ``cardnames``, ``othercards`` and ``drivers``
+graphics cards and their drivers; ``toolchains`` what a linker version shows; ``stable_abi`` and ``python_exports`` what
+Python's DLLs export; ``compiled_modules``, ``runtime_needs``, ``torch_builds`` and ``userprograms`` what packages have
+and need; ``wine`` where Wine differs from Windows.
 """
