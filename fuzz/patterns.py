@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import wheelfix
+from wheelfix.archive import metadatacheck
 from wheelfix.diagnosis.symptoms import report_block
 from wheelfix.diagnosis.symptoms.causetable import CauseRule
 from wheelfix.diagnosis.symptoms.form import Form
@@ -30,6 +31,13 @@ ROOT = Path(wheelfix.__file__).parent
 MODES = frozenset({"search", "match", "fullmatch", "sub", "subn", "findall", "finditer", "split"})
 
 MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
+    ("archive/metadatacheck.py", "_is_list"): (
+        metadatacheck.NAME,
+        metadatacheck.CLAUSE,
+        metadatacheck.COMPARISON,
+        " ?, ?",
+        " (?:and|or) ",
+    ),
     ("knowledge/tables.py", "fullmatch"): (),  # NamePattern: found as objects
     ("knowledge/tables.py", "pattern"): (),  # Checker: the patterns of Rule, found as objects
     ("diagnosis/symptoms/form.py", "form"): (),  # Form: found as objects

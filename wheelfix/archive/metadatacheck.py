@@ -24,19 +24,17 @@ METADATA_KINDS: dict[str, str] = {
 
 _FIELD = re.compile(r"([!-9;-~]*):")
 SCRIPT_GROUPS = ("console_scripts", "gui_scripts")
-_NAME = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,99}[A-Za-z0-9])?"
+NAME = "[A-Za-z0-9](?:[A-Za-z0-9._-]{0,99}[A-Za-z0-9])?"
 _NUMBER = "[0-9]{1,9}"
 _NUMBERS = rf"{_NUMBER}(?:\.{_NUMBER}){{0,9}}"
-_CLAUSE = rf"(?:[<>]=? ?{_NUMBERS}|[=!]= ?{_NUMBERS}(?:\.\*)?|~= ?{_NUMBER}\.{_NUMBERS})"
-_CLAUSES = f"{_CLAUSE}(?: ?, ?{_CLAUSE}){{0,19}}"
-_EXTRAS = rf"\[{_NAME}(?: ?, ?{_NAME}){{0,19}}\]"
-_PLAIN_REQUIREMENT = rf"{_NAME}(?:{_EXTRAS})? ?(?:\({_CLAUSES}\)|{_CLAUSES})?"
-_COMPARISON = (
+CLAUSE = rf"(?:[<>]=? ?{_NUMBERS}|[=!]= ?{_NUMBERS}(?:\.\*)?|~= ?{_NUMBER}\.{_NUMBERS})"
+_REQUIREMENT = rf"{NAME}(?:\[(?P<extras>[^\]]{{1,999}})\])? ?(?P<clauses>.*)"
+COMPARISON = (
     "(?:extra|os_name|sys_platform|platform_(?:machine|system|python_implementation)|python_(?:full_)?version"
     """|implementation_name) ?(?:[=!<>]=|[<>]) ?(?:"[\\w.+-]{1,60}"|'[\\w.+-]{1,60}')"""
 )
-_COMPARISONS = f"{_COMPARISON}(?: (?:and|or) {_COMPARISON}){{0,9}}"
-_PLAIN_MARKER = rf"\({_COMPARISONS}\)(?: (?:and|or) {_COMPARISON})?|{_COMPARISONS}"
+MOST_PARTS = 20
+"""Extras, clauses or comparisons of a requirement that has the usual form."""
 _OBJECT = re.compile(r"[\w.]+\s*:\s*[\w.]+(?:\s*\[.*\])?\s*")
 _OBJECT_FOR_PIP = re.compile(r"\w+(?:\.\w+)*:\w+")
 
@@ -85,7 +83,7 @@ def requirement_faults(headers: Mapping[str, tuple[str, ...]], name: str) -> Ite
             message = f"the requirement {line[:200]!r} cannot be read ({reason})"
             yield ArchiveFault("metadata-invalid", name, message, (PIP,))
     for line in headers.get("requires-python", ())[:1]:
-        if line and re.fullmatch(_CLAUSES, line) is None and not _is_specifier(line):
+        if line and not _is_list(CLAUSE, line) and not _is_specifier(line):
             # uv reads ">=3.8.*" as ">=3.8".
             by = () if _is_specifier(line.replace(".*", "")) else (UV,)
             message = f"Requires-Python {line[:200]!r} cannot be read; pip ignores it"
@@ -93,11 +91,34 @@ def requirement_faults(headers: Mapping[str, tuple[str, ...]], name: str) -> Ite
 
 
 def _is_plain(line: str) -> bool:
-    """Whether a requirement has the usual form; others are read with packaging."""
+    """Whether a requirement has the usual form; others are read with packaging.
+
+    It is taken apart before patterns see it: one pattern for the whole takes longer to compile than a wheel to read.
+    """
     required, semicolon, marker = line.partition(";")
-    if re.fullmatch(_PLAIN_REQUIREMENT, required.rstrip(" ")) is None:
+    found = re.fullmatch(_REQUIREMENT, required.rstrip(" "))
+    if found is None or not (found["extras"] is None or _is_list(NAME, found["extras"])):
         return False
-    return not semicolon or re.fullmatch(_PLAIN_MARKER, marker.strip(" ")) is not None
+    clauses = found["clauses"]
+    if clauses[:1] + clauses[-1:] == "()":
+        clauses = clauses[1:-1] or "()"
+    return (not clauses or _is_list(CLAUSE, clauses)) and (not semicolon or _is_plain_marker(marker.strip(" ")))
+
+
+def _is_plain_marker(marker: str) -> bool:
+    """Whether a condition is a list of comparisons, perhaps in parentheses with one more behind them."""
+    if marker[:1] == "(":
+        marker, closed, after = marker[1:].partition(")")
+        last = re.match(" (?:and|or) ", after)
+        if not closed or (after and (last is None or not re.fullmatch(COMPARISON, after[last.end() :]))):
+            return False
+    return _is_list(COMPARISON, marker, " (?:and|or) ")
+
+
+def _is_list(part: str, text: str, between: str = " ?, ?") -> bool:
+    """Whether a text consists of parts of one form."""
+    parts = re.split(between, text, maxsplit=MOST_PARTS)
+    return len(parts) <= MOST_PARTS and all(re.fullmatch(part, one) for one in parts)
 
 
 def _why_no_requirement(line: str) -> str:
