@@ -202,9 +202,7 @@ def test_a_repair_that_fails_says_why_each_file_was_not_taken(tmp_path: Path) ->
     text = str(caught.value.because)
     assert "it does not export mkl_blas_cgemm3m_batch_strided" in text
     assert "for x86, not for amd64" in text
-    assert caught.value.hint.startswith(
-        "name the folder of zz.dll with --root, or name a root with a file that can be used"
-    )
+    assert caught.value.hint.startswith("name the folder of zz.dll with --root, or name a root with a suitable file")
 
 
 def test_a_refused_file_is_taken_with_include_and_the_hint_says_so(tmp_path: Path) -> None:

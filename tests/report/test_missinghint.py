@@ -23,13 +23,13 @@ def lost(name: str, *, required: bool = True, found: bool = False) -> MissingDll
         ),
         (
             [lost("uv.dll", found=True)],
-            ["'wheelfix repair WHEEL' vendors them from where they were found, if they can be used"],
+            ["'wheelfix repair WHEEL' vendors them from where they were found, if they are suitable"],
         ),
         (
             [lost("libomp140.x86_64.dll", found=True)],
             [
                 "'wheelfix repair WHEEL --include libomp140.x86_64.dll' vendors them from where they were found, "
-                "if they can be used; their vendor does not allow redistribution"
+                "if they are suitable; their vendor does not allow redistribution"
             ],
         ),
         (

@@ -41,7 +41,7 @@ def hint(plan: Plan) -> str:
             f"{options} adds what was refused" if len(included) < 4 else "--include NAME adds what was refused"
         )
     if len(nowhere) + len(included) < len(items):
-        steps.append("name a root with a file that can be used")
+        steps.append("name a root with a suitable file")
     return ", or ".join([*steps, "accept it with --allow-missing NAME"])
 
 

@@ -47,7 +47,7 @@ def _sentence(way: str, items: Sequence[MissingDll], *, everything: bool) -> str
     what = "them" if everything else ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     found = all(item.candidates for item in items)
     place = _named_roots(items) if found else " --root PATH"
-    source = "where they were found, if they can be used" if found else FOLDER
+    source = "where they were found, if they are suitable" if found else FOLDER
     if way == "include":
         asked = " ".join(f"--include {name}" for name in names)
         command = f"'wheelfix repair WHEEL {asked}{place}'"

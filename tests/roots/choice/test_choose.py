@@ -65,7 +65,7 @@ def test_the_only_candidate(tmp_path: Path) -> None:
     root = folder(tmp_path, {CUPTI: dll(CUPTI, "cuptiActivityEnable", "cuptiGetVersion")})
     outcome = decide([root], DllRequest(CUPTI, needers=(TORCH_CUDA,)))
     assert isinstance(outcome, Choice)
-    assert outcome.reason == "the only candidate that serves"
+    assert outcome.reason == "the only suitable candidate"
     assert [(entry.verdict, entry.file.name) for entry in outcome.considered] == [("chosen", CUPTI)]
 
 
@@ -133,7 +133,7 @@ class TestForwarders:
 
     def test_without_its_target_it_is_rejected(self, tmp_path: Path) -> None:
         outcome = decide([folder(tmp_path, {"libiomp5md.dll": self.STUB})], self.NEED)
-        assert "it forwards omp_get_num_threads to libomp.dll, which does not lie beside it" in outcome.reason
+        assert "it forwards omp_get_num_threads to libomp.dll, which is not beside it" in outcome.reason
 
     def test_with_a_target_that_lacks_the_symbol_it_is_rejected(self, tmp_path: Path) -> None:
         root = folder(tmp_path, {"libiomp5md.dll": self.STUB, "libomp.dll": dll("libomp.dll", "other")})
@@ -165,8 +165,8 @@ class TestForwarders:
         outcome = decide([stub, real], self.NEED)
         assert winner(outcome).root.path == real.path
         assert [entry.reason for entry in outcome.considered] == [
-            "it stands by itself, the others only forward",
-            "it only forwards to libomp.dll; the chosen one stands by itself",
+            "it has the code itself, the others only forward",
+            "it only forwards to libomp.dll; the chosen one has the code itself",
         ]
 
     def test_system_targets_need_nothing_and_loops_end(self, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_named_root_comes_before_a_discovered_one_that_fits_better(tmp_path: P
     assert isinstance(outcome, Choice)
     assert outcome.reason == "named with --root"
     assert [(entry.verdict, entry.reason) for entry in outcome.considered[1:]] == [
-        ("outranked", "discovered; a root that was named comes first")
+        ("outranked", "found automatically; a root that was named comes first")
     ]
 
 
@@ -203,7 +203,7 @@ def test_a_last_resort_is_asked_last_and_not_opened_before(tmp_path: Path) -> No
     found = discovered(folder(tmp_path / "found", {"uv.dll": dll("uv.dll", version=(1, 0, 0, 0))}))
     outcome = decide([cache, found], DllRequest("uv.dll"))
     assert winner(outcome).root.path == found.path
-    assert outcome.considered[1].reason == "asked only when no other root has a file that serves"
+    assert outcome.considered[1].reason == "used only if no other root has a suitable file"
     assert winner(decide([cache], DllRequest("uv.dll"))).root.path == cache.path
 
 
@@ -216,7 +216,7 @@ def test_the_cuda_release_of_the_wheel_comes_before_the_newest(tmp_path: Path) -
     outcome = decide(roots, DllRequest(name, cuda="11.7"))
     assert winner(outcome).root.version == "11.7.1"
     assert isinstance(outcome, Choice)
-    assert outcome.reason == "for CUDA 11.7, which the wheel wants"
+    assert outcome.reason == "for CUDA 11.7, which the wheel needs"
     assert outcome.considered[1].reason == "for CUDA 11.8; the chosen one is for CUDA 11.7"
     newest = decide(roots, DllRequest(name))
     assert winner(newest).root.version == "11.8"
@@ -260,7 +260,7 @@ def test_wheels_tell_their_cuda_release(tmp_path: Path, package: str, version: s
     outcome = decide([other, named_root(path, HOST)], DllRequest("x.dll", cuda=wanted))
     assert isinstance(outcome, Choice)
     assert winner(outcome).root.kind == "wheel"
-    assert (outcome.reason == f"for CUDA {wanted}, which the wheel wants") is fits
+    assert (outcome.reason == f"for CUDA {wanted}, which the wheel needs") is fits
 
 
 def test_the_release_of_the_family_comes_before_the_newest(tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ def test_within_one_root_the_order_of_folders_decides(tmp_path: Path) -> None:
     outcome = decide([root], DllRequest("uv.dll"))
     assert winner(outcome).folder.path == "bin/x64"
     assert isinstance(outcome, Choice)
-    assert outcome.reason == "in the first folder that counts, bin/x64"
+    assert outcome.reason == "in the first folder that is searched, bin/x64"
 
 
 def test_a_family_comes_from_one_folder(tmp_path: Path) -> None:
@@ -360,12 +360,12 @@ def test_a_whole_family_comes_before_a_newer_part(tmp_path: Path) -> None:
     outcome = decide([part, whole], need)
     assert winner(outcome).root.path == whole.path
     assert [entry.reason for entry in outcome.considered] == [
-        "what it needs lies beside it",
-        "cudnn_ops_infer64_8.dll does not lie beside it",
+        "what it needs is beside it",
+        "cudnn_ops_infer64_8.dll is not beside it",
     ]
     alone = decide([part], need)
     assert isinstance(alone, Choice)
-    assert alone.warnings == ("cudnn_ops_infer64_8.dll does not lie beside cudnn64_8.dll",)
+    assert alone.warnings == ("cudnn_ops_infer64_8.dll is not beside cudnn64_8.dll",)
 
 
 class TestNotRedistributable:
@@ -378,10 +378,10 @@ class TestNotRedistributable:
         root = named_root(grow(tmp_path, {f"{where}/{self.NAME}": dll(self.NAME)}), HOST)
         outcome = decide([root], DllRequest(self.NAME))
         assert isinstance(outcome, NoCandidate)
-        assert f"the vendor does not allow to pass it on; --include {self.NAME} takes it all the same" in outcome.reason
+        assert f"the vendor does not allow redistribution; --include {self.NAME} adds it nevertheless" in outcome.reason
         asked = decide([root], DllRequest(self.NAME), Terms(included=frozenset({self.NAME})))
         assert isinstance(asked, Choice)
-        assert asked.warnings == (f"the vendor does not allow to pass on {self.NAME} (it lies in {where})",)
+        assert asked.warnings == (f"the vendor does not allow redistributing {self.NAME} (it is in {where})",)
 
     def test_wherever_it_was_copied_to(self, tmp_path: Path) -> None:
         assert isinstance(decide([folder(tmp_path, {self.NAME: dll(self.NAME)})], DllRequest(self.NAME)), NoCandidate)
@@ -395,8 +395,8 @@ class TestNotRedistributable:
         ("KERNEL32.dll", "part of Windows"),
         ("api-ms-win-crt-runtime-l1-1-0.dll", "part of Windows"),
         ("ucrtbase.dll", "part of Windows"),
-        ("python311.dll", "Python brings it"),
-        ("vcruntime140.dll", "Python brings it"),
+        ("python311.dll", "it comes with Python"),
+        ("vcruntime140.dll", "it comes with Python"),
         ("msvcp140.dll", "--with-vcredist"),
         ("msvcp140d.dll", "debug runtime"),
     ],
@@ -433,7 +433,7 @@ def test_objections_such_as_gpu_code(tmp_path: Path) -> None:
     outcome = decide([new, old], DllRequest("cudnn64_8.dll"), warned)
     assert winner(outcome).root.path == old.path
     assert [entry.reason for entry in outcome.considered] == [
-        "the only one that nothing speaks against",
+        "the only one without an objection",
         "it has no code for sm_35",
     ]
     alone = decide([new], DllRequest("cudnn64_8.dll"), warned)

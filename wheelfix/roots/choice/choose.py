@@ -15,7 +15,7 @@ from wheelfix.knowledge.system import classify, runtime_file
 from wheelfix.model import dll_key
 from wheelfix.roots import tree
 from wheelfix.roots.choice.model import Choice, Conflict, Considered, DllRequest, NoCandidate, Objection, Terms
-from wheelfix.roots.choice.ranking import Ranking, advantage, disadvantage
+from wheelfix.roots.choice.ranking import Ranking, absent_in_words, advantage, disadvantage
 from wheelfix.roots.choice.release import (
     GROUPS,
     SEPARATE,
@@ -47,9 +47,9 @@ def never_vendored(name: str, machine: Machine, *, runtime: bool = False) -> str
         case "system" | "api-set" | "ucrt":
             return f"{name} is never vendored: it is part of Windows"
         case "python" if not known.folder:  # what lies in DLLs is found by Python's own modules alone
-            return f"{name} is never vendored: Python brings it"
+            return f"{name} is never vendored: it is part of Python"
         case "vcredist" if known.debug:
-            return f"{name} is never vendored: a debug runtime must not be passed on"
+            return f"{name} is never vendored: a debug runtime must not be redistributed"
         case "vcredist":
             return f"{name} belongs to the Visual C++ runtime, which is vendored only with --with-vcredist"
     return ""
@@ -79,7 +79,9 @@ def choose(need: DllRequest, candidates: Sequence[RootFile], facts: Facts, terms
             return _decide(need, rankings, facts, (*rejected, *passed))
     cuda_release = [f"{entry.file.location}: {entry.reason}" for entry in rejected[:MAX_NAMED]]
     cuda_release += [f"and {len(rejected) - MAX_NAMED} more"] if len(rejected) > MAX_NAMED else []
-    return NoCandidate(need.name, f"no candidate for {need.name} serves: " + "; ".join(cuda_release), tuple(rejected))
+    return NoCandidate(
+        need.name, f"no candidate for {need.name} is suitable: " + "; ".join(cuda_release), tuple(rejected)
+    )
 
 
 MAX_NAMED = 4
@@ -87,8 +89,8 @@ MAX_NAMED = 4
 
 
 _STANDINGS = {
-    1: "discovered; a root that was named comes first",
-    2: "asked only when no other root has a file that serves",
+    1: "found automatically; a root that was named comes first",
+    2: "used only if no other root has a suitable file",
 }
 
 
@@ -102,7 +104,7 @@ def examine(need: DllRequest, file: RootFile, facts: Facts, terms: Terms) -> Ran
     if need.beside is not None and not _same_folder(file, need.beside):
         return f"its family comes from one folder, that of {need.beside.location}"
     if not _redistributable(file) and dll_key(need.name) not in terms.included:
-        return f"the vendor does not allow to pass it on; --include {need.name} takes it all the same"
+        return f"the vendor does not allow redistribution; --include {need.name} adds it nevertheless"
     verdict = serves(file, need.machine, need.needers, facts, terms.provided)
     if isinstance(verdict, str):
         return verdict
@@ -200,7 +202,7 @@ def _why_best(ranking: Ranking, losers: list[Ranking], others: tuple[Considered,
     root = ranking.file.root
     if root.explicit and any(other.verdict == "outranked" for other in others):
         return f"named with {root.learned}"
-    return "the only candidate that serves"
+    return "the only suitable candidate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +229,7 @@ def _newest(top: list[Ranking], facts: Facts) -> _Contest:
         older += _outranked(groups, left, f"an older {what} than {said}")
         groups = left
     if len(groups) > 1 and len({ranking.file.root.path for group in groups for ranking in group}) == 1:
-        reason = f"in the first folder that counts, {groups[0][0].file.folder.path}"
+        reason = f"in the first folder that is searched, {groups[0][0].file.folder.path}"
         older += _outranked(groups, groups[:1], "in a later folder of the same root")
         groups = groups[:1]
     return _Contest(groups, reason, older)
@@ -296,9 +298,9 @@ def _warnings(need: DllRequest, ranking: Ranking) -> list[str]:
     if ranking.objection:
         warnings.append(ranking.objection)
     if not _redistributable(file):
-        warnings.append(f"the vendor does not allow to pass on {file.name} (it lies in {file.folder.path})")
+        warnings.append(f"the vendor does not allow redistributing {file.name} (it is in {file.folder.path})")
     if ranking.absent_companions:
-        warnings.append(f"{', '.join(ranking.absent_companions)} does not lie beside {file.name}")
+        warnings.append(f"{absent_in_words(ranking)} not beside {file.name}")
     if need.release and ranking.release == 0:
-        warnings.append(f"{file.name} is of release {file.version_hint}, the wheel wants {need.release}")
+        warnings.append(f"{file.name} is of release {file.version_hint}, the wheel needs {need.release}")
     return warnings

@@ -33,20 +33,25 @@ class Ranking:
         return (bool(self.objection), len(self.absent_companions), brings, -self.toolkit, -self.cuda, -self.release)
 
 
+def absent_in_words(ranking: Ranking) -> str:
+    """Return the companions that are not beside a file, as the beginning of a sentence."""
+    return f"{', '.join(ranking.absent_companions)} {'is' if len(ranking.absent_companions) == 1 else 'are'}"
+
+
 def advantage(ranking: Ranking, loser: Ranking) -> str:
     if loser.objection and not ranking.objection:
-        return "the only one that nothing speaks against"
+        return "the only one without an objection"
     if len(loser.absent_companions) > len(ranking.absent_companions):
-        return "what it needs lies beside it"
+        return "what it needs is beside it"
     if loser.serves.brings and not ranking.serves.brings:
-        return "it stands by itself, the others only forward"
+        return "it has the code itself, the others only forward"
     if ranking.toolkit > loser.toolkit:
         return (
             "in the root that has most of this release" if loser.toolkit else "certainly of the release that was chosen"
         )
     if ranking.cuda > loser.cuda:
         cuda_release = ranking.cuda_release
-        exact = "which the wheel wants" if ranking.cuda == 3 else "which comes nearest to what the wheel wants"
+        exact = "which the wheel needs" if ranking.cuda == 3 else "the nearest to what the wheel needs"
         return f"for CUDA {cuda_release}, {exact}" if cuda_release else "the others are for another CUDA than the wheel"
     return f"of release {ranking.file.version_hint}, which fits the wheel"
 
@@ -55,13 +60,13 @@ def disadvantage(ranking: Ranking, best: Ranking) -> str:
     if bool(ranking.objection) > bool(best.objection):
         return ranking.objection
     if len(ranking.absent_companions) > len(best.absent_companions):
-        return f"{', '.join(ranking.absent_companions)} does not lie beside it"
+        return f"{absent_in_words(ranking)} not beside it"
     if bool(ranking.serves.brings) > bool(best.serves.brings):
-        return f"it only forwards to {', '.join(ranking.serves.brings)}; the chosen one stands by itself"
+        return f"it only forwards to {', '.join(ranking.serves.brings)}; the chosen one has the code itself"
     if ranking.toolkit < best.toolkit:
         return "another root has most of this release" if ranking.toolkit else "its release is not certain"
     if ranking.cuda < best.cuda:
         cuda_release, better = ranking.cuda_release, best.cuda_release
         mine = f"for CUDA {cuda_release}" if cuda_release else "its CUDA release is not known"
-        return f"{mine}; the chosen one is for CUDA {better}" if better else f"{mine}, which the wheel does not want"
+        return f"{mine}; the chosen one is for CUDA {better}" if better else f"{mine}, which the wheel does not need"
     return f"of release {ranking.file.version_hint or 'unknown'}; the chosen one fits the wheel better"

@@ -87,7 +87,7 @@ def _follow(
         neighbour = facts.beside(file, name)
         image = provided(name) or (facts.image(neighbour) if neighbour is not None else None)
         if not isinstance(image, Image):
-            return f"it forwards {symbol} to {name}, which does not lie beside it"
+            return f"it forwards {symbol} to {name}, which is not beside it"
         if not image.exports.offers(wanted):
             return f"it forwards {symbol} to {name}, which does not export {wanted}"
         if neighbour is not None and provided(name) is None:
