@@ -47,7 +47,7 @@ def never_vendored(name: str, machine: Machine, *, runtime: bool = False) -> str
         case "system" | "api-set" | "ucrt":
             return f"{name} is never vendored: it is part of Windows"
         case "python" if not known.folder:  # what lies in DLLs is found by Python's own modules alone
-            return f"{name} is never vendored: it is part of Python"
+            return f"{name} is never vendored: it comes with Python"
         case "vcredist" if known.debug:
             return f"{name} is never vendored: a debug runtime must not be redistributed"
         case "vcredist":
@@ -77,11 +77,9 @@ def choose(need: DllRequest, candidates: Sequence[RootFile], facts: Facts, terms
             later = [file for file in candidates if standing(file) in ranks[position + 1 :]]
             passed = [Considered(file, "outranked", _STANDINGS[standing(file)]) for file in later]
             return _decide(need, rankings, facts, (*rejected, *passed))
-    cuda_release = [f"{entry.file.location}: {entry.reason}" for entry in rejected[:MAX_NAMED]]
-    cuda_release += [f"and {len(rejected) - MAX_NAMED} more"] if len(rejected) > MAX_NAMED else []
-    return NoCandidate(
-        need.name, f"no candidate for {need.name} is suitable: " + "; ".join(cuda_release), tuple(rejected)
-    )
+    reasons = [f"{entry.file.location}: {entry.reason}" for entry in rejected[:MAX_NAMED]]
+    reasons += [f"and {len(rejected) - MAX_NAMED} more"] if len(rejected) > MAX_NAMED else []
+    return NoCandidate(need.name, f"no candidate for {need.name} is suitable: {'; '.join(reasons)}", tuple(rejected))
 
 
 MAX_NAMED = 4
