@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from wheelfix.knowledge.cuda import cuda_table
+from wheelfix.knowledge.cudalibraries import cuda_libraries
 from wheelfix.knowledge.families import (
     demangle,
     families,
     family_of,
+    is_of_nvidia,
     is_openmp,
     is_test_artifact,
     parse_families,
@@ -119,3 +122,12 @@ def test_a_contradictory_table_is_refused(old: str, new: str, fault: str) -> Non
     assert old in text
     with pytest.raises(TableFault, match=fault):
         parse_families("families.toml", text.replace(old, new, 1))
+
+
+def test_the_tables_of_cuda_know_names_of_nvidia_only() -> None:
+    """They are not asked about others."""
+    assert not [name for name in cuda_table().by_name if not is_of_nvidia(name)]
+    vendors = {family.id: family.vendor for family in families()}
+    assert {vendors[family] for family in cuda_libraries().rules} == {"NVIDIA"}
+    assert not is_of_nvidia("libiomp5md.dll")
+    assert not is_of_nvidia("kernel32.dll")

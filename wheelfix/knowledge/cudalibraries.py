@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.cuda import cuda_table, release, release_of_product
-from wheelfix.knowledge.families import families, family_of
+from wheelfix.knowledge.families import families, family_of, is_of_nvidia
 from wheelfix.knowledge.tables import Checker, parse_toml, read_text
 from wheelfix.values import dataclass
 
@@ -98,7 +98,7 @@ def library_version(name: str, version: FileVersion | None) -> LibraryVersion:
     if version is None:
         return ()
     member = family_of(name)
-    rule = cuda_libraries().rules.get(member.family.id) if member else None
+    rule = cuda_libraries().rules.get(member.family.id) if member and is_of_nvidia(name) else None
     if rule is None:
         return version.file if any(version.file) and version.file[:3] != _MARKER else ()
     if rule.description and (found := _DESCRIBED.search(version.strings.get("FileDescription", ""))):

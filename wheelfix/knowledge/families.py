@@ -151,6 +151,12 @@ def is_openmp(name: str) -> bool:
     )
 
 
+def is_of_nvidia(name: str) -> bool:
+    """Whether NVIDIA makes a DLL of that name: the tables of CUDA's releases and libraries know no others."""
+    member = family_of(name)
+    return member is not None and member.family.vendor == "NVIDIA"
+
+
 def is_released_whole(name: str, distribution: str) -> bool:
     """Whether a DLL's release must be that of its family's other files, which only version resources tell.
 

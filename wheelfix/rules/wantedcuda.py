@@ -13,7 +13,7 @@ from wheelfix.knowledge.cuda import (
     release_of_local_version,
 )
 from wheelfix.knowledge.cudalibraries import toolkits_of, toolkits_of_file
-from wheelfix.knowledge.families import family_of
+from wheelfix.knowledge.families import is_of_nvidia
 from wheelfix.model import EdgeKind, canonical, dll_key
 from wheelfix.roots.choice.model import Wanted
 from wheelfix.roots.tree import numbers
@@ -59,7 +59,7 @@ def _names(subject: Subject) -> dict[str, frozenset[str]]:
     asked = {dll_key(edge.name) for edge in subject.resolution.edges if edge.kind is not EdgeKind.COMPANION}
     asked |= {dll_key(load.name) for load in subject.loading.named} if subject.loading is not None else set()
     own = {dll_key(posixpath.basename(path)) for path in subject.images}
-    names = filter(family_of, asked | own)  # before the table of CUDA's releases is read, which few wheels need
+    names = filter(is_of_nvidia, asked | own)  # before the table is read, which few wheels need
     return {name: releases for name in names if (releases := cuda_versions_for(name))}
 
 
@@ -68,7 +68,7 @@ def present_releases(subject: Subject) -> set[str]:
     found: set[str] = set()
     for path in subject.images:
         name = posixpath.basename(path)
-        if family_of(name) and cuda_versions_for(name):
+        if is_of_nvidia(name) and cuda_versions_for(name):
             stated = _of_package(subject, name) or toolkits_of_file(name, subject.version(path))
             found |= stated if len(stated) == 1 else set()
     return found
