@@ -59,9 +59,9 @@ def configure_parser(subparsers: Subparsers) -> None:
         subparsers,
         "ci",
         "the whole last stage of CI: scan, repair, verify, scan again, report",
-        "Repair every wheel into the target folder, then verify and scan what came out. The exit\n"
-        "code is 0 only when every wheel that comes out is clean; the reports are about those\n"
-        "wheels, or about the wheel that went in where it could not be repaired.",
+        "Repair every wheel into the target folder, then verify and scan the results. The exit code\n"
+        "is 0 only if every resulting wheel is clean; the reports are about the resulting wheels,\n"
+        "or about the original wheel if it could not be repaired.",
         EXAMPLES,
     )
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a wheel, a pattern, a folder of wheels")

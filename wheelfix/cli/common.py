@@ -157,8 +157,8 @@ def add_output_options(parser: Parser, formats: tuple[str, ...]) -> argparse._Ar
         help="auto, always, never (default auto: on terminals, as NO_COLOR and FORCE_COLOR say)",
     )  # fmt: skip
     loudness = group.add_mutually_exclusive_group()
-    loudness.add_argument("-v", "--verbose", action="store_true", help="show everything, with every resolved edge")
-    loudness.add_argument("-q", "--quiet", action="store_true", help="print the verdict only")
+    loudness.add_argument("-v", "--verbose", action="store_true", help="show more (scan: every resolved edge)")
+    loudness.add_argument("-q", "--quiet", action="store_true", help="print only the verdict")
     return group
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def add_policy_options(parser: Parser) -> None:
     """Add the options that say what is vendored, dropped and refused."""
-    group = parser.add_argument_group("what goes in and what goes out")
+    group = parser.add_argument_group("what is added and removed")
     group.add_argument(
         "--include", metavar="NAME", action=CommaList, default=[], help="vendor this DLL and what it needs"
     )

@@ -51,7 +51,7 @@ def configure_parser(subparsers: Subparsers) -> None:
         "survey",
         "read many wheels into tables, and query them with SQL",
         "Read every Windows wheel of a folder, a bucket or a list into Parquet tables: wheels, images,\n"
-        "imports, edges, findings and providers. A survey that was stopped resumes there. 'survey\n"
+        "imports, edges, findings and providers. A stopped survey resumes where it was. 'survey\n"
         "query' answers questions about the tables. Needs: pip install wheelfix[survey]",
         EXAMPLES,
     )

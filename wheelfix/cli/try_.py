@@ -101,7 +101,7 @@ def add_trial_options(parser: Parser, prefix: str = "") -> None:
         help="under Wine: a Windows Python, as a folder or as the zip of the embeddable package (python.org) or of "
         "nuget.org (default: a Python 3.11 from the package index)",
     )
-    add("wine", "wine", metavar="PATH", type=Path, help="the program wine (default: it is found)")
+    add("wine", "wine", metavar="PATH", type=Path, help="the program wine (default: found automatically)")
     add("python", "python", metavar="EXE", type=Path, help="on Windows: the Python to use (default: this one)")
     add(
         "timeout",
