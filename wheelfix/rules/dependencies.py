@@ -93,7 +93,7 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
                 named = _names_folder(subject.unread_code, usable)
                 severity = Severity.INFO if named else Severity.UNSURE
                 whose = subject.whose_code(adding=True)
-                consequence += f"; unless {whose} adds that folder, which could not be read from it"
+                consequence += f"; unless {whose} adds that folder, which could not be determined"
             elif need.reached and excuse is None and (other := _folder_owner(subject, usable)):
                 severity = Severity.UNSURE
                 consequence += f"; unless the code of {other}, which is required and not here, adds that folder"
@@ -103,7 +103,7 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
             elif need.reached and excuse is None and subject.loads_unread:
                 severity = Severity.UNSURE
                 whose = subject.whose_code(adding=False)
-                consequence += f"; unless {whose} loads it first, which could not be read from it"
+                consequence += f"; unless {whose} loads it first, which could not be determined"
             own = usable[0] in subject.images
             where = "in the wheel" if own else f"at {subject.origin(usable[0])}"
             yield finding(
@@ -124,7 +124,7 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
             if severity is Severity.ERROR and (elsewhere or subject.unread_code):
                 severity = Severity.UNSURE  # the machine decides, or code that could not be read
                 consequence += elsewhere or (
-                    f"; unless a folder that {subject.whose_code(adding=True)} adds has it, which could not be read"
+                    f"; unless a folder that {subject.whose_code(adding=True)} adds has it, which is not known"
                 )
             elif severity is Severity.ERROR and need.optional and not need.absent:
                 severity = Severity.UNSURE  # a part that works with an extra, which was not asked for

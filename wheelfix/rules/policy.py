@@ -76,7 +76,7 @@ def system_dll_shipped(subject: Subject) -> Iterator[Finding]:
     groups = (
         (useless, Severity.WARNING, "Windows always takes its own and never loads the copy in the wheel"),
         (shadowing, Severity.INFO, "the copy in the wheel may be loaded instead of the one that gets Windows' updates"),
-        (contracts, Severity.INFO, "Windows 10 and later have them and do not look at copies"),
+        (contracts, Severity.INFO, "Windows 10 and later have them and ignore copies"),
     )
     for paths, severity, consequence in groups:
         if paths:

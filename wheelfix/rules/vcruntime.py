@@ -61,7 +61,7 @@ class _User:
     "vc-runtime-too-old",
     Severity.WARNING,
     Repairable.SOMETIMES,
-    "The Visual C++ runtime that serves a DLL is older than the DLL's compiler.",
+    "The Visual C++ runtime that a DLL uses is older than the DLL's compiler.",
 )
 def vc_runtime_too_old(subject: Subject) -> Iterator[Finding]:
     """Hold the runtime DLLs in the wheel, and those that are there before them, against the toolset of their users."""
