@@ -123,6 +123,31 @@ def test_two_python_files_of_which_one_does_not():
     assert outcomes(files)[1].first_failure.code == 126
 
 
+NAMESPACE = {
+    "pkg/__init__.py": "from space.all import *\n",
+    "space/all.py": ADDS.format("os.pardir, 'libs'") + "from space.sub.api import *\n",
+    "space/sub/_a.pyd": module("bar.dll"),
+    "libs/bar.dll": library(),
+}
+
+
+@pytest.mark.parametrize(
+    ("api", "failure", "sure"),
+    [
+        ("from space.lazy import lazy_import\nlazy_import('space.sub._a', 'name')\n", None, False),
+        ("import space.all\nlater('space.sub._a')\n", None, True),
+        ("later('space.sub._a')\n", 126, None),
+        ("from space.lazy import lazy_import\nlazy_import('space.sub._other', 'name')\n", 126, None),
+    ],
+    ids=["code of others before", "own code before", "nothing before", "another module"],
+)
+def test_a_module_that_code_names_in_a_string_is_imported_by_it(api, failure, sure):
+    """passagemath-gsl: a namespace package, whose modules are named in calls of ``lazy_import`` that others define."""
+    resolution = outcomes({**NAMESPACE, "space/sub/api.py": api})[1]
+    assert (resolution.first_failure and resolution.first_failure.code) == failure
+    assert [outcome.alone and outcome.alone.sure for outcome in resolution.outcomes] == [sure]
+
+
 def test_a_folder_that_only_another_subpackage_adds_is_not_searched():
     files = {
         "pkg/__init__.py": "",

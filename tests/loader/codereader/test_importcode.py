@@ -13,6 +13,7 @@ from wheelfix.loader.codereader.importcode import (
     computed_imports,
     goes_on_after,
     imports_in_functions,
+    named_in_strings,
     raised_instead,
     read_imports,
 )
@@ -110,3 +111,27 @@ def test_a_handler_that_raises_does_not_go_on() -> None:
         return goes_on_after(node, "OSError", CodeBudget())
 
     assert (goes("pass"), goes("raise"), goes("if x:\n        raise ValueError")) == (True, False, False)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("lazy_import('pkg.sub._a', ['name'])", {"pkg.sub._a"}),
+        ('LATER = {"name": "pkg.sub._a"}', {"pkg.sub._a"}),
+        ('def __getattr__(name):\n    return load("pkg.sub._a")', {"pkg.sub._a"}),
+        ("# lazy_import('pkg.sub._a')", set()),
+        ('def f():\n    """Use lazy_import(\'pkg.sub._a\')."""', set()),
+        ("x = 'pkg.sub._ab'", set()),
+        ("x = 'alone'", set()),
+        ("x = ('pkg.sub._a'", set()),
+    ],
+)
+def test_names_of_modules_in_strings(source, expected):
+    assert named_in_strings(source, PATH, ["pkg.sub._a", "alone"], CodeBudget()) == expected
+
+
+def test_names_in_strings_cost_steps_of_the_budget():
+    budget = CodeBudget()
+    budget.steps = 3
+    assert named_in_strings("x = [[[['pkg.sub._a']]]]", PATH, ["pkg.sub._a"], budget) == set()
+    assert PATH in budget.unread

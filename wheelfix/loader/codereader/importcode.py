@@ -14,7 +14,7 @@ from wheelfix.archive.placement import SITE_PACKAGES
 from wheelfix.loader.codereader.codebudget import CodeBudget, OutOfBudget
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _CAUGHT = frozenset(
     {"ImportError", "ModuleNotFoundError", "OSError", "FileNotFoundError", "WindowsError"}
@@ -51,6 +51,28 @@ def read_imports(
     except OutOfBudget as error:
         budget.give_up(path, str(error))
         return {}
+    return found
+
+
+def named_in_strings(source: str, path: str, names: Iterable[str], budget: CodeBudget) -> set[str]:
+    """Those of some modules whose whole dotted name is a string in a file: ``lazy_import("pkg.module", "name")``.
+
+    Docstrings do not count. A name without a dot says too little.
+    """
+    wanted = {name for name in names if "." in name and (f'"{name}"' in source or f"'{name}'" in source)}
+    tree = budget.parse(source, path) if wanted else None
+    found: set[str] = set()
+    pending: list[ast.AST] = [tree] if tree is not None else []
+    try:
+        while pending:
+            node = pending.pop()
+            budget.step()
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in wanted:
+                found.add(node.value)
+            pending += ast.iter_child_nodes(node)
+    except OutOfBudget as error:
+        budget.give_up(path, str(error))
+        return set()
     return found
 
 

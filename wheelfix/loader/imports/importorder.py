@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.codereader.codebudget import CodeBudget, OutOfBudget, budget_of
 from wheelfix.loader.codereader.dynamicimports import decides_at_run_time
-from wheelfix.loader.codereader.importcode import read_imports
+from wheelfix.loader.codereader.importcode import named_in_strings, read_imports
 from wheelfix.loader.codereader.pythonsource import python_source
 from wheelfix.loader.imports.fileimports import FileImports, ImportStatement, executed_imports
 from wheelfix.loader.imports.importroute import Route, Step, StepTrace
@@ -148,14 +148,18 @@ class ImportOrder:
     def importers(
         self, targets: Iterable[str], sources: Iterable[tuple[str, str]]
     ) -> Iterator[tuple[str, frozenset[str]]]:
-        """Those of some Python files that import one of some extension modules, with the modules that each imports."""
+        """Those of some Python files that import one of some extension modules, with the modules that each imports.
+
+        A file that has a module's name as a string imports it too: sage's ``lazy_import`` takes names.
+        """
         wanted = set(targets)
         names = {name: path for name, path in self._modules.items() if path in wanted}
         for path, source in sources:
             if len(source) <= MAX_FILE and self._budget > 0:
                 self._budget -= len(source)
-                imports = read_imports(source, path, self._work)
-                found = frozenset(names[name] for name in imports.keys() & names.keys())
+                imports = read_imports(source, path, self._work).keys() & names.keys()
+                imports |= named_in_strings(source, path, names.keys() - imports, self._work)
+                found = frozenset(names[name] for name in imports)
                 if found:
                     yield path, found
 
