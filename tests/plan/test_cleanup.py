@@ -121,6 +121,13 @@ def test_mkl_at_the_root_is_copied_from_members_that_exist(sound: dict[str, byte
         assert set(mkl) <= set(archive.namelist())
 
 
+@pytest.mark.parametrize(("files", "found"), [({}, set()), ({"pkg/__init__.py": b""}, {"WF610"})], ids=["dlls", "code"])
+def test_a_wheel_of_dlls_alone_is_made_for_others(files: dict[str, bytes], found: set[str], tmp_path: Path) -> None:
+    """sdl2_lib puts SDL2.dll into site-packages for whoever looks there; its removal was advised."""
+    wheel = build_wheel(tmp_path, "sdl", "1.0", files={"SDL2.dll": forge_dll("SDL2.dll"), **files})
+    assert {finding.code for finding in placed(wheel)} == found
+
+
 def test_without_clean_nothing_is_removed(sound: dict[str, bytes], tmp_path: Path) -> None:
     wheel = torch_wheel(tmp_path, {**sound, PACKAGE: sound[LIB], "stray.dll": forge_dll("stray.dll")})
     result = repair_wheel(wheel, RepairOptions(wheel_dir=tmp_path / "out", scan=hermetic()))

@@ -98,7 +98,7 @@ _HINTS = {
     "WF120": "'wheelfix repair' writes the wheel without data descriptors",
     "WF121": "'wheelfix repair' rewrites the archive",
     "WF122": _NOTE,
-    "WF123": "rename the file to the tags that WHEEL names, or build the wheel again",
+    "WF123": "if the tags in WHEEL are correct, rename the file to them; if not, build the wheel again",
     "WF124": "rename the file to what METADATA says, or build the wheel again",
     "WF118": "remove one of them and build the wheel again",
     "WF119": "move it to a folder of a scheme, or out of the .data folder, and build the wheel again",

@@ -139,6 +139,12 @@ class _DllPlaces:
         modules = (path for path in self.view.in_folder(SITE_PACKAGES) if path.lower().endswith(".pyd"))
         return any(self.view.layer(path) is not Layer.ENVIRONMENT for path in modules)
 
+    @functools.cached_property
+    def _is_for_others(self) -> bool:
+        """Whether the package is DLLs without any Python module: other distributions, or programs, load them."""
+        own = (path for path in self.own if ".dist-info/" not in path)
+        return not any(path.lower().endswith((".py", ".pyd", ".pyc")) for path in own)
+
     def judge(self, path: str) -> Misplaced | None:
         """Return what is wrong with the place of a DLL, if anything is."""
         if self.view.layer(path) is Layer.ENVIRONMENT:
@@ -178,7 +184,7 @@ class _DllPlaces:
         )
 
     def _at_root(self, path: str) -> Misplaced | None:
-        if folder(path) != SITE_PACKAGES or self._root_modules:
+        if folder(path) != SITE_PACKAGES or self._root_modules or self._is_for_others:
             return None
         return Misplaced(
             path, "WF610", f"{base(path)} lies at the root, in site-packages itself; nothing loads it there"
