@@ -78,6 +78,7 @@ class TestTogether:
         """The other distribution adds its folder when it is imported, and nothing imports it."""
         found = scanned([user(tmp_path, ""), flux(tmp_path)], together=True)
         assert codes(found["user"]) == {"WF305"}
+        assert found["user"].first_failure.explanation.endswith("is in a folder that is not searched.")
 
     def test_code_that_decides_at_run_time_is_given_the_benefit_of_the_doubt(self, tmp_path):
         code = "import importlib, pkgutil\nfor one in pkgutil.iter_modules():\n    importlib.import_module(one.name)\n"

@@ -130,3 +130,39 @@ def test_what_tests_import_is_not_where_a_dll_comes_from():
     }
     (edge,) = (one for one in resolve(make_view(files), Profile(python=(3, 11))).edges if one.name == "frobnicate.dll")
     assert isinstance(edge.provider, Missing)
+
+
+ROOT_MODULE = forge_dll("_plot.pyd", imports={"Qt5Core.dll": ["f"]}, exports=["PyInit__plot"])
+
+
+@pytest.mark.parametrize(
+    ("files", "requires", "expected"),
+    [
+        ({"_plot.pyd": ROOT_MODULE}, "PyQt5", MayComeFrom),
+        ({"_plot.pyd": ROOT_MODULE, "plot.py": "import PyQt5\nimport _plot\n"}, "PyQt5", OwnedBy),
+        ({"plot/_plot.pyd": ROOT_MODULE}, "PyQt5", OwnedBy),
+        ({"_plot.pyd": forge_dll("_plot.pyd", imports={"pywintypes311.dll": ["f"]})}, "pywin32", OwnedBy),
+        ({"_plot.pyd": forge_dll("_plot.pyd", imports={"c10.dll": ["f"]})}, "torch", MayComeFrom),
+    ],
+    ids=["nothing imports it", "code imports it", "within a package", "when Python starts", "torch"],
+)
+def test_a_module_that_needs_the_import_of_another_distribution_first(files, requires, expected):
+    """QCustomPlot_PyQt5 is one file: ``import QCustomPlot_PyQt5`` fails with 126 unless PyQt5 was imported before."""
+    view = make_view({SITE + path: data for path, data in files.items()})
+    (edge,) = resolve(view, Profile(python=(3, 11)), (requires,)).edges
+    assert isinstance(edge.provider, expected)
+    if expected is MayComeFrom:
+        assert edge.provider.because.startswith(f"importing {requires} ")
+        assert edge.provider.because.endswith("and the wheel has no Python code that does so before the load")
+
+
+def test_a_module_whose_name_is_in_that_of_a_required_distribution():
+    """python-can-cvector imports ``can``, which python-can has: there is no need to speak of a distribution can."""
+    files = {
+        f"{SITE}canpkg/__init__.py": "import frobcan\nfrom . import _core\n",
+        f"{SITE}canpkg/_core.pyd": forge_dll("_core.pyd", imports={"frobnicate.dll": ["f"]}),
+    }
+    (edge,) = resolve(make_view(files), Profile(), ("python-frobcan==4.*",)).edges
+    assert edge.provider.distributions == ("python-frobcan (==4.*)",)
+    (edge,) = resolve(make_view(files), Profile(), ("python-frobcanner==4.*",)).edges
+    assert edge.provider.distributions == ("python-frobcanner (==4.*)", "frobcan")

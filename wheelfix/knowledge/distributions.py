@@ -34,6 +34,8 @@ class Owner:
     source: str
     preloads: bool = False
     """Whether importing the distribution has the DLLs loaded, or their folder searched."""
+    at_start: bool = False
+    """Whether that happens whenever Python starts, without an import."""
     why: str = ""
     """How that comes, as half a sentence."""
     only: str = ""
@@ -54,7 +56,7 @@ class Owner:
 def parse_distributions(table: str, text: str) -> tuple[Owner, ...]:
     """Turn the table's text into values; every fault is reported at once."""
     check = Checker(table)
-    optional = ["folders", "patterns", "preloads", "why", "only", "tracks_cuda", "cuda"]
+    optional = ["folders", "patterns", "preloads", "at_start", "why", "only", "tracks_cuda", "cuda"]
     rows = check.rows(parse_toml(table, text), "distribution", ["name"], optional)
     check.unique("entry", ((row["name"], row.get("only", "")) for row in rows))
     for row in rows:
@@ -67,6 +69,7 @@ def parse_distributions(table: str, text: str) -> tuple[Owner, ...]:
             patterns=tuple(NamePattern(pattern) for pattern in row.get("patterns", ())),
             source=row["source"],
             preloads=row.get("preloads", False),
+            at_start=row.get("at_start", False),
             why=row.get("why", ""),
             only=row.get("only", ""),
             tracks_cuda=row.get("tracks_cuda", False),
@@ -88,6 +91,8 @@ def _faults(row: Row) -> Iterator[str]:
         yield f"{name!r} has builds that are not on PyPI without folders"
     if row.get("preloads") and not row.get("why"):
         yield f"{name!r} preloads and does not say how"
+    if row.get("at_start") and not row.get("preloads"):
+        yield f"{name!r} does something when Python starts that does not concern its DLLs"
     if row.get("tracks_cuda") and not row.get("cuda"):
         yield f"{name!r} tracks CUDA without saying which"
 

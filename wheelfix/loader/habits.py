@@ -9,7 +9,7 @@ from wheelfix.loader.codereader.codebudget import budget_of, separate_budget
 from wheelfix.loader.codereader.importcode import read_imports
 from wheelfix.loader.imports.importorder import ImportOrder, packages_above
 from wheelfix.loader.packagecode import PackageLoads, python_code
-from wheelfix.loader.view import SITE_PACKAGES, Layer
+from wheelfix.loader.view import SITE_PACKAGES, Layer, parent
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 
 if TYPE_CHECKING:
@@ -90,6 +90,23 @@ class PackageHabits:
     def has_words(self, words: tuple[str, ...]) -> bool:
         """Whether one of some words is in its code."""
         return next(python_code(self._view, tuple(map(str.encode, words))), None) is not None
+
+    @functools.cached_property
+    def own_modules(self) -> frozenset[str]:
+        """The top-level modules of the subject itself, which no other distribution provides."""
+        own = (file.path for file in self._view.own_files if file.layer is Layer.SUBJECT)
+        return frozenset(path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0].partition(".")[0] for path in own)
+
+    @functools.cached_property
+    def only_root_modules(self) -> bool:
+        """Whether the subject is extension modules in site-packages itself and no Python code.
+
+        Windows loads such a module, with what it imports, before any code runs that could import something else.
+        """
+        own = [file.path.lower() for file in self._view.own_files if file.layer is Layer.SUBJECT]
+        modules = [path for path in own if path.endswith(".pyd")]
+        code = any(path.endswith((".py", ".pyc", ".pth", ".start")) for path in own)
+        return bool(modules) and not code and {parent(path) for path in modules} == {SITE_PACKAGES.lower()}
 
     @functools.cached_property
     def kin(self) -> tuple[str, ...]:

@@ -68,19 +68,18 @@ class Provisions:
         self._unclear_names: dict[str, Provider | None] = {}
 
     @functools.cached_property
-    def own_modules(self) -> frozenset[str]:
-        """The top-level modules of the subject itself, which no other distribution provides."""
-        return _own_modules(self._view)
-
-    @functools.cached_property
     def imported(self) -> tuple[str, ...]:
         """The distributions whose modules the package imports for certain; an unknown module names itself."""
         found: dict[str, None] = {}
         first = self.startup.after if self.startup is not None else ()
         for module in (*first, *self.habits.imports()):
-            if not is_standard(module) and module not in self.own_modules:
-                owners = module_owners().get(module, ())
-                found.update(dict.fromkeys(owners if owners else [canonical(module)]))
+            if not is_standard(module) and module not in self.habits.own_modules:
+                owners = (
+                    module_owners().get(module, ())
+                    or self.dependencies.required.named_like(module)
+                    or [canonical(module)]
+                )
+                found.update(dict.fromkeys(owners))
         return tuple(found)
 
     def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
@@ -136,7 +135,9 @@ class Provisions:
         if not shippers or runtime_file(name) is not None or self.startup is not None:
             return []
         modules = {module: [one for one in owners if one in shippers] for module, owners in module_owners().items()}
-        modules = {module: owners for module, owners in modules.items() if owners and module not in self.own_modules}
+        modules = {
+            module: owners for module, owners in modules.items() if owners and module not in self.habits.own_modules
+        }
         found = []
         for module in self.habits.mentions(tuple(modules)):
             why = f"the package's code imports {module}, which is not required"
@@ -274,6 +275,8 @@ class Provisions:
         owner = owner_entry(name, dependency.name)
         folders = answer.folders or (owner.folders if owner else ())
         reachable, because = self._reach(dependency, folders, owner, steps)
+        if not reachable and owner is not None and owner.preloads:
+            return MayComeFrom(name, (str(dependency),), because)
         if not reachable and self.habits.unread:
             return MayComeFrom(name, (str(dependency),), f"{because}, as far as the package's code could be read")
         first = "" if reachable else self._imported_user_of(dependency.name)
@@ -297,6 +300,8 @@ class Provisions:
     ) -> Provider:
         """What the table of distributions says where the index does not know, or does not know that build."""
         reachable, because = self._reach(dependency, owner.folders, owner, steps)
+        if not reachable and owner.preloads:
+            return MayComeFrom(name, (str(dependency),), because)
         only = owner.only if owner.only and answer.ships is Ships.NO else ""
         return OwnedBy(name, dependency.name, reachable, because, dependency.specifier, dependency.via, (), only)
 
@@ -309,7 +314,9 @@ class Provisions:
         if searched is not None:
             return True, f"{name} puts it into {searched}, which is searched"
         if owner is not None and owner.preloads:
-            return True, f"importing {name} first has loaded it already"
+            if owner.at_start or not self.habits.only_root_modules:
+                return True, owner.why
+            return False, f"{owner.why}, and the wheel has no Python code that does so before the load"
         added = next((folder for folder in folders if folder in self.habits.folders), None)
         if added is not None:
             return True, f"{name} puts it into {added}, which the package's code adds to the search"
@@ -336,10 +343,3 @@ class Provisions:
         if "conda" in self.profile.assume and conda_package(name):
             return Assumed(name, "conda")
         return None
-
-
-def _own_modules(view: FileView) -> frozenset[str]:
-    """The top-level modules of the subject itself, which no other distribution provides."""
-    inside = f"{SITE_PACKAGES}/"
-    own = (file.path.removeprefix(inside) for file in view.own_files if file.layer is Layer.SUBJECT)
-    return frozenset(path.partition("/")[0].partition(".")[0] for path in own)

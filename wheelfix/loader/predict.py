@@ -130,6 +130,8 @@ def explain(outcome: LoadOutcome, resolution: Resolution) -> str:
     needer = outcome.chain[-2]
     if outcome.code == MOD_NOT_FOUND:
         what = f"{cause} is missing, which {needer} imports"
+        if _is_elsewhere(resolution, cause):
+            what = f"{cause}, which {needer} imports, is in a folder that is not searched"
     elif outcome.code in (PROC_NOT_FOUND, INVALID_ORDINAL):
         what = f"{cause} is another version than {needer} was built for ({outcome.detail})"
     elif outcome.code == BAD_EXE_FORMAT:
@@ -154,6 +156,12 @@ def also_needing(resolution: Resolution, name: str) -> set[str]:
         for edge in resolution.edges
         if dll_key(edge.name) == key and isinstance(edge.provider, Missing)
     }
+
+
+def _is_elsewhere(resolution: Resolution, name: str) -> bool:
+    """Whether a DLL that is not found is there all the same."""
+    providers = (edge.provider for edge in resolution.edges if dll_key(edge.name) == dll_key(name))
+    return any(isinstance(provider, Missing) and provider.present_at for provider in providers)
 
 
 def _listing(names: list[str]) -> str:

@@ -170,6 +170,11 @@ class Requirements:
                         found.setdefault((name, extra), Dependency(name, specifier, extra=extra))
         return sorted(found.values(), key=lambda dependency: bool(dependency.extra))
 
+    def named_like(self, module: str) -> list[str]:
+        """The distributions that have the name of a module as words of their own: ``can`` in python-can."""
+        names = (dependency.name for dependency in self.direct() if not dependency.extra)
+        return [name for name in names if f"-{canonical(module)}-" in f"-{name}-"]
+
 
 def _spelled(requirement: Requirement | None) -> str:
     return str(requirement.specifier) if requirement is not None else ""
