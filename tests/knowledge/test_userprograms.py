@@ -15,6 +15,8 @@ from wheelfix.knowledge.userprograms import parse_programs, program_of
         ("xjvm.dll", None),
         ("krb5_64.dll", "MIT Kerberos for Windows"),
         ("Packet.dll", "Npcap"),
+        ("vxlapi64.dll", "Vector XL Driver Library"),
+        ("WinHvPlatform.dll", "Windows Hypervisor Platform"),
     ],
 )
 def test_who_has_it(name, program):
@@ -27,3 +29,9 @@ def test_a_table_with_a_program_twice():
     assert len(parse_programs("userprograms.toml", row)) == 1
     with pytest.raises(TableFault):
         parse_programs("userprograms.toml", row + row)
+
+
+@pytest.mark.parametrize("rest", ["", "words = ['JAVA_HOME']\nfeature = true\n"], ids=["neither", "both"])
+def test_a_program_has_words_and_a_feature_has_none(rest):
+    with pytest.raises(TableFault, match="either words or to be a feature"):
+        parse_programs("userprograms.toml", f"[[program]]\nname = 'Java'\npattern = 'jvm'\nsource = 'x'\n{rest}")

@@ -89,6 +89,14 @@ def test_a_dll_of_a_program_that_users_install(code, expected):
     assert isinstance(edge.provider, expected)
 
 
+def test_a_dll_of_a_feature_of_windows_that_users_turn_on():
+    """hyperlight-sandbox needs winhvplatform.dll, which only Windows itself can have."""
+    module = forge_dll("_core.pyd", imports={"winhvplatform.dll": ["WHvGetCapability"]}, exports=["PyInit__core"])
+    (edge,) = resolve(make_view({f"{SITE}pkg/_core.pyd": module}), Profile(python=(3, 11))).edges
+    assert isinstance(edge.provider, MayComeFrom)
+    assert edge.provider.distributions == ("Windows Hypervisor Platform",)
+
+
 MANGLED = "fmt-450cb758114ce857a00a619d174671f2.dll"
 
 
@@ -117,6 +125,19 @@ def test_a_distribution_that_has_a_dll_comes_before_those_of_which_nothing_is_kn
     (edge,) = (one for one in resolution.edges if one.name == "c10.dll")
     assert isinstance(edge.provider, MayComeFrom)
     assert edge.provider.distributions == ("torch",)
+
+
+def test_a_required_distribution_of_which_some_versions_have_a_dll_is_not_called_unrequired():
+    """geode-hybrid-geosciences imports opengeode_inspector, and requires it; its newest versions have no such DLL."""
+    name = "OpenGeode-Inspector_inspector.dll"
+    files = {
+        f"{SITE}pkg/__init__.py": "import opengeode_inspector\nfrom . import _core\n",
+        f"{SITE}pkg/_core.pyd": forge_dll("_core.pyd", imports={name: ["f"]}),
+    }
+    (edge,) = resolve(make_view(files), Profile(), ("opengeode-inspector==6.*,>=6.8.4",)).edges
+    assert isinstance(edge.provider, MayComeFrom)
+    assert " has it, " in edge.provider.because
+    assert "not required" not in edge.provider.because
 
 
 def test_what_tests_import_is_not_where_a_dll_comes_from():

@@ -17,6 +17,8 @@ class Program:
     pattern: NamePattern
     words: tuple[str, ...]
     """Environment variables that it sets: code that has one of them looks for the program."""
+    feature: bool
+    """Whether it is a part of Windows that users turn on."""
     source: str
 
 
@@ -24,10 +26,24 @@ def parse_programs(table: str, text: str) -> tuple[Program, ...]:
     """Turn the table's text into values; every fault is reported at once."""
     tree = parse_toml(table, text)
     check = Checker(table)
-    rows = check.rows(tree, "program", ["name", "pattern", "words"], [])
+    rows = check.rows(tree, "program", ["name", "pattern"], ["words", "feature"])
     check.unique("program", (row["name"] for row in rows))
+    check.faults += (
+        f"{row['name']!r} needs either words or to be a feature"
+        for row in rows
+        if ("words" in row) == ("feature" in row)
+    )
     check.finish()
-    return tuple(Program(row["name"], NamePattern(row["pattern"]), tuple(row["words"]), row["source"]) for row in rows)
+    return tuple(
+        Program(
+            row["name"],
+            NamePattern(row["pattern"]),
+            tuple(row.get("words", ())),
+            row.get("feature", False),
+            row["source"],
+        )
+        for row in rows
+    )
 
 
 @functools.cache

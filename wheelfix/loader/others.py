@@ -132,6 +132,7 @@ class Provisions:
         shippers = {dll.distribution for dll in provider_index().shipped(name)}
         if family_of(name) is not None:  # many wheels have a vendor's DLL: importing one helps only if that loads it
             shippers &= {owner.distribution for owner in owners_of(name) if owner.preloads}
+        shippers -= {one.name for one in self.dependencies.all if not one.imported and not one.extra}
         if not shippers or runtime_file(name) is not None or self.startup is not None:
             return []
         modules = {module: [one for one in owners if one in shippers] for module, owners in module_owners().items()}
@@ -152,8 +153,10 @@ class Provisions:
         return [(one, f"the package's code imports {one}, which is not required") for one in kin]
 
     def _of_programs(self, name: str) -> list[tuple[str, str]]:
-        """A program that has a DLL and is installed on its own, where the package's code looks for that program."""
+        """A feature of Windows that has a DLL, or a program of users that has it and that the code looks for."""
         program = program_of(name)
+        if program is not None and program.feature:
+            return [(program.name, "it is an optional feature of Windows, which users turn on")]
         if program is None or not self.habits.has_words(program.words):
             return []
         return [(program.name, "the package's code looks for it; it is a program, and pip does not install it")]

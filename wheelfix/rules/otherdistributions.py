@@ -209,6 +209,11 @@ def files_elsewhere(subject: Subject) -> Iterator[Finding]:
 
 def _hint_for_unknown(name: str, provider: MayComeFrom) -> str:
     program = program_of(name)
+    if program is not None and program.feature:
+        return (
+            f"users turn on {program.name} in the list of Windows features; say so in the package's documentation, or "
+            "delay-load the DLL"
+        )
     if program is not None and provider.distributions == (program.name,):
         return f"users install {program.name} on their machines; say so in the package's documentation"
     return (
