@@ -36,6 +36,13 @@ def test_ascii_report_has_only_ascii_where_its_names_have():
     assert render_scan(broken_torch(), ASCII, verbose=True).isascii()
 
 
+def test_programs_are_not_counted_as_dlls():
+    report = clean_wheel()
+    program = dataclasses.replace(report.images[0], path="bin/Tool.EXE")
+    text = render_scan(dataclasses.replace(report, images=(*report.images, program)), ASCII, verbose=True)
+    assert "amd64, 0 DLLs, 1 extension module, 1 program\n" in text
+
+
 def test_no_line_is_wider_than_the_look_but_those_that_must_stay_whole():
     report = broken_torch()
     for line in render_scan(report, ASCII).splitlines():

@@ -244,6 +244,14 @@ def test_companions_weigh_by_need_and_load(required: bool, loaded: bool, expecte
     assert "the kernel for all" in run(thing)[0].message
 
 
+def test_what_several_optional_dlls_are_for_is_all_said() -> None:
+    """The one reason that was said about tbbbind and tbbmalloc was that of tbbbind."""
+    names = {"tbbbind.dll": "threads are not bound", "tbbmalloc.dll": "another allocator is used"}
+    edges = [edge(CORE, name, kind=EdgeKind.COMPANION, required=False, because=why) for name, why in names.items()]
+    (found,) = run(subject({CORE: dll()}, edges, events=[loads(CORE)]))
+    assert found.message.endswith("are missing: threads are not bound; another allocator is used")
+
+
 def test_one_who_cannot_do_without_outweighs_one_who_can() -> None:
     other = LIB + "other.dll"
     edges = [

@@ -235,7 +235,7 @@ def _companion_finding(subject: Subject, group: list[Need], required: bool, seve
     verb, are = ("loads" if len(parents) == 1 else "load"), ("is" if len(group) == 1 else "are")
     how = "at run time" if required else f"if {'it is' if len(group) == 1 else 'they are'} there"
     place = f"; a copy lies at {subject.origin(first.present_at[0])}, where it is not found" if first.present_at else ""
-    reason = first.first.because
+    reason = "; ".join([*dict.fromkeys(filter(None, (need.first.because for need in group)))][:3])
     # What the parent merely looks for is added on request only.
     by_default = any(edge.strength != "optional" for need in group for edge in need.edges)
     hint = where_from(first.name, subject, "" if required or by_default else "--companions all")

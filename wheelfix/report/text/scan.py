@@ -91,7 +91,7 @@ def render_scan(
 
 def _facts(report: ScanReport) -> str:
     images = [item for item in report.images if not isinstance(item.facts, Malformed)]
-    modules = sum(1 for item in images if item.path.lower().endswith(".pyd"))
+    modules, programs = (sum(item.path.lower().endswith(end) for item in images) for end in (".pyd", ".exe"))
     tags = (
         report.tags[0]
         if len(report.tags) == 1
@@ -101,7 +101,8 @@ def _facts(report: ScanReport) -> str:
     )
     known = [f"{report.name} {report.version}".strip(), tags]
     if report.machine is not Machine.UNKNOWN:  # verify does not look into DLLs
-        known += [report.machine.value, f"{count(len(images) - modules, 'DLL')}, {count(modules, 'extension module')}"]
+        known += [report.machine.value, count(len(images) - modules - programs, "DLL")]
+        known += [count(modules, "extension module"), count(programs, "program") if programs else ""]
     return ", ".join(part for part in known if part)
 
 
