@@ -79,7 +79,7 @@ LIMITS = Limits(max_ratio=1e9)
     "sizes",
     [
         pytest.param([3 * GIB, 2 * GIB], id="archive"),
-        pytest.param([0xFFFFFFFF], id="at"),
+        pytest.param([0xFFFFFFFF], id="at", marks=pytest.mark.long),
         pytest.param([0xFFFFFFFE], id="below", marks=pytest.mark.long),
         pytest.param([5 * GIB], id="member", marks=pytest.mark.long),
     ],

@@ -33,6 +33,6 @@ def test_a_few_of_each_kind(signal: str) -> None:
     shoot("--runs", "8", "--signal", signal, "--modes", "fresh,over,in-place,env")
 
 
-@pytest.mark.parametrize("signal", every(2, ["KILL", "TERM", "HUP", "INT"]))
+@pytest.mark.parametrize("signal", every(4, ["KILL", "TERM", "HUP", "INT"]))
 def test_many(signal: str) -> None:
     shoot("--runs", "12", "--signal", signal, "--seed", "2")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.tiers import wheel
 from wheelfix.roots.choice.choose import choose
 from wheelfix.roots.choice.family import family_files
 from wheelfix.roots.choice.model import Choice, DllRequest, Needer, NoCandidate
@@ -15,20 +15,12 @@ from wheelfix.roots.gather import named_root
 from wheelfix.roots.host import Host
 from wheelfix.roots.index import RootIndex
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 pytestmark = pytest.mark.real
 
 HOST = Host()
-CACHE = Path(os.environ.get("WHEELFIX_WHEELS", Path.home() / ".cache" / "wheelfix" / "wheels"))
-
-
-def wheel(name: str) -> Path:
-    """A wheel of the cache; the test is skipped when it is not there."""
-    path = CACHE / name
-    if not path.is_file():
-        pytest.skip(f"{name} is not in the cache of wheels")
-    return path
-
-
 CUPTI = "nvidia_cuda_cupti_cu11-11.7.101-py3-none-win_amd64.whl"
 RUNTIME = "nvidia_cuda_runtime_cu11-11.7.99-py3-none-win_amd64.whl"
 CUDNN8 = "nvidia_cudnn_cu11-8.9.4.25-py3-none-win_amd64.whl"
