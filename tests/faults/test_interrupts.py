@@ -24,6 +24,7 @@ def shoot(*arguments: str) -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=600,  # a run that hangs fails
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

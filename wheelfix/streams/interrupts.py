@@ -24,7 +24,13 @@ def defer_interrupts(function: _Function) -> _Function:
 
 
 def defers_interrupts(frame: FrameType | None) -> bool:
-    """Whether this frame is that of a marked function, or was called by one; signal handlers ask."""
+    """Whether this frame is that of a marked function, or was called by one; signal handlers ask.
+
+    Or it is one of Python's import system: an exception between its taking the lock of all imports and the ``try``
+    behind that leaves it locked for ever, and a thread that imports something never ends.
+    """
+    if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        return True
     while frame is not None:
         if frame.f_code in _DEFERRING:
             return True
