@@ -14,7 +14,16 @@ import pytest
 import wheelfix
 from tests.support.hostilecode import ATTACKS
 from tests.support.patience import on_fresh_stack, patience
-from wheelfix.loader.codereader.codebudget import ALL_TOKENS, FILE_TOKENS, CodeBudget, budget_of, count_tokens
+from wheelfix.loader.codereader.codebudget import (
+    ALL_TOKENS,
+    FILE_TOKENS,
+    MAX_DOTS,
+    MAX_LINKS,
+    CodeBudget,
+    budget_of,
+    count_tokens,
+    is_too_deep,
+)
 from wheelfix.loader.codereader.codevalue import ancestor
 from wheelfix.loader.codereader.importcode import read_imports
 from wheelfix.loader.codereader.pathcode import PathCode, read_path_code
@@ -57,7 +66,10 @@ def test_an_attack_ends(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", quick_first(["doubling list", "many long strings", "doubling f-string", "nested list", "dense lines"])
+    "name",
+    quick_first(
+        ["doubling list", "many long strings", "doubling f-string", "nested list", "dense lines", "long import"]
+    ),
 )
 def test_memory_stays_small(name: str) -> None:
     tracemalloc.start()
@@ -76,6 +88,10 @@ def test_memory_stays_small(name: str) -> None:
         ("dense tuple", "too many tokens"),
         ("too deep parentheses", "not valid Python"),
         ("long sum", "nested too deeply"),
+        ("long chain", "nested too deeply"),
+        ("long chain between strings", "nested too deeply"),
+        ("long chains in brackets", "nested too deeply"),
+        ("long import from", "nested too deeply"),
         ("zero byte", "not valid Python"),
     ],
 )
@@ -156,6 +172,38 @@ def test_tokens_are_counted_high_enough() -> None:
         nodes = sum(1 for _ in ast.walk(ast.parse(source)))
         assert count_tokens(source) * 6 > nodes
     assert FILE_TOKENS < ALL_TOKENS
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("a = b" + ".c" * MAX_LINKS, False),
+        ("a = b" + ".c" * (MAX_LINKS + 1), True),
+        ("a = b\r\n# x\rb" + ".c" * (MAX_LINKS + 1), True),
+        ("a = [" + "-1, " * 2 * MAX_LINKS + "]", False),
+        ("a = [" + "(b.c, [d.e]), " * MAX_LINKS + "]", False),
+        ("a = {\n" + "    'b': c.d(e) + 1,\n" * MAX_LINKS + "}", False),
+        ("a.b(c)\n" * MAX_LINKS, False),
+        ("a.b(c);" * MAX_LINKS, False),
+        ("a = '" + "." * 2 * MAX_LINKS + "'", False),
+        ("# " + "." * 2 * MAX_LINKS, False),
+        ('"""' + "see (a.b) + c\n" * MAX_LINKS + '"""', False),
+        ("r'\\\\' " + "+ a" * (MAX_LINKS + 1), True),
+        ("import " + ".".join("a" * (MAX_DOTS + 1)), False),
+        ("import " + ".".join("a" * (MAX_DOTS + 2)), True),
+        ("import a, " + ".".join("a" * (MAX_DOTS + 2)), True),
+        ("from a.b import c\n" * 2 * MAX_DOTS, False),
+        ("# from here on " + "." * 50 + "\n" + "a.b\n" * 2 * MAX_DOTS, False),
+    ],
+    ids=[
+        "longest chain", "too long", "after a carriage return", "numbers", "tuples", "table", "statements", "one line",
+        "string", "comment", "docstring", "sum after a string", "longest import", "too long import", "second import",
+        "imports", "comment about an origin",
+    ],
+)  # fmt: skip
+def test_what_is_given_to_the_parser(source: str, expected: bool) -> None:
+    """A chain of 190 000 attributes ended Python 3.10, and the whole run, with a segmentation fault."""
+    assert is_too_deep(source) is expected
 
 
 def test_one_module_parses_code_of_strangers() -> None:

@@ -1,12 +1,14 @@
 """How much work reading the Python code of a package may take; code beyond that is not read, which is noted.
 
 A few kilobytes of source can stand for loops without end, strings that double with every line, and a syntax tree of
-gigabytes. Every step and every byte is counted, and every ``ast.parse`` of code of others happens here.
+gigabytes. Every step and every byte is counted, and every ``ast.parse`` of code of others happens here, after a look at
+the tokens: Python's own parser may end the process with a segmentation fault, or take gigabytes for one name.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import weakref
 from typing import TYPE_CHECKING
 
@@ -39,8 +41,25 @@ MAX_TEXT = 1 << 15
 """Characters of one string; Windows has no longer paths."""
 MAX_ITEMS = 4096
 """Strings of one list."""
+MAX_LINKS = 5000
+"""How deep the expressions of one statement may be nested. Real files have chains of less than 100 links. CPython 3.10
+dies of 100 000 with a stack of 8 MB, and threads and processes on Windows have less."""
+MAX_DOTS = 100
+"""Dots in the names of one import. The parser joins such a name part by part: 40 000 parts take 1.7 GB."""
 _NO_MARKS = bytes(code for code in range(256) if code >= 128 or chr(code).isalnum() or chr(code) in "_ \t\r\n")
+_LINKS = b".([{+-*/%@&|^~<>"
+_NO_LINKS = bytes(code for code in range(256) if code not in _LINKS)
+_TEXTS = re.compile(
+    rb"#[^\n]*|\\\n"
+    rb"|\"\"\"[^\"\\]*(?:(?:\\[\s\S]|\"(?!\"\"))[^\"\\]*)*\"\"\"|'''[^'\\]*(?:(?:\\[\s\S]|'(?!''))[^'\\]*)*'''"
+    rb"|\"[^\"\\\n]*(?:\\[\s\S][^\"\\\n]*)*\"|'[^'\\\n]*(?:\\[\s\S][^'\\\n]*)*'"
+)
+"""Comments, ends of lines that count for nothing, and strings without their prefixes."""
+_F_STRING = re.compile(rb"(?i)[ft]r?\Z")
+_STRUCTURE = re.compile(rb"[.+\-*/%@&|^~<>]+|[(\[{]|[)\]}]|[,;]")
+_IMPORTED = re.compile(rb"(?:import|from)\b[\w., \t\f\x80-\xff]*")
 NOT_PYTHON = "it is not valid Python for the version that wheelfix runs on"
+TOO_DEEP = "it is nested too deeply"
 
 
 class OutOfBudget(Exception):
@@ -51,6 +70,80 @@ def count_tokens(source: str) -> int:
     """Return about how many tokens a text has, without making any."""
     data = source.encode("utf-8", "replace")
     return len(data.translate(None, _NO_MARKS)) + data.count(b"\n") + data.count(b" ") // 4
+
+
+def parse_code(source: str) -> ast.Module:
+    """Return the syntax tree of a file of others; OutOfBudget with the reason if it cannot be had."""
+    if is_too_deep(source):
+        raise OutOfBudget(TOO_DEEP)
+    try:
+        return ast.parse(source)
+    except (RecursionError, MemoryError):
+        raise OutOfBudget(TOO_DEEP) from None
+    except (SyntaxError, ValueError):
+        raise OutOfBudget(NOT_PYTHON) from None
+
+
+def is_too_deep(source: str) -> bool:
+    """Whether a statement is nested deeper, or imports a longer name, than Python's parser should be given.
+
+    Only what the parser reads from left to right is counted: attributes, calls, items, operators. It refuses the rest
+    (``not not not …``, blocks, brackets) by itself. In doubt this is true: operators of f-strings count as nested.
+    """
+    data = source.encode("utf-8", "replace").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    links = _links(data)
+    if links > MAX_DOTS and any(
+        names.count(b".") > MAX_DOTS for names in _IMPORTED.findall(data.replace(b"\\\n", b""))
+    ):
+        return True
+    if links <= MAX_LINKS:
+        return False
+    code = _TEXTS.sub(_links_of_text, data)
+    if _links(code) <= MAX_LINKS:
+        return False
+    statement, links, depth = [], 0, 0
+    for line in code.split(b"\n"):
+        statement.append(line)
+        links += _links(line)
+        depth += sum(map(line.count, (b"(", b"[", b"{"))) - sum(map(line.count, (b")", b"]", b"}")))
+        if depth <= 0:
+            if links > MAX_LINKS and _is_deep(b"".join(statement)):
+                return True
+            statement, links, depth = [], 0, 0
+    return links > MAX_LINKS and _is_deep(b"".join(statement))
+
+
+def _links(code: bytes) -> int:
+    return len(code.translate(None, _NO_LINKS))
+
+
+def _links_of_text(found: re.Match[bytes]) -> bytes:
+    """Return the links that an f-string stands for, and nothing for another string or a comment."""
+    text = found[0]
+    if text[0] in b"'\"" and _F_STRING.search(found.string, max(found.start() - 2, 0), found.start()):
+        return b"." * (_links(text) + 1)
+    return b""
+
+
+def _is_deep(statement: bytes) -> bool:
+    """Whether there are too many links since the last comma, in all open brackets together."""
+    outside: list[int] = []
+    enclosing = links = 0
+    for found in _STRUCTURE.finditer(statement):
+        token = found[0]
+        if token in b",;":
+            links = 0
+        elif token in b"([{":
+            outside.append(links + 1)
+            enclosing, links = enclosing + links + 1, 0
+        elif token in b")]}":
+            links = outside.pop() if outside else 0
+            enclosing -= links
+        else:
+            links += len(token)
+        if enclosing + links > MAX_LINKS:
+            return True
+    return False
 
 
 @dataclass
@@ -99,11 +192,9 @@ class CodeBudget:
         else:
             self.tokens -= tokens
             try:
-                return ast.parse(source)
-            except (RecursionError, MemoryError):
-                self.give_up(path, "it is nested too deeply")
-            except (SyntaxError, ValueError):
-                self.give_up(path, NOT_PYTHON)
+                return parse_code(source)
+            except OutOfBudget as reason:
+                self.give_up(path, str(reason))
         return None
 
     def parse_more(self, source: str, path: str) -> ast.Module | None:
@@ -119,8 +210,8 @@ class CodeBudget:
             return None
         self.tokens -= tokens
         try:
-            tree = ast.parse(source)
-        except (RecursionError, MemoryError, SyntaxError, ValueError):
+            tree = parse_code(source)
+        except OutOfBudget:
             return None
         self.trees.add(path, tree, tokens)
         return tree
