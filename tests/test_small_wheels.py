@@ -30,7 +30,7 @@ RUN = """
 import sys
 from wheelfix.cli.main import main
 code = main(sys.argv[1:])
-print("modules after exit code", code, *sys.modules, sep="\\n")
+print("modules after exit code", int(code), *sys.modules, sep="\\n")
 """
 
 

@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import tomli
 
 import wheelfix
 from wheelfix.errors import EnvironmentFailure
@@ -68,6 +69,8 @@ def test_tables_are_found_inside_a_zip(tmp_path: Path) -> None:
         for file in [*package.glob("*.py"), *package.glob("model/*.py"), *package.glob("knowledge/**/*")]:
             if file.is_file():
                 target.write(file, Path("wheelfix", file.relative_to(package)))
+        for file in Path(tomli.__file__).parent.glob("*.py"):  # as in the zipapp; Python 3.10 has no tomllib
+            target.write(file, Path("tomli", file.name))
     code = (
         "from wheelfix.knowledge.system import classify; print(classify('KERNEL32').kind, classify('nvcuda.dll').kind);"
         "from wheelfix.knowledge.targets import known_target; print(known_target('windows-n').build)"

@@ -16,6 +16,7 @@ from typing import Any
 
 import wheelfix
 from wheelfix import model
+from wheelfix.model import folding
 
 HOSTILE = (
     "x\x1b[2J\x1b]0;owned\x07\x1b]8;;http://owned\x1b\\\x9b31m\r\n::error::owned\x85::add-mask::owned\u2028##vso[task.x]"
@@ -35,6 +36,8 @@ class Maker:
 
     def make(self, kind: Any) -> Any:
         """Return a value of an annotation."""
+        if isinstance(kind, str):  # an alias inside of another annotation, which Python 3.10 leaves as it is
+            kind = eval(kind, vars(folding))
         origin, args = typing.get_origin(kind), typing.get_args(kind)
         if origin in (typing.Union, types.UnionType):
             return self.make(next(arg for arg in args if arg is not type(None)))

@@ -38,6 +38,8 @@ _UV_SIZE = re.compile(r"\+?[0-9]{1,40}").fullmatch
 _LINE = re.compile(r"(?:([^,\\\n]{1,1000}),sha256=([^,\n]{43}),([0-9]{1,19})|(.*))(?:\n|\Z)")
 """A line as nearly all are, or any other, in a RECORD without quotes."""
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
+_NUL = "\udc00"
+"""Stands for U+0000 while csv reads, which refuses that in Python 3.10; decoded text has no such character."""
 _ODD_LINE_END = "[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]"
 """Where ``str.splitlines`` ends a line and csv does not."""
 
@@ -82,10 +84,13 @@ class Record:
             return cls(tuple(rows), tuple(faults))
         rows = []
         make = tuple.__new__  # what Row() does, without a call of Python code
-        lines = csv.reader(_lines(text))
+        has_nul = "\0" in text
+        lines = csv.reader(_lines(text.replace("\0", _NUL) if has_nul else text))
         try:
             for elements in lines:
                 row = None
+                if has_nul:
+                    elements = [element.replace(_NUL, "\0") for element in elements]
                 if len(elements) == 3:
                     path, hashed, size = elements
                     # Nearly all rows are like this, and there are ten thousand of them.

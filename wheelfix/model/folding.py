@@ -7,7 +7,7 @@ import re
 from typing import TypeAlias
 
 Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
-Symbol: TypeAlias = "str | int"
+Symbol: TypeAlias = str | int
 """An imported or exported name, or an ordinal."""
 
 

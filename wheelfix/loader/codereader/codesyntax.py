@@ -34,11 +34,15 @@ _COMPARED = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast
 
 STANDARD = sys.stdlib_module_names | frozenset(
     (
-        "aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap msilib nis nntplib "
-        "ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib"
+        "_android_support _apple_support _ast_unparse _bootsubprocess _colorize _compression _crypt _hmac "
+        "_interpchannels _interpqueues _interpreters _ios_support _math_integer _msi _opcode_metadata _py_warnings "
+        "_pydatetime _pylong _pyrepl _remote_debugging _sha2 _sha256 _sha512 _suggestions _sysconfig _tokenize _types "
+        "_typing _wmi _zstd aifc annotationlib asynchat asyncore audioop binhex cgi cgitb chunk compression crypt "
+        "distutils imghdr imp lib2to3 mailcap msilib nis nntplib ossaudiodev pipes profiling smtpd sndhdr spwd "
+        "sre_compile sre_constants sre_parse sunau telnetlib tomllib uu xdrlib"
     ).split()
 )
-"""The modules of this Python, and those that 3.12 and 3.13 have removed (their "What's New" pages)."""
+"""The modules of this Python, and those that only some of Python 3.10 to 3.15 have (their sys.stdlib_module_names)."""
 
 
 def is_standard(name: str) -> bool:

@@ -7,12 +7,13 @@ into the prefix and ``Scripts``.
 
 from __future__ import annotations
 
-import csv
 import posixpath
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.record import Record
+from wheelfix.errors import InputError
 from wheelfix.model import fold
 from wheelfix.roots import tree
 from wheelfix.roots.root import Kind, Place, Root, RootFolder
@@ -131,8 +132,7 @@ def _recorded_dlls(dist_info: Path) -> Iterator[str]:
     if b".dll" not in data.lower():
         return
     try:
-        for row in csv.reader(data.decode("utf-8", errors="replace").splitlines()):
-            if row and fold(row[0]).endswith(".dll"):
-                yield row[0].replace("\\", "/")
-    except csv.Error:
+        rows = Record.parse(data).rows
+    except InputError:
         return
+    yield from (row.path for row in rows if fold(row.path).endswith(".dll"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wheelfix.diagnosis.symptoms.recordings import Recording, read_recordings
+from wheelfix.diagnosis.symptoms.recordings import Recording, procmon, read_recordings
 from wheelfix.diagnosis.symptoms.recordings.model import in_windows_folder
 
 FIXTURES = Path(__file__).parents[4] / "fixtures" / "recordings"
@@ -240,3 +240,8 @@ def test_debuggers_show_the_first_that_was_mapped_as_the_first_that_was_released
 def test_dependencies_in_an_indented_block() -> None:
     recording = read("    [NOT_FOUND] MSVCR90.dll :\n    [NOT_FOUND] GPSVC.dll :\n")
     assert [name for name, _, _ in failures(recording)] == ["MSVCR90.dll", "GPSVC.dll"]
+
+
+def test_a_line_with_a_nul_is_read_by_every_python() -> None:
+    """csv of Python 3.10 refuses it."""
+    assert procmon._fields('"10:00","a\0.exe"') == ["10:00", "a.exe"]

@@ -93,7 +93,8 @@ def _fields(line: str) -> list[str]:
     if "\t" in line and not line.lstrip().startswith('"'):
         return [field.strip().strip('"') for field in line.split("\t")]
     try:
-        return next(csv.reader([line.strip().lstrip("\ufeff")]), [])
+        # Python 3.10 refuses a line with U+0000.
+        return next(csv.reader([line.strip().lstrip("\ufeff").replace("\0", "")]), [])
     except csv.Error:
         return []
 
