@@ -47,7 +47,7 @@ def start(folder: Path, tmp: Path, *words: str) -> subprocess.Popen[str]:
 def children(process: int) -> list[int]:
     """Return the worker processes, once there are two."""
     listed = Path(f"/proc/{process}/task/{process}/children")
-    for _ in range(200):
+    for _ in range(3000):
         found = [int(word) for word in listed.read_text().split()]
         if len(found) == 2:
             return found

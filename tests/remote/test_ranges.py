@@ -262,9 +262,11 @@ def endless(reply: Reply) -> None:
 def test_a_fault_is_an_error_and_never_bytes(
     server: Server, tmp_path: Path, fault: Callable[[Reply], object], says: str
 ) -> None:
-    opened = Opened(server, tmp_path, patience=QUICK if says == "too slow" else PATIENT)
+    opened = Opened(server, tmp_path)
     source = opened.source
     server.fault = later(fault)
+    if says == "too slow":
+        opened.transport.patience = QUICK
     begun = time.monotonic()
     with pytest.raises(WheelfixError) as caught:
         source.read_at(1000, 50_000)

@@ -31,24 +31,25 @@ def test_alone_the_caller_does_everything_and_only_when_asked() -> None:
 
 def test_no_more_are_at_work_than_there_are_jobs() -> None:
     lock, most, now = threading.Lock(), 0, 0
+    meeting = threading.Barrier(3, timeout=60)
 
     def work(_: int) -> None:
         nonlocal most, now
         with lock:
             now += 1
             most = max(most, now)
-        threading.Event().wait(0.002)
+        meeting.wait()
         with lock:
             now -= 1
 
     with WorkerPool(3) as pool:
         pool.map(work, range(60))
-    assert 1 < most <= 3
+    assert most == 3
 
 
 def test_who_waits_does_other_work_meanwhile() -> None:
     """Two pieces that wait for one another can only both end if the caller takes one of them."""
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=60)
     with WorkerPool(2) as pool:
         first, second = pool.submit(meeting.wait), pool.submit(meeting.wait)
         assert {first.result(), second.result()} == {0, 1}
@@ -69,12 +70,12 @@ def test_work_in_steps_is_left_when_the_result_is_there() -> None:
 
     def wanted() -> str:
         started.set()
-        assert helped.wait(10)
+        assert helped.wait(60)
         return "wanted"
 
     with WorkerPool(2) as pool:
         task = pool.submit(wanted)
-        assert started.wait(10)  # by the pool's thread, so that the caller cannot take it
+        assert started.wait(60)  # by the pool's thread, so that the caller cannot take it
         others = pool.submit_steps(endless())
         assert task.result() == "wanted"
         assert not others.done
@@ -111,12 +112,23 @@ def test_an_interrupt_is_for_the_thread_that_it_hits() -> None:
     assert not later
 
 
-def test_when_something_goes_wrong_nothing_more_is_begun_and_no_thread_is_left() -> None:
+def set_when_threads_are_joined(event: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let threads wait for the moment at which the pool, being closed, waits for them."""
+    join = threading.Thread.join
+
+    def joined(thread: threading.Thread, timeout: float | None = None) -> None:
+        event.set()
+        join(thread, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", joined)
+
+
+def test_when_something_goes_wrong_nothing_more_is_begun_and_no_thread_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on = [], threading.Event()
 
     def work(number: int) -> None:
         begun.append(number)
-        go_on.wait(10)
+        assert go_on.wait(60)
 
     def use() -> None:
         with WorkerPool(3) as pool:
@@ -124,7 +136,7 @@ def test_when_something_goes_wrong_nothing_more_is_begun_and_no_thread_is_left()
                 pool.submit(lambda number=number: work(number))  # type: ignore[misc]
             while len(begun) < 2:
                 threading.Event().wait(0.001)
-            threading.Timer(0.05, go_on.set).start()
+            set_when_threads_are_joined(go_on, monkeypatch)
             raise LookupError
 
     with pytest.raises(LookupError):
@@ -156,19 +168,19 @@ def test_in_the_background_the_caller_only_waits() -> None:
     assert 1 <= len(workers) <= 2
 
 
-def test_what_a_closed_pool_did_not_run_is_cancelled() -> None:
+def test_what_a_closed_pool_did_not_run_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     started, go_on = threading.Event(), threading.Event()
 
     def hold() -> Generator[None, None, str]:
         started.set()
-        go_on.wait(10)
+        assert go_on.wait(60)
         yield
         return "the end"
 
     pool = WorkerPool(1, background=True)
     running, pending = pool.submit_steps(hold()), pool.submit(lambda: "pending")
-    assert started.wait(10)
-    threading.Timer(0.05, go_on.set).start()
+    assert started.wait(60)
+    set_when_threads_are_joined(go_on, monkeypatch)
     pool.close(cancel=True)
     for task in (running, pending):
         with pytest.raises(Cancelled):

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from tests.support.interrupts import wait_for_interrupt
 from wheelfix.cli import main as door
 from wheelfix.errors import Exit
 from wheelfix.streams.interrupts import defer_interrupts
@@ -25,7 +26,7 @@ def test_a_request_to_stop_unwinds_and_the_old_handlers_come_back(number, monkey
     def work(argv):
         try:
             signal.raise_signal(number)
-            time.sleep(5)
+            wait_for_interrupt()
         finally:
             cleaned.append(argv)
 
@@ -57,7 +58,7 @@ def test_an_interrupt_in_a_destructor_is_not_lost(capsys):
     def work():
         nasty = Nasty()
         del nasty
-        time.sleep(5)
+        wait_for_interrupt()
 
     with pytest.raises(KeyboardInterrupt), interruptible():
         work()
@@ -75,7 +76,7 @@ def test_an_interrupt_waits_for_the_end_of_a_step_and_then_comes_at_once():
 
     def work():
         step()
-        time.sleep(60)
+        wait_for_interrupt()
         done.append("what comes after it")
 
     started = time.monotonic()
@@ -96,7 +97,7 @@ def test_a_put_off_request_is_not_lost_where_sigint_is_ignored():
 
     def work():
         step()
-        time.sleep(5)
+        wait_for_interrupt()
 
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     import pytest
 
 
+def wait_for_interrupt() -> None:
+    """Wait for a minute at most.
+
+    In short steps: a signal that comes just before a call of the system does not end that call, and Python would see
+    the signal only afterwards.
+    """
+    for _ in range(6000):
+        time.sleep(0.01)
+
+
 def interrupted_everywhere(job: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """Run ``job`` again and again, each time stopped a moment later; yields the number of that moment after each."""
     monkeypatch.setattr(signals, "AGAIN", 0.0005)
@@ -51,7 +61,7 @@ class _Run:
         finally:
             sys.setprofile(None)
         if self.passed >= self.moment:
-            time.sleep(10)  # one that was put off comes now
+            wait_for_interrupt()  # one that was put off comes now
 
     def _count(self, _frame: FrameType, event: str, _argument: object) -> None:
         if event == "c_call":  # Python does not look between this and the call itself

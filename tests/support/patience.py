@@ -29,8 +29,12 @@ def patience(seconds: float) -> float:
 
 def wall_patience(seconds: float) -> float:
     """Return a limit of time on the clock: longer also where more processes want to run than there are processors."""
-    waiting = os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 1.0
-    return patience(seconds) * min(max(waiting, 1.0), _MOST)
+    began, used = time.perf_counter(), time.thread_time()
+    limit = patience(seconds)
+    waiting = (time.perf_counter() - began) / max(time.thread_time() - used, 1e-9)
+    if hasattr(os, "getloadavg"):  # of the last minute, so that it does not know of what has just begun
+        waiting = max(waiting, os.getloadavg()[0] / (os.cpu_count() or 1))
+    return limit * min(max(waiting, 1.0), _MOST)
 
 
 def on_fresh_stack(work: Callable[[], _T]) -> _T:
