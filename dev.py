@@ -1,7 +1,7 @@
 """The task runner: makes a virtual environment beside itself, installs what a task needs, and runs it.
 
 python dev.py demo        install wheelfix and walk through the embedded example
-python dev.py test        install the test tools and run what needs nothing else, in two to three minutes
+python dev.py test        install the test tools and run what needs nothing else, in two minutes
 python dev.py lint        ruff and mypy
 python dev.py fuzz        damaged wheels, DLLs, texts and locks for a minute
 python dev.py slow        the tests that need nothing else and take longer
@@ -35,12 +35,23 @@ BIN = HOME / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 
 PYTEST = ["-m", "pytest", "-q"]
+# A process that dies fails the run with the name of its test; another one in its place would be waited for without end.
+SEVERAL = [*PYTEST, "-n", "auto", "--max-worker-restart", "0"]
 # One process per processor; the tests of a file stay in one process, so that its fixtures are made once.
-PARALLEL = [*PYTEST, "-n", "auto", "--dist", "loadfile"]
+PARALLEL = [*SEVERAL, "--dist", "loadfile"]
 # Slow tests share little, and the files that have many of them must not be left to one process at the end.
-SPREAD = [*PYTEST, "-n", "auto", "--dist", "worksteal"]
+SPREAD = [*SEVERAL, "--dist", "worksteal"]
+LIMIT = 3600
+"""Seconds after which a run of tests is stopped, except for long ones; a single test has less (pyproject.toml)."""
 TIERS = "not wine and not wine_x64 and not real and not browser and not docs"
-CONTAINED_IN = {"": ("test", "dev", "docs"), "zipapp": ("test", "dev"), "test": ("dev",), "dev": (), "docs": ()}
+CONTAINED_IN = {
+    "": ("test", "tiers", "dev", "docs"),
+    "zipapp": ("test", "tiers", "dev"),
+    "test": ("tiers", "dev"),
+    "tiers": ("dev",),
+    "dev": (),
+    "docs": (),
+}
 """The extras after which an extra does not have to be installed any more."""
 TASKS: dict[str, tuple[str, list[list[str]]]] = {
     "demo": ("", [["-m", "wheelfix", "demo"]]),
@@ -54,17 +65,17 @@ TASKS: dict[str, tuple[str, list[list[str]]]] = {
         ],
     ),
     "fuzz": ("test", [["-m", "fuzz"]]),
-    "slow": ("test", [[*SPREAD, "-m", f"{TIERS} and slow and not long"]]),
-    "long": ("test", [[*SPREAD, "-m", "long"]]),
-    "wine": ("test", [[*PARALLEL, "-m", "wine and not long"]]),
-    "wine-x64": ("test", [[*PARALLEL, "-m", "wine_x64 and not long"]]),
-    "browser": ("test", [[*PYTEST, "-m", "browser and not docs"]]),
-    "fetch": ("test", [["-m", "tests.real.fetch"]]),
-    "real": ("test", [[*PARALLEL, "-m", "real and not long"]]),
-    "bench": ("test", [["-m", "benchmarks"]]),
+    "slow": ("tiers", [[*SPREAD, "-m", f"{TIERS} and slow and not long"]]),
+    "long": ("tiers", [[*SPREAD, "-m", "long"]]),
+    "wine": ("tiers", [[*PARALLEL, "-m", "wine and not long"]]),
+    "wine-x64": ("tiers", [[*PARALLEL, "-m", "wine_x64 and not long"]]),
+    "browser": ("tiers", [[*PYTEST, "-m", "browser and not docs"]]),
+    "fetch": ("tiers", [["-m", "tests.real.fetch"]]),
+    "real": ("tiers", [[*PARALLEL, "-m", "real and not long"]]),
+    "bench": ("tiers", [["-m", "benchmarks"]]),
     "docs": ("docs", [["-m", "mkdocs", "build", "--strict", "--quiet"]]),
     "generate": (
-        "test",
+        "tiers",
         [
             ["-m", "tools.make_docs"],
             ["-m", "tools.make_pictures"],
@@ -112,13 +123,16 @@ def make_environment() -> None:
         sys.exit(f"{HOME} cannot be made: {error}; remove that folder, or name another one with WHEELFIX_VENV")
 
 
-def run(arguments: list[str]) -> None:
-    """Run the environment's Python in this folder; its failure is ours."""
+def run(arguments: list[str], limit: float | None = None) -> None:
+    """Run the environment's Python in this folder, for so many seconds at most; its failure is ours."""
     environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}", "NO_MKDOCS_2_WARNING": "1"}
     # Compiled modules are kept, inside the environment: the tests start thousands of processes.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     environment.setdefault("PYTHONPYCACHEPREFIX", str(HOME / "bytecode"))
-    code = subprocess.call([str(PYTHON), *arguments], cwd=HERE, env=environment)
+    try:
+        code = subprocess.call([str(PYTHON), *arguments], cwd=HERE, env=environment, timeout=limit)
+    except subprocess.TimeoutExpired:
+        sys.exit(f"stopped: this took more than {limit:g} s")
     if code:
         sys.exit(code)
 
@@ -132,8 +146,9 @@ def main(words: list[str]) -> None:
         sys.exit(f"Python {'.'.join(map(str, OLDEST))} or newer is needed; this is {sys.version.split()[0]}")
     extra, commands = TASKS[words[0]]
     prepare(extra)
+    limit = LIMIT if "pytest" in commands[0] and words[0] != "long" else None
     for command in commands:
-        run([*command, *words[1:]] if len(commands) == 1 else command)
+        run([*command, *words[1:]] if len(commands) == 1 else command, limit)
 
 
 if __name__ == "__main__":

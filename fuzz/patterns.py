@@ -211,7 +211,10 @@ def _in_objects(modules: list[Any]) -> Iterator[Site]:
         for value in list(vars(module).values()):
             if hasattr(value, "cache_info") and value.__module__ == module.__name__:
                 _try(value)
-    for thing in gc.get_objects():
+    gc.unfreeze()  # the tests freeze what is there when they were collected
+    things = gc.get_objects()
+    gc.freeze()
+    for thing in things:
         if isinstance(thing, NamePattern):
             yield Site(thing.pattern, 0, "fullmatch", f"table: {thing.pattern}")
         elif isinstance(thing, Form):

@@ -134,7 +134,7 @@ def test_cibuildwheel(place):
 
 def settings_of(text, folder, env):
     """What the real cibuildwheel makes of a configuration, for one Windows build."""
-    pytest.importorskip("cibuildwheel", reason="cibuildwheel is not installed (the extra test has it, from 3.11 on)")
+    pytest.importorskip("cibuildwheel", reason="cibuildwheel is not installed (the extra tiers has it, from 3.11 on)")
     from cibuildwheel.options import CommandLineArguments, Options
 
     (folder / "pyproject.toml").write_text(text, encoding="utf-8")
@@ -144,6 +144,7 @@ def settings_of(text, folder, env):
     return options.build_options("cp311-win_amd64")
 
 
+@pytest.mark.slow
 def test_the_real_cibuildwheel_reads_both_forms(tmp_path):
     (toml,) = [block.text for block in recipes("toml") if "cibuildwheel" in block.text]
     (env,) = [tree["env"] for block in recipes("yaml") if "CIBW" in block.text and (tree := yaml.safe_load(block.text))]
@@ -159,6 +160,7 @@ def test_the_real_cibuildwheel_reads_both_forms(tmp_path):
     assert len(settings_of(both, tmp_path, {}).audit_requires) == 2
 
 
+@pytest.mark.slow
 @NEEDS_BASH
 def test_the_audit_of_cibuildwheel(place):
     """As cibuildwheel fills it in: a broken wheel fails the audit, a repaired one passes."""

@@ -30,7 +30,7 @@ def check(*words: object) -> None:
 
 @pytest.mark.slow
 def test_the_schemas_of_github_accept_them() -> None:
-    pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed (the extra test has it)")
+    pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed (the extra tiers has it)")
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
     check(*command, "vendor.github-workflows", *WORKFLOWS)
     check(*command, "vendor.github-actions", HERE / "action.yml")
@@ -108,8 +108,9 @@ def test_a_release_needs_no_password() -> None:
 # -------------------------------------------------------------------------------------------------------- pre-commit
 
 
+@pytest.mark.slow
 def test_pre_commit_accepts_the_hooks() -> None:
-    pytest.importorskip("pre_commit", reason="pre-commit is not installed (the extra test has it)")
+    pytest.importorskip("pre_commit", reason="pre-commit is not installed (the extra tiers has it)")
     check(sys.executable, "-m", "pre_commit", "validate-manifest", HERE / ".pre-commit-hooks.yaml")
 
 

@@ -163,6 +163,8 @@ def suspicious_lines(
 
 
 _GRAM = 4
+_SHORT = 1 << 14
+"""Characters of a text below which it takes less time to search for every word."""
 
 
 @lru_cache(maxsize=1024)
@@ -184,6 +186,8 @@ def _alignments(word: str) -> tuple[frozenset[int], ...]:
 
 def _possible(lowered: str, words: tuple[str, ...]) -> list[str]:
     """Return the words that a text can contain: one pass over its groups of four bytes, not a search for each word."""
+    if len(lowered) < _SHORT:
+        return list(words)
     data = lowered.encode("utf-8", "surrogatepass")
     present = set(memoryview(data)[: len(data) - len(data) % _GRAM].cast("I"))
     return [word for word in words if not (groups := _alignments(word)) or any(one <= present for one in groups)]
