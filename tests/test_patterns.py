@@ -14,6 +14,7 @@ from tests.support.parts import parts
 pytestmark = pytest.mark.no_cover
 
 
+@pytest.mark.slow
 def test_patterns_of_every_kind_are_found():
     found = {(site.pattern, site.mode) for site in sites()}
     assert (r"[-_.]+", "sub") in found  # passed to re where it stands

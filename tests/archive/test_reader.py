@@ -28,6 +28,7 @@ MEMBERS = st.dictionaries(NAME, st.binary(max_size=3000) | st.just(b"z" * 700_00
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(MEMBERS, st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]), st.binary(max_size=20))
+@pytest.mark.slow
 def test_everything_zipfile_writes_is_read_alike(
     tmp_path: Path, files: dict[str, bytes], method: int, prefix: bytes
 ) -> None:

@@ -66,6 +66,7 @@ def test_reads_what_is_asked_for_and_little_more(server: Server, tmp_path: Path)
     assert opened.transport.received == source.fetched
 
 
+@pytest.mark.slow
 def test_every_read_gives_the_bytes_of_the_file(server: Server, tmp_path: Path) -> None:
     source = Opened(server, tmp_path).source
     chance = random.Random(7)

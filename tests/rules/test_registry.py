@@ -124,6 +124,7 @@ def test_every_page_has_a_code() -> None:
     assert sorted(page.name for page in pages.iterdir()) == [f"WF{number}.md" for number in CODES]
 
 
+@pytest.mark.slow
 def test_pages_are_served_from_a_zip(tmp_path: Path) -> None:
     package = Path(wheelfix.__file__).parent
     archive = tmp_path / "wheelfix.zip"
