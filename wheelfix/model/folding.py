@@ -20,9 +20,15 @@ def fold(name: str) -> str:
     return name.lower() if name.isascii() else "".join(map(_lower, name))
 
 
+_SINCE_UNICODE_14 = {"\u2c2f": "\u2c5f", "\ua7c0": "\ua7c1", "\ua7d0": "\ua7d1", "\ua7d6": "\ua7d7", "\ua7d8": "\ua7d9"}
+"""Pairs of the table that Python 3.10 does not know."""
+
+
 @functools.lru_cache(maxsize=4096)
 def _lower(letter: str) -> str:
     """Return the small letter of a capital one, where each of the two is the other's only partner."""
+    if letter in _SINCE_UNICODE_14:
+        return _SINCE_UNICODE_14[letter]
     small = letter.lower()
     capital = small.upper() if len(small.upper()) == 1 else small.title()
     return small if letter == capital <= "\uffff" and len(small) == 1 else letter
