@@ -211,9 +211,11 @@ def _in_objects(modules: list[Any]) -> Iterator[Site]:
         for value in list(vars(module).values()):
             if hasattr(value, "cache_info") and value.__module__ == module.__name__:
                 _try(value)
-    gc.unfreeze()  # the tests freeze what is there when they were collected
+    frozen = gc.get_freeze_count()  # the tests freeze what is there when they were collected
+    gc.unfreeze()
     things = gc.get_objects()
-    gc.freeze()
+    if frozen:
+        gc.freeze()
     for thing in things:
         if isinstance(thing, NamePattern):
             yield Site(thing.pattern, 0, "fullmatch", f"table: {thing.pattern}")
