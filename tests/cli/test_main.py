@@ -173,10 +173,12 @@ def test_scanning_a_wheel_on_disk_imports_nothing_for_servers(tmp_path):
     requires = ["x[y] >=1.2,<2", "z ==1.*; (os_name == \"nt\") and extra == 'dev'"]
     wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/__init__.py": "VERSION = 1"}, requires=requires)
     code = (
-        f"import sys; from wheelfix.cli.main import main; main(['scan', {str(wheel)!r}, '-q']); "
+        # From Python 3.14 on argparse imports inspect, for colours.
+        "import argparse, sys; argparse.ArgumentParser().format_help(); before = set(sys.modules); "
+        f"from wheelfix.cli.main import main; main(['scan', {str(wheel)!r}, '-q']); "
         "heavy = {'requests', 'urllib.request', 'http.client', 'email', 'ssl', 'socket', 'configparser', 'inspect', "
         "'subprocess', 'pickle', 'json', 'pyarrow', 'packaging', 'wheelfix.remote.transport', 'wheelfix.workers'}; "
-        "print(sorted(heavy & set(sys.modules)))"
+        "print(sorted(heavy & set(sys.modules) - before))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.endswith("[]\n")
