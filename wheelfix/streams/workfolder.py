@@ -25,6 +25,8 @@ MARK = ".wheelfix-work"
 """The locked file; its name also keeps us from touching a folder that only happens to be called like ours."""
 _QUIET = 24 * 3600.0
 """Seconds after which a folder counts as left behind where files cannot be locked."""
+_PROGRAM = 3600.0
+"""Seconds after which an empty folder does: no program that we run takes longer (wheelfix/programs.py)."""
 
 
 class WorkFolder:
@@ -112,8 +114,9 @@ def _is_left_behind(folder: Path) -> bool:
     try:
         descriptor = os.open(folder / MARK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     except FileNotFoundError:
-        # It was killed between two steps; a process that is just making one tries again.
-        return len(folder.name) == len(PREFIX) + 8 and not any(folder.iterdir())
+        # Its process was killed between two steps. Or it is the folder that a program of another run works in.
+        old = time.time() - status.st_mtime > _PROGRAM
+        return old and len(folder.name) == len(PREFIX) + 8 and not any(folder.iterdir())
     try:
         ours = lock(descriptor)
         return time.time() - status.st_mtime > _QUIET if ours is None else ours
