@@ -37,6 +37,7 @@ ATTACKS = {
     "long import": "a = ''\nimport b" + ".c" * 190_000,
     "long import from": "a = ''\nif a: from b" + " . \\\n c" * 50_000 + " import d",
     "many f-strings": "a = " + "f'{b}' " * 30_000,
+    "unterminated strings": "a = " + "." * 6000 + "\"\"\"" + "\\\"" * 60_000,
     "signs": "a = " + "-" * 180_000 + "1",
     "negations": "a = " + "not " * 100_000 + "1",
     "dense tuple": "a = (" + "x," * 520_000 + ")",

@@ -50,11 +50,11 @@ _NO_MARKS = bytes(code for code in range(256) if code >= 128 or chr(code).isalnu
 _LINKS = b".([{+-*/%@&|^~<>"
 _NO_LINKS = bytes(code for code in range(256) if code not in _LINKS)
 _TEXTS = re.compile(
-    rb"#[^\n]*|\\\n"
+    rb"#[^\n]*|\\[\s\S]"
     rb"|\"\"\"[^\"\\]*(?:(?:\\[\s\S]|\"(?!\"\"))[^\"\\]*)*\"\"\"|'''[^'\\]*(?:(?:\\[\s\S]|'(?!''))[^'\\]*)*'''"
     rb"|\"[^\"\\\n]*(?:\\[\s\S][^\"\\\n]*)*\"|'[^'\\\n]*(?:\\[\s\S][^'\\\n]*)*'"
 )
-"""Comments, ends of lines that count for nothing, and strings without their prefixes."""
+"""Comments, what a backslash is before, and strings without their prefixes."""
 _F_STRING = re.compile(rb"(?i)[ft]r?\Z")
 _STRUCTURE = re.compile(rb"[.+\-*/%@&|^~<>]+|[(\[{]|[)\]}]|[,;]")
 _IMPORTED = re.compile(rb"(?:import|from)\b[\w., \t\f\x80-\xff]*")
