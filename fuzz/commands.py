@@ -82,12 +82,13 @@ def repair(data: bytes) -> None:
     bench = lay_out(data)
     made: Path | None = None
     with contextlib.suppress(WheelfixError):
-        made = repair_wheel(bench.wheel, _repair_options(bench)).output
+        made = repair_wheel(bench.wheel, repair_options(bench)).output
     _nothing_else(bench, made)
 
 
-def _repair_options(bench: Bench) -> RepairOptions:
-    return RepairOptions(wheel_dir=bench.out, layout="beside", scan=_options(bench))
+def repair_options(bench: Bench) -> RepairOptions:
+    """Options that put DLLs beside what needs them, and note every hash."""
+    return RepairOptions(wheel_dir=bench.out, layout="beside", seal=True, scan=_options(bench))
 
 
 def _nothing_else(bench: Bench, made: Path | None) -> None:
@@ -131,7 +132,7 @@ def lock(data: bytes) -> None:
             if plan_from_json(plan.to_json(), "the plan") != plan:
                 raise AssertionError("a plan changes when it is written and read again")
             if plan.layout == "beside":  # the other one starts delvewheel, which takes seconds
-                made = replay(plan, _repair_options(bench), str(path)).output
+                made = replay(plan, repair_options(bench), str(path)).output
     try:
         _nothing_else(bench, made)
     finally:
@@ -146,10 +147,11 @@ def sound() -> Bench:
     return lay_out(bytes([SLOTS.index(part)]) + PARTS[part], "sound")
 
 
+@functools.cache
 def planned() -> bytes:
     """The lock of a repair of that wheel."""
     bench, path = sound(), scratch() / "made.json"
-    write_lock([repair_wheel(bench.wheel, _repair_options(bench), dry_run=True).plan], path)
+    write_lock([repair_wheel(bench.wheel, repair_options(bench), dry_run=True).plan], path)
     return path.read_bytes()
 
 

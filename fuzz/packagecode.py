@@ -5,10 +5,14 @@ from __future__ import annotations
 import time
 
 from tests.support.hostilecode import ATTACKS
+from tests.support.hostilevalues import VALUES, made_source, package_source
 from tests.support.patience import on_fresh_stack, patience
+from tests.support.views import make_view
 from wheelfix.loader.codereader.codebudget import CodeBudget
 from wheelfix.loader.codereader.importcode import read_imports
 from wheelfix.loader.codereader.pathcode import PathCode, read_path_code
+from wheelfix.loader.interpreter.importend import import_end
+from wheelfix.loader.profile import Profile
 
 INIT = "Lib/site-packages/pkg/__init__.py"
 SECONDS = 10
@@ -31,11 +35,12 @@ ctypes.CDLL(name if os.path.exists(name) else "core" + ".dll")
 
 
 def package_code(data: bytes) -> None:
-    """Read a file as the code of a package, twice with the same answer."""
+    """Read a file as the code of a package, twice with the same answer, and interpret the import of the package."""
     source = data.decode("utf-8", "replace")
     started = time.process_time()
     first, second = (on_fresh_stack(lambda: read_path_code(source, INIT, CodeBudget())) for _ in range(2))
     imports = read_imports(source, INIT, budget := CodeBudget())
+    import_end(make_view({INIT: data}), Profile(python=(3, 11)), "pkg")
     if first != second:
         raise AssertionError("two answers for one file")
     if first.unread and first != PathCode(unread=first.unread):
@@ -49,4 +54,10 @@ def package_code(data: bytes) -> None:
 def package_code_seeds() -> list[bytes]:
     """Return ordinary code, and the attacks that are small enough to be damaged."""
     small = [text.encode("utf-8", "replace") for text in ATTACKS.values() if len(text) < 5000]
-    return [ORDINARY, *(text + b"\nimport os\nos.add_dll_directory(a)\n" for text in small)]
+    values = [package_source(text) for text in VALUES.values() if len(text) < 5000]
+    made = [made_source(seed) for seed in range(100)]
+    return [
+        ORDINARY,
+        *(text + b"\nimport os\nos.add_dll_directory(a)\n" for text in small),
+        *(text.encode("utf-8", "surrogatepass") for text in (*values, *made)),
+    ]

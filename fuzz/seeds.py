@@ -16,6 +16,7 @@ from fuzz.commands import planned
 from fuzz.packagecode import package_code_seeds
 from fuzz.patterns import sites
 from fuzz.signatures import signature_seeds
+from fuzz.trust import TRUST
 from tests.archive.byhand import Entry, build_zip, wheel_entries
 from tests.archive.hostile import CASES
 from tests.support.gpucode import gpu_dll
@@ -60,6 +61,7 @@ def seeds(target: str) -> list[bytes]:
         "patterns": _attacks,
         "installers": lambda: [b"one", b"two", b"three"],
         "package-code": package_code_seeds,
+        **dict.fromkeys(TRUST, lambda: [b"one", b"two", b"three"]),
     }[target]()
 
 

@@ -20,6 +20,7 @@ from fuzz.oracles import COMPARED, Disagreement, ask_csv, ask_lief_and_pefile, a
 from fuzz.packagecode import package_code
 from fuzz.patterns import sites
 from fuzz.signatures import signatures
+from fuzz.trust import TRUST
 from fuzz.wheels import scratch
 from tests.archive.drafts import draft
 from tests.support.agreement import CLIENTS, disagreements
@@ -167,4 +168,5 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "patterns": patterns,
     "installers": installers,
     "package-code": package_code,
+    **TRUST,
 }

@@ -159,3 +159,23 @@ def test_numbers_of_strangers_go_through_one_module() -> None:
         if len(uses) > ALLOWED.get(name, 0):
             found[name] = uses
     assert not found, "use wheelfix.parsing, or add the file to ALLOWED with the reason"
+
+
+def test_errors_of_packaging_are_caught_as_valueerror() -> None:
+    """A number of more than 4300 digits raises ValueError itself; ``requires-python`` of 6000 ended a scan."""
+    package = Path(wheelfix.__file__).parent
+    narrow = re.compile(r"^ *except [^#:]*Invalid(?:Version|Specifier|Requirement|Marker)", re.MULTILINE)
+    assert [str(path) for path in package.rglob("*.py") if narrow.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_a_version_or_specifier_of_6000_digits() -> None:
+    from wheelfix.knowledge.provider_index import _same_version
+    from wheelfix.loader.requirements import fits, newest_fitting
+    from wheelfix.remote.packageindex import _PythonRules
+
+    long = "9" * 6000
+    assert not fits(long, ">=1")
+    assert not fits("1", f">={long}")
+    assert newest_fitting(["1", long], ">=1") == ""
+    assert _same_version(long, ["1"]) is None
+    assert _PythonRules().take(f">={long}", (3, 11))

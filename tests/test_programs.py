@@ -278,3 +278,22 @@ def test_a_name_that_would_be_two_is_refused(tmp_path: Path) -> None:
     wheel, _ = package(tmp_path)
     with pytest.raises(CannotRepair, match="cannot be renamed"):
         run_delvewheel(wheel, tmp_path / "root", [f"a{os.pathsep}frobnicate.dll"], tmp_path / "out", 0)
+
+
+def test_a_folder_of_path_that_may_not_be_entered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Python before 3.14 raises PermissionError there, which ended ``--gpu native`` and ``try``."""
+    closed, opened = tmp_path / "closed", tmp_path / "open"
+    for folder in (closed, opened):
+        folder.mkdir()
+        (folder / "tool").write_text("#!/bin/sh\n")
+        (folder / "tool").chmod(0o755)
+    ask = os.stat
+
+    def stat(path: object, *args: object, **words: object) -> os.stat_result:
+        if str(path).startswith(f"{closed}{os.sep}"):  # root may enter every folder
+            raise PermissionError(13, "Permission denied", str(path))
+        return ask(path, *args, **words)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "stat", stat)
+    environ = {"PATH": os.pathsep.join([str(closed), str(opened)])}
+    assert find_program("tool", environ=environ, windows=False) == f"{opened}/tool"

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 PACKAGE = Path(wheelfix.__file__).parent
-LONGEST_MODULE = 350
+LONGEST_MODULE = 800
 ORDER: tuple[str, ...] = (
-    "errors values toml tomllines parsing listed streams",
+    "errors values toml tomllines inputfiles parsing listed streams",
     "failures ownership programs model workers workerprocess",
     "remote",
     "archive",

@@ -50,15 +50,17 @@ def checked(word: str, client: Client) -> tuple[Path, str]:
     """Return a whole wheel and its name; ValueError if its hash is not on the index, or another."""
     if not word.endswith(".whl"):
         wheel = client.find(word)
-        if isinstance(wheel, Path) or not wheel.sha256:
-            raise ValueError("the index gives no hash for it")
+        if isinstance(wheel, Path) or not wheel.sha256 or wheel.page:
+            raise ValueError("the index gives no hash for it, or gives it over plain http")
         return wheel.whole(), wheel.name
     path = Path(word)
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(1 << 20):
             digest.update(piece)
-    hashes = [one.sha256 for one in client.index.files(path.name.split("-")[0]) if one.name == path.name]
+    hashes = [
+        one.sha256 for one in client.index.files(path.name.split("-")[0]) if one.name == path.name and not one.page
+    ]
     if digest.hexdigest() not in hashes:
         raise ValueError("it does not have the hash that the index gives")
     return path, path.name

@@ -66,9 +66,9 @@ class PackageIndex:
         """Return the files of a project; none for a project that does not exist."""
         return _asked(lambda: self._pages().files(project))
 
-    def text(self, url: str) -> str:
-        """Return a small file."""
-        return _asked(lambda: self._pages().text(url))
+    def metadata(self, file: IndexFile) -> str:
+        """Return the METADATA that the index has beside a file."""
+        return _asked(lambda: self._pages().metadata(file))
 
     def open(self, url: str) -> RemoteFile:
         """Open a file of which only parts will be read."""

@@ -116,8 +116,8 @@ def write_hashes(wheels: Sequence[Shipped], output: Path, options: RemoteOptions
 def _whole(client: Client, one: Shipped) -> Path:
     """Return the whole wheel; InputError unless it has the hash that the index and the survey have."""
     file = next((file for file in client.index.files(one.name) if file.name == one.file), None)
-    if file is None or not file.sha256:
-        raise InputError("left out", because="the index does not have it, or has no hash for it")
+    if file is None or not file.sha256 or file.page:
+        raise InputError("left out", because="the index does not have it, or no hash for it, or came over plain http")
     if file.sha256 != one.sha256:
         raise InputError("left out", because="its hash in the survey is not that on the index")
     wheel = client.wheel_of(file)

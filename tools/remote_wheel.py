@@ -50,7 +50,7 @@ def _metadata(index: PackageIndex, file: IndexFile, archive: zipfile.ZipFile, me
     own = [name for name in members if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
     if own and not file.metadata:
         return archive.read(own[0]).decode("utf-8", "replace")
-    return index.text(f"{file.url}.metadata") if file.metadata else ""
+    return index.metadata(file) if file.metadata else ""
 
 
 def dlls_of(members: list[str], wheel: str) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfix import toml
 from wheelfix.errors import UsageError
+from wheelfix.inputfiles import UnfitFile, read_file
 from wheelfix.model import canonical
 from wheelfix.tomllines import KeyLines, table_header
 from wheelfix.values import dataclass, field
@@ -110,7 +111,7 @@ def find_file(start: Path) -> Path | None:
 def _speaks_of_us(project: Path) -> bool:
     """Whether the file has a table of ours; looked up in the text, so that broken TOML of others does not matter."""
     try:
-        text = project.read_text("utf-8")
+        text = read_file(project, MAX_SIZE).decode()
     except (OSError, UnicodeDecodeError):
         return False
     return "wheelfix" in text and any(table_header(line)[:2] == ("tool", "wheelfix") for line in text.splitlines())
@@ -122,13 +123,11 @@ def _speaks_of_us(project: Path) -> bool:
 def read_configuration(path: Path, options: Mapping[str, Option], commands: Sequence[str]) -> Configuration:
     """Return what a file says; UsageError with every fault, each with its key and line."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_SIZE + 1)
-        if len(data) > MAX_SIZE:
-            raise UsageError(f"{path} cannot be read", because=f"it is larger than {MAX_SIZE >> 20} MiB")
-        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+        text = read_file(path, MAX_SIZE).decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} cannot be read", because="it is not UTF-8") from error
+    except UnfitFile as error:
+        raise UsageError(f"{path} cannot be read", because=str(error)) from error
     try:
         document = toml.loads(text)
     except (ValueError, RecursionError) as error:

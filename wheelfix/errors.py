@@ -6,10 +6,41 @@ A fault *of a wheel* is a finding and is returned. An error here means that we c
 from __future__ import annotations
 
 import enum
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{1,30}:[/\\]+"
+"""How an address begins; a path that was made from one may have lost a slash. One letter would be a drive."""
+HIDDEN = "***"
+
+
+def shown_url(url: str) -> str:
+    """Return a URL as it may be shown: without user name, password, query and fragment, each of which may grant access.
+
+    A password may hold ``/``, ``?`` and ``#``, so that everything up to the last ``@`` counts as one. What is not a URL
+    is returned as it is; nothing is ever refused.
+    """
+    found = re.search(_SCHEME, url)
+    if found is None:
+        return url
+    account, at, place = url[found.end() :].rpartition("@")
+    # whether that is a password or an @ in a path cannot be told, and a host that is not one would be a lie
+    hidden = f"{HIDDEN}@" if at and (account == HIDDEN or re.search(r"[/\\?#]", account)) else ""
+    return url[: found.end()] + hidden + re.split("[?#]", place, maxsplit=1)[0]
+
+
+def redacted(text: str) -> str:
+    """Return a text in which every URL is as :func:`shown_url` shows it."""
+
+    def shown(found: re.Match[str]) -> str:
+        url = found[0].rstrip("'\")]>,.;:")  # what closes a quotation or a sentence
+        return shown_url(url) + found[0][len(url) :]
+
+    return re.sub(rf"{_SCHEME}\S+", shown, text) if ":" in text else text
 
 
 class Exit(enum.IntEnum):
@@ -26,14 +57,15 @@ class Exit(enum.IntEnum):
 
 
 class WheelfixError(Exception):
-    """The work could not be done: what happened, why, and what to try."""
+    """The work could not be done: what happened, why, and what to try. No URL in it shows a secret."""
 
     exit_code: Exit = Exit.ENVIRONMENT
 
     def __init__(self, what: str, *, because: str | Sequence[str] = "", hint: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-        self.reasons: tuple[str, ...] = tuple(filter(None, (because,))) if isinstance(because, str) else tuple(because)
+        self.what = redacted(what)
+        super().__init__(self.what)
+        reasons = filter(None, (because,)) if isinstance(because, str) else because
+        self.reasons: tuple[str, ...] = tuple(map(redacted, reasons))
         self.because = "; ".join(self.reasons)
         self.hint = hint
 

@@ -171,6 +171,10 @@ class RepairOptions:
     renaming: Renaming = field(default_factory=Renaming)
     """What delvewheel is asked for in the layout ``libs``."""
     allow_missing: tuple[str, ...] = ()
+    accept_missing: tuple[str, ...] = ()
+    """Globs of files that RECORD lists and that the wheel may do without: their rows are removed."""
+    accept_unsure: bool = False
+    """Write the wheel even if it is not known whether it loads."""
     build_tag: str | None = None
     compression: str = "auto"
     """``0`` to ``9``, ``store``, or ``auto`` for what is best with the compressor."""

@@ -10,6 +10,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from wheelfix.inputfiles import read_file
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -58,12 +60,8 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_json(path: Path, limit: int = MAX_JSON) -> Any:
-    """Return what a JSON file holds; ValueError as above or if it is too large, OSError if it cannot be read."""
-    with path.open("rb") as file:
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise ValueError(f"it is larger than {limit >> 20} MiB")
-    return parse_json(data.decode("utf-8-sig"))
+    """Return what a regular JSON file holds; ValueError as above or if it is too large, OSError if it is not read."""
+    return parse_json(read_file(path, limit).decode("utf-8-sig"))
 
 
 def _refuse(word: str) -> float:

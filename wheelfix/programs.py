@@ -110,7 +110,8 @@ def _candidates(folder: str, name: str, windows: bool) -> Iterator[str]:
 
 
 def _can_be_run(path: str) -> bool:
-    return Path(path).is_file() and os.access(path, os.X_OK)
+    # Not Path.is_file, which raises PermissionError for a folder of PATH that may not be entered (before Python 3.14).
+    return os.path.isfile(path) and os.access(path, os.X_OK)  # noqa: PTH113
 
 
 # --------------------------------------------------------------------------------------------------- running programs
@@ -163,6 +164,36 @@ def _run(command: list[str], folder: str, timeout: float, environ: dict[str, str
                 process.wait(_GRACE)
         texts = [stream.finish() for stream in streams]
     return Finished(code, *texts)
+
+
+@contextlib.contextmanager
+def running_program(
+    command: Sequence[str], *, timeout: float, environ: Mapping[str, str], within: Path
+) -> Iterator[str]:
+    """Start a program, give the first line that it prints, and end it when the block ends.
+
+    The line is empty if it cannot be started, or prints nothing in that time. The program has to end when its stdin
+    is closed, which happens also when this process is killed; else it is killed.
+    """
+    import select
+
+    try:
+        process = subprocess.Popen(
+            command, cwd=within, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except OSError:
+        yield ""
+        return
+    try:
+        assert process.stdout is not None
+        ready, _, _ = select.select([process.stdout], [], [], timeout)
+        yield os.read(process.stdout.fileno(), 1000).decode("ascii", "replace").partition("\n")[0] if ready else ""
+    finally:
+        try:
+            process.communicate(timeout=_GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
 
 
 class _KeptOutput:

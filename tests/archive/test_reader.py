@@ -108,7 +108,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("pathlib.Path.open", refuse)
+    monkeypatch.setattr("wheelfix.archive.reader.open_regular", refuse)
     with pytest.raises(EnvironmentFailure, match=r"cannot open .*Permission denied"):
         Archive.open(path)
 

@@ -42,7 +42,7 @@ def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     whole = registry.run
 
     def run(subject: Subject, *rest: object) -> object:
-        paths = [*subject.view.images()] if subject.wheel is None else [subject.wheel.name]
+        paths = [*subject.view.images()] if subject.installed else [subject.name]
         if any("bad" in path for path in paths):
             raise ZeroDivisionError("a mistake of ours")
         return whole(subject, *rest)  # type: ignore[arg-type]

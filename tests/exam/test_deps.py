@@ -6,17 +6,21 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.remote.indexes import index_of
 from tests.support.wheels import build_wheel
 from wheelfix.archive.reader import Limits
 from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
-from wheelfix.exam.deps import required_wheels
+from wheelfix.exam.deps import MOST_LINES, required_wheels
+from wheelfix.exam.versionchoice import MOST_ASKED, choose_versions
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine
 from wheelfix.remote.client import Client
+from wheelfix.remote.pages import IndexFile
 from wheelfix.remote.remoteoptions import RemoteOptions
+from wheelfix.remote.target import InstallTarget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,13 +65,68 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_the_wheels_that_an_installer_adds(subject: Path) -> None:
     with Client(RemoteOptions()) as client:
-        found = required_wheels(subject, Profile(Machine.AMD64, (3, 11)), client, Limits())
+        found = required_wheels([subject], Profile(Machine.AMD64, (3, 11)), client, Limits())
     assert {name: wheel.name.split("-")[1] for name, wheel in found.wheels.items()} == {
         "helper": "2.0",
         "deeper": "1.5",
         "deepest": "7",
     }
-    assert found.absent == ("gone",)
+    assert found.absent == {"gone": "no wheel on the package index fits the target"}
+
+
+Releases = dict[str, dict[str, list[str]]]
+
+
+def chosen(releases: Releases, *wanted: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The versions that are chosen, and what is absent, where an index has wheels with some requirements."""
+    files = {
+        name: [IndexFile(f"{name}-{version}-py3-none-any.whl", f"{name} {version}") for version in versions]
+        for name, versions in releases.items()
+    }
+
+    def requires(file: IndexFile, extras: frozenset[str]) -> list[Requirement]:
+        name, _, version = file.url.partition(" ")
+        found = [Requirement(line) for line in releases[name][version]]
+        return [one for one in found if one.marker is None or any(one.marker.evaluate({"extra": e}) for e in extras)]
+
+    asked = [Requirement(line) for line in wanted]
+    found = choose_versions(asked, ["there"], lambda name: files.get(name, []), requires, InstallTarget())
+    return {name: file.url.partition(" ")[2] for name, file in found.files.items()}, dict(found.absent)
+
+
+@pytest.mark.parametrize(
+    ("releases", "wanted", "expected"),
+    [
+        pytest.param({"a": {"1": [], "2": []}}, ["a"], {"a": "2"}, id="the newest"),
+        pytest.param({"a": {"1": [], "2": []}}, ["a<2"], {"a": "1"}, id="a limit"),
+        pytest.param(
+            {"a": {"1": [], "2": ["c<2"]}, "b": {"1": ["c>=2"]}, "c": {"1": [], "2": []}},
+            ["a", "b"],
+            {"a": "1", "b": "1", "c": "2"},
+            id="an older version, because the newest contradicts",
+        ),
+        pytest.param(
+            {"a": {"1": []}, "b": {"1": ["a<2"], "2": ["a>=3"]}}, ["a", "b"], {"a": "1", "b": "1"}, id="nothing of it"
+        ),
+        pytest.param({"a": {"1": ["b; extra == 'x'"]}, "b": {"1": []}}, ["a[x]"], {"a": "1", "b": "1"}, id="an extra"),
+        pytest.param({"a": {"1": ["there>9"]}}, ["a", "there>3"], {"a": "1"}, id="what is there"),
+    ],
+)
+def test_versions_are_chosen_as_pip_does(releases: Releases, wanted: list[str], expected: dict[str, str]) -> None:
+    assert chosen(releases, *wanted) == (expected, {})
+
+
+def test_versions_that_do_not_fit_together_are_absent_with_the_reason() -> None:
+    releases: Releases = {"a": {"1": ["c<2"]}, "b": {"1": ["c>=2"]}, "c": {"1": [], "2": []}}
+    found, absent = chosen(releases, "a", "b")
+    assert not found
+    assert absent["a"] == absent["b"]
+    assert "no versions fit together: c<2 and c>=2" in absent["a"]
+
+
+def test_a_distribution_without_wheels_does_not_stop_the_others() -> None:
+    found, absent = chosen({"a": {"1": ["gone"]}}, "a", "lost>=2")
+    assert (found, sorted(absent)) == ({"a": "1"}, ["gone", "lost"])
 
 
 def test_a_wheel_alone_gets_a_certain_verdict(subject: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,3 +138,29 @@ def test_a_wheel_alone_gets_a_certain_verdict(subject: Path, capsys: pytest.Capt
     assert verdict() == "unsure"
     assert verdict("--deps") == "ok"
     assert main(["scan", str(subject), "--deps", "--offline"]) == 4
+
+
+@pytest.mark.parametrize("versions", [1, pytest.param(30, marks=pytest.mark.slow)])
+def test_a_distribution_that_requires_itself_again_and_again(versions: int, tmp_path: Path) -> None:
+    """Each of 200 lines chose a version and asked for its METADATA again: 150 s for one wheel."""
+    subject = build_wheel(tmp_path / "dist", "demo", "2.0", files={}, requires=["b"])
+    wheels = [
+        build_wheel(
+            tmp_path / "hostile", "b", f"8.{number}", "py3-none-any", {},
+            requires=[*(f"b!=9.{other}" for other in range(200)), f"b!=8.{number}"],
+        )
+        for number in range(versions)
+    ]  # fmt: skip
+    with index_of(wheels) as server:
+        options = RemoteOptions(index_url=f"{server.url}/simple", cache=False)
+        with Client(options) as client:
+            found = required_wheels([subject], Profile(Machine.AMD64, (3, 11)), client, Limits())
+    assert [*found.absent] == ["b"]
+    assert len(server.asked) < MOST_ASKED
+
+
+def test_more_lines_than_any_distribution_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"b!=9.{number}" for number in range(MOST_LINES + 1)]
+    subject = build_wheel(tmp_path / "dist", "demo", "2.0", files={}, requires=lines)
+    assert main(["scan", str(subject), "--no-discover", "--deps"]) == 3
+    assert f"more than {MOST_LINES} requirements" in capsys.readouterr().err

@@ -1,5 +1,8 @@
 """What lock files of real tools say is installed on Windows, and what is said about a bad one."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from wheelfix.errors import InputError
@@ -278,3 +281,28 @@ class TestRefused:
     def test_parts_that_the_file_does_not_have(self, tmp_path, name, text, parts, option):
         with pytest.raises(InputError, match=f"nothing for {option}"):
             read(tmp_path, text, name, parts)
+
+
+def test_requirements_files_that_include_each_other_often(tmp_path: Path) -> None:
+    """Each of 40 files includes the next one twice: 2 to the power of 40 reads."""
+    for number in range(40):
+        (tmp_path / f"{number}.txt").write_text(f"-r {number + 1}.txt\n-r ./x/../{number + 1}.txt\n", "utf-8")
+    (tmp_path / "x").mkdir()
+    (tmp_path / "40.txt").write_text("demo==1.0\n", "utf-8")
+    found = read_lockfile(tmp_path / "0.txt", TARGET)
+    assert [one.name for one in found.members] == ["demo"]
+    (tmp_path / "40.txt").write_text("-r x/../0.txt\n", "utf-8")
+    with pytest.raises(InputError, match="which includes it again"):
+        read_lockfile(tmp_path / "0.txt", TARGET)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such files there")
+@pytest.mark.parametrize("name", ["pylock.toml", "uv.lock", "requirements.txt"])
+def test_a_lock_file_that_is_not_a_regular_file(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="a device or pipe, not a regular file"):
+        read_lockfile(tmp_path / name, TARGET)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match="a device or pipe, not a regular file"):
+        read_lockfile(tmp_path / name, TARGET)

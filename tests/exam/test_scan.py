@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import zipfile
 from dataclasses import replace
@@ -11,6 +12,7 @@ import pytest
 import wheelfix
 from tests.support.wheels import build_wheel
 from wheelfix import workers
+from wheelfix.cli.main import main
 from wheelfix.demo.example import kepler_cu117, write_roots, write_wheel
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
@@ -131,13 +133,41 @@ def test_the_python_that_tags_name(tags, python):
     assert python_of_tags(tags) == python
 
 
-def test_the_machine_is_that_of_the_tag_else_of_most_images():
+def test_the_machine_is_that_of_the_tag_else_the_one_asked_for():
     from tests.support.views import make_view
 
     view = make_view({"Lib/site-packages/a.dll": forge_dll("a.dll", machine=Machine.ARM64)})
     assert machine_of(("py3-none-win32",), view) is Machine.X86
-    assert machine_of(("py3-none-any",), view) is Machine.ARM64
+    assert machine_of(("py3-none-any",), view) is Machine.AMD64
+    assert machine_of(("py3-none-any",), view, "win32") is Machine.X86
+    assert machine_of((), view) is Machine.ARM64
     assert machine_of((), make_view({})) is Machine.AMD64
+
+
+CHOICE = b"""import ctypes, os, struct
+bits = struct.calcsize("P") * 8
+ctypes.CDLL(os.path.join(os.path.dirname(__file__), f"api_{bits}.dll"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("have", "platform", "verdict"),
+    [
+        ("32 64", "win_amd64", "ok"),
+        ("32 64", "win32", "ok"),
+        ("32", "win_amd64", "broken"),
+        ("32", "win32", "ok"),
+        ("64", "win_amd64", "ok"),
+        ("64", "win32", "broken"),
+    ],
+)
+def test_a_wheel_for_any_platform_is_examined_for_the_platform_asked_for(tmp_path, capsys, have, platform, verdict):
+    """openvr without its 64-bit DLL was examined for x86, because most DLLs that were left are for x86."""
+    bits = {"32": Machine.X86, "64": Machine.AMD64}
+    dlls = {f"vr/api_{one}.dll": forge_dll(f"api_{one}.dll", machine=bits[one]) for one in have.split()}
+    path = build_wheel(tmp_path, "vr", "1.0", "py3-none-any", files={"vr/__init__.py": CHOICE, **dlls})
+    main(["scan", str(path), "--no-discover", "--format", "json", "--platform", platform])
+    assert json.loads(capsys.readouterr().out)["wheels"][0]["verdict"] == verdict
 
 
 # ----------------------------------------------------------------------------------------------------- in processes

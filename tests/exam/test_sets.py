@@ -57,6 +57,96 @@ def codes(report: ScanReport) -> set[str]:
     return {finding.code for finding in report.findings if finding.severity in ("error", "unsure")}
 
 
+CORE = forge_dll("core.pyd", imports={"flux.dll": ["f"]}, exports=["PyInit_core"])
+ADDS = "import os\nos.add_dll_directory(os.path.dirname(__file__))\n"
+LOADS = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'flux.dll'))\n"
+HELPER = """import inspect, os
+def prepare():
+    os.add_dll_directory(os.path.dirname(inspect.getmodule(inspect.stack()[1][0]).__file__))
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "verdict"),
+    [
+        pytest.param(
+            {"user/__init__.py": "import flux\n"}, {"flux/__init__.py": LOADS}, Verdict.OK, id="code loads it"
+        ),
+        pytest.param(
+            {"user/__init__.py": "import flux\n"},
+            {"flux/__init__.py": "from . import core\n", "flux/core.pyd": CORE},
+            Verdict.OK,
+            id="a module loads it",
+        ),
+        pytest.param(
+            {"user/__init__.py": "from flux.sub import x\n"},
+            {"flux/__init__.py": "", "flux/sub.py": "from . import core\nx = 1\n", "flux/core.pyd": CORE},
+            Verdict.OK,
+            id="a module of a module",
+        ),
+        pytest.param(
+            {"user/__init__.py": "import mid\n"},
+            {"mid/__init__.py": "from .a import x\n", "mid/a.py": "import flux\nx = 1\n", "flux/__init__.py": ADDS},
+            Verdict.OK,
+            id="through a third",
+        ),
+        pytest.param(
+            {"user/__init__.py": "", "user/api.py": "from flux import core\nfrom user import _ext\n"},
+            {"flux/__init__.py": "", "flux/core.pyd": CORE},
+            Verdict.OK,
+            id="its importer imports that first",
+        ),
+        pytest.param(
+            {"user/__init__.py": "import mid\n"},
+            {
+                "mid/__init__.py": "import importlib\nfor name in ['fl' + 'ux']:\n    importlib.import_module(name)\n",
+                "flux/__init__.py": ADDS,
+            },
+            Verdict.UNSURE,
+            id="not followed: a computed import",
+        ),
+        pytest.param(
+            {"user/__init__.py": "import flux.path\n"},
+            {
+                "flux/__init__.py": "",
+                "flux/path.py": "from dso import prepare\nprepare()\n",
+                "dso/__init__.py": "from .runtime import prepare\n",
+                "dso/runtime.py": HELPER,
+            },
+            Verdict.UNSURE,
+            id="not followed: a helper, as for p4p",
+        ),
+        pytest.param(
+            {"user/__init__.py": "import mid\n"},
+            {"mid/__init__.py": "import importlib\nimportlib.import_module(name)\nPLACES = 'flux', 'lib'\n"},
+            Verdict.UNSURE,
+            id="not followed: code that has the folder's name in it",
+        ),
+        pytest.param(
+            {"user/__init__.py": "import mid\n"},
+            {"mid/__init__.py": "", "flux/__init__.py": ADDS},
+            Verdict.BROKEN,
+            id="nothing imports it",
+        ),
+    ],
+)
+def test_what_others_have_loaded_or_added(tmp_path, own, others, verdict):
+    """A good set was broken, because extension modules of others, and what they import in turn, were not followed."""
+    user = build_wheel(tmp_path, "user", "1.0", files={**own, "user/_ext.pyd": needs("flux.dll")}, requires=["flux"])
+    dlls = {"flux/flux.dll": forge_dll("flux.dll", exports=["f"])}
+    flux = build_wheel(tmp_path, "flux", "2.1", files={**others, **dlls})
+    assert scanned([user, flux], together=True)["user"].verdict is verdict
+
+
+def test_code_that_knows_nothing_of_a_distribution_does_not_add_its_folder(tmp_path):
+    """numpy computes names of modules, too: no reason to doubt that another distribution's folder is missing."""
+    files = {"user/__init__.py": "import mid\n", "user/_ext.pyd": needs("flux.dll")}
+    user = build_wheel(tmp_path, "user", "1.0", files=files, requires=["flux", "mid"])
+    code = "import importlib\nfor name in ['js' + 'on']:\n    importlib.import_module(name)\n"
+    mid = build_wheel(tmp_path, "mid", "1.0", files={"mid/__init__.py": code})
+    assert scanned([user, mid, flux(tmp_path, "")], together=True)["user"].verdict is Verdict.BROKEN
+
+
 class TestTogether:
     def test_one_answers_the_other(self, tmp_path):
         found = scanned([user(tmp_path), flux(tmp_path)], together=True)
@@ -200,8 +290,8 @@ class TestWith:
         ("code", "verdict"),
         [
             ("import flux\n", Verdict.BROKEN),
-            ("try:\n    import flux\nexcept ImportError:\n    pass\n", Verdict.OK),
-            ("try:\n    import scipy\nexcept ImportError:\n    pass\nelse:\n    import flux\n", Verdict.OK),
+            ("try:\n    import flux\nexcept ImportError:\n    pass\n", Verdict.RISKY),
+            ("try:\n    import scipy\nexcept ImportError:\n    pass\nelse:\n    import flux\n", Verdict.RISKY),
             ("try:\n    import user\nfinally:\n    import flux\n", Verdict.BROKEN),
         ],
         ids=["certain", "caught", "only if another is there", "in any case"],
@@ -405,13 +495,13 @@ class TestEnvironment:
         one = build_wheel(tmp_path, "user", "1.0", files=files)
         assert scanned([install(one, tmp_path / "env")])["user"].verdict is Verdict.BROKEN
 
-    def test_a_library_without_the_distribution_that_it_requires_is_left_open(self, tmp_path):
-        """nvidia-libmathdx has DLLs for others to load: without nvidia-cuda-nvrtc nobody can, and it was only risky."""
+    def test_a_library_without_the_distribution_that_it_requires_is_risky(self, tmp_path):
+        """nvidia-libmathdx has DLLs for others to load, which nobody can without nvidia-cuda-nvrtc."""
         files = {"nvidia/mathdx/bin/mathdx.dll": forge_dll("mathdx.dll", imports={"nvrtc64_120_0.dll": ["f"]})}
         requires = ["nvidia-cuda-nvrtc-cu12"]
         one = build_wheel(tmp_path, "mathdx", "1.0", "py3-none-win_amd64", files=files, requires=requires)
         found = scanned([install(one, tmp_path / "env")])["mathdx"]
-        assert found.verdict is Verdict.UNSURE
+        assert found.verdict is Verdict.RISKY
         (said,) = [item.message for item in found.findings if item.code == "WF301"]
         assert "nvidia-cuda-nvrtc-cu12 should have it and is not installed" in said
         optional = ["nvidia-cuda-nvrtc-cu12; extra == 'all'"]  # as kivy-deps-gstreamer is for Kivy
@@ -421,7 +511,7 @@ class TestEnvironment:
             tmp_path, "mathdx", "1.0", "py3-none-win_amd64", files=files, requires=["cuda-toolkit[nvrtc]"]
         )
         found = scanned([install(one, tmp_path / "other")])["mathdx"]
-        assert found.verdict is Verdict.UNSURE
+        assert found.verdict is Verdict.RISKY
         assert "cuda-toolkit[nvrtc] is required and not installed" in str(found.findings)
 
     def test_a_module_that_works_with_an_extra_alone_is_left_open(self, tmp_path):
@@ -443,7 +533,7 @@ class TestEnvironment:
         code = "try:\n    import torch\nexcept ImportError:\n    torch = None\n"
         files = {"user/__init__.py": code, "user/_ext.pyd": forge_dll("_ext.pyd")}
         one = build_wheel(tmp_path, "user", "1.0", files=files, requires=["torch"])
-        assert scanned([install(one, tmp_path / "env")])["user"].verdict is Verdict.OK
+        assert [item.code for item in scanned([install(one, tmp_path / "env")])["user"].findings] == ["WF330"]
 
     def test_files_outside_of_site_packages(self, tmp_path):
         """kivy_deps.sdl2 puts its DLLs into share/sdl2/bin of the prefix, and its code adds that folder."""
@@ -553,3 +643,12 @@ def test_others_load_what_the_code_needs_also_where_its_import_is_not_decided(tm
     files = {"torch/__init__.py": "", "torch/lib/flux.dll": forge_dll("flux.dll", exports=["f"])}
     beside = flux(tmp_path) if other == "flux" else build_wheel(tmp_path, "torch", "2.9", files=files)
     assert scanned([wheel, beside], together=True)["user"].verdict is Verdict.OK
+
+
+def test_a_module_of_another_distribution_that_its_code_imports_in_a_handler(tmp_path):
+    """clingo imports ``_clingo``, and ``clingo._clingo`` if there is none; clingo-lpx with --deps was called broken."""
+    code = "try:\n    from _flux import f\nexcept ImportError:\n    from ._flux import f\n"
+    files = {"flux/__init__.py": code, "flux/_flux.pyd": forge_dll("_flux.pyd", exports=["f", "PyInit__flux"])}
+    other = build_wheel(tmp_path, "flux", "2.1", files=files)
+    own = user(tmp_path, "import flux\nfrom . import _ext\n", needed="_flux.pyd")
+    assert scanned([own, other], together=True)["user"].verdict in (Verdict.OK, Verdict.UNSURE)

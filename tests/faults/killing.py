@@ -96,6 +96,8 @@ class Range:
         self.bench = make.get(mode, small)(folder)
         self.original = digest(self.bench.wheel)
         self.prefix = installed(self.bench) if mode == "env" else None
+        self.journals = folder / "state" / "journals"
+        os.environ["WHEELFIX_STATE_DIR"] = str(self.journals.parent)
         self.before = snapshot(self.prefix) if self.prefix else {}
         status, self.seconds, log = run_child(self.arguments(), folder)
         assert status == 0, log
@@ -128,6 +130,7 @@ class Range:
             small(self.folder)
         if self.mode == "env":
             self.prefix = installed(self.bench)
+            shutil.rmtree(self.journals, ignore_errors=True)
 
     def try_once(self, number: int, delay: float, tally: Tally) -> None:
         """Interrupt one repair, check what is left, run again, and check that everything is as it should be."""
@@ -170,7 +173,7 @@ class Range:
     def judge_environment(self, left: list[str], faults: list[str]) -> tuple[str, list[str]]:
         assert self.prefix is not None
         now = {path: value for path, value in snapshot(self.prefix).items() if not Path(path).match(".wheelfix-*.tmp")}
-        journal = any(path.endswith("wheelfix-journal.json") for path in now)
+        journal = any(self.journals.glob("*.json"))
         state = "old" if now == self.before else "new" if now == self.after else "half-way"
         if state != "old" and not journal:
             faults.append("the environment was changed, and no journal tells how")
@@ -182,7 +185,7 @@ class Range:
         arguments = self.arguments()
         if self.mode == "env":
             assert self.prefix is not None
-            if any(path.endswith("wheelfix-journal.json") for path in snapshot(self.prefix)):
+            if any(self.journals.glob("*.json")):
                 status, _, log = run_child(self.arguments("--undo"), self.folder)
                 if status or snapshot(self.prefix) != self.before:
                     faults.append(f"not restored by --undo: {log[-500:]}")

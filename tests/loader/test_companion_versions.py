@@ -35,3 +35,13 @@ def test_zlibwapi_is_needed_by_cudnn_8_3_to_9_1(
 ) -> None:
     """The file's version was never asked, so that every cuDNN 8 and 9 was taken to need it perhaps."""
     assert strength(name, version) == expected
+
+
+@pytest.mark.parametrize(("product", "number"), [("11.8.89", "118"), ("12.4.127", "124"), ("12.6.85", "126")])
+def test_nvrtc_asks_for_the_builtins_of_its_own_toolkit(product: str, number: str) -> None:
+    """Of an nvrtc64_120_0.dll of CUDA 12.4 without built-ins, those of another release were asked for."""
+    name = f"nvrtc64_{'112' if product[:2] == '11' else '120'}_0.dll"
+    strings = {"ProductName": f"NVIDIA CUDA {product} NVRTC Library"}
+    view = make_view({f"Lib/site-packages/x/{name}": forge_dll(name, version=(6, 14, 11, 1), version_strings=strings)})
+    edges = resolve(view, Profile()).edges
+    assert [edge.name for edge in edges if "builtins" in edge.name] == [f"nvrtc-builtins64_{number}.dll"]

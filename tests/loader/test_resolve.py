@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.profile import Profile
@@ -69,6 +71,30 @@ def test_a_plugin_that_nothing_loads_finds_what_is_anywhere_in_the_wheel() -> No
     assert (found.outcomes, found.reached) == ((), frozenset())
 
 
+@pytest.mark.parametrize(
+    ("folder", "code", "found"),
+    [
+        pytest.param("pkg", "", True, id="beside it"),
+        pytest.param("pkg/bin", "", False, id="in another folder"),
+        pytest.param("pkg/bin", "subprocess.run(['tool'], env={'PATH': here})", True, id="PATH for it"),
+        pytest.param("pkg/bin", "subprocess.run(['tool'], cwd=here)", True, id="started elsewhere"),
+    ],
+)
+def test_a_program_has_nothing_of_the_process_of_python(folder: str, code: str, found: bool) -> None:
+    """A DLL that the extension modules load served a program in another folder, too."""
+    files: dict[str, bytes | str] = {
+        "pkg/__init__.py": "import os\nos.add_dll_directory(os.path.dirname(__file__))\nfrom . import _m\n",
+        "pkg/run.py": f"def run(here):\n    import subprocess\n    {code or 'pass'}\n",
+        "pkg/_m.pyd": module("a.dll"),
+        "pkg/a.dll": dll("a.dll"),
+        f"{folder}/tool.exe": dll("tool.exe", "b.dll"),
+        f"{folder}/b.dll": dll("b.dll", "a.dll", "python311.dll"),
+    }
+    providers = {edge.name: edge.provider for edge in resolved(files).edges if edge.importer.endswith("/b.dll")}
+    assert isinstance(providers["a.dll"], InView) is found
+    assert not isinstance(providers["python311.dll"], Missing)
+
+
 def test_a_load_that_code_catches_is_a_failure_that_nobody_sees() -> None:
     code = (
         "import ctypes, os\ntry:\n    ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'a.dll'))\n"
@@ -93,3 +119,12 @@ def test_the_same_question_has_the_same_answer() -> None:
     view = make_view({f"{SITE}pkg/_m.pyd": module("gone.dll")})
     assert resolve(view, PYTHON) is resolve(view, PYTHON)
     assert resolve(view, PYTHON) is not resolve(view, Profile(python=(3, 12)))
+
+
+def test_modules_of_a_prefix_inside_a_package_are_not_imported_by_users() -> None:
+    """gstreamer-python has a whole prefix below its package, which another distribution sets up."""
+    needy = forge_dll("_cairo.pyd", imports={"cairo-2.dll": ["f"]}, exports=["PyInit__cairo"])
+    inside = f"{SITE}pkg/Lib/site-packages/cairo/_cairo.pyd"
+    found = resolve(make_view({f"{SITE}pkg/__init__.py": "", inside: needy}), Profile(python=(3, 11)))
+    assert not [outcome for outcome in found.outcomes if outcome.code]
+    assert inside not in found.reached

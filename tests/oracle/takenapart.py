@@ -129,6 +129,7 @@ def repaired(broken: Broken, layout: str, target: Path) -> Path | str:
         compression="store",
         with_vcredist=any(runtime_file(name.rpartition("/")[2]) for name in broken.removed),
         scan=ScanOptions(roots=roots, jobs=2),
+        accept_unsure=True,  # what code loads by name: each module is loaded alone here
     )
     try:
         made = repair_wheel(broken.wheel, options)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import struct
+import time
 import zlib
 from pathlib import Path
 
 import pytest
 
 from tests.pe.wheels import members, wheel
+from tests.support.hostilebundles import PIECES, hostile_dll
+from tests.support.patience import patience
 from wheelfix.demo.forge import forge_dll
 from wheelfix.pe import offload
 from wheelfix.pe.fatbin import GpuCode, read_gpu_code
@@ -145,3 +148,26 @@ def test_the_letter_and_the_answer_of_a_real_driver(name: str, answer: str) -> N
 )
 def test_what_runs_where(arch: str, card: str, expected: Fit) -> None:
     assert fit([arch], card) is expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PIECES)
+def test_hostile_code_is_read_within_one_budget_for_the_file(name: str) -> None:
+    """19 KB of a wheel took 39 s: each magic searched a megabyte again, and each section had a budget of its own."""
+    started = time.process_time()
+    for size, sections in ((1 << 18, 1), (1 << 20, 12)):
+        read_gpu_code(MemorySource(hostile_dll(name, size, sections)))
+    assert time.process_time() - started < patience(10)
+
+
+def test_too_many_bundles_are_not_called_read() -> None:
+    found = read_gpu_code(MemorySource(hostile_dll("magics of bundles", 1 << 20, 12)))
+    assert found is not None
+    assert "it has more than 20000 bundles" in found.unread
+
+
+def test_sections_at_the_same_place_are_counted_once() -> None:
+    once, often = (read_gpu_code(MemorySource(hostile_dll("containers of entries", 6400, n))) for n in (1, 12))
+    assert once is not None
+    assert once == often
+    assert once.entries["sm_86"] == 6400 // 64

@@ -155,12 +155,12 @@ def test_a_hash_that_came_over_plain_http_proves_nothing(
     server: Server, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The name of this machine stands for another host; requests resolves it as any other."""
-    from wheelfix.remote import client
+    from wheelfix.remote import transport
 
     def without_this_machine(url: str, trusted: tuple[str, ...]) -> bool:
         return is_safe(url.replace("127.0.0.1", "files.example"), trusted)
 
-    monkeypatch.setattr(client, "is_safe", without_this_machine)
+    monkeypatch.setattr(transport, "is_safe", without_this_machine)
     code, path = repaired(broken, tmp_path, "--fetch")
     assert code == 1
     assert "over plain http" in " ".join(capsys.readouterr().err.split())

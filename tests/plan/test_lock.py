@@ -7,6 +7,7 @@ import json
 import os
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +23,6 @@ from wheelfix.repairs.replay import replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from wheelfix.plan.model import Plan
 
@@ -34,11 +34,19 @@ PLAIN = forge_dll("libiomp5md.dll", exports=["omp_get_num_threads"])
 class Bench:
     """A wheel that lacks a DLL, a root that has it, and the lock of its repair."""
 
-    def __init__(self, folder: Path, *, dll: str = "libiomp5md.dll", data: bytes = PLAIN, **more: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        dll: str = "libiomp5md.dll",
+        data: bytes = PLAIN,
+        files: dict[str, bytes] | None = None,
+        **more: Any,
+    ) -> None:
         self.folder = folder
         module = forge_dll("ext.pyd", imports={dll: ["omp_get_num_threads"]}, exports=["PyInit_ext"])
-        files: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module}
-        self.wheel = build_wheel(folder / "dist", "pkg", "1.0", files=files, stored=True)
+        own: dict[str, bytes | str] = {"pkg/__init__.py": "", "pkg/ext.cp311-win_amd64.pyd": module, **(files or {})}
+        self.wheel = build_wheel(folder / "dist", "pkg", "1.0", files=own, stored=True)
         self.root = folder / "root"
         self.root.mkdir()
         self.dll = self.root / dll
@@ -162,6 +170,18 @@ def _addition(**values: object) -> Edit:
     return lambda plan: plan["additions"][0].update(values)
 
 
+def _target(name: str) -> Edit:
+    return _addition(target=name, name=name.rpartition("/")[2])
+
+
+def _wheel(**values: object) -> Edit:
+    return lambda plan: plan["wheel"].update(values)
+
+
+def _dropped(path: str) -> Edit:
+    return lambda plan: plan["drops"].append({"path": path, "because": "x"})
+
+
 def _source(**values: object) -> Edit:
     return lambda plan: plan["additions"][0]["source"].update(values)
 
@@ -184,6 +204,32 @@ def _source(**values: object) -> Edit:
         pytest.param(_addition(mangle=True), id="renamed-without-libs"),
         pytest.param(_addition(size="1"), id="wrong-type"),
         pytest.param(_addition(surprise=1), id="unknown-field"),
+        pytest.param(_wheel(sha256=""), id="no-hash-of-the-wheel"),
+        pytest.param(_wheel(sha256="ab"), id="short-hash-of-the-wheel"),
+        pytest.param(_wheel(directory_sha256=""), id="no-hash-of-the-directory"),
+        pytest.param(_source(wheel_sha256="ab"), id="short-hash-of-a-source"),
+        pytest.param(_target("../evil.dll"), id="above"),
+        pytest.param(_target("/evil.dll"), id="absolute"),
+        pytest.param(_target("C:/evil.dll"), id="drive"),
+        pytest.param(_target("//host/share/evil.dll"), id="share"),
+        pytest.param(_target("pkg/NUL.dll"), id="device"),
+        pytest.param(_target("pkg/a.dll:x"), id="stream"),
+        pytest.param(_target("pkg\\a.dll"), id="backslash"),
+        pytest.param(_target("pkg/\u202elld.dll"), id="bidi"),
+        pytest.param(_target("pkg/a\u200b.dll"), id="without-width"),
+        pytest.param(_target("pkg/a\x1b[1m.dll"), id="escape"),
+        pytest.param(_target("evil.pth"), id="pth"),
+        pytest.param(_target("pkg/__init__.py"), id="init"),
+        pytest.param(_target("pkg/ext.cp311-win_amd64.pyd"), id="pyd"),
+        pytest.param(_target("pkg-1.0.data/scripts/evil.py"), id="script"),
+        pytest.param(_target("pkg-1.0.dist-info/entry_points.txt"), id="entry-points"),
+        pytest.param(_target("pkg-1.0.dist-info/record"), id="record"),
+        pytest.param(_target("PKG-1.0.DIST-INFO/x.dll"), id="dist-info"),
+        pytest.param(_target("other-1.0.dist-info/x.dll"), id="second-dist-info"),
+        pytest.param(_target("pkg/a.egg-info/x.dll"), id="egg-info"),
+        pytest.param(_addition(name="other.dll"), id="another-name"),
+        pytest.param(_dropped("pkg-1.0.dist-info/METADATA"), id="metadata-dropped"),
+        pytest.param(_dropped("PKG-1.0.dist-info\\wheel"), id="wheel-dropped"),
     ],
 )
 def test_a_plan_that_asks_for_anything_else_is_refused(
@@ -196,14 +242,51 @@ def test_a_plan_that_asks_for_anything_else_is_refused(
 
 
 @pytest.mark.parametrize(
-    "target", ["../evil.dll", "/evil.dll", "C:/evil.dll", "pkg/NUL.dll", "pkg/a.dll:x", "pkg\\a.dll"]
+    "target",
+    [
+        "libiomp5md.dll",
+        "numpy/core/libiomp5md.dll",
+        "pkg-1.0.data/data/python311.dll",
+        "pkg-1.0.data/data/Scripts/a.dll",
+        "pkg-1.0.data/scripts/a.dll",
+        "pkg-1.0.data/platlib/other/a.dll",
+        "PKG/a.dll",
+        "pkg/__INIT__.py/a.dll",
+        "pkg/__init__.py/a.dll",
+        "pkg/data/Present.dll",
+    ],
 )
-def test_a_target_outside_the_wheel_is_not_written(tmp_path: Path, target: str) -> None:
-    bench = Bench(tmp_path)
-    bench.change(_addition(target=target))
-    with pytest.raises(CannotRepair, match="refusing to write"):
+def test_a_dll_goes_only_where_a_plan_puts_one(tmp_path: Path, target: str) -> None:
+    bench = Bench(tmp_path, files={"pkg/data/present.dll": PLAIN, "pkg-1.0.data/scripts/tool.exe": PLAIN})
+    bench.change(_target(target))
+    with pytest.raises((InputError, CannotRepair)):
         bench.replay()
     assert bench.written == []
+
+
+@pytest.mark.parametrize("dest", [None, "pkg", "pkg/data", "pkg/new/folder"])
+def test_what_a_plan_can_do_is_replayed(tmp_path: Path, dest: str | None) -> None:
+    bench = Bench(tmp_path, dest=dest, allow_missing=("libiomp5md.dll",), include=("libiomp5md.dll",))
+    assert bench.replay() == bench.made
+
+
+@pytest.mark.parametrize(
+    "path", ["\\\\evil.example\\share\\x.dll", "//evil.example/share/x.dll", "\\\\?\\UNC\\h\\s\\x.dll"]
+)
+@pytest.mark.parametrize("edit", [_source, _wheel], ids=["source", "wheel"])
+def test_a_share_counts_only_if_it_was_named_on_the_command_line(
+    tmp_path: Path, path: str, edit: Callable[..., Edit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening such a path sends the account of a Windows user to the server."""
+    bench = Bench(tmp_path)
+    path = path.replace("x.dll", bench.wheel.name) if edit is _wheel else path
+    bench.change(edit(path=path))
+    with pytest.raises(InputError, match="which is on another machine"):
+        bench.replay()
+    roots = RootOptions(roots=(Path(f"{path[:-6]}/other"),) if edit is _source else (Path(path),), discover=False)
+    with pytest.raises((InputError, OSError)) as caught:  # there is no such share here
+        bench.replay(scan=ScanOptions(roots=roots, jobs=1))
+    assert "another machine" not in str(caught.value)
 
 
 def test_sources_that_are_gone_are_named(tmp_path: Path) -> None:

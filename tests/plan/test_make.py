@@ -59,13 +59,13 @@ def test_what_is_added_and_what_stays_missing(tmp_path: Path) -> None:
     assert (addition.source.kind, addition.size) == ("file", len(FLUX))
     (left,) = made.plan.remaining
     assert (left.name, left.required, left.allowed) == ("gone.dll", True, False)
-    assert [text.partition(" ")[0] for text in still_broken(made)] == ["WF301"]
+    assert [finding.code for finding in still_broken(made, RepairOptions())] == ["WF301"]
 
 
 def test_what_may_be_missing_does_not_break_the_result(tmp_path: Path) -> None:
     made = planned(tmp_path, allow_missing=("gone*",))
     assert allowed_names(made.plan) == ("gone.dll",)
-    assert still_broken(made) == ()
+    assert still_broken(made, RepairOptions()) == ()
 
 
 def test_the_wheel_is_identified_by_its_directory_and_on_request_by_all_bytes(tmp_path: Path) -> None:

@@ -1,12 +1,15 @@
-"""Environments made of wheels as an installer makes them, with only the files that a loader reads.
+"""Environments of Windows: made of wheels with only the files that a loader reads, or by pip.
 
-A wheel is unpacked once and linked into each environment, so that a matrix of versions fits on a disk.
+For the former, a wheel is unpacked once and linked into each environment, so that a matrix of versions fits on a disk.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +24,7 @@ SETS = "WHEELFIX_SET_WHEELS"
 """The folder of the wheels of sets, when it is not the usual one."""
 READ = (".dll", ".pyd", ".exe", ".py", ".pth", ".start")
 SITE = Path("Lib/site-packages")
+_TAGS = re.compile(r"-cp3(\d+)-(cp3|abi3)")
 
 
 def set_wheels_folder() -> Path:
@@ -71,4 +75,26 @@ def environment(folder: Path, unpacked: Iterable[Path]) -> Path:
             for file in files:
                 (inside / file).unlink(missing_ok=True)
                 os.link(Path(root) / file, inside / file)
+    return folder
+
+
+def pip_environment(folder: Path, wheels: Iterable[Path], python: str) -> Path:
+    """Let pip install wheels for Windows into a folder, each for a Python that takes it.
+
+    The folder is a venv of ``python``; without one it is what ``pip install --target`` leaves.
+    """
+    minor = int(python.removeprefix("3.") or 11)
+    groups: dict[int, list[str]] = {}
+    for wheel in wheels:
+        match = _TAGS.search(wheel.name)
+        own = minor if match is None else int(match[1]) if match[2] == "cp3" else max(minor, int(match[1]))
+        groups.setdefault(own, []).append(str(wheel))
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--no-index"]
+    command += ["--disable-pip-version-check", "--only-binary=:all:", "--platform", "win_amd64"]
+    for own, files in groups.items():
+        there = ["--python-version", f"3.{own}", "--target", str(folder / SITE)]
+        subprocess.run([*command, *there, *files], check=True, capture_output=True)
+    if python:
+        home = f"home = C:\\Python3{minor}\ninclude-system-site-packages = false\nversion = {python}.7\n"
+        (folder / "pyvenv.cfg").write_text(home, encoding="utf-8")
     return folder

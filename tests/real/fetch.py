@@ -23,7 +23,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.real.fetch", description=__doc__)
     parser.add_argument("--all", action="store_true", help="the whole list (about 7 GB) instead of CI's small set")
     parser.add_argument(
-        "--sets", action="store_true", help="also all wheels of sets and of torch's matrix (about 4 GB)"
+        "--sets", action="store_true", help="also all wheels of sets and of torch's matrix (about 5 GB)"
     )
     parser.add_argument("--only", metavar="PROJECT", action="append", help="only this project; may be repeated")
     parser.add_argument("-j", "--jobs", type=int, default=4, help="downloads at once (default: 4)")

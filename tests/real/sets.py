@@ -1,4 +1,4 @@
-"""The list of real sets: wheels that are installed together, and what is reported when one of them is left out."""
+"""The lists of real sets and environments: wheels that are installed together, and what is reported about them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.real.listing import Listed
+from wheelfix.model import canonical
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -16,6 +17,7 @@ else:
     import tomli as tomllib
 
 LIST = Path(__file__).with_name("sets.toml")
+ENVIRONMENTS = Path(__file__).with_name("environments.toml")
 
 # The matrix of torch and its extensions, each version with each.
 TORCH = ("2.7.1", "2.4.0", "2.0.1", "2.4.1", "2.5.1", "2.9.1", "2.15.0")
@@ -51,6 +53,43 @@ class RealSet:
     """Why the expectation is true, found out without wheelfix."""
 
 
+@dataclass(frozen=True, slots=True)
+class RealEnvironment:
+    """What pip has installed for Windows, and which distributions do not work there."""
+
+    name: str
+    wheels: tuple[str, ...]
+    expect: dict[str, list[str]]
+    """For each distribution that is not ok: the verdict, the code of a finding, and words of that finding."""
+    why: str
+    gone: tuple[str, ...] = ()
+    """Files that are deleted from site-packages."""
+    python: str = "3.11"
+    in_ci: bool = False
+
+
+@functools.cache
+def real_environments() -> tuple[RealEnvironment, ...]:
+    """Every environment of the list, in its order."""
+    with ENVIRONMENTS.open("rb") as file:
+        found = tomllib.load(file)
+    return tuple(_environment(found["groups"], **table) for table in found["environment"])
+
+
+def _environment(
+    known: dict[str, list[str]],
+    *,
+    groups: list[str],
+    without: tuple[str, ...] = (),
+    replace: tuple[str, ...] = (),
+    **more: Any,
+) -> RealEnvironment:
+    wheels = {canonical(file.split("-")[0]): file for group in groups for file in known[group]}
+    wheels = {name: file for name, file in wheels.items() if name not in without}
+    wheels.update({canonical(file.split("-")[0]): file for file in replace})
+    return RealEnvironment(wheels=tuple(wheels.values()), expect=more.pop("expect", {}), **more)
+
+
 @functools.cache
 def real_sets() -> tuple[RealSet, ...]:
     """Every set of the list, in its order."""
@@ -63,8 +102,9 @@ def real_sets() -> tuple[RealSet, ...]:
 
 
 def wheels_of_sets(*, everything: bool) -> list[Listed]:
-    """The wheels of all sets, or of those that every change is tested with, none twice."""
-    files = dict.fromkeys(file for one in real_sets() if one.in_ci or everything for file in one.wheels)
+    """The wheels of all sets and environments, or of those that every change is tested with, none twice."""
+    both = (*real_sets(), *real_environments())
+    files = dict.fromkeys(file for one in both if one.in_ci or everything for file in one.wheels)
     return [Listed(file, "", "part of a set", "set", in_ci=True) for file in files]
 
 

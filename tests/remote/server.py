@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
+import ssl
 import threading
 import time
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 
 @dataclass
@@ -28,6 +30,8 @@ class Reply:
     """Seconds between single bytes of the body."""
     header_pause: float = 0.0
     endless: bool = False
+    reason: str | None = None
+    """What stands after the status; None: what belongs there."""
 
 
 @dataclass
@@ -82,8 +86,10 @@ def answer(files: dict[str, bytes], kinds: dict[str, str], request: Request) -> 
 
 
 @contextlib.contextmanager
-def running(files: dict[str, bytes], kinds: dict[str, str] | None = None) -> Iterator[Server]:
-    """Run a server of some files on a free port."""
+def running(
+    files: dict[str, bytes], kinds: dict[str, str] | None = None, *, certificate: Path | None = None
+) -> Iterator[Server]:
+    """Run a server of some files on a free port; over TLS with a certificate for ``localhost``."""
     state = Server("", files, kinds or {})
 
     class Handler(BaseHTTPRequestHandler):
@@ -103,7 +109,7 @@ def running(files: dict[str, bytes], kinds: dict[str, str] | None = None) -> Ite
                     self.wfile.write(bytes([letter]))
                     self.wfile.flush()
                     time.sleep(reply.header_pause)
-            self.send_response(reply.status)
+            self.send_response(reply.status, reply.reason)
             for name, value in reply.headers.items():
                 self.send_header(name, value)
             if reply.endless:
@@ -128,9 +134,14 @@ def running(files: dict[str, bytes], kinds: dict[str, str] | None = None) -> Ite
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
-    state.url = f"http://127.0.0.1:{server.server_address[1]}"
+    scheme = "http://127.0.0.1" if certificate is None else "https://localhost"
+    state.url = f"{scheme}:{server.server_address[1]}"
     try:
         yield state
     finally:

@@ -18,7 +18,7 @@ from tests.remote.server import running
 from tests.support.tiers import impossible
 from wheelfix.cli.main import main
 from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.remote.cache import Cache, default_limit
+from wheelfix.remote.cache import MARK, Cache, default_limit
 from wheelfix.remote.client import Client
 from wheelfix.remote.ranges import Version
 from wheelfix.remote.remoteoptions import RemoteOptions
@@ -221,11 +221,143 @@ def test_several_runs_share_a_folder_while_one_empties_it(tmp_path: Path) -> Non
 
 
 def test_wheels_of_another_process_that_no_hash_identifies_stay_for_a_day(tmp_path: Path) -> None:
-    other = tmp_path / "wheels" / "unverified-1-x.whl"
+    other = tmp_path / "wheels" / f"unverified-1-{'0' * 64}.whl"
     other.parent.mkdir()
+    (tmp_path / MARK).touch()
     other.write_bytes(b"x")
     Cache(tmp_path).trim()
     assert other.exists()
     os.utime(other, (1, 1))
     Cache(tmp_path).trim()
     assert not other.exists()
+
+
+# ------------------------------------------------------------------------------------------- files of other people
+
+
+def filled(folder: Path) -> Path:
+    """A cache with a part and a wheel."""
+    cache, data = Cache(folder), b"a wheel"
+    cache.segments(URL, "", Version(9, '"x"', "")).add(0, bytes(1000))
+    place = cache.place_for_wheel(URL, hashlib.sha256(data).hexdigest())
+    place.parent.mkdir()
+    place.write_bytes(data)
+    return folder
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "names", [["wheels/mine.whl"], ["parts/mine/a.txt"], ["notes.txt"], ["wheels/" + "0" * 64 + ".whl"]]
+)
+@pytest.mark.parametrize(
+    "command", [["cache", "clear"], ["cache", "info"], ["scan", "https://127.0.0.1:9/x-1.0-py3-none-any.whl"]]
+)
+def test_a_folder_with_other_files_is_refused(
+    tmp_path: Path, names: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """--cache-dir named a folder of the user's: everything in its folders "wheels" and "parts" was removed."""
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"mine")
+    before = snapshot(tmp_path)
+    assert main([*command, "--cache-dir", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert f"{tmp_path} is not used as a cache" in error
+    assert "name a new or empty folder" in error
+    with pytest.raises(UsageError):
+        Cache(tmp_path, limit=0)
+    assert snapshot(tmp_path) == before
+
+
+def test_only_what_we_wrote_is_removed(tmp_path: Path) -> None:
+    filled(tmp_path)
+    part = next(path for path in (tmp_path / "parts").iterdir())
+    strange = [tmp_path / "wheels" / "mine.whl", tmp_path / "parts" / "mine.txt", part / "mine.txt", tmp_path / "mine"]
+    strange += [tmp_path / "parts" / ("0" * 40), tmp_path / "wheels" / ("z" * 64 + ".whl")]
+    for path in strange:
+        path.write_bytes(b"mine")
+    folder = tmp_path / "wheels" / ("1" * 64 + ".whl")
+    folder.mkdir()
+    (folder / "x").write_bytes(b"mine")
+    assert main(["cache", "clear", "--cache-dir", str(tmp_path)]) == 0
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(
+        [*strange, folder / "x", tmp_path / MARK]
+    )
+    assert Cache(tmp_path).info().size == 0
+    filled_again = Cache(tmp_path, limit=0)
+    filled_again.segments(URL, "", Version(9, '"x"', "")).add(0, bytes(1000))
+    assert filled_again.trim() == 1000
+    assert all(path.read_bytes() == b"mine" for path in strange)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+@pytest.mark.parametrize("name", ["parts", "wheels"])
+def test_a_link_in_the_cache_is_not_followed(tmp_path: Path, name: str) -> None:
+    """A link named "parts" emptied the folder behind it."""
+    target, cache = filled(tmp_path / "other"), filled(tmp_path / "cache")
+    before = snapshot(target)
+    import shutil
+
+    shutil.rmtree(cache / name)
+    (cache / name).symlink_to(target / name)
+    assert main(["cache", "clear", "--cache-dir", str(cache)]) == 2
+    with pytest.raises(UsageError, match="is a link"):
+        Cache(cache)
+    assert snapshot(target) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_a_link_to_a_folder_of_parts_is_neither_emptied_nor_used(tmp_path: Path) -> None:
+    target, cache = filled(tmp_path / "other"), filled(tmp_path / "cache")
+    part = next((cache / "parts").iterdir())
+    for file in part.iterdir():
+        file.unlink()
+    part.rmdir()
+    part.symlink_to(target / "parts" / part.name)
+    before = snapshot(target)
+    Cache(cache).clear()
+    with pytest.raises(EnvironmentFailure, match="it is a link"):
+        Cache(cache).segments(URL, "", Version(9, '"x"', ""))
+    assert snapshot(target) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such files there")
+@pytest.mark.parametrize("kind", ["device", "pipe", "link", "folder", "huge"])
+def test_a_part_that_is_not_a_regular_file_is_fetched_again(tmp_path: Path, kind: str) -> None:
+    """A link to /dev/zero was read until memory ended, a pipe waited for ever."""
+    parts = Segments(tmp_path / "x")
+    parts.add(0, b"a" * 10)
+    path = next((tmp_path / "x").iterdir())
+    path.unlink()
+    if kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link":
+        (tmp_path / "y").write_bytes(b"a" * 10)
+        path.symlink_to(tmp_path / "y")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    again = Segments(tmp_path / "x")
+    assert again.read(0, 10) == b""
+    assert again.missing(0, 10) == [(0, 10)]
+    again.add(0, b"a" * 10) if kind != "folder" else None
+    assert again.read(0, 10) == (b"a" * 10 if kind != "folder" else b"")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such files there")
+def test_a_wheel_that_is_not_a_regular_file_is_not_used(tmp_path: Path) -> None:
+    cache, digest = Cache(tmp_path), "0" * 64
+    place = cache.place_for_wheel(URL, digest)
+    place.parent.mkdir()
+    os.mkfifo(place)
+    assert cache.wheel(digest) is None
+    place.unlink()
+    place.symlink_to("/dev/zero")
+    assert cache.wheel(digest) is None

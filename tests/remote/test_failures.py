@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import http.client
 import ssl
+from typing import TYPE_CHECKING
 
 import pytest
 import requests
+import urllib3
 
+from tests.remote.server import Reply, Request, running
+from wheelfix.cli.main import main
 from wheelfix.errors import InputError, NetworkFailure
+from wheelfix.remote.download import refuse_status
 from wheelfix.remote.failures import CutShort, Downgrade, explain, innermost
 from wheelfix.remote.settings import Connection, Setting
+from wheelfix.remote.transport import Patience, Transport
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 URL = "https://user:secret@host.example/pkg/a.whl?token=secret"
 PROXIED = Connection(https_proxy=Setting("http://me:secret@proxy.example:3128", "pip.conf"))
@@ -91,3 +101,51 @@ def test_the_innermost_error_says_most() -> None:
     outer.__cause__ = OSError(111, "Connection refused")
     assert innermost(outer) == "Connection refused"
     assert innermost(ValueError(KeyError("inside"))) == "'inside'"
+
+
+AUTHORIZATION = "Basic bWU6czNjcmV0"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        http.client.BadStatusLine(f"HTTP/1.1 401 {AUTHORIZATION}"),
+        http.client.UnknownProtocol(f"HTTP/7 {AUTHORIZATION}"),
+        http.client.IncompleteRead(AUTHORIZATION.encode(), 9),
+        urllib3.exceptions.InvalidHeader(f"Content-Length contained multiple unmatching values ({AUTHORIZATION})"),
+        urllib3.exceptions.DecodeError(f"Received response with content-encoding: {AUTHORIZATION}"),
+        OSError(f"Tunnel connection failed: 502 {AUTHORIZATION}"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_server_that_repeats_our_password_is_not_quoted(error: Exception) -> None:
+    for wrapped in (error, ERRORS.ConnectionError(error), ERRORS.ProxyError(error)):
+        assert "bWU6" not in str(explain(ERRORS, wrapped, URL, PROXIED))
+
+
+@pytest.mark.parametrize("status", [401, 403, 409, 418, 599])
+def test_nor_is_what_it_writes_beside_the_status(status: int) -> None:
+    def echo(request: Request, reply: Reply) -> Reply:
+        assert request.headers["Authorization"].startswith("Basic ")
+        return Reply(status, {}, b"", reason=f"{request.headers['Authorization']} s3cret")
+
+    with running({}) as server:
+        server.fault = echo
+        url = server.url.replace("//", "//me:s3cret@")
+        with Transport(patience=Patience(tries=1)).get(url) as answer, pytest.raises(NetworkFailure) as caught:
+            refuse_status(answer, "x")
+    assert f"the server answers {status}" in str(caught.value)
+    assert not {"s3cret", "Basic"} & set(str(caught.value).replace(":", " ").split())
+
+
+@pytest.mark.parametrize("name", ["Content-Range", "Content-Encoding", "Content-Length", "Content-Type"])
+def test_nor_its_headers(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def echo(request: Request, reply: Reply) -> Reply:
+        return Reply(206 if request.span else 200, {name: "s3cret", "Connection": "close"}, b"x")
+
+    with running({}) as server:
+        server.fault = echo
+        url = server.url.replace("//", "//me:s3cret@")
+        words = ["--index-url", f"{url}/simple", "--cache-dir", str(tmp_path)]
+        assert main(["scan", "demo==1.0", f"{url}/demo-1.0-cp311-cp311-win_amd64.whl", *words]) != 0
+    assert "s3cret" not in "".join(capsys.readouterr())

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from wheelfix.errors import UsageError
-from wheelfix.remote.addresses import is_remote, is_safe, redacted, without_secrets
+from wheelfix.errors import InputError, UsageError, redacted, shown_url
+from wheelfix.remote.addresses import is_remote, is_safe
 from wheelfix.remote.connections import trusted_prefixes
 from wheelfix.remote.credentials import Credentials
 from wheelfix.remote.remoteoptions import RemoteOptions
@@ -192,9 +192,35 @@ def test_an_option_that_is_not_an_index_is_shown_without_its_password(home: dict
 
 
 def test_nothing_secret_is_shown() -> None:
-    assert without_secrets("https://u:p@h.example:8/a/b.whl?sig=1#x") == "https://h.example:8/a/b.whl"
+    assert shown_url("https://u:p@h.example:8/a/b.whl?sig=1#x") == "https://h.example:8/a/b.whl"
     text = "HTTPSConnectionPool(url=https://u:p@h.example/a?token=abc): see 'http://q@r/s#frag'"
     assert redacted(text) == "HTTPSConnectionPool(url=https://h.example/a): see 'http://r/s'"
+
+
+@pytest.mark.parametrize("scheme", ["https", "ftp", "file", "svn+ssh", "HTTPS"])
+@pytest.mark.parametrize(
+    "password", ["s3cret", "s3/cret", "a#s3cret", "a?s3cret", "a@s3cret", "s3%cret", "s3\u2100cret"]
+)
+def test_whatever_is_in_a_password_it_is_not_shown(scheme: str, password: str) -> None:
+    """A password with a slash ends the host for every parser of URLs, and used to be shown as its path."""
+    url = f"{scheme}://me:{password}@h.example/simple"
+    for text in (url, f"  {url}", f"--index-url={url}", f"cannot read {url}?token=s3cret: refused"):
+        for shown in (shown_url(text), redacted(text), str(InputError(text, because=text))):
+            assert "s3" not in shown
+            assert "h.example/simple" in shown
+
+
+@pytest.mark.parametrize(
+    "text", ["C:\\a@b\\c.whl", "dist/a@b?.whl", "x@y", "note: a@b/c", "https://h.example/a.whl", ""]
+)
+def test_what_has_no_secret_is_shown_as_it_is(text: str) -> None:
+    assert shown_url(text) == redacted(text) == text
+
+
+def test_a_host_that_may_be_a_password_is_not_invented() -> None:
+    shown = shown_url("https://h.example/x?mail=a@b.example")
+    assert shown == "https://***@b.example"
+    assert shown_url(shown) == redacted(shown) == shown
 
 
 @pytest.mark.parametrize(

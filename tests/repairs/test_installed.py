@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +15,7 @@ from wheelfix.errors import CannotRepair, InputError
 from wheelfix.exam.scan import scan_all
 from wheelfix.model import ScanReport, Verdict
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
-from wheelfix.repairs.installed import JOURNAL, repair_installed, undo
+from wheelfix.repairs.installed import repair_installed, undo
 from wheelfix.roots.lazy import lazy_index
 
 INFO = "Lib/site-packages/torch-2.7.1+cu117.dist-info"
@@ -102,10 +105,41 @@ def test_nothing_to_undo_is_said(prefix):
         undo(prefix, "torch")
 
 
-def test_a_journal_that_is_not_ours_is_refused(prefix):
-    (prefix / INFO / JOURNAL).write_text('{"schema": "x"}')
-    with pytest.raises(InputError, match="not a journal"):
+def test_a_journal_that_a_wheel_has_installed_means_nothing(prefix, tmp_path):
+    """A repair was refused because of it, with the advice to undo, which removed python.exe."""
+    stranger = prefix / "Lib/site-packages/other/o.dll"
+    stranger.parent.mkdir()
+    stranger.write_bytes(b"MZ")
+    digest = hashlib.sha256(b"MZ").hexdigest()
+    names = [{"path": path, "sha256": digest} for path in ("other/o.dll", "../../python.exe")]
+    document = {"schema": "wheelfix.journal/1", "record": "", "added": names, "dropped": []}
+    (prefix / INFO / "wheelfix-journal.json").write_text(json.dumps(document))
+    before = snapshot(prefix)
+    with pytest.raises(InputError, match="nothing to undo"):
         undo(prefix, "torch")
+    assert snapshot(prefix) == before
+    roots = roots_of(tmp_path)
+    with lazy_index(roots) as index:
+        assert repair_installed(prefix, "torch", RepairOptions(scan=ScanOptions(roots=roots)), index).changed
+    undo(prefix, "torch")
+    assert snapshot(prefix) == before
+
+
+def test_a_package_that_was_installed_again_is_repaired_again(prefix, tmp_path):
+    """The journal of the first repair is no reason to refuse the second one."""
+    roots = roots_of(tmp_path)
+    options = RepairOptions(scan=ScanOptions(roots=roots))
+    record = (prefix / INFO / "RECORD").read_bytes()
+    with lazy_index(roots) as index:
+        result = repair_installed(prefix, "torch", options, index)
+        for path in result.added:
+            Path(path).unlink()
+        (prefix / INFO / "RECORD").write_bytes(record + b"torch/new.py,,\n")
+        (prefix / "Lib/site-packages/torch/new.py").write_bytes(b"")
+        with pytest.raises(InputError, match="installed again"):
+            undo(prefix, "torch")
+        assert repair_installed(prefix, "torch", options, index).changed
+    undo(prefix, "torch")
 
 
 def test_a_package_that_is_not_there_is_named(prefix, tmp_path):

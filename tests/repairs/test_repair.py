@@ -150,7 +150,7 @@ def test_a_lock_replays_to_the_same_wheel_and_refuses_other_sources(tmp_path):
     story = kepler_cu117()
     wheel = write_wheel(story, tmp_path / "dist")
     roots = write_roots(story, tmp_path / "roots")
-    chosen = options(tmp_path, *roots.values())
+    chosen = options(tmp_path, *roots.values(), seal=True)
     done = run(wheel, chosen)
     write_lock([done.plan], tmp_path / "lock.json")
     plan = read_lock(tmp_path / "lock.json")[0]
@@ -358,3 +358,61 @@ def test_companions_may_be_left_out_and_family_members_that_nobody_loads_are(tmp
     bare = run(wheel, options(tmp_path, *roots.values(), companions="none"))
     assert "mkl_def.2.dll" not in {addition.name for addition in bare.plan.additions}
     assert bare.outcome is RepairOutcome.REPAIRED
+
+
+def deleted(tmp_path, *, row=True):
+    """A wheel from which somebody deleted a DLL, with or without its row in RECORD, and the original."""
+    files = {
+        "pkg/__init__.py": "import os\nos.add_dll_directory(os.path.dirname(__file__) + '/bin')\nfrom . import _core\n",
+        "pkg/_core.cp311-win_amd64.pyd": forge_dll("_core.pyd", imports={"flux.dll": ["f"]}, exports=["PyInit__core"]),
+        "pkg/bin/flux.dll": forge_dll("flux.dll", exports=["f"]),
+    }
+    original = build_wheel(tmp_path / "original", "pkg", "1.0", files=files)
+    damaged = tmp_path / original.name
+    with zipfile.ZipFile(original) as old, zipfile.ZipFile(damaged, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name.endswith("/RECORD") and not row:
+                data = b"".join(line for line in data.splitlines(keepends=True) if b"flux.dll" not in line)
+            if name != "pkg/bin/flux.dll":
+                new.writestr(name, data)
+    return damaged, original
+
+
+@pytest.mark.parametrize("row", [True, False], ids=["row left", "row gone"])
+def test_a_deleted_dll_is_never_repaired_by_forgetting_it(row, tmp_path):
+    damaged, _ = deleted(tmp_path, row=row)
+    assert scan(damaged, ScanOptions(roots=RootOptions(discover=False))).verdict is Verdict.BROKEN
+    with pytest.raises(CannotRepair) as raised:
+        run(damaged, options(tmp_path))
+    assert ("--root ORIGINAL.whl" in (raised.value.hint or "")) is row
+    accepted = options(tmp_path, accept_missing=("pkg/bin/*",))
+    with pytest.raises(CannotRepair, match="WF301"):  # its row may go, but something still needs it
+        run(damaged, accepted)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_deleted_dll_goes_back_to_where_record_has_it(tmp_path):
+    """h5py without hdf5.dll, and the original as --root: under another name in h5py.libs it would not be the same."""
+    damaged, original = deleted(tmp_path)
+    result = run(damaged, options(tmp_path, original))
+    assert [addition.target for addition in result.plan.additions] == ["pkg/bin/flux.dll"]
+    check_record_independently(result.output)
+    assert scan(result.output, ScanOptions(roots=RootOptions(discover=False))).verdict is Verdict.OK
+    with zipfile.ZipFile(original) as old, zipfile.ZipFile(result.output) as new:
+        assert new.read("pkg/bin/flux.dll") == old.read("pkg/bin/flux.dll")
+
+
+def test_a_file_that_nothing_needs_may_be_given_up(tmp_path):
+    files = {"pkg/__init__.py": "", "pkg/data.txt": "text", "pkg/spare.dll": forge_dll("spare.dll")}
+    whole = build_wheel(tmp_path / "original", "pkg", "1.0", files=files)
+    for gone in ("pkg/data.txt", "pkg/spare.dll"):
+        damaged = tmp_path / whole.name
+        with zipfile.ZipFile(whole) as old, zipfile.ZipFile(damaged, "w") as new:
+            for name in old.namelist():
+                if name != gone:
+                    new.writestr(name, old.read(name))
+        with pytest.raises(CannotRepair, match=f"{gone}: RECORD lists it"):
+            run(damaged, options(tmp_path))
+        result = run(damaged, options(tmp_path, accept_missing=(gone,)))
+        check_record_independently(result.output)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.wheelinfo import Metadata, WheelInfo
+from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packages.torch import recognise
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView, ViewFile
@@ -170,7 +171,7 @@ def subject(
         profile=Profile(machine, (3, 11)),
         resolution=replace(resolution, reached=frozenset(arrived)),
         machine=machine,
-        wheel=wheel,
+        distribution=Distribution.of_wheel(wheel) if wheel is not None else Distribution(""),
         archive_faults=archive_faults,
         record_faults=record_faults,
         loading=torch,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.rules.subjects import SITE, dll, edge, loads, run, subject
+from wheelfix.model import Severity
 from wheelfix.rules.allowed import matches_any, with_allowed
+from wheelfix.rules.registry import finding
 
 PYD = SITE + "pkg/_core.pyd"
 
@@ -38,3 +40,13 @@ def test_names_match_without_regard_to_case_and_extension() -> None:
     assert matches_any("cuDNN64_8", ["cudnn*"])
     assert matches_any("cudnn64_8.dll", ["cudnn64_8"])
     assert not matches_any("cudart.dll", ["cudnn*"])
+
+
+def test_what_could_not_be_told_can_be_allowed() -> None:
+    """A repair does not succeed where it could not tell, unless the user accepts each DLL by its name."""
+    names = ["tables.libs/libblosc2.dll", "libblosc2.dll"]
+    unread = finding("WF317", names[0], "could not tell", evidence={"names": [*names]})
+    may_come = finding("WF318", "flux.dll", "could not tell")
+    for item, pattern in ((unread, "libblosc2.dll"), (may_come, "flux*")):
+        assert with_allowed([item], [pattern])[0].severity is Severity.INFO
+        assert with_allowed([item], ["other.dll"])[0].severity is Severity.UNSURE

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import pytest
 
 from tests.rules.subjects import run, subject, wheel
+from tests.support.wheels import build_wheel
 from wheelfix.archive.faults import KINDS, RECORD_KINDS, ArchiveFault, RecordFault
 from wheelfix.archive.wheelinfo import WHEEL_KINDS
+from wheelfix.exam.scan import scan
+from wheelfix.exam.verify import verify
 from wheelfix.model import Severity
+from wheelfix.options import RepairOptions
+from wheelfix.repairs.repair import repair_wheel
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *WHEEL_KINDS])
@@ -50,6 +57,7 @@ def test_every_kind_of_record_fault_becomes_one_finding(kind: str) -> None:
         ("dist-info-not-last", (), "WF122:info"),
         ("tag-mismatch", (), "WF123:warning"),
         ("same-place", (), "WF118:error"),
+        ("same-program", (), "WF118:warning"),
         ("data-scheme", ("pip", "uv", "installer"), "WF119:error"),
         ("data-folder", (), "WF119:error"),
         ("several-dist-info", ("pip", "installer"), "WF126:error"),
@@ -62,6 +70,8 @@ def test_every_kind_of_record_fault_becomes_one_finding(kind: str) -> None:
         ("variant-metadata", ("uv",), "WF131:error"),
         ("dist-info-spelling", (), "WF124:warning"),
         ("name-mismatch", ("pip", "uv", "pypi"), "WF124:error"),
+        ("name-mismatch", ("pypi", "installer"), "WF124:warning"),
+        ("wheel-version", ("installer",), "WF125:warning"),
         ("metadata-missing", ("pip", "uv", "pypi"), "WF125:error"),
     ],
 )
@@ -113,3 +123,29 @@ def test_faults_of_the_metadata_are_told_too_and_only_once() -> None:
 )
 def test_severity_of_record_faults(kind: str, severity: Severity) -> None:
     assert run(subject({}, record_faults=(RecordFault(kind, "x", "y"),)))[0].severity is severity
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("pkg-1.0.dist-info/wheelfix-journal.json", True),
+        ("pkg-1.0.dist-info/Wheelfix-JOURNAL.json", True),
+        ("pkg-1.0.data/data/Lib/site-packages/other-1.0.dist-info/wheelfix-journal.json", True),
+        ("pkg-1.0.data/purelib/other-1.0.dist-info/wheelfix-journal.json", True),
+        ("pkg/x.dll.wheelfix-dropped", True),
+        ("pkg/.wheelfix-1234.tmp", True),
+        ("pkg-1.0.dist-info/sboms/wheelfix.cdx.json", False),
+        ("pkg/wheelfix.py", False),
+        ("pkg/my-wheelfix-journal.json", False),
+    ],
+)
+def test_a_file_that_poses_as_ours_is_found_and_left_out_by_a_repair(tmp_path, name, expected):
+    """A wheel shipped the journal of a repair that never was; verify and scan were silent."""
+    wheel = build_wheel(tmp_path, "pkg", "1.0", files={"pkg/__init__.py": "", name: "{}"})
+    found = [finding for finding in verify(wheel).findings if finding.code == "WF132"]
+    assert [finding.subject for finding in found] == ([name] if expected else [])
+    assert [finding.code for finding in scan(wheel).findings if finding.code == "WF132"] == ["WF132"] * expected
+    made = repair_wheel(wheel, RepairOptions(wheel_dir=tmp_path / "out")).output
+    with zipfile.ZipFile(made) as archive:
+        assert (name in archive.namelist()) is not expected
+    assert not [finding for finding in verify(made).findings if finding.severity is Severity.ERROR]

@@ -57,6 +57,7 @@ RECORDS: dict[str, Callable[[Rows], Rows]] = {
 def _drafts() -> Iterator[tuple[str, Draft]]:
     for name, rows in RECORDS.items():
         yield name, Draft(files=[Entry("pkg/__init__.py", b"x = 1\n")], rows=rows)
+    yield "reserved-name", Draft(files=[Entry("pkg/__init__.py", b""), Entry("pkg/Wheelfix-Journal.json", b"{}")])
     yield "record-missing", Draft(files=[Entry("pkg/__init__.py", b"")], record=lambda _: None)
     yield "record-mark", Draft(files=[Entry("pkg/__init__.py", b"")], record=lambda data: b"\xef\xbb\xbf" + data)
     yield "dist-info-first", Draft(files=[Entry("pkg/__init__.py", b"")], entries=lambda entries: entries[::-1])
@@ -111,7 +112,11 @@ def test_the_command_in_a_hint_makes_the_finding_go(tmp_path: Path, key: str) ->
     assert all(finding.hint for finding in before)
     if not named:
         return
-    assert main(["repair", str(path), "--no-discover", "-q", "-w", str(tmp_path / "out")]) == 0
+    accepted = [finding.subject for finding in named if "--accept-missing FILE" in finding.hint]
+    options = ["--no-discover", "-q", "-w", str(tmp_path / "out")]
+    if accepted:
+        assert main(["repair", str(path), *options]) == 1, "a file that was deleted is not hidden"
+    assert main(["repair", str(path), *options, *(f"--accept-missing={one}" for one in accepted)]) == 0
     after = {(finding.code, finding.subject) for finding in verify(tmp_path / "out" / path.name).findings}
     assert not [finding for finding in named if (finding.code, finding.subject) in after]
 

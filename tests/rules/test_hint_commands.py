@@ -318,9 +318,11 @@ IN_OTHER_TESTS = (
     "'wheelfix scan -v' shows who loads what",
     "make the list of such a machine with tools/windows_target.ps1, or with tools/make_target_list.py where "
     "there is no PowerShell, and give it to --target",
+    "'python -m pip install --force-reinstall --no-deps NAME' with the environment's own Python",
+    "'python -m pip install NAME' with the environment's own Python",
     "if you know the issuer, name a PEM file with its certificate: --trusted-roots FILE",
 )
-"""The hints of the tests above that are not in the table."""
+"""The hints of the tests above, and of tests/exam/test_installed.py, that are not in the table."""
 
 
 def texts(path: Path) -> Iterator[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.rules.subjects import SITE, codes, dll, loads, run, subject, wheel
+from wheelfix.loader.profile import Profile
 
 if TYPE_CHECKING:
     from wheelfix.rules.context import Subject
@@ -42,6 +44,12 @@ def module(content: bytes, *requires: str, loaded: bool = True) -> Subject:
 )
 def test_numpy_headers_against_requirements(content: bytes, requires: tuple[str, ...], expected: list[str]) -> None:
     assert codes(module(content, *requires)) == expected
+
+
+@pytest.mark.parametrize(("python", "expected"), [((3, 8), []), ((3, 9), ["WF410:warning"]), (None, ["WF410:warning"])])
+def test_numpy_2_counts_where_the_python_can_have_it(python: tuple[int, int] | None, expected: list[str]) -> None:
+    thing = module(OLD, "numpy>=1.20")
+    assert codes(replace(thing, profile=Profile(python=python))) == expected
 
 
 @pytest.mark.parametrize(

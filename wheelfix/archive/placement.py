@@ -21,6 +21,7 @@ SCHEMES = {"purelib": SITE_PACKAGES, "platlib": SITE_PACKAGES, "data": "", "scri
 
 PLACEMENT_KINDS: dict[str, str] = {
     "same-place": "two members are installed as one file",
+    "same-program": "two entry points are installed as one program",
     "data-scheme": "a file of the .data folder belongs to no scheme that installers know",
     "data-folder": "a .data folder that only some installers take for the wheel's own",
     "pycache": "compiled Python code, which some installers leave out",
@@ -92,7 +93,7 @@ def _same_places(members: Sequence[str], data_folder: str, scripts: Sequence[str
         first = owners.setdefault(names.windows_key(f"Scripts/{script}.exe"), own)
         if first is not own:
             message = f"{own[0]} and {first[0]} are both installed as 'Scripts/{script}.exe'"
-            yield ArchiveFault("same-place", "entry_points.txt", message)
+            yield ArchiveFault("same-program", "entry_points.txt", message, (INSTALLER,))
         for name in (script, f"{script}-script.py", f"{script}.pya"):
             owners.setdefault(names.windows_key(f"Scripts/{name}"), own)
     for name in members:

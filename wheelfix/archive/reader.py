@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import io
 import os
-import stat
 import threading
 from operator import attrgetter
 from pathlib import Path
@@ -21,6 +20,7 @@ from wheelfix.archive.inspection import Inspection
 from wheelfix.archive.local import SMALL_WINDOW, WINDOW, header_spans, headers_are_regular
 from wheelfix.archive.members import Limits, Member, parse_directory, too_much
 from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.inputfiles import UnfitFile, open_regular
 from wheelfix.streams import codec
 from wheelfix.streams.source import InflatedSource, StoredSource
 
@@ -64,9 +64,9 @@ class Archive:
 
     def _open_file(self, path: Path) -> None:
         try:
-            if not stat.S_ISREG(path.stat().st_mode):  # before opening: reading from a pipe may never end
-                raise InputError(f"{path} is {'a folder' if path.is_dir() else 'a device or pipe'}, not a wheel")
-            self._file = path.open("rb", buffering=0)
+            self._file = open_regular(path)
+        except UnfitFile as exc:
+            raise InputError(f"{path} is not a wheel", because=str(exc)) from exc
         except OSError as exc:
             raise _cannot_open(path, exc) from exc
         status = os.fstat(self._file.fileno())

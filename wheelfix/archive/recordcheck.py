@@ -63,6 +63,9 @@ def record_matches(archive: Archive, own: Member, data: bytes) -> bool:
     text = data.decode("ascii")
     if any(odd in text for odd in '"\\\0'):
         return False
+    ends = text.count("\r\n")
+    if text.count("\r") != ends or (ends and text.count("\n") != ends):  # one within a row
+        return False
     if any(archive.find(own.name.removesuffix("RECORD") + name) for name in SIGNATURES):
         return False
     fields = text.split(",")  # path, hash, size with the next path behind it, hash, …
@@ -74,7 +77,8 @@ def record_matches(archive: Archive, own: Member, data: bytes) -> bool:
         del wanted[folder]
     wanted[own.name] = ""
     return (
-        others[-1] == ""
+        text.endswith(end)
+        and others[-1] == ""
         and len(paths) == len(hashes) == len(wanted)
         and dict(zip(paths, sizes, strict=False)) == wanted
         and hashes.pop(paths.index(own.name)) == ""
@@ -132,12 +136,29 @@ def _check_rows(rows: dict[str, Row], members: dict[str, Member], own: str) -> I
                 yield RecordFault("self-hash", path, message, rejected_by=(INSTALLER,))
         else:
             yield from _check_row(row, member)
-    for path in rows:
-        if path not in members and path not in signatures:
-            if names.why_unsafe(path):
-                yield RecordFault("row-unsafe", path, names.why_unsafe(path))
-            if not path.endswith("/"):
-                yield RecordFault("row-orphan", path, "RECORD lists it, but the wheel does not have it")
+    orphans = [path for path in rows if path not in members and path not in signatures]
+    folders = {parent for path in members for parent in _parents(path)} if orphans else ()
+    unlisted = {(_skeleton(path), member.usize) for path, member in members.items() if path not in rows}
+    for path in orphans:
+        if names.why_unsafe(path):
+            yield RecordFault("row-unsafe", path, names.why_unsafe(path))
+        elif path in folders:
+            yield RecordFault("row-folder", path, "RECORD lists a folder")
+        elif not path.isascii() and (_skeleton(path), rows[path].size) in unlisted:
+            yield RecordFault("row-spelling", path, "RECORD spells the name of a member in another way")
+        elif not path.endswith("/"):
+            yield RecordFault("row-orphan", path, "RECORD lists it, but the wheel does not have it")
+
+
+def _skeleton(path: str) -> str:
+    """A name without what depends on its encoding."""
+    return "".join(letter for letter in path if letter.isascii())
+
+
+def _parents(path: str) -> Iterator[str]:
+    """The folders above a member."""
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 def _check_row(row: Row, member: Member) -> Iterator[RecordFault]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from wheelfix.archive.reader import Archive
 
-_HEADER_LIMIT = 4 << 20
+HEADER_LIMIT = 4 << 20
 _SHOWN_TAGS = 20
 Headers = "Mapping[str, tuple[str, ...]]"
 
@@ -214,7 +214,7 @@ def _read_text(archive: Archive, name: str, kind: str, faults: list[ArchiveFault
         faults.append(ArchiveFault(kind, name, "the file is missing", by))
         return None
     try:
-        return archive.read(member, _HEADER_LIMIT)
+        return archive.read(member, HEADER_LIMIT)
     except InputError as exc:
         faults.append(ArchiveFault(kind, name, exc.because or exc.what, by))
         return None
@@ -230,7 +230,7 @@ def _check_places(archive: Archive, prefix: str, dist_info: str, file_name: File
     member, scripts = archive.find(name), list[str]()
     if member is not None:
         try:
-            data = archive.read(member, _HEADER_LIMIT)
+            data = archive.read(member, HEADER_LIMIT)
         except InputError:
             data = b""  # what is damaged is reported as such
         yield from entry_point_faults(data, name)

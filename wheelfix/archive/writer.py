@@ -91,8 +91,9 @@ def write_wheel(
     progress: Callable[[int], None] | None = None,
     check: Callable[[Draft], None] | None = None,
     check_hashes: bool = False,
+    in_place: bool = False,
 ) -> Written:
-    """Write a changed wheel to ``target``, whole or not at all.
+    """Write a changed wheel to ``target``, whole or not at all; ``in_place`` it may be the source itself.
 
     CannotRepair if it would not be a valid wheel; EnvironmentFailure if the disk, or an input that changed, stops
     us. ``progress`` gets the number of bytes written. What ``check`` raises keeps the wheel from getting its name.
@@ -104,7 +105,7 @@ def write_wheel(
     made = _missing_rows(source, order, changes, jobs)
     stamp = new_stamp(source.members)
     with (
-        AtomicFile(target) as out,
+        AtomicFile(target, in_place=in_place) as out,
         Deflating(compressor or codec.Compressor.choose(), jobs) as deflating,
         _Hashing([new for new in changes.add if not (check_hashes and new.sha256)], jobs) as hashing,
     ):

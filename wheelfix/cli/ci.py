@@ -28,6 +28,7 @@ from wheelfix.cli.try_ import add_trial_options
 from wheelfix.errors import InputError, WheelfixError
 from wheelfix.exam.examination import ScanFailure
 from wheelfix.failures import failure_of
+from wheelfix.inputfiles import begin_run
 from wheelfix.report.document import FailedInput
 from wheelfix.report.formats import SCAN_KINDS, slim
 from wheelfix.report.textstyle import look_of
@@ -80,7 +81,7 @@ def configure_parser(subparsers: Subparsers) -> None:
     ))  # fmt: skip
     add_trial_options(parser, "try-")
     add_fetch_option(add_remote_options(parser), "take DLLs that no root has from wheels on the package index")
-    add_baseline_options(add_filter_options(parser))
+    add_baseline_options(add_filter_options(parser, fail_on="unsure"))
     add_report_option(add_output_options(parser, SCAN_KINDS))
 
 
@@ -97,7 +98,8 @@ def execute(args: argparse.Namespace) -> int:
         for option in ("in_place", "dry_run", "lock", "locked", "env", "package", "undo"):
             setattr(own, option, None)
         filters = (check_patterns(own.select, "--select"), check_patterns(own.ignore, "--ignore"))
-        groups.append((repair_options(own), filters, own.fail_on, paths))
+        options = replace(repair_options(own), accept_unsure=own.fail_on in ("error", "never"))
+        groups.append((options, filters, own.fail_on, paths))
     output.fail_inputs(inputs)
     with output.progress(inputs.files, "repairing") as progress:
         for options, filters, fail_on, paths in groups:
@@ -173,7 +175,7 @@ def _take_all(
     with lazy_index(options.scan.roots, options.scan.remote) as index:
         sizes, jobs = [file_size(path) for path in paths], options.scan.jobs
         if targets_differ(paths, options) and worth_processes(sizes, jobs):
-            start, report = functools.partial(_taking, options, filters), Shares(progress).report
+            start, report = functools.partial(_taking, paths, options, filters), Shares(progress).report
             yield from in_processes(start, paths, sizes, jobs=jobs, lost=_lost, progress=report)
             return
         for path in paths:
@@ -181,8 +183,9 @@ def _take_all(
 
 
 @contextlib.contextmanager
-def _taking(options: RepairOptions, filters: _Filters) -> Iterator[Work[Path, _Taken]]:
+def _taking(paths: list[Path], options: RepairOptions, filters: _Filters) -> Iterator[Work[Path, _Taken]]:
     """What a worker process does with each wheel."""
+    begin_run(paths)
     from wheelfix.repairs.several import with_jobs
     from wheelfix.roots.lazy import lazy_index
 

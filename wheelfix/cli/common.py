@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from wheelfix.cli.parser import CommaList as CommaList  # the commands find it here
 from wheelfix.cli.parser import only_typed
 from wheelfix.errors import EnvironmentFailure, Exit, UsageError
+from wheelfix.inputfiles import check_text_target, will_read
 from wheelfix.parsing import whole_number
 from wheelfix.report.textstyle import COLOURS
 from wheelfix.values import replace
@@ -255,12 +256,25 @@ def exit_code(failed: bool, errors: Iterable[WheelfixError]) -> int:
     return max([Exit.FINDINGS if failed else Exit.OK, *(error.exit_code for error in errors)])
 
 
+def check_outputs(args: argparse.Namespace) -> None:
+    """Refuse files that cannot or may not be written, before the work is done; those that options name are read."""
+    given = vars(args)
+    written = [given.get("output"), given.get("lock"), given.get("baseline") if given.get("write_baseline") else None]
+    written += [file for _, file in (*given.get("report", ()), *given.get("also", ()))]
+    outputs = [file for file in written if file is not None and str(file) != "-"]
+    for file in outputs:
+        check_output(file)
+    named = [one for value in given.values() for one in (value if isinstance(value, list | tuple) else [value])]
+    will_read(path for path in named if isinstance(path, Path) and path not in outputs)
+
+
 def check_output(output: Path) -> None:
-    """Refuse a file that cannot be written, before the work is done rather than after."""
+    """Refuse a file that cannot be written, or that is an input or a package."""
     if output.is_dir():
         raise UsageError(f"{output} is a folder", hint="name the file to write")
     if not output.parent.is_dir():
         raise EnvironmentFailure(f"cannot write {output}", because=f"there is no folder {output.parent}")
+    check_text_target(output)
 
 
 _SAYS_UTF8 = ("<?xml", "<!doctype html")

@@ -19,8 +19,9 @@ from wheelfix.cli.common import (
     root_options,
     write_result,
 )
-from wheelfix.cli.output import add_typed_report_option, check_reports, write_reports
+from wheelfix.cli.output import add_typed_report_option, write_reports
 from wheelfix.errors import Exit, InputError, UsageError
+from wheelfix.inputfiles import will_read
 from wheelfix.loader.profile import assumptions
 from wheelfix.report.safe import legible, without_commands
 from wheelfix.report.textstyle import TextStyle, look_of
@@ -103,7 +104,6 @@ def execute(args: argparse.Namespace) -> int:
         return Exit.OK
     from wheelfix.diagnosis.diagnose import answer
 
-    check_reports(args)
     if args.file is not None and args.text is not None:
         raise UsageError("both a file and --text are given", hint="give one of them")
     with _question(args) as question:
@@ -159,6 +159,7 @@ def _opened(word: str) -> IO[bytes]:
         raise UsageError(f"{word} is a folder", hint=f'for an environment: wheelfix diagnose --env "{word}"')
     if word.lower().endswith(".whl"):
         raise UsageError(f"{word} is a wheel", hint=f'wheelfix diagnose --wheel "{word}"')
+    will_read([path])
     try:
         return path.open("rb")
     except FileNotFoundError as error:

@@ -12,12 +12,13 @@ from wheelfix.cli.common import (
     add_target_options,
     exit_code,
 )
-from wheelfix.cli.output import add_typed_report_option, check_reports, made_by, write_reports
+from wheelfix.cli.output import add_typed_report_option, made_by, write_reports
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.remote import add_remote_options, open_client, say_bytes
 from wheelfix.cli.say import say_error
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import ScanFailure
+from wheelfix.inputfiles import UnfitFile, read_file
 from wheelfix.parsing import MAX_JSON
 from wheelfix.report.document import LEVELS
 from wheelfix.report.textstyle import TextStyle, look_of
@@ -72,7 +73,6 @@ def execute(args: argparse.Namespace) -> int:
     """Compare, report, and return 1 where something vanished that must not."""
     from wheelfix.diff import compare_all
 
-    check_reports(args)
     failures: list[WheelfixError] = []
     unread: list[str] = []
     with open_client(args) as client:
@@ -142,8 +142,7 @@ def _builds(
 
 
 def _text(path: Path) -> str:
-    with path.open("rb") as file:
-        data = file.read(MAX_JSON + 1)
-    if len(data) > MAX_JSON:
-        raise InputError(f"{path} is not a saved scan", because=f"it is larger than {MAX_JSON >> 20} MiB")
-    return data.decode("utf-8-sig", "replace")
+    try:
+        return read_file(path, MAX_JSON).decode("utf-8-sig", "replace")
+    except UnfitFile as error:
+        raise InputError(f"{path} is not a saved scan", because=str(error)) from error

@@ -14,7 +14,7 @@ from wheelfix.values import dataclass
 if TYPE_CHECKING:
     import argparse
 
-ASSUMABLE = ("vcredist", "nvidia-driver", "conda", "cuda=")
+ASSUMABLE = ("vcredist", "nvidia-driver", "vcredist-12", "vcredist-11", "vcredist-10", "vcredist-9", "conda", "cuda=")
 FOLDERS = frozenset({"wheel_dir", "output_dir", "python", "env", "cuda", "cudnn", "oneapi", "conda"})
 
 

@@ -11,6 +11,7 @@ import sys
 from wheelfix.cli.commands import command_parser, load_command, root_parser
 from wheelfix.cli.say import say, say_error
 from wheelfix.errors import Exit, UsageError, WheelfixError
+from wheelfix.inputfiles import begin_run, end_run
 from wheelfix.streams.interpreter import tune
 from wheelfix.streams.signals import interruptible
 
@@ -26,8 +27,10 @@ def run(argv: list[str]) -> int:
     if argv[0] == "help":
         argv = [*argv[1:2], "--help"]
         return run(argv)
+    from wheelfix.cli.common import check_outputs
     from wheelfix.cli.settings import describe, read_settings
 
+    begin_run()
     name, rest = argv[0], argv[1:]
     module = load_command(name)
     renamed = getattr(module, "current_spelling", None)
@@ -44,6 +47,7 @@ def run(argv: list[str]) -> int:
         say(f"wheelfix: configured by {legible(str(settings.used_file))}")
     args = settings.namespace()
     args.argv = argv  # a report says how it was made
+    check_outputs(args)
     return module.execute(args)
 
 
@@ -65,6 +69,8 @@ def main(argv: list[str] | None = None, *, last: bool = False) -> int:
             if os.environ.get("WHEELFIX_DEBUG"):
                 raise
             return report_error(error)
+        finally:
+            end_run()
     return code
 
 

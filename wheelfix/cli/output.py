@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.cli.common import check_output, exit_code, write_result
+from wheelfix.cli.common import exit_code, write_result
 from wheelfix.cli.parser import did_you_mean, only_typed
 from wheelfix.cli.say import say, say_error
 from wheelfix.errors import UsageError
 from wheelfix.failures import failure_of
+from wheelfix.inputfiles import check_target
 from wheelfix.report.document import DEFAULT, Context, FailedInput
 from wheelfix.report.formats import SCAN_KINDS, render, slim, without_images
 from wheelfix.report.progress import ProgressBar
@@ -64,13 +65,6 @@ def _add_report(
         "--report", dest=dest, metavar="KIND=FILE", action="append", default=[], type=request,
         help=f"also write this kind of report to a file; repeatable: {', '.join(kinds)}",
     )  # fmt: skip
-
-
-def check_reports(args: argparse.Namespace) -> None:
-    """Refuse files of ``--report`` that cannot be written, before the work is done."""
-    for _, file in args.also:
-        if str(file) != "-":
-            check_output(file)
 
 
 def write_reports(args: argparse.Namespace, render_kind: Callable[[str], str]) -> None:
@@ -126,9 +120,6 @@ class Output:
     @classmethod
     def from_args(cls, args: argparse.Namespace) -> Output:
         """Return the output that a command line asks for."""
-        for file in (args.output, *(file for _, file in args.report)):
-            if file is not None and str(file) != "-":
-                check_output(file)
         look = look_of(sys.stdout, colour=args.color) if args.output is None else TextStyle(unicode=True)
         output = cls(
             args.format, args.output, tuple(args.report), args.verbose, args.quiet, look, Context(args.fail_on)
@@ -146,7 +137,6 @@ class Output:
         from wheelfix.baseline import Baseline
 
         if write:
-            check_output(file)
             self.write_baseline = file
             return
         self.baseline = Baseline.read(file)
@@ -273,6 +263,7 @@ class Output:
         """Add a Markdown summary to the page of a GitHub job, where there is one."""
         summary = os.environ.get("GITHUB_STEP_SUMMARY")
         if summary:
+            check_target(Path(summary))
             with Path(summary).open("a", encoding="utf-8", errors="replace", newline="\n") as file:
                 file.write(self._render("markdown"))
 

@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import EnvironmentFailure, InputError, NetworkFailure, UsageError, WheelfixError
-from wheelfix.remote.addresses import is_remote, redacted
+from wheelfix.errors import EnvironmentFailure, InputError, NetworkFailure, UsageError, WheelfixError, shown_url
+from wheelfix.inputfiles import will_read
+from wheelfix.remote.addresses import is_remote
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -61,12 +62,15 @@ def expand_inputs(
                 paths.setdefault(_identity(path), path)
         except (InputError, NetworkFailure) as error:
             failures.append(error)
-            failed.append(redacted(word))
+            failed.append(shown_url(word))
         except OSError as error:  # no permission, a name too long, a share that is gone
-            failures.append(EnvironmentFailure(f"cannot access {word}", because=error.strerror or str(error)))
-            failed.append(word)
+            failures.append(
+                EnvironmentFailure(f"cannot access {shown_url(word)}", because=error.strerror or str(error))
+            )
+            failed.append(shown_url(word))
     if not paths and not failures:
         raise UsageError("no input was given", hint="name a wheel, a folder, or a pattern such as dist/*.whl")
+    will_read(path for path in paths.values() if isinstance(path, Path))
     skipped = tuple(path for path in paths.values() if windows_only and other_system(path.name))
     kept = tuple(path for path in paths.values() if path not in skipped)
     if skipped and not kept and not failures:
@@ -89,7 +93,7 @@ def other_system(name: str) -> str:
 def _remote(word: str, client: Client | None) -> WheelPath:
     if client is None:
         raise InputError(
-            f"{redacted(word)} is not on this disk",
+            f"{shown_url(word)} is not on this disk",
             because="this command works on files",
             hint="download the wheel first: python -m pip download --no-deps --platform win_amd64 NAME==VERSION",
         )
@@ -100,6 +104,9 @@ def _expand(word: str, *, folders: bool) -> list[Path]:
     if not word:
         raise InputError("an empty path was given", hint="check the variable that should hold it")
     path = Path(word)
+    if "://" in word and not os.path.lexists(path):
+        because = "an address has to begin with http:// or https://"
+        raise InputError(f"{shown_url(word)} is neither a file nor a wheel on a server", because=because)
     if path.is_dir():
         return _open_folder(path, folders=folders)
     if path.exists() or not glob.has_magic(word):

@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.errors import HIDDEN, shown_url
+from wheelfix.inputfiles import open_regular
 from wheelfix.parsing import whole_number
 
 if TYPE_CHECKING:
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
     from wheelfix.model import ScanReport
 
-HIDDEN = "***"
 _SECRET_NAMES = ("token", "secret", "passw", "passphrase", "apikey", "api-key", "credential", "auth")
 _TOKEN = re.compile(r"\b(?:gh[a-z]_|github_pat_|glpat-|pypi-|sk-|AKIA|xox[a-z]-)[\w-]{8,}")
 _CHUNK = 1 << 20
@@ -42,21 +43,8 @@ def _quoted(word: str) -> str:
 
 
 def _without_secrets(word: str, home: str) -> str:
-    word = _TOKEN.sub(HIDDEN, _without_value(_without_account(word)))
+    word = _TOKEN.sub(HIDDEN, _without_value(shown_url(word)))
     return word.replace(home, "~") if len(home) > 3 else word
-
-
-def _without_account(word: str) -> str:
-    """Hide the account in an address and what follows its path: signed links carry their key there."""
-    scheme, slashes, rest = word.partition("://")
-    if not slashes:
-        return word
-    host, slash, path = rest.partition("/")
-    if "@" in host:
-        host = f"{HIDDEN}@{host.rpartition('@')[2]}"
-    address = host + slash + path
-    end = min((at for at in map(address.find, "?#") if at >= 0), default=-1)
-    return scheme + slashes + (f"{address[:end]}?{HIDDEN}" if end >= 0 else address)
 
 
 def _without_value(word: str) -> str:
@@ -95,7 +83,7 @@ def hashes(reports: Iterable[ScanReport]) -> dict[str, str]:
 
 def _sha256(path: Path) -> str:
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
     return digest.hexdigest()

@@ -31,7 +31,8 @@ def add_remote_options(parser: Parser) -> argparse._ArgumentGroup:
     ))  # fmt: skip
     group.add_argument(
         "--platform", choices=PLATFORMS, default=PLATFORMS[0],
-        help=f"take wheels for {', '.join(PLATFORMS)} (default {PLATFORMS[0]})",
+        help=f"take wheels for {', '.join(PLATFORMS)} (default {PLATFORMS[0]}), and examine wheels without "
+        "a platform in their name for it",
     )  # fmt: skip
     group.add_argument(
         "--python-version", metavar="X.Y", default="",

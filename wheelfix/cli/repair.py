@@ -14,9 +14,10 @@ from wheelfix.cli.common import (
     add_output_options,
     add_root_options,
     add_windows_options,
+    check_output,
     write_result,
 )
-from wheelfix.cli.output import add_typed_report_option, check_reports, made_by, write_reports
+from wheelfix.cli.output import add_typed_report_option, made_by, write_reports
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.remote import add_fetch_option, add_remote_options
@@ -104,7 +105,6 @@ def _add_target(parser: Parser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Repair every input and return the worst exit code."""
     options = repair_options(args)
-    check_reports(args)
     if args.env is not None:
         return _execute_installed(args, options)
     output = RepairOutput(args)
@@ -127,6 +127,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.lock is not None:
         from wheelfix.plan.lock import write_lock
 
+        check_output(args.lock)  # again: a wheel may have been written there
         write_lock(done, args.lock)
     return output.finish()
 

@@ -48,6 +48,11 @@ def add_policy_options(parser: Parser) -> None:
     group.add_argument("--with-vcredist", action="store_true", help="also vendor the Visual C++ runtime")
     add_allow_missing(group)
     group.add_argument(
+        "--accept-missing", metavar="FILE", action=CommaList, default=[],
+        help="remove the row of this file from RECORD, which lists it although the wheel does not have it; a path or "
+        "a pattern",
+    )  # fmt: skip
+    group.add_argument(
         "--dest", metavar="FOLDER", help="folder for new DLLs (default: beside the file that needs them)"
     )
     group.add_argument(
@@ -153,6 +158,7 @@ def repair_options(args: argparse.Namespace) -> RepairOptions:
         layout=args.layout,
         renaming=_renaming(args),
         allow_missing=tuple(args.allow_missing),
+        accept_missing=tuple(args.accept_missing),
         build_tag=args.build_tag,
         compression=args.compression,
         compressor=None if args.compressor == "auto" else args.compressor,

@@ -13,8 +13,8 @@ from wheelfix.cli.common import add_assumptions, add_command, add_jobs_option, r
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.remote import add_remote_options, remote_options
 from wheelfix.cli.say import say
-from wheelfix.errors import Exit, UsageError
-from wheelfix.report.safe import legible
+from wheelfix.errors import Exit, InputError, UsageError
+from wheelfix.report.safe import csv_cell, legible, without_commands
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _sources(args: argparse.Namespace, progress: Callable[[str], None]) -> tuple
     found = list(wheel_sources(word for word in args.words if word != "-"))
     unlisted: list[WheelRows] = []
     if "-" in args.words:
-        listed = read_list(sys.stdin)
+        listed = read_list(_typed_lines())
         found, unlisted = [*found, *listed.sources], [*listed.failed]
     if args.names is not None:
         from wheelfix.survey.indexes import list_index, read_names
@@ -166,6 +166,22 @@ def _sources(args: argparse.Namespace, progress: Callable[[str], None]) -> tuple
             "no Windows wheel in the sources", hint="wheels for Windows have a platform tag such as win_amd64"
         )
     return found, unlisted
+
+
+def _typed_lines() -> list[str]:
+    """Return the lines of the standard input; InputError if there is no end to it."""
+    from wheelfix.survey.lists import LARGEST_LIST
+
+    if sys.stdin is None or sys.stdin.closed:
+        raise UsageError("there is no standard input", hint="name a folder, a wheel or a URL instead of -")
+    try:
+        text = sys.stdin.read(LARGEST_LIST + 1)
+    except ValueError as error:
+        raise InputError("the list on the standard input cannot be read", because=str(error)) from error
+    if len(text) > LARGEST_LIST:
+        because = f"it is larger than {LARGEST_LIST >> 20} MiB"
+        raise InputError("the list on the standard input is not read", because=because, hint="make several lists of it")
+    return text.splitlines()
 
 
 def _described(summary: Summary) -> str:
@@ -191,18 +207,17 @@ def _query(args: argparse.Namespace) -> int:
 def _rendered(answer: QueryResult, kind: str) -> str:
     if kind == "json":
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-        return json.dumps(rows, ensure_ascii=False, indent=1, default=str) + "\n"
+        return json.dumps(rows, indent=1, default=str) + "\n"
     if kind == "csv":
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(answer.columns)
-        writer.writerows(answer.rows)
-        return stream.getvalue()
+        writer.writerows([csv_cell(value) for value in row] for row in (answer.columns, *answer.rows))
+        return without_commands(stream.getvalue())
     cells = [[_cell(value) for value in row] for row in (answer.columns, *answer.rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
     lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(lines) + f"\n{len(answer.rows)} rows\n"
+    return without_commands("\n".join(lines) + f"\n{len(answer.rows)} rows\n")
 
 
 def _cell(value: object) -> str:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.cli.common import CommaList, add_command, add_output_options, check_output, positive, write_result
+from wheelfix.cli.common import CommaList, add_command, add_output_options, positive, write_result
 from wheelfix.cli.parser import only_typed
 from wheelfix.cli.paths import expand_inputs
 from wheelfix.cli.say import say, say_error
@@ -154,8 +154,6 @@ def execute(args: argparse.Namespace) -> int:
     from wheelfix.trial.run import TrialFailure, try_all
 
     options = trial_options(args)
-    if args.output is not None and str(args.output) != "-":
-        check_output(args.output)
     inputs = expand_inputs(args.paths, folders=False, windows_only=True)
     for path in inputs.skipped:
         say(f"wheelfix: skipped: {path.name} is not a Windows wheel")

@@ -65,7 +65,7 @@ def conclude(gathered: GatheredEvidence, trusted_roots: Path | None) -> Diagnosi
         remedies=ranked(steps),
         warnings=warnings,
         notes=tuple(dict.fromkeys([*gathered.notes, *_remarks(gathered, kept)])),
-        sound=bool(gathered.cases) and not any(_broken(case) for case in gathered.cases),
+        sound=bool(gathered.cases) and not any(_broken(case) or _doubts(case) for case in gathered.cases),
     )
 
 
@@ -104,6 +104,12 @@ def _broken(case: ScannedPackage) -> bool:
     return case.exam.report.first_failure is not None or any(
         finding.severity is Severity.ERROR for finding in case.exam.report.findings
     )
+
+
+def _doubts(case: ScannedPackage) -> list[str]:
+    """What the files cannot tell, each with what would settle it."""
+    unsure = (finding for finding in case.exam.report.findings if finding.severity is Severity.UNSURE)
+    return [f"{finding.message}; {finding.hint}" if finding.hint else finding.message for finding in unsure]
 
 
 def _others(gathered: GatheredEvidence, kept: list[tuple[Explained, ScannedPackage | None]]) -> list[str]:
@@ -161,6 +167,7 @@ def _remarks(gathered: GatheredEvidence, kept: list[tuple[Explained, ScannedPack
                 )
     if gathered.environment is not None and not any(case.exam.report.images for case in gathered.cases):
         remarks.append(f"{gathered.environment.prefix} has no Windows DLLs to look at.")
+    remarks += [doubt for case in gathered.cases if not kept for doubt in _doubts(case)]
     if not gathered.cases and gathered.environment is None and kept:
         remarks.append("This is from the text alone; --env PREFIX or --wheel W finds the true cause in the files.")
     return remarks

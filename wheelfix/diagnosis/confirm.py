@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from wheelfix.diagnosis.answer import Explained
 from wheelfix.diagnosis.pairs import find_pair, pair_remedies, torch_version
 from wheelfix.diagnosis.symptoms.causes import cause_by_id, explain_symptom
+from wheelfix.diagnosis.symptoms.causetable import Cause, Remedy
 from wheelfix.diagnosis.symptoms.symptom import Confidence, Symptom
 from wheelfix.knowledge.families import family_of, is_openmp
 from wheelfix.knowledge.system import classify
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
     from wheelfix.diagnosis.case import ScannedPackage
     from wheelfix.diagnosis.pairs import Pair
-    from wheelfix.diagnosis.symptoms.causetable import Cause
     from wheelfix.loader.places import Environment
     from wheelfix.model import Finding, MissingDll
 
@@ -332,11 +333,16 @@ def _without_assumption(symptom: Symptom, outcome: LoadOutcome, case: ScannedPac
 
 
 def faults(case: ScannedPackage) -> Iterator[Explained]:
-    """Yield the first load that fails in these files, for a diagnosis without a text."""
-    failure = case.exam.report.first_failure
-    if failure is None:
-        return
-    for outcome in case.resolution.outcomes:
-        if outcome.code == failure.code and outcome.chain == failure.chain:
+    """Yield the first load that fails in these files, for a diagnosis without a text; else an environment's errors."""
+    report, failure = case.exam.report, case.exam.report.first_failure
+    for outcome in case.resolution.outcomes if failure is not None else ():
+        if failure is not None and outcome.code == failure.code and outcome.chain == failure.chain:
             yield from_outcome(outcome, case)
             return
+    for item in report.findings if case.exam.subject.installed else ():
+        if item.severity is Severity.ERROR:
+            commands = re.findall(r"'(python -m pip install [^']+)'", item.hint)
+            why = ("Install what this environment needs", "with the environment's own Python")
+            steps = (Remedy(why[0], commands[0], why[1]),) if commands else ()
+            cause = Cause(item.name, f"{_sentence(item.message)} ({item.code})", "", (), Confidence.SURE, steps)
+            yield Explained(cause, None, (), "" if commands else item.hint, case.exam.identity.name)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.faults import ArchiveFault, RecordFault
     from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.errors import WheelfixError
+    from wheelfix.loader.installations import Distribution
     from wheelfix.model import ScanReport
     from wheelfix.rules.context import Subject
 
@@ -24,15 +25,32 @@ class Identity:
     """What identifies the wheel, folder or distribution that is examined."""
 
     path: str
-    name: str
-    version: str
-    tags: tuple[str, ...] = ()
-    requires: tuple[str, ...] = ()
+    distribution: Distribution
+
+    @property
+    def name(self) -> str:
+        """The distribution's name."""
+        return self.distribution.name
+
+    @property
+    def version(self) -> str:
+        """The distribution's version; empty where it is not known."""
+        return self.distribution.version
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The expanded tags, of the wheel's name or of the WHEEL file."""
+        return self.distribution.tags
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        """What the metadata requires."""
+        return self.distribution.requires
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveFacts:
-    """What there is to say about a wheel as an archive; empty for folders and environments."""
+    """What there is to say about a wheel as an archive; of what is installed, only the files that are gone."""
 
     info: WheelInfo | None = None
     faults: tuple[ArchiveFault, ...] = ()

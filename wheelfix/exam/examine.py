@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.faults import RecordFault
 from wheelfix.exam.details import Details, archs_of_all, scanned_images
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
 from wheelfix.exam.missing import list_missing
@@ -15,7 +16,9 @@ from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict, predict_absent
 from wheelfix.loader.profile import Profile, assumptions, python_of_tags
 from wheelfix.loader.resolve import resolve
+from wheelfix.loader.view import BASE, SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, Machine, ScanReport, Severity
+from wheelfix.remote.target import target_of
 from wheelfix.rules.allowed import with_allowed
 from wheelfix.rules.context import Subject
 from wheelfix.rules.cudasummary import cuda_summary
@@ -26,7 +29,7 @@ from wheelfix.rules.registry import check_patterns, run
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from wheelfix.exam.examination import Progress
     from wheelfix.loader.view import FileView
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from wheelfix.options import RepairOptions, ScanOptions
     from wheelfix.roots.rootfile import Candidates
 
-_PLATFORMS = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
+PLATFORM_MACHINES = {"win_amd64": Machine.AMD64, "win32": Machine.X86, "win_arm64": Machine.ARM64}
 
 
 def examine_view(
@@ -63,9 +66,10 @@ def examine_view(
         profile=profile,
         resolution=resolution,
         machine=machine,
-        wheel=facts.info,
+        distribution=identity.distribution,
+        installed=installed,
         archive_faults=facts.faults,
-        record_faults=facts.record_faults,
+        record_faults=(*facts.record_faults, *_gone(view, identity)),
         loading=loading_of(view),
         unowned=facts.unowned,
         targets=chosen_targets(options.targets),
@@ -76,10 +80,17 @@ def examine_view(
         numpy=details.numpy,
         signature=details.signature if options.signatures or options.signers else not_requested,
         judges_signatures=options.signatures,
-        name=identity.name,
         import_order=options.import_order,
     )
     return Examination(_judged(subject, identity, options, index), subject, identity, facts)
+
+
+def _gone(view: FileView, identity: Identity) -> Iterator[RecordFault]:
+    """The DLLs that belong to what is installed, and are neither there nor added by a plan."""
+    message = "RECORD of the installed distribution lists it, and it is not there"
+    for path in identity.distribution.absent:
+        if view.find(parent(path), base_name(path)) is None:
+            yield RecordFault("file-gone", path.removeprefix(f"{SITE_PACKAGES}/"), message)
 
 
 def _judged(subject: Subject, identity: Identity, options: ScanOptions, index: Candidates | None) -> ScanReport:
@@ -132,7 +143,10 @@ def load(
 ) -> tuple[Profile, Resolution]:
     """Load the subject in the model; the images must have been read."""
     assume, cuda = assumptions(options.assume, options.no_assume)
-    profile = Profile(machine_of(identity.tags, view), python_of_tags(identity.tags) or python, assume, cuda)
+    machine, own = machine_of(identity.tags, view, target_of(options.remote).platform), python_of_tags(identity.tags)
+    if installed:  # the environment's Python imports it, whatever its tags say
+        machine, own = machine_of_python(view) or machine, python or own
+    profile = Profile(machine, own or python, assume, cuda)
     loading = loading_of(view) if installed and options.roots.discover else None
     built = loading.cuda if loading is not None and loading.startup is not None else None
     if options.roots.discover and (cuda or built):
@@ -166,7 +180,7 @@ def examine_again(
     ``versions`` are version resources that are known, or not to be read.
     """
     scan = replace(options.scan, select=(), ignore=(), allow_missing=options.allow_missing)
-    installed, python = before.facts.info is None, before.subject.profile.python
+    installed, python = before.subject.installed, before.subject.profile.python
     return examine_view(view, before.identity, scan, facts, None, python=python, installed=installed, versions=versions)
 
 
@@ -178,14 +192,31 @@ def not_requested(path: str) -> None:
 def machine_of_tags(tags: tuple[str, ...]) -> Machine | None:
     """The processor that a platform tag for Windows names, or None."""
     platforms = (tag.rpartition("-")[2] for tag in tags)
-    return next((_PLATFORMS[platform] for platform in platforms if platform in _PLATFORMS), None)
+    return next((PLATFORM_MACHINES[platform] for platform in platforms if platform in PLATFORM_MACHINES), None)
 
 
-def machine_of(tags: tuple[str, ...], view: FileView) -> Machine:
-    """The processor a wheel is for: from its platform tag, else the one most of its images are for."""
+def machine_of_python(view: FileView) -> Machine | None:
+    """The processor that the Python of an environment is for; None where its ``python.exe`` is not there."""
+    found = (view.find(folder, "python.exe") for folder in ("", "Scripts", BASE))
+    images = (view.image(path) for path in found if path is not None)
+    return next((image.machine for image in images if isinstance(image, Image)), None)
+
+
+def machine_of(tags: tuple[str, ...], view: FileView, platform: str = "win_amd64") -> Machine:
+    """The processor a package is examined for: that of its platform tag, else that of the Python it is installed in.
+
+    A wheel for any platform is examined for ``platform``, whatever its DLLs are for: those of one processor may be
+    missing. Only a folder without tags is taken to be for the processor that most of its images are for.
+    """
     named = machine_of_tags(tags)
     if named is not None:
         return named
+    for python in ("python.exe", "Scripts/python.exe"):
+        image = view.image(python) if python in view and view.layer(python) is Layer.ENVIRONMENT else None
+        if isinstance(image, Image) and image.machine is not Machine.UNKNOWN:
+            return image.machine
+    if tags:
+        return PLATFORM_MACHINES[platform]
     counted = Counter(facts.machine for facts in view.images().values() if isinstance(facts, Image))
     counted.pop(Machine.UNKNOWN, None)
-    return counted.most_common(1)[0][0] if counted else Machine.AMD64
+    return counted.most_common(1)[0][0] if counted else PLATFORM_MACHINES[platform]

@@ -11,6 +11,7 @@ from wheelfix.exam.locked import LockedSet, LockParts, check_parts, one_of_each
 from wheelfix.exam.pylock import read_pylock
 from wheelfix.exam.requirementsfile import read_requirements
 from wheelfix.exam.uvlock import read_uv_lock
+from wheelfix.inputfiles import read_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,9 +55,7 @@ def read_lockfile(path: Path, profile: Profile, parts: LockParts | None = None) 
 def read_text(path: Path) -> str:
     """Return the text of a lock file: UTF-8, or UTF-16 with a byte order mark, as PowerShell's ``>`` writes it."""
     try:
-        if path.stat().st_size > MOST:
-            raise InputError(str(path), because="it is too large for a lock file")
-        data = path.read_bytes()
+        data = read_file(path, MOST)
         wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         return data.decode("utf-16" if wide else "utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:

@@ -84,6 +84,11 @@ class Need:
         """Files of that name where the loader does not look."""
         return self._of_missing(lambda missing: missing.present_at)
 
+    @property
+    def deleted(self) -> str:
+        """Where RECORD lists it, if the wheel does not have it there."""
+        return next(iter(filter(None, self._of_missing(lambda missing: (missing.deleted,)))), "")
+
     def _of_missing(self, field: Callable[[Missing], tuple[str, ...]]) -> tuple[str, ...]:
         """What one field says in all edges without a provider, each text once."""
         found = (field(edge.provider) for edge in self.edges if isinstance(edge.provider, Missing))

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from wheelfix import toml
 from wheelfix.errors import InputError
 from wheelfix.exam.locked import Locked, LockedSet, as_table
+from wheelfix.inputfiles import read_file
 from wheelfix.loader.requirements import marker_holds, parse_requirement
 from wheelfix.model import canonical
 from wheelfix.values import dataclass, field, replace
@@ -25,6 +26,10 @@ _COMMENT = re.compile(r"(?:^|\s)#.*")
 _EDITABLE = re.compile(r"#\s*Editable\b.*\(([A-Za-z0-9][\w.-]{0,200})==([^\s()]{1,100})\)\s*$")
 """What ``pip freeze`` writes above an editable installation without a remote repository."""
 _EGG = re.compile(r"(?:^|&)egg=([A-Za-z0-9][\w.-]{0,200})")
+DEEPEST = 50
+"""Files that include each other in a row."""
+LONGEST = 16 << 10
+"""Characters of all specifiers of one distribution."""
 _INCLUDES = {"-r": True, "--requirement": True, "-c": False, "--constraint": False}
 
 
@@ -38,19 +43,22 @@ class _Reading:
     constraints: dict[str, str] = field(default_factory=dict)
     hashed: bool = False
     unnamed: list[str] = field(default_factory=list)
+    done: set[tuple[Path, bool]] = field(default_factory=set)
+    """Files that were included, and whether as constraints: a second time changes nothing."""
 
     def add(self, one: Locked) -> None:
         """Add a distribution; a second line about it narrows its versions."""
         known = self.members.get(one.name)
         if known is not None:
-            one = replace(one, specifier=_joined(known.specifier, one.specifier), extras=(*known.extras, *one.extras))
+            extras = tuple(dict.fromkeys((*known.extras, *one.extras)))
+            one = replace(one, specifier=_joined(known.specifier, one.specifier), extras=extras)
         self.members[one.name] = one
 
 
 def read_requirements(path: Path, text: str, profile: Profile, read_text: Callable[[Path], str]) -> LockedSet:
     """Return what a requirements file names; ``read_text`` reads those that it includes."""
     reading = _Reading(profile, read_text)
-    _read(reading, path, text, (path,), wanted=True)
+    _read(reading, path, text, (path.resolve(),), wanted=True)
     members = (
         replace(one, specifier=_joined(one.specifier, reading.constraints.get(one.name, "")))
         for one in reading.members.values()
@@ -59,7 +67,10 @@ def read_requirements(path: Path, text: str, profile: Profile, read_text: Callab
 
 
 def _joined(*specifiers: str) -> str:
-    return ",".join(dict.fromkeys(filter(None, specifiers)))
+    joined = ",".join(dict.fromkeys(filter(None, specifiers)))
+    if len(joined) > LONGEST:
+        raise InputError(f"more than {LONGEST} characters say which version of one distribution is meant")
+    return joined
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -128,14 +139,20 @@ def _option(
         because = f"it includes {name[:200]}, and only files of this machine are read"
         raise InputError(f"{path}, line {number}", because=because, hint="save that file, and include the copy")
     other = path.parent / _path_of(name)
-    if other in above:
+    real = other.resolve()
+    if real in above:
         raise InputError(f"{path}, line {number}", because=f"it includes {other}, which includes it again")
+    if len(above) > DEEPEST:
+        raise InputError(f"{path}, line {number}", because=f"more than {DEEPEST} files include each other")
     if not other.is_file():
         because = f"it includes {name[:200]}, which does not exist"
         raise InputError(
             f"{path}, line {number}", because=because, hint="paths are relative to the file that names them"
         )
-    _read(reading, other, reading.read_text(other), (*above, other), wanted=wanted and _INCLUDES[option])
+    wanted = wanted and _INCLUDES[option]
+    if (real, wanted) not in reading.done:
+        reading.done.add((real, wanted))
+        _read(reading, other, reading.read_text(other), (*above, real), wanted=wanted)
     return None
 
 
@@ -171,13 +188,16 @@ def _named(line: str, path: Path, comment: str) -> _NamedLine | None:
 
 def _path_of(place: str) -> str:
     """The path that a file URL gives, and other texts as they are."""
-    return unquote(urlsplit(place).path) if place.lower().startswith("file:") else place
+    try:
+        return unquote(urlsplit(place).path) if place.lower().startswith("file:") else place
+    except ValueError:  # such as file://[x
+        return place
 
 
 def _project_name(folder: Path) -> str:
     """The name that the pyproject.toml of a folder gives; empty without one."""
     try:
-        project = as_table(toml.loads((folder / "pyproject.toml").read_text(encoding="utf-8")).get("project"))
+        project = as_table(toml.loads(read_file(folder / "pyproject.toml", 1 << 20).decode()).get("project"))
     except (OSError, ValueError, RecursionError):
         return ""
     name = project.get("name")

@@ -14,9 +14,11 @@ from wheelfix.exam.examination import ArchiveFacts, Examination, Identity, Progr
 from wheelfix.exam.inputs import Shares, file_size, lost_input
 from wheelfix.exam.wheel import looking_at
 from wheelfix.failures import failure_of
-from wheelfix.loader.installations import distribution_in
+from wheelfix.loader.installations import Distribution, distribution_in
 from wheelfix.loader.places import open_environment, view_of_folder
-from wheelfix.model import ScanReport, canonical
+from wheelfix.loader.profile import Profile
+from wheelfix.loader.requirements import unmet_requirements
+from wheelfix.model import Machine, ScanReport, canonical
 from wheelfix.options import ScanOptions
 from wheelfix.remote.addresses import is_remote
 from wheelfix.roots.lazy import lazy_index
@@ -26,7 +28,6 @@ from wheelfix.values import replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
-    from wheelfix.loader.installations import Distribution
     from wheelfix.loader.places import Environment
     from wheelfix.remote.client import Client
     from wheelfix.remote.wheel import WheelPath
@@ -218,9 +219,7 @@ def examine_folder(
     from wheelfix.exam.examine import examine_view
 
     view, installed = view_of_folder(path), distribution_in(path)
-    identity = Identity(str(path), path.name, "")
-    if installed is not None:
-        identity = Identity(str(path), installed.name, installed.version, installed.tags, installed.requires)
+    identity = Identity(str(path), installed or Distribution(path.name))
     return examine_view(view, identity, options, ArchiveFacts(), index, progress)
 
 
@@ -237,7 +236,7 @@ def examine_installed(
 
     where = environment.view.origin(f"{distribution.dist_info}/METADATA")
     path = str(Path(where).parent) if where else str(environment.prefix)
-    identity = Identity(path, distribution.name, distribution.version, distribution.tags, distribution.requires)
+    identity = Identity(path, distribution)
     view = focused_on(whole_view(environment, reported=not options.packages), distribution)
     facts, python = ArchiveFacts(unowned=environment.unowned), environment.python
     return examine_view(view, identity, options, facts, index, progress, python, installed=True)
@@ -256,20 +255,31 @@ def is_package_folder(path: Path) -> bool:
 
 
 def chosen_distributions(environment: Environment, packages: tuple[str, ...]) -> list[Distribution]:
-    """The distributions of an environment that were asked for, or all that have DLLs."""
+    """The distributions of an environment that were asked for, or all that have DLLs or are incomplete."""
     wanted = {canonical(name) for name in packages}
     found = []
-    for distribution in environment.distributions:
+    for distribution in environment.distributions:  # those without DLLs count where something that they require is gone
         name = canonical(distribution.name)
         if name in wanted:
             found.append(distribution)
             wanted.discard(name)
-        elif not packages and (distribution.has_modules or name in environment.elsewhere):
+        elif not packages and (
+            distribution.has_modules or name in environment.elsewhere or _is_incomplete(environment, distribution)
+        ):
             found.append(distribution)
     if wanted:
         raise InputError(
             str(environment.prefix),
             because=f"{', '.join(sorted(wanted))} is not installed there",
-            hint="without --package every distribution with DLLs is scanned",
+            hint="without --package all that have DLLs, or are incomplete, are scanned",
         )
     return found
+
+
+def _is_incomplete(environment: Environment, distribution: Distribution) -> bool:
+    """Whether something that a distribution requires is not installed, or in a version that it does not allow."""
+    from wheelfix.loader.neighbours import whole_view
+
+    beside, profile = whole_view(environment, reported=True).beside, Profile(Machine.AMD64, environment.python)
+    assert beside is not None
+    return next(unmet_requirements(distribution.requires, beside, profile), None) is not None

@@ -14,7 +14,7 @@ from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import InputError
 from wheelfix.exam.deps import required_wheels
 from wheelfix.exam.examination import ScanFailure
-from wheelfix.exam.examine import machine_of_tags
+from wheelfix.exam.examine import PLATFORM_MACHINES, machine_of_tags
 from wheelfix.exam.locked import ONLY, LockParts
 from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.wheel import WheelScan
@@ -25,8 +25,8 @@ from wheelfix.loader.neighbours import Neighbours, focused_on
 from wheelfix.loader.places import open_environment, view_of_wheel
 from wheelfix.loader.profile import Profile, python_of_tags
 from wheelfix.loader.requirements import Requirements, requirements_with_extras
-from wheelfix.loader.view import SITE_PACKAGES, FileView, Layer
-from wheelfix.model import Machine, canonical
+from wheelfix.loader.view import FileView, Layer
+from wheelfix.model import canonical
 from wheelfix.remote.target import target_of
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.values import dataclass, field, replace
@@ -112,14 +112,7 @@ def wheel_part(archive: Archive) -> Part:
     """Return an open wheel as a part of a set."""
     info = WheelInfo.from_archive(archive)
     files = view_of_wheel(archive, info).files
-    distribution = Distribution(
-        name=info.name,
-        version=info.version,
-        dist_info=f"{SITE_PACKAGES}/{info.dist_info}",
-        paths=frozenset(file.path for file in files),
-        requires=info.metadata.requires_dist,
-        tags=info.tags,
-    )
+    distribution = Distribution.of_wheel(info, (file.path for file in files))
     return Part(distribution, files, archive.remote or archive.path, archive, info)
 
 
@@ -147,13 +140,11 @@ def open_set(
     chosen = choose_wheels(wheels, profile, members, lambda: _asked_for(subjects, options, profile))
     present = {*(part.name for part in found.parts), *(canonical(file_name(path).name) for path in chosen), *named}
     added: list[WheelPath] = [*chosen]
-    for subject in subjects if client is not None else ():
-        assert client is not None
-        required = required_wheels(subject, profile, client, options.limits, present)
-        added += [wheel for name, wheel in required.wheels.items() if name not in present]
-        present |= set(required.wheels)
+    if client is not None and subjects:
+        required = required_wheels(subjects, profile, client, options.limits, present)
+        added += required.wheels.values()
         found.complete = True
-        found.absent.update((name, "no wheel on the package index fits the target") for name in required.absent)
+        found.absent.update(required.absent)
     with contextlib.ExitStack() as stack:
         parts = [wheel_part(stack.enter_context(Archive.open(path, options.limits))) for path in added]
         if locked is not None:
@@ -210,18 +201,20 @@ def _profile_of(
 ) -> Profile:
     """The machine and the Python of the set.
 
-    The first subject whose tags name them decides, then ``--python-version``, then the environment beside them, then
+    The first subject whose tags name them decides, then ``--platform`` and ``--python-version``, then the environment
+    beside them, then
     the wheels there if all are for one Python.
     """
     machine, python = None, None
     for path in subjects:
         tags = file_name(path).tags
         machine, python = machine or machine_of_tags(tags), python or python_of_tags(tags)
-    python = python or target_of(options.remote).python or installed
+    target = target_of(options.remote)
+    python = python or target.python or installed
     if python is None:
         pythons = {python_of_tags(file_name(path).tags) for path in beside} - {None}
         python = pythons.pop() if len(pythons) == 1 else None
-    return Profile(machine or Machine.AMD64, python)
+    return Profile(machine or PLATFORM_MACHINES[target.platform], python)
 
 
 def _add_environment(found: InstalledSet, path: Path) -> None:
@@ -241,7 +234,7 @@ def _add_environment(found: InstalledSet, path: Path) -> None:
     )
     found.loose = (*found.loose, *loose)
     found.absent.update(environment.elsewhere)
-    found.complete, found.python, found.searched = True, environment.python, environment.searched
+    found.complete, found.python, found.searched = environment.complete, environment.python, environment.searched
 
 
 def _asked_for(subjects: Iterable[WheelPath], options: ScanOptions, profile: Profile) -> dict[str, str]:

@@ -22,9 +22,11 @@ from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import InputError
 from wheelfix.exam.examination import ArchiveFacts, Examination, Identity
 from wheelfix.knowledge.families import is_released_whole
+from wheelfix.loader.installations import Distribution
 from wheelfix.loader.places import open_environment, view_of_wheel
 from wheelfix.loader.suffixes import PE_SUFFIXES
-from wheelfix.loader.view import Layer
+from wheelfix.loader.view import Layer, base_name
+from wheelfix.model import dll_key
 from wheelfix.pe.image import read_image
 from wheelfix.pe.version import read_version
 from wheelfix.streams.pool import WorkerPool
@@ -99,6 +101,8 @@ class WheelScan:
         self._view, self._info = view, info
         self._faults = (*check_archive(archive), *stored_fault(archive), *info.faults)
         self._record_faults = check_record(archive)
+        deleted = (fault.path for fault in self._record_faults if fault.kind == "row-orphan")
+        view.deleted = {dll_key(base_name(path)): path for path in deleted if path.lower().endswith(PE_SUFFIXES)}
 
     @property
     def is_reading(self) -> bool:
@@ -119,7 +123,7 @@ class WheelScan:
         """
         info, options = self._info, self._options
         self._finish_images(self._progress)
-        identity = Identity(self._archive.shown, info.name, info.version, info.tags, self.requires)
+        identity = Identity(self._archive.shown, Distribution.of_wheel(info))
         self._rules.load(self._view, identity, options, python)  # while the others still hash
         record_faults = (*self._record_faults, *self._hash_faults()) if wait else self._record_faults
         facts = ArchiveFacts(info, self._faults, record_faults)

@@ -278,10 +278,10 @@ def _same_version(version: str, versions: Sequence[str]) -> str | None:
     """Return the version as the table spells it; None when it was not looked at."""
     if version in versions:
         return version
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import Version
 
     try:
         wanted = Version(version)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number with more digits than Python reads
         return None
     return next((own for own in versions if Version(own) == wanted), None)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError, UsageError
+from wheelfix.inputfiles import read_file
 from wheelfix.knowledge.system import classify, contract
 from wheelfix.knowledge.tables import TableFault, read_text
 from wheelfix.knowledge.targetlist import Fact, State, TargetList, parse_target_list
@@ -69,10 +70,8 @@ def _meant(word: str) -> tuple[TargetList, ...]:
 @functools.lru_cache(maxsize=16)
 def _of_file(word: str, changed: int, size: int) -> TargetList:
     """Read a user's list; ``changed`` is there so that a list that was written again is read again."""
-    if size > MAX_FILE:
-        raise InputError(word, because=f"it is larger than the {MAX_FILE >> 20} MB that the list of a target can have")
     try:
-        text = _decoded(Path(word).read_bytes())
+        text = _decoded(read_file(Path(word), MAX_FILE))
     except (OSError, UnicodeDecodeError) as exc:
         raise InputError(word, because=f"it cannot be read as text: {exc}", hint="write it as UTF-8") from exc
     found, faults = parse_cep28(text, Path(word).stem) if text.lstrip()[:1] == "{" else parse_target_list(text)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.companions import CompanionNeed, companions_of, depends_on_version, needs_in_practice
+from wheelfix.knowledge.cuda import release_of_product
 from wheelfix.loader.loadcall import DEFAULT_DIRS
 from wheelfix.loader.view import base_name, parent
 from wheelfix.model import (
@@ -52,9 +54,21 @@ class Companions:
         """
         found = read_version(self.loader.view.source(path)) if path and depends_on_version(name) else None
         version = str(found) if found is not None else None
-        needs = [need for need in companions_of(name, cuda=self.cuda, version=version) if need.strength != "beside"]
+        cuda = self._release_of_nvrtc(name, path) or self.cuda
+        needs = [need for need in companions_of(name, cuda=cuda, version=version) if need.strength != "beside"]
         own = (load for load in self.named if path and load.by == path)
         return [*needs, *(CompanionNeed((one.name,), "required", "", one.without, one.source) for one in own)]
+
+    def _release_of_nvrtc(self, name: str, path: str) -> str:
+        """The toolkit of an NVRTC without built-ins beside it, from its version resource: it opens only those."""
+        if not path or not re.fullmatch(r"nvrtc64_\d+_0\.dll", dll_key(name)):
+            return ""
+        view = self.loader.view
+        if any(base_name(file).lower().startswith("nvrtc-builtins64_") for file in view.in_folder(parent(path))):
+            return ""
+        found = read_version(view.source(path))
+        release = release_of_product(found.strings.get("ProductName", "")) if found is not None else None
+        return f"{release[0]}.{release[1]}" if release is not None else ""
 
     def edges(self) -> Iterator[Edge]:
         """One edge for each companion of each image of the subject, and of each DLL that is missing."""

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
-from wheelfix.model import Machine
+from wheelfix.model import Image, Machine, dll_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,7 @@ _PYTHON_FOLDER = re.compile(r"(?:(?:cp|py|python)[-_]?3[._]?|3[._])(?P<minor>\d{
 def extension_modules(view: FileView, profile: Profile) -> list[str]:
     """The ``.pyd`` files of the subject that the target's Python would import, sorted by path."""
     fitting = [path for path in module_files(view) if _fits(path, profile)]
-    return [path for path in fitting if not is_for_another_python(path, fitting, profile)]
+    return [path for path in fitting if not is_for_another_python(view, path, fitting, profile)]
 
 
 def folder_python(path: str) -> tuple[int, int] | None:
@@ -32,22 +32,36 @@ def folder_python(path: str) -> tuple[int, int] | None:
     return (3, int(match["minor"])) if match else None
 
 
-def is_for_another_python(path: str, paths: list[str], profile: Profile) -> bool:
-    """Whether a module lies in a folder for another Python, beside that for the target's: code chooses between them."""
+def is_for_another_python(view: FileView, path: str, paths: list[str], profile: Profile) -> bool:
+    """Whether a module lies in a folder for another Python: code chooses between such folders.
+
+    There must be one for the target's Python, too: in its folder beside this one, or, if the file itself says that it
+    is for the folder's Python, anywhere.
+    """
     meant = folder_python(path)
     if meant is None or profile.python is None or meant == profile.python:
         return False
+    named, image = f"{meant[0]}{meant[1]}", view.image(path)
+    needs = {dll_key(item.dll) for item in image.imports} if isinstance(image, Image) else set()
     above, name = parent(parent(path)), base_name(path)
+    if f".cp{named}-" in name.lower() or f"python{named}.dll" in needs:
+        same = (one for one in paths if base_name(one).split(".")[0] == name.split(".")[0] and _fits(one, profile))
+        return any(folder_python(one) in (None, profile.python) for one in same)
     twins = (one for one in paths if base_name(one) == name and parent(parent(one)) == above)
     return any(folder_python(one) == profile.python for one in twins)
 
 
 def module_files(view: FileView) -> list[str]:
-    """Every ``.pyd`` file of the subject but debug builds, sorted by path."""
+    """Every ``.pyd`` file of the subject but debug builds, sorted by path.
+
+    A site-packages folder inside of a package belongs to a prefix of its own: code that sets up that prefix imports
+    what is there (gstreamer-python 1.28.8).
+    """
     paths = [(path, base_name(path).lower()) for path in view.image_paths]
     modules = (path for path, name in paths if name.endswith(".pyd") and "_d." not in name)
     programs = _programs(view, (path for path, name in paths if _PYTHON_DLL.fullmatch(name)))
-    return [path for path in modules if path.startswith(SITE_PACKAGES + "/") and not path.startswith(programs)]
+    own = (path for path in modules if path.startswith(SITE_PACKAGES + "/") and not path.startswith(programs))
+    return [path for path in own if "/site-packages/" not in path.lower()[len(SITE_PACKAGES) :]]
 
 
 def _programs(view: FileView, pythons: Iterable[str]) -> tuple[str, ...]:

@@ -6,9 +6,11 @@ import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codereader.codefiles import ViewFiles
+from wheelfix.loader.codereader.codeloads import is_folder_call
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS
 from wheelfix.loader.packagecode import SOURCE_LIMIT, FileLoads, file_loads, known_loads, package_loads
 from wheelfix.loader.packageloading import begin, load_event, startup_at
+from wheelfix.model import UnreadCall
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -30,6 +32,17 @@ class ForeignCode:
         for file in self.beside.runs(path):
             self.run(process, file)
 
+    def import_all(self, process: Loader, path: str) -> None:
+        """Do what importing a file does, with everything that is imported in turn, extension modules too."""
+        files, unfollowed = self.beside.reaches(path)
+        for file in reversed(files):  # what a file imports has happened before most of its own code
+            if file.endswith(".pyd"):
+                process.load(file, AS_PYTHON_DOES)
+            elif file not in process.ran and self.beside.has_code(file):
+                self.run(process, file)
+        calls = (UnreadCall(file, 0, "add_dll_directory", "…", reached=True) for file in unfollowed)
+        process.unread.update(dict.fromkeys(calls))
+
     def run(self, process: Loader, path: str) -> None:
         """Do what running one file does, unless it has been run in that process."""
         if path in process.ran:
@@ -42,7 +55,9 @@ class ForeignCode:
                 load_event(startup, process, event)
             return
         loads = self._read(path)
-        process.unread.update((replace(call, reached=True), None) for call in loads.unread_calls if call.at_import)
+        # A function that adds the folder which it is given is there to be called by other distributions.
+        calls = (call for call in loads.unread_calls if call.at_import or is_folder_call(call.function))
+        process.unread.update((replace(call, reached=True), None) for call in calls)
         process.user_dirs += [folder for folder in loads.added if folder not in process.user_dirs]
         for name in loads.names:
             process.load_by_name(name, DEFAULT_DIRS)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.codereader.codebudget import budget_of, separate_budget
 from wheelfix.loader.codereader.importcode import read_imports
+from wheelfix.loader.codereader.pythonsource import python_source
 from wheelfix.loader.imports.importorder import ImportOrder, packages_above
-from wheelfix.loader.packagecode import PackageLoads, python_code
+from wheelfix.loader.packagecode import SOURCE_LIMIT, PackageLoads, python_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer, parent
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 
@@ -36,7 +37,6 @@ class PackageHabits:
         """Folders that it adds to the search, also those in which the package itself has no file."""
         self.unread = any(call.reached for call in calls)
         """Whether it adds folders or loads DLLs that could not be read from it."""
-        self._mentioned: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     @functools.cached_property
     def _order(self) -> ImportOrder:
@@ -54,25 +54,34 @@ class PackageHabits:
             for path, _ in self._order.importers([event.path for event in self._extensions], own):
                 yield path
 
-    def absent(self, present: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+    def absent(self, present: Callable[[str], bool], *, whole: bool = False) -> Iterator[tuple[str, str]]:
         """The modules that are imported uncaught and are not there, by what says whether they are.
 
-        Each comes with the file that imports it.
+        Each comes with the file that imports it. With ``whole`` all packages are followed where none has a DLL that
+        is loaded, or where the import is modelled as a whole.
         """
         view = self._view
         own = [init for init in self._above if init in view and view.layer(init) is not Layer.ENVIRONMENT]
+        if whole and not own:
+            own = [*self._order.tops]
         return self._order.absent_modules(own, present)
 
-    def mentions(self, modules: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of some top-level modules that some statement imports, wherever it stands."""
-        if modules not in self._mentioned:
-            left, found = set(modules), list[str]()
-            for path, source in python_code(self._view, tuple(module.encode() for module in modules)):
-                tops = self._imported_tops(path, source)
-                found += sorted(tops & left)
-                left -= tops
-            self._mentioned[modules] = tuple(found)
-        return self._mentioned[modules]
+    def perhaps_imports(self) -> tuple[str, ...]:
+        """The top-level modules that the code which runs before the loads imports anywhere outside of ``try``.
+
+        executorch imports torch in the function that imports its extension module.
+        """
+        found: dict[str, None] = {}
+        for path in dict.fromkeys([*self._above, *self._code, *self._importers()]):
+            if (
+                path in self._view
+                and self._view.layer(path) is Layer.SUBJECT
+                and self._view.file(path).size <= SOURCE_LIMIT
+            ):
+                source = python_source(self._view, path).decode("utf-8", "replace")
+                imports = read_imports(source, path, budget_of(self._view))
+                found.update((name.partition(".")[0], None) for name, guarded in imports.items() if not guarded)
+        return tuple(found)
 
     def named(self, modules: tuple[str, ...]) -> dict[str, str]:
         """Those of some modules that an extension module names, with its path.
@@ -89,7 +98,8 @@ class PackageHabits:
 
     def has_words(self, words: tuple[str, ...]) -> bool:
         """Whether one of some words is in its code."""
-        return next(python_code(self._view, tuple(map(str.encode, words))), None) is not None
+        found = python_code(self._view, tuple(map(str.encode, words)))
+        return any("/tests/" not in path for path, _ in found)
 
     @functools.cached_property
     def own_modules(self) -> frozenset[str]:
@@ -107,17 +117,3 @@ class PackageHabits:
         modules = [path for path in own if path.endswith(".pyd")]
         code = any(path.endswith((".py", ".pyc", ".pth", ".start")) for path in own)
         return bool(modules) and not code and {parent(path) for path in modules} == {SITE_PACKAGES.lower()}
-
-    @functools.cached_property
-    def kin(self) -> tuple[str, ...]:
-        """The modules of others that some statement imports, and whose names begin like one of the package's own."""
-        tops = {init.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0] for init in self._above} - {"__init__.py"}
-        stems = tuple({f"{part}_" for top in tops for part in (top, top.rpartition("_")[0]) if part})
-        words = tuple(f"import {stem}".encode() for stem in stems)
-        found: set[str] = set()
-        for path, source in python_code(self._view, words) if stems else ():
-            found |= self._imported_tops(path, source)
-        return tuple(sorted(name for name in found - tops if name.startswith(stems)))
-
-    def _imported_tops(self, path: str, source: str) -> set[str]:
-        return {name.partition(".")[0] for name in read_imports(source, path, budget_of(self._view))}

@@ -9,9 +9,11 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from wheelfix.archive.record import Record
-from wheelfix.archive.wheelinfo import parse_headers
+from wheelfix.archive.record import MAX_SIZE, Record
+from wheelfix.archive.wheelinfo import HEADER_LIMIT, parse_headers
+from wheelfix.archive.wheelname import expand_tag
 from wheelfix.errors import WheelfixError
+from wheelfix.inputfiles import read_file
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import canonical, fold
 from wheelfix.parsing import read_json
@@ -22,8 +24,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
+    from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.loader.view import FileView
 
+_LOADED = (".dll", ".pyd")
 CONDA_FOLDERS = ("bin", "Scripts", "Library/bin", "Library/usr/bin", "Library/mingw-w64/bin")
 """What conda's Python gives to AddDllDirectory when it starts (conda-forge/python-feedstock, its patch
 ``Add-CondaEcosystemModifyDllSearchPath``)."""
@@ -31,21 +35,37 @@ CONDA_FOLDERS = ("bin", "Scripts", "Library/bin", "Library/usr/bin", "Library/mi
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """A distribution that is installed in an environment."""
+    """A distribution with what it says about itself: in a wheel, unpacked, or installed in an environment."""
 
     name: str
-    version: str
-    dist_info: str
+    version: str = ""
+    dist_info: str = ""
     """The folder in the view; for a package of conda without one its file in ``conda-meta``."""
-    paths: frozenset[str]
+    paths: frozenset[str] = frozenset()
     """Its files, as far as they matter to a loader."""
-    requires: tuple[str, ...]
-    tags: tuple[str, ...]
+    requires: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    requires_python: str = ""
+    absent: tuple[str, ...] = ()
+    """The DLLs and extension modules that RECORD lists, and that are not on the disk, as paths of the view."""
+
+    @classmethod
+    def of_wheel(cls, info: WheelInfo, paths: Iterable[str] = ()) -> Distribution:
+        """Return what a wheel says about itself."""
+        return cls(
+            name=info.name,
+            version=info.version,
+            dist_info=f"{SITE_PACKAGES}/{info.dist_info}",
+            paths=frozenset(paths),
+            requires=info.metadata.requires_dist,
+            tags=info.tags,
+            requires_python=info.metadata.requires_python,
+        )
 
     @property
     def has_modules(self) -> bool:
         """Whether some of its images are in site-packages: a package of conda may have DLLs for others only."""
-        images = (path for path in self.paths if path.lower().endswith((".dll", ".pyd")))
+        images = (path for path in (*self.paths, *self.absent) if path.lower().endswith(_LOADED))
         conda = not self.dist_info.startswith(SITE_PACKAGES)
         return any(path.startswith(f"{SITE_PACKAGES}/") or not conda for path in images)
 
@@ -83,7 +103,7 @@ def find_installations(view: FileView, site: Path, prefix: Path | None) -> Insta
     for package in packages:
         name, paths = canonical(package.name), frozenset(_present(package.files, known)) - owned
         if paths and name not in names:
-            found[package.label] = Distribution(package.name, package.version, package.label, paths, (), ())
+            found[package.label] = Distribution(package.name, package.version, package.label, paths)
     return Installations(tuple(found.values()), elsewhere)
 
 
@@ -113,8 +133,11 @@ def _from_dist_info(folder: Path, known: dict[str, str], packages: list[_Install
     if not spelled:
         return None
     metadata, wheel = _headers(folder / "METADATA"), _headers(folder / "WHEEL")
+    absent: tuple[str, ...] = ()
     if (folder / "RECORD").is_file():
-        listed: Iterable[str] = (f"{SITE_PACKAGES}/{row}" for row in record_paths(folder / "RECORD"))
+        rows = record_paths(folder / "RECORD")
+        listed: Iterable[str] = (f"{SITE_PACKAGES}/{row}" for row in rows)
+        absent = tuple(_not_there(rows, folder.parent, known))
     else:
         own = f"{fold(SITE_PACKAGES)}/{fold(folder.name)}/"
         conda = next((one for one in packages if any(fold(file).startswith(own) for file in one.files)), None)
@@ -125,7 +148,9 @@ def _from_dist_info(folder: Path, known: dict[str, str], packages: list[_Install
         dist_info=f"{SITE_PACKAGES}/{folder.name}",
         paths=frozenset(_present(listed, known)),
         requires=metadata.get("requires-dist", ()),
-        tags=wheel.get("tag", ()),
+        tags=tuple(one for tag in wheel.get("tag", ()) for one in expand_tag(tag) or ()),
+        requires_python=metadata.get("requires-python", ("",))[0],
+        absent=absent,
     )
 
 
@@ -147,7 +172,7 @@ def _from_egg_info(folder: Path, known: dict[str, str]) -> Distribution | None:
         dist_info=f"{SITE_PACKAGES}/{folder.name}",
         paths=frozenset(_present(listed, known)),
         requires=metadata.get("requires-dist", ()) or tuple(_egg_requirements(folder / "requires.txt")),
-        tags=(),
+        requires_python=metadata.get("requires-python", ("",))[0],
     )
 
 
@@ -197,7 +222,10 @@ def _place_of(folder: Path) -> str:
     origin = _json(folder / "direct_url.json")
     about = origin.get("dir_info")
     if isinstance(about, dict) and about.get("editable") is True:
-        return _editable(unquote(urlsplit(str(origin.get("url", ""))).path))
+        try:
+            return _editable(unquote(urlsplit(str(origin.get("url", ""))).path))
+        except ValueError:  # such as file://[x
+            return _editable("")
     rows = [row for row in record_paths(folder / "RECORD") if f"{folder.name}/" not in row.replace("\\", "/")]
     own = [row for row in rows if not row.startswith("..")]
     if own and all(re.fullmatch(r"[^/\\]+\.pth|__editable__\w*\.py|__pycache__/.*", row) for row in own):
@@ -243,7 +271,7 @@ def _conda_packages(prefix: Path | None) -> Iterator[_InstalledByConda]:
 def record_paths(path: Path) -> list[str]:
     """Return the paths that a RECORD lists; none for one that is not there."""
     try:
-        return [row.path for row in Record.parse(path.read_bytes()).rows]
+        return [row.path for row in Record.parse(read_file(path, MAX_SIZE)).rows]
     except OSError:
         return []
 
@@ -264,16 +292,28 @@ def _present(listed: Iterable[str], known: dict[str, str]) -> Iterator[str]:
     return (path for path in found if path)
 
 
+def _not_there(rows: Iterable[str], site: Path, known: dict[str, str]) -> Iterator[str]:
+    """The DLLs and extension modules in site-packages that are listed and gone, each once.
+
+    What RECORD lists outside may be where it was not looked for, as in a copy of site-packages alone.
+    """
+    images = dict.fromkeys(row.replace("\\", "/") for row in rows if row.lower().endswith(_LOADED))
+    for row in images:
+        path = normal_path(f"{SITE_PACKAGES}/{row}")
+        if not row.startswith("..") and fold(path) not in known and not (site / row).is_file():
+            yield path
+
+
 def _headers(path: Path) -> dict[str, tuple[str, ...]]:
     try:
-        return parse_headers(path.read_text(encoding="utf-8", errors="replace"))
+        return parse_headers(read_file(path, HEADER_LIMIT).decode("utf-8", "replace"))
     except OSError:
         return {}
 
 
 def _lines(path: Path) -> list[str]:
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read_file(path, HEADER_LIMIT).decode("utf-8", "replace")
     except OSError:
         return []
     return [line.strip() for line in text.splitlines() if line.strip()]

@@ -12,6 +12,7 @@ from wheelfix.knowledge.families import family_of
 from wheelfix.loader.imports.importorder import packages_above
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.loaded import load_in
+from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
 from wheelfix.model import CodeFault, dll_key
 from wheelfix.values import dataclass, replace
@@ -52,6 +53,33 @@ class InterpretedImports:
             if end.decided and (not end.error or _is_about_loads(end)):
                 found.append((file, end))
         return cls(tuple(found))
+
+    def extensions(self, found: list[Loaded], view: FileView, profile: Profile) -> list[Loaded]:
+        """Loads with what importing the package does when an extension module fails: it goes on, or raises later."""
+        failed = {one.event.path: one.event.module for one in found if one.failure and one.event.cause == "extension"}
+        ends = dict(self.ends)
+        tops = dict.fromkeys(module.partition(".")[0] for module in failed.values())
+        files = {f"{SITE_PACKAGES}/{top}/__init__.py": top for top in tops}
+        answers: dict[str, tuple[bool, str]] = {}
+        for file, top in [(file, top) for file, top in files.items() if file in view][:MAX_PACKAGES]:
+            from wheelfix.loader.interpreter.importend import import_end
+
+            complete = view.beside is not None
+            end = ends.get(file) or import_end(view, profile, top, complete=complete, steps=MAX_STEPS)
+            if end.decided and end.error and end.refused:
+                own = end.fault is not None and end.fault.cause == "extension"
+                blamed = end.fault.target if end.fault is not None and own else end.refused[-1]
+                answers[blamed] = False, "" if own else f"{end.error}: {end.message}".partition("\n")[0].rstrip(": ")
+            elif end.decided and not end.error:
+                modules = {path: failed[path] for path in end.refused if path in failed}
+                elsewhere = imported_modules(view, modules.values(), but=frozenset(end.ran))
+                answers |= {path: (True, "") for path, module in modules.items() if elsewhere.get(module, True)}
+        return [
+            replace(one, event=replace(one.event, guarded=answers[one.event.path][0], text=answers[one.event.path][1]))
+            if one.failure and one.event.path in answers
+            else one
+            for one in found
+        ]
 
     @property
     def ran(self) -> frozenset[str]:
@@ -119,7 +147,8 @@ def _modules(view: FileView, loads: PackageLoads) -> Iterable[tuple[str, str]]:
     """The top-level modules of the subject with code that loads DLLs by itself, each with its file."""
     seen: set[str] = set()
     for file in loads.files:
-        if not file.path.endswith(".py") or not (file.faults or file.unread_calls or file.events or file.names):
+        acts = file.faults or file.unread_calls or file.events or file.names or file.in_vain
+        if not file.path.endswith(".py") or not acts:
             continue
         top = file.path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0].removesuffix(".py")
         for path in (f"{SITE_PACKAGES}/{top}/__init__.py", f"{SITE_PACKAGES}/{top}.py"):

@@ -29,6 +29,8 @@ DEPTH = 4
 """How many distributions in a row are followed, each imported by the one before."""
 LISTED = 500_000
 """Files that the views of single distributions list together; beyond that the oldest view is made again if needed."""
+DEEP = 300
+"""Files that are followed for one import where a load fails without what they do."""
 FILES = 40
 """Python files that are followed for one import of another distribution's module."""
 
@@ -147,15 +149,36 @@ class Neighbours:
             self._runs[path] = tuple(found)
         return self._runs[path]
 
+    def reaches(self, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """All files that importing a file of another distribution runs or loads for certain, as far as it is followed.
+
+        With them come the Python files of these whose imports could not be followed to the end.
+        """
+        found: dict[str, None] = {}
+        unfollowed: list[str] = []
+        pending = [path]
+        while pending and len(found) < DEEP:
+            file = pending.pop()
+            if file in found or file not in self.view:
+                continue
+            found[file] = None
+            if file.endswith(".py") and not self._is_modelled(file):
+                pending += reversed([*self._inits_above(file), *self.order.imported_by(file)])
+                if not self.order.is_followed(file):
+                    unfollowed.append(file)
+        return tuple(found), (*unfollowed, *pending[-1:])
+
+    def _inits_above(self, path: str) -> list[str]:
+        return [init for init in packages_above(path) if init in self.view]
+
     def _collect(self, path: str, found: dict[str, None], seen: set[str], depth: int) -> None:
-        above = [init for init in packages_above(path) if init in self.view]
-        for file in [*above, path]:
+        for file in [*self._inits_above(path), path]:
             if file in seen or len(seen) > FILES:
                 continue
             seen.add(file)
             if not self._is_modelled(file) and file.endswith(".py"):
                 self._collect_imports(file, found, seen, depth)
-            if self._is_modelled(file) or self._has_code(file):
+            if self.has_code(file):
                 found[file] = None
 
     def _collect_imports(self, file: str, found: dict[str, None], seen: set[str], depth: int) -> None:
@@ -165,7 +188,7 @@ class Neighbours:
                 continue
             if _top(other) != top and depth:
                 self._collect(other, found, seen, depth - 1)
-            elif _top(other) == top and self._has_code(other):
+            elif _top(other) == top and self._names_loader(other):
                 seen.add(other)
                 found[other] = None
 
@@ -183,7 +206,11 @@ class Neighbours:
         modules = (base_name(path) for path in self.view.in_folder(SITE_PACKAGES))
         return {*(folder.partition("/")[0] for folder in inside), *(name.partition(".")[0] for name in modules)}
 
-    def _has_code(self, path: str) -> bool:
+    def has_code(self, path: str) -> bool:
+        """Whether a file adds folders or loads DLLs, or is a package whose import is modelled as a whole."""
+        return self._is_modelled(path) or self._names_loader(path)
+
+    def _names_loader(self, path: str) -> bool:
         if path not in self._with_code:
             self._with_code[path] = self._search(path)
         return self._with_code[path]
@@ -221,7 +248,7 @@ class Neighbours:
             yield from modelled
             return
         for path in paths:
-            if path.endswith(".py") and "/tests/" not in path and self._has_code(path):
+            if path.endswith(".py") and "/tests/" not in path and self._names_loader(path):
                 yield path
 
 
@@ -239,7 +266,7 @@ def whole_view(environment: Environment, *, reported: bool = False) -> FileView:
         found.beside = Neighbours(
             found,
             environment.distributions,
-            complete=True,
+            complete=environment.complete,
             absent=environment.elsewhere,
             searched=environment.searched,
             reported=[one.name for one in environment.distributions if reported and one.has_modules],

@@ -14,6 +14,7 @@ from wheelfix.loader.codereader.codestore import LATER
 from wheelfix.loader.codereader.importcode import read_imports
 from wheelfix.loader.codereader.pathcode import WORDS, names_loader, read_in_view, read_path_code
 from wheelfix.loader.codereader.pythonsource import python_source
+from wheelfix.loader.exceptions import NOT_LOADED
 from wheelfix.loader.extensionmodules import extension_modules, module_name
 from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
@@ -36,6 +37,7 @@ SOURCE_LIMIT = 1 << 20
 SEARCH_LIMIT = 16 << 20
 """Python files above this size are not searched for words either."""
 FEW_WORDS = 16
+_PATH = b"PATH"
 CALLERS_LIMIT = 8 << 20
 """Bytes of Python code in a package in which callers of functions are looked for."""
 MAX_CALLERS = 20
@@ -65,6 +67,8 @@ class FileLoads:
     """Folders that it puts on PATH before it loads DLLs."""
     late: frozenset[str] = frozenset()
     """The events that happen only in functions which the file itself does not call: not when it is imported."""
+    in_vain: bool = False
+    """Whether importing it looks for DLLs that are not there, and catches that: it may give up all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,13 @@ def known_loads(view: FileView, profile: Profile) -> PackageLoads | None:
 def _package_loads(view: FileView, profile: Profile) -> PackageLoads:
     around = ViewFiles(view, profile)
     budget = budget_of(view)
-    coded = {path: source for path, source in python_code(view, WORDS) if names_loader(source, path, budget)}
+    words = (*WORDS, _PATH) if profile.searches_path else WORDS
+    named = python_code(view, words)
+    coded = {
+        path: source
+        for path, source in named
+        if (_PATH in words and _PATH.decode() in source) or names_loader(source, path, budget)
+    }
     if len(coded) > 1:
         order = ImportOrder(view, profile.python, separate_budget(view))
         around.loading = frozenset(coded)
@@ -140,8 +150,18 @@ def _package_loads(view: FileView, profile: Profile) -> PackageLoads:
     files += [file_loads(around, profile, path, source) for path, source in _callers(view, around)]
     files += _listed_loads(view)
     files = _with_known_folders(view, files)
-    extensions = [LoadEvent(path, "extension", module_name(path)) for path in extension_modules(view, profile)]
+    modules = {path: module_name(path) for path in extension_modules(view, profile)}
+    extensions = [
+        LoadEvent(path, "extension", module) for path, module in modules.items() if not _is_idle(view, module, modules)
+    ]
     return PackageLoads(tuple(file for file in files if file != FileLoads(file.path)), tuple(extensions))
+
+
+def _is_idle(view: FileView, module: str, modules: dict[str, str]) -> bool:
+    """Whether all modules are empty, and no code names this one: such a file only makes a wheel one for Windows."""
+    if any(view.file(path).size for path in modules):
+        return False  # compiled code may import it
+    return next(python_code(view, (module.rpartition(".")[2].encode(),)), None) is None
 
 
 def _with_known_folders(view: FileView, files: list[FileLoads]) -> list[FileLoads]:
@@ -180,7 +200,8 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
             if not found and "/" not in target and "*" not in target and "." in target:
                 named[target] = None
     # Folders that are not in the view are searched too: another distribution may have filled them.
-    added = tuple(folder for folder in code.added if view.in_folder(folder) or not around.is_own(folder))
+    searched = (*code.added, *(code.on_path if profile.searches_path else ()))
+    added = tuple(folder for folder in searched if view.in_folder(folder) or not around.is_own(folder))
     # What is nowhere in the view may come from elsewhere; that is decided where all providers are known.
     faults = tuple(one for one in code_faults(code, path) if one.cause != "order" or around.named(one.chain[-1]))
     return FileLoads(
@@ -194,6 +215,7 @@ def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> F
         tuple((file, own) for file, own in flags.items() if own != AS_PYTHON_DOES),
         tuple(dict.fromkeys(folder for load in code.loads for folder in load.along)),
         frozenset(file for file, level in levels.items() if level == LATER),
+        code.in_vain,
     )
 
 
@@ -236,14 +258,19 @@ def declared_folders(view: FileView) -> tuple[str, ...]:
     return tuple(folder for folder in found if folder.startswith(f"{SITE_PACKAGES}/"))
 
 
-def imported_modules(view: FileView, modules: Iterable[str]) -> dict[str, bool]:
-    """Which of some modules the package's code imports, and whether every import of one is guarded."""
+def imported_modules(
+    view: FileView, modules: Iterable[str], kind: str = NOT_LOADED, but: frozenset[str] = frozenset()
+) -> dict[str, bool]:
+    """Which of some modules the package's code imports, and whether every import of one catches an exception.
+
+    Files of ``but`` are left out.
+    """
     wanted = frozenset(modules)
     found: dict[str, bool] = {}
     words = tuple({module.rpartition(".")[2].encode() for module in wanted})
     for path, source in python_code(view, words) if words else ():
-        if "/tests/" not in path:
-            for module, guarded in read_imports(source, path, budget_of(view)).items():
+        if "/tests/" not in path and path not in but:
+            for module, guarded in read_imports(source, path, budget_of(view), (kind,)).items():
                 if module in wanted:
                     found[module] = guarded and found.get(module, True)
     return found
@@ -263,7 +290,7 @@ def python_code(view: FileView, words: tuple[bytes, ...]) -> Iterator[tuple[str,
             continue
         if file.size > SOURCE_LIMIT:
             budget.give_up(file.path, "it is too large")
-            if words == WORDS:
+            if words[: len(WORDS)] == WORDS:
                 budget.loading.add(file.path)
         else:
             yield file.path, data.decode("utf-8", "replace")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections import Counter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.placement import installed_path
 from wheelfix.errors import EnvironmentFailure, InputError
+from wheelfix.inputfiles import open_regular, read_file
 from wheelfix.loader.installations import conda_folders, find_installations, normal_path, record_paths
+from wheelfix.loader.profile import python_of_tags
 from wheelfix.loader.suffixes import PE_SUFFIXES
 from wheelfix.loader.view import BASE, SITE_PACKAGES, USER, FileView, Layer, ViewFile
 from wheelfix.model import fold
@@ -18,7 +21,7 @@ from wheelfix.streams.source import FileSource
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from wheelfix.archive.reader import Archive, Member
     from wheelfix.archive.wheelinfo import WheelInfo
@@ -92,6 +95,8 @@ class Environment:
     """Distributions whose files are not known, by normalised name, and why."""
     searched: tuple[str, ...] = ()
     """Folders of the view that every process of its Python searches for DLLs."""
+    complete: bool = True
+    """Whether its Python imports nothing from another site-packages folder, which is not read."""
 
     @property
     def unowned(self) -> frozenset[str]:
@@ -154,8 +159,10 @@ def open_environment(path: Path) -> Environment:
         files += _walk_flat(_descend(userbase, ("library", "bin")), f"{USER}/Library/bin")
     files += _recorded_outside(site, prefix, {fold(file.path) for file in files})
     view = FileView(files)
-    found, python = find_installations(view, site, prefix), _python_version(prefix, site)
-    return Environment(prefix or site, site, view, found.distributions, python, found.elsewhere, searched)
+    found = find_installations(view, site, prefix)
+    python = _python_version(prefix, site) or _python_of_most(found.distributions)
+    complete = userbase is None and not (prefix is not None and _uses_system_packages(prefix))
+    return Environment(prefix or site, site, view, found.distributions, python, found.elsewhere, searched, complete)
 
 
 def _recorded_outside(site: Path, prefix: Path | None, known: set[str]) -> Iterator[ViewFile]:
@@ -191,12 +198,18 @@ def _userbase_of(site: Path) -> Path | None:
 def _base_prefix(prefix: Path) -> Path | None:
     """The Python that a venv was made from, if its folder is on this machine."""
     try:
-        text = (prefix / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")
+        text = read_file(prefix / "pyvenv.cfg", 1 << 16).decode("utf-8", "replace")
     except OSError:
         return None
     pairs = (line.partition("=") for line in text.splitlines())
     home = next((value.strip() for key, equals, value in pairs if equals and key.rstrip() == "home"), "")
     return Path(home) if home and Path(home).is_dir() else None
+
+
+def _uses_system_packages(prefix: Path) -> bool:
+    """Whether a venv was made with ``--system-site-packages``."""
+    text = _head(prefix / "pyvenv.cfg").lower()
+    return re.search(r"^include-system-site-packages[ \t]*=[ \t]*true\b", text, re.MULTILINE) is not None
 
 
 def _prefix_files(prefix: Path, label: str) -> Iterator[ViewFile]:
@@ -240,7 +253,7 @@ def _disk_file(path: Path, label: str) -> ViewFile:
 def _head(path: Path) -> str:
     """Return the first part of a small text file."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(1 << 16).decode("utf-8", "replace")
     except OSError:
         return ""
@@ -261,6 +274,12 @@ def _python_version(prefix: Path | None, site: Path) -> tuple[int, int] | None:
         if match:
             return int(match[1]), int(match[2])
     return None
+
+
+def _python_of_most(distributions: Iterable[Distribution]) -> tuple[int, int] | None:
+    """The Python that most distributions of a folder are for, of several the newest; None where none names one."""
+    counted = Counter(filter(None, (python_of_tags(one.tags) for one in distributions)))
+    return max(counted, key=lambda python: (counted[python], python), default=None)
 
 
 # ---------------------------------------------------------------------------------------------- a package folder

@@ -83,6 +83,8 @@ def error_line(outcome: LoadOutcome, shown: str, python: tuple[int, int] | None 
     """The last line of the traceback, as Python prints it on an English Windows."""
     text = message_text(outcome.code)
     version = python or (3, 8)
+    if outcome.event.cause == "extension" and outcome.event.text:
+        return outcome.event.text
     if outcome.event.cause == "extension" and version < (3, 8):
         return f"ImportError: DLL load failed: {text}"
     if outcome.event.cause == "extension":

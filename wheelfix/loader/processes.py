@@ -52,6 +52,8 @@ class FreshProcesses:
         self.beside = blank.view.beside
         self.processes: dict[tuple[tuple[str, ...], str], Loader] = {}
         """Processes by the files that were run in them and the folder whose modules are loaded in them."""
+        self._unfollowed = blank.fork()
+        """A process that has only the code which was met on the way to loads that fail, and could not be read."""
         self._prepared: dict[tuple[str, ...], tuple[Loader, dict[str, Loaded]]] = {}
         self._above: dict[str, list[str]] = {}
         self._inits: dict[str, list[str]] = {}
@@ -73,7 +75,7 @@ class FreshProcesses:
     @property
     def started(self) -> list[Loader]:
         """Every process that was started for something certain."""
-        return [*(process for process, _ in self._prepared.values()), *self.processes.values()]
+        return [*(process for process, _ in self._prepared.values()), *self.processes.values(), self._unfollowed]
 
     @property
     def common_dirs(self) -> tuple[str, ...]:
@@ -88,6 +90,9 @@ class FreshProcesses:
             together = self._together(found)
             doubtful = [loaded for loaded in found if self._is_open(loaded) and loaded.event.path in together]
             settled = self._settled(doubtful)
+            if self.beside is not None:
+                left = [loaded for loaded in found if self._is_open(loaded) and loaded.event.path not in together]
+                settled |= self._settled([loaded for loaded in left if self._is_elsewhere(loaded)], only_good=True)
             found = [settled.get(loaded.event, loaded) for loaded in found]
             found = [self._with_others(loaded) for loaded in found] if self.beside is not None else found
         return with_caught_failures(self.blank.view, found, self.known)
@@ -218,8 +223,11 @@ class FreshProcesses:
             return False
         return bool(self.blank.view.named(dll_key(base_name(failure.chain[-1]))))
 
-    def _settled(self, doubtful: list[Loaded]) -> dict[LoadEvent, Loaded]:
-        """Decide about loads that fail in a fresh process, and would not with others before them."""
+    def _settled(self, doubtful: list[Loaded], *, only_good: bool = False) -> dict[LoadEvent, Loaded]:
+        """Decide about loads that fail in a fresh process, and would not with others before them.
+
+        With ``only_good``, nothing is known of others that would help: then only loads that succeed are decided.
+        """
         direct = {loaded.event: self._try(self._route(loaded.event), loaded.event) for loaded in doubtful}
         settled = {event: tried for event, tried in direct.items() if tried.failure is None and tried.sure}
         left = [loaded for loaded in doubtful if loaded.event not in settled]
@@ -233,7 +241,7 @@ class FreshProcesses:
                 settled[loaded.event] = replace(others[0], alone=loaded.failure)
             elif any(one.failure and one.sure for one in others):
                 settled.update(self._after_packages(loaded))
-            elif good or not all(one.sure for one in (*others, tried)):
+            elif good or not (only_good or all(one.sure for one in (*others, tried))):
                 edges = {key: as_if_found(edge) for key, edge in loaded.edges.items()}
                 unknown = replace(loaded, failure=None, edges=edges, touched=dict.fromkeys([loaded.event.path]))
                 settled[loaded.event] = replace(good[0] if good else unknown, alone=loaded.failure, sure=False)
@@ -272,6 +280,8 @@ class FreshProcesses:
             return loaded
         tried = self._try(self._route(loaded.event), loaded.event)
         known = loaded.failure.chain[-1:] if loaded.failure is not None else ()
+        if tried.failure is None:
+            return tried if tried.sure else replace(tried, alone=loaded.failure)
         return tried if tried.failure is not None and tried.failure.chain[-1:] != known else loaded
 
     def _route(self, event: LoadEvent) -> Route:
@@ -317,7 +327,41 @@ class FreshProcesses:
                     if loaded.failure is None:
                         return replace(loaded, sure=certain)
         loaded = load_in(process.fork(), event)
+        if self.beside is not None and self._is_elsewhere(loaded):
+            return self._after_all_imports(process, route, event)
         return replace(loaded, sure=loaded.failure is None or route.complete)
+
+    def _after_all_imports(self, process: Loader, route: Route, event: LoadEvent) -> Loaded:
+        """A load after all that the files of other distributions on a route import in turn.
+
+        What could not be followed there may add the folder, or load the DLL: then nothing is certain.
+        """
+        for step in sorted(route.steps, key=lambda step: not step.certain):
+            if self._is_foreign(step.path):
+                self.others.import_all(process, step.path)
+                loaded = load_in(process.fork(), event)
+                if loaded.failure is None:
+                    return replace(loaded, sure=step.certain)
+        loaded = load_in(process.fork(), event)
+        owners = self._owners_of_missing(loaded)
+        self._unfollowed.unread.update({call: None for call in process.unread if self._may_know(call.file, owners)})
+        return replace(loaded, sure=route.complete)
+
+    def _owners_of_missing(self, loaded: Loaded) -> set[str]:
+        """The distributions that have the DLL which a load does not find."""
+        assert self.beside is not None
+        name = dll_key(base_name(loaded.failure.chain[-1])) if loaded.failure is not None else ""
+        return {self.beside.owner(path) for path in self.blank.view.named(name)} - {""}
+
+    def _may_know(self, file: str, owners: set[str]) -> bool:
+        """Whether code may add a folder of some distributions: it is theirs, they require it, or it requires them."""
+        assert self.beside is not None
+        own = self.beside.owner(file)
+        needed = {own, *self.beside.related(self.beside.requires(own), (), self.profile)}
+        return not own or any(
+            owner in needed or own in self.beside.related(self.beside.requires(owner), (), self.profile)
+            for owner in owners
+        )
 
     def _do(self, process: Loader, path: str) -> bool:
         """Run or load one file of a route; whether the process has changed."""

@@ -8,7 +8,8 @@ from wheelfix.errors import UsageError
 from wheelfix.model import Machine
 from wheelfix.values import dataclass, field
 
-ASSUMABLE = ("vcredist", "nvidia-driver", "conda")
+ASSUMABLE = ("vcredist", "vcredist-12", "vcredist-11", "vcredist-10", "vcredist-9", "nvidia-driver", "conda")
+"""``vcredist`` is the runtime of Visual Studio 2015 and later; 2013 is ``vcredist-12``, 2008 is ``vcredist-9``."""
 DEFAULT_ASSUMPTIONS = frozenset({"vcredist", "nvidia-driver"})
 
 
@@ -36,6 +37,11 @@ class Profile:
     """The toolkit's own folder, where it is on this machine."""
     nvtx: InstalledFolder | None = None
     """The folder of NVTX, which is installed by itself."""
+
+    @property
+    def searches_path(self) -> bool:
+        """Whether extension modules and ctypes look for DLLs along PATH, as before Python 3.8."""
+        return self.python is not None and self.python < (3, 8)
 
 
 def assumptions(assume: tuple[str, ...], deny: tuple[str, ...]) -> tuple[frozenset[str], str | None]:

@@ -9,6 +9,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.modules import module_owners
 from wheelfix.model import Machine, canonical
 from wheelfix.values import dataclass, replace
 
@@ -180,6 +181,41 @@ def _spelled(requirement: Requirement | None) -> str:
     return str(requirement.specifier) if requirement is not None else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """A requirement that what is installed does not meet."""
+
+    name: str
+    """Normalised."""
+    requirement: str
+    """With its specifier, as an installer takes it."""
+    installed: str = ""
+    """The version that is installed; empty where none is."""
+
+
+def unmet_requirements(requires: Iterable[str], beside: Beside, profile: Profile) -> Iterator[Unmet]:
+    """Yield what an installer would have to add or to replace, each distribution once; extras are not counted."""
+    found: dict[str, Unmet] = {}
+    for text in requires:
+        requirement = parse_requirement(text)
+        if requirement is None or not holds_on_target(requirement, profile):
+            continue
+        name = canonical(requirement.name)
+        there = beside.version(name) if name in beside else ""
+        if name in found or (name in beside and fits(there, str(requirement.specifier), unknown=True)):
+            continue
+        if name in beside or (beside.complete and name not in beside.absent and not _is_unowned(name, beside)):
+            found[name] = Unmet(name, f"{name}{requirement.specifier}", there)
+    yield from found.values()
+
+
+def _is_unowned(distribution: str, beside: Beside) -> bool:
+    """Whether the module of a distribution is there, and belongs to no other: it was installed without metadata."""
+    modules = [module for module, owners in module_owners().items() if distribution in owners]
+    files = (beside.file_of_module(module) for module in modules or [distribution.replace("-", "_")])
+    return any(file is not None and not beside.owner(file) for file in files)
+
+
 class DependencyTree:
     """Everything that is installed with a wheel, found when first needed."""
 
@@ -250,25 +286,24 @@ class DependencyTree:
 
 def newest_fitting(versions: Iterable[str], specifier: str) -> str:
     """Return the newest of some versions that fits a specifier, as pip chooses it; empty where none does."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import InvalidVersion, Version
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
     try:
         wanted = SpecifierSet(specifier)
         known = sorted((version for version in versions), key=Version)
         final = list(wanted.filter(known))
         fitting = final or list(wanted.filter(known, prereleases=True))
-    except (InvalidSpecifier, InvalidVersion):
+    except ValueError:  # invalid, or a number with more digits than Python reads
         return ""
     return fitting[-1] if fitting else ""
 
 
-def fits(version: str, specifier: str) -> bool:
-    """Whether a version is one that a specifier admits; an empty one admits all, an invalid one none."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-    from packaging.version import InvalidVersion
+def fits(version: str, specifier: str, *, unknown: bool = False) -> bool:
+    """Whether a version is one that a specifier admits: an empty one admits all, ``unknown`` holds for invalid ones."""
+    from packaging.specifiers import SpecifierSet
 
     try:
         return SpecifierSet(specifier).contains(version, prereleases=True)
-    except (InvalidSpecifier, InvalidVersion):
-        return False
+    except ValueError:  # invalid, or a number with more digits than Python reads
+        return unknown

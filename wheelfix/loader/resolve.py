@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.loader.codereader.codebudget import separate_budget
 from wheelfix.loader.companionloads import Companions, with_needs_in_practice
-from wheelfix.loader.extensionmodules import extension_modules, module_name
+from wheelfix.loader.evidence import ProviderChain
+from wheelfix.loader.extensionmodules import extension_modules, module_files, module_name
 from wheelfix.loader.habits import PackageHabits
 from wheelfix.loader.imports.firstimport import in_import_order
 from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.imports.modulefiles import unimportable_modules
 from wheelfix.loader.interpreted import InterpretedImports
-from wheelfix.loader.loadcall import AS_PYTHON_DOES, MOD_NOT_FOUND, PATH_NOT_FOUND, runs_on
+from wheelfix.loader.loadcall import ALTERED_SEARCH_PATH, AS_PYTHON_DOES, MOD_NOT_FOUND, PATH_NOT_FOUND, runs_on
 from wheelfix.loader.loaded import Loaded, load_in, merged_edges
 from wheelfix.loader.loading import Loader
-from wheelfix.loader.others import Provisions
-from wheelfix.loader.packagecode import PackageLoads, package_loads
+from wheelfix.loader.packagecode import PackageLoads, package_loads, python_code
 from wheelfix.loader.packageloading import begin, import_before, load_event, loading_of
 from wheelfix.loader.predict import NO_FILE, absent_folder_code
 from wheelfix.loader.processes import FreshProcesses
@@ -43,11 +43,13 @@ if TYPE_CHECKING:
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
-    from wheelfix.model import AbsentModule, CodeFault, UnreadCall
+    from wheelfix.model import AbsentModule, CodeFault, ImageFacts, Machine, UnreadCall
 
 
 _RESOLVED: weakref.WeakKeyDictionary[FileView, dict[tuple[Profile, tuple[str, ...]], Resolution]]
 _RESOLVED = weakref.WeakKeyDictionary()
+_FOR_PROGRAMS = (b'"PATH"', b"'PATH'", b"cwd=", b"chdir(")
+"""What is in code that decides where the programs which it starts look for DLLs."""
 
 
 def resolve(view: FileView, profile: Profile, requires: tuple[str, ...] = ()) -> Resolution:
@@ -68,9 +70,12 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
     known = InterpretedImports.of(view, profile, loads) if startup is None else InterpretedImports()
     found, processes, dirs = start.run(known=known.loaded)
     found = known.loads(found, loads, start.blank)
+    found = known.extensions(found, view, profile) if startup is None else found
     whole = all_together(start.blank, found, processes)
     reached = _touched(found)
-    _survey(whole, view, reached)
+    _survey_programs(whole, start.blank, reached)
+    others = frozenset(module_files(view)).difference(extension_modules(view, profile))  # for another Python
+    _survey(whole, view, reached | others)
     companions = Companions(whole, processes, loading, profile)
     edges = [*with_needs_in_practice(whole), *companions.edges()]
     failing = {loaded.event.path for loaded in found if loaded.failure and not loaded.event.guarded}
@@ -89,15 +94,15 @@ def _resolve(view: FileView, profile: Profile, requires: tuple[str, ...]) -> Res
         code_folders=loads.folders,
         unread_calls=known.calls(tuple(dict.fromkeys([*start.calls, *whole.unread]))),
         code_faults=faults,
-        absent_modules=_absent_modules(start.provisions),
+        absent_modules=_absent_modules(start.evidence),
     )
 
 
-def _absent_modules(provisions: Provisions) -> tuple[AbsentModule, ...]:
-    """The modules that are not installed, none twice: of two entries for one module the sure one counts."""
+def _absent_modules(evidence: ProviderChain) -> tuple[AbsentModule, ...]:
+    """The modules that are not installed, none twice: of several entries for one module the first sure one counts."""
     found: dict[str, AbsentModule] = {}
-    for one in provisions.absent_modules():
-        if one.sure or one.module not in found:
+    for one in evidence.absent_modules():
+        if one.module not in found or (one.sure and not found[one.module].sure):
             found[one.module] = one
     return tuple(found.values())
 
@@ -113,7 +118,7 @@ class Start:
     loading: PackageLoading | None
     loads: PackageLoads
     calls: tuple[UnreadCall, ...]
-    provisions: Provisions
+    evidence: ProviderChain
 
     @property
     def startup(self) -> Startup | None:
@@ -127,12 +132,12 @@ class Start:
         startup = loading.startup if loading is not None else None
         loads = package_loads(view, profile) if startup is None else PackageLoads()
         calls = _reached_calls(view, loads)
-        provisions = Provisions(profile, requires, loading, view, PackageHabits(view, loads, calls))
+        evidence = ProviderChain(profile, requires, loading, view, PackageHabits(view, loads, calls))
         base = BASE if view.find(BASE, "python.exe") else ""  # a venv runs the python.exe that it was made from
         searched = view.beside.searched if view.beside is not None else ()
-        system = Target(profile, provisions)
+        system = Target(profile, evidence)
         blank = Loader(view, system, profile.machine, application_dir=base, user_dirs=searched)
-        return cls(blank, profile, requires, loading, loads, calls, provisions)
+        return cls(blank, profile, requires, loading, loads, calls, evidence)
 
     def run(self, before: Loader | None = None, known: frozenset[str] = frozenset()) -> Imported:
         """Import the subject, in a fresh process or in one in which others were imported before.
@@ -249,6 +254,37 @@ def _outcome(loaded: Loaded) -> LoadOutcome:
     return LoadOutcome(event, failure.code, chain, failure.detail)
 
 
+def _survey_programs(loader: Loader, blank: Loader, touched: frozenset[str]) -> None:
+    """Resolve the imports of programs, and of what they load from their own folders, as their processes do.
+
+    A program has nothing of the Python that starts it. PATH is not known; where the package's code changes it for
+    programs, or starts them in another folder, a DLL that is anywhere in the view may be found, and nothing is said.
+    """
+    view = blank.view
+    programs = [path for path in view.image_paths if path.lower().endswith(".exe") and path not in touched]
+    programs = [path for path in programs if _runs(view.image(path), blank.machine)]
+    if not programs or next(python_code(view, _FOR_PROGRAMS), None) is not None:
+        return
+    for program in programs:
+        steps = blank.search_steps(program, ALTERED_SEARCH_PATH)
+        loaded, pending = {program}, [program]
+        for path in pending:  # grows while it is walked
+            image = view.image(path)
+            for need in image.imports if isinstance(image, Image) and not image.managed else ():
+                provider = blank.find(need.dll, steps)
+                if isinstance(provider, Missing):  # Python's folder is on PATH in many installations
+                    provider = blank.system.beside_python(need.dll) or provider
+                edge = Edge(path, need.dll, EdgeKind.IMPORT, provider, True)
+                loader.edges.setdefault((path, dll_key(need.dll), EdgeKind.IMPORT), edge)
+                if isinstance(provider, InView) and provider.path not in touched and provider.path not in loaded:
+                    loaded.add(provider.path)
+                    pending.append(provider.path)
+
+
+def _runs(image: ImageFacts | None, machine: Machine) -> bool:
+    return isinstance(image, Image) and runs_on(image.machine, machine)
+
+
 def _survey(loader: Loader, view: FileView, touched: frozenset[str]) -> None:
     """Resolve the imports of images that nothing is known to load, as a load of them would.
 
@@ -258,6 +294,8 @@ def _survey(loader: Loader, view: FileView, touched: frozenset[str]) -> None:
     for path, image in view.images().items():
         if path in touched or not isinstance(image, Image) or image.managed or path.lower().endswith(".sys"):
             continue  # assemblies and kernel drivers have loaders of their own
+        if not runs_on(image.machine, loader.machine):
+            continue  # another kind of process loads it, on a machine that may have other DLLs
         steps = loader.search_steps(path, AS_PYTHON_DOES)
         needs = [(need, EdgeKind.IMPORT) for need in image.imports]
         needs += [(need, EdgeKind.DELAY) for need in image.delay_imports]

@@ -11,8 +11,15 @@ if TYPE_CHECKING:
     from wheelfix.loader.profile import Profile
     from wheelfix.model import Provider
 
-RESIDENT = frozenset({"vcruntime140.dll"})
-"""In every CPython process before the first extension module is loaded, because ``python3XY.dll`` imports it."""
+
+def runtime_of_python(python: tuple[int, int] | None) -> str:
+    """The C runtime that ``python3XY.dll`` imports: it is in every process before an extension module is loaded.
+
+    https://wiki.python.org/moin/WindowsCompilers: Visual C++ 2008 up to Python 3.2, 2010 for 3.3 and 3.4, 14.x since.
+    """
+    if python is None or python >= (3, 5):
+        return "vcruntime140.dll"
+    return "msvcr100.dll" if python >= (3, 3) else "msvcr90.dll"
 
 
 class Providers(Protocol):
@@ -53,7 +60,7 @@ class Target:
         if interpreter is not None:
             wanted = self.profile.python
             return PythonRuntime(name) if wanted is None or wanted == interpreter[:2] else None
-        return PythonRuntime(name) if dll_key(name) in RESIDENT else None
+        return PythonRuntime(name) if dll_key(name) == runtime_of_python(self.profile.python) else None
 
     def beside_python(self, name: str) -> Provider | None:
         """CPython's own DLLs beside ``python.exe``; those in its ``DLLs`` folder are not searched for others."""
@@ -72,9 +79,13 @@ class Target:
             nvidia = driver is not None and driver.vendor == "NVIDIA"
             return Driver(name) if not nvidia or "nvidia-driver" in self.profile.assume else None
         runtime = runtime_file(name)
-        if runtime is not None and not runtime.debug and "vcredist" in self.profile.assume:
+        if runtime is not None and not runtime.debug and self._assumes_runtime(runtime.toolset.id):
             return VcRedist(name)
         return None
+
+    def _assumes_runtime(self, toolset: str) -> bool:
+        """Whether the VC++ runtime of that generation is on the machine: each has a redistributable of its own."""
+        return (f"vcredist-{toolset}" if toolset != "14" else "vcredist") in self.profile.assume
 
     def elsewhere(self, name: str, steps: tuple[str, ...]) -> Provider | None:
         """What the profile assumes or a required distribution brings."""

@@ -117,6 +117,14 @@ class Beside(Protocol):
         """The files with DLL code that importing a file runs for certain, in order."""
         ...
 
+    def has_code(self, path: str) -> bool:
+        """Whether a file adds folders or loads DLLs when it is imported."""
+        ...
+
+    def reaches(self, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """All files that importing a file runs or loads for certain, and those that could not be followed."""
+        ...
+
     def related(self, requires: tuple[str, ...], modules: Iterable[str], profile: Profile) -> tuple[str, ...]:
         """The distributions that are required, transitively, or whose modules are imported."""
         ...
@@ -135,6 +143,8 @@ class FileView:
         self._lock = threading.Lock()
         self.beside: Beside | None = None
         """The distributions that are installed with the subject, where it is known which these are."""
+        self.deleted: Mapping[str, str] = {}
+        """Images that RECORD lists and that are not there: their paths in RECORD by the keys of their names."""
         self._listed: dict[str, tuple[str, ...]] = {}  # folders, with their files in order
         self.notes: dict[str, Any] = {}
         """What readers of its files keep, by reader; views of the same files share it."""
@@ -300,7 +310,9 @@ class FileView:
         for file in self.files:
             files.pop(taken.get(fold(file.path), ""), None)
             files[file.path] = file
-        return FileView(files.values(), {**below._facts, **self._facts})
+        laid = FileView(files.values(), {**below._facts, **self._facts})
+        laid.deleted = self.deleted
+        return laid
 
     def changed(self, added: Iterable[ViewFile] = (), dropped: Iterable[str] = ()) -> FileView:
         """The view after a plan: some files gone, some new; facts already read are kept."""
@@ -310,6 +322,8 @@ class FileView:
             return self
         changed = FileView(())
         changed.beside = self.beside
+        restored = {fold(base_name(path)) for path in new}
+        changed.deleted = {key: path for key, path in self.deleted.items() if key not in restored}
         files = {**self._files, **new}
         for path in gone.difference(new):
             files.pop(path, None)

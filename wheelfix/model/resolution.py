@@ -104,6 +104,8 @@ class Missing:
     """Distributions that have it, or may have it, and are required, but not installed."""
     optional: tuple[str, ...] = ()
     """Distributions that have it, but that only an extra asks for, and that are not installed."""
+    deleted: str = ""
+    """The path in RECORD of a file of that name which the wheel does not have."""
 
 
 Provider: TypeAlias = "InView | System | PythonRuntime | Driver | VcRedist | Assumed | OwnedBy | MayComeFrom | Missing"
@@ -157,7 +159,8 @@ class LoadEvent:
     guarded: bool = False
     """The code catches the failure of this load wherever it performs it, and goes on without."""
     text: str = ""
-    """For ``raise``: what the exception says, as far as that is known."""
+    """For ``raise``: what the exception says, as far as that is known. For an extension: the line that the package
+    raises instead of the ImportError that it has caught."""
 
     @property
     def package(self) -> str:
@@ -261,6 +264,8 @@ class AbsentModule:
     """The file that imports it, as a path of the view."""
     sure: bool = True
     """False where it is only known that an extension module has its name in its data."""
+    specifier: str = ""
+    """The versions that are allowed; empty for any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, cast
 from wheelfix.errors import InputError
 from wheelfix.model import Malformed
 from wheelfix.pe.offload import read_offload_code
-from wheelfix.pe.sections import Headers, Section, Space, read_headers
+from wheelfix.pe.sections import Headers, MagicSearch, Section, Space, read_headers, without_overlaps
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ class _Walk:
         self.headers = headers
         self.found: Counter[tuple[str, int, str]] = Counter()
         self.languages: dict[str, tuple[int, int]] = {}
-        self.seen = 0
+        self.seen = self.containers = 0
+        self.search = MagicSearch(source, (struct.pack("<I", MAGIC),), STEP)
         self.kernels = False
         self.oddities: list[str] = []
 
@@ -126,16 +127,13 @@ class _Walk:
         wrappers = [section for section in self.headers.sections if section.name == WRAPPERS]
         if not sections and not wrappers:
             return None
-        for section in sections:
-            self._section(*_span(section, self.source.size))
+        self._sections(CONTAINERS)
         if not sections:
             for at, end in self._wrapped(wrappers):
                 self._container(at, end)
         if self.seen and not self.kernels:
             before = self.found.copy()
-            for section in self.headers.sections:
-                if section.name == DATA:
-                    self._section(*_span(section, self.source.size))
+            self._sections(DATA)
             if self.kernels:
                 self.found -= before
         order = sorted(self.found, key=lambda key: (key[0] == "ptx", key[0], key[1], key[2]))
@@ -143,20 +141,13 @@ class _Walk:
         languages = dict(sorted(self.languages.items()))
         return GpuCode(entries, tuple(self.oddities), languages, kernels=self.kernels or not self.seen)
 
-    def _section(self, at: int, end: int) -> None:
-        """Read the containers that follow one another, some with zeros in between."""
-        magic = struct.pack("<I", MAGIC)
-        while at < end and self.seen < self.most:
-            after = self._container(at, end)
-            if after:
-                at = after
-                continue
-            block = self.source.read_at(at, min(STEP, end - at))
-            found = block.find(magic, 1)
-            if len(block) < 16:
-                return
-            # The magic may straddle two blocks, so the last three bytes are looked at again.
-            at += found if found > 0 else len(block) - 3
+    def _sections(self, name: str) -> None:
+        """Read the containers in the sections of a name: they follow one another, some with zeros in between."""
+        spans = [_span(section, self.source.size) for section in self.headers.sections if section.name == name]
+        for start, end in without_overlaps(spans):
+            at: int | None = start
+            while at is not None and at < end and self.seen < self.most:
+                at = self._container(at, end) or self.search.next(at + 1, end)
 
     def _container(self, at: int, end: int) -> int:
         """Read one container; return where it ends, or 0 if there is none at this place."""
@@ -164,7 +155,13 @@ class _Walk:
         if len(head) < 16:
             return 0
         magic, version, length, size = struct.unpack("<IHHQ", head)
-        if magic != MAGIC or length < 16:
+        if magic != MAGIC:
+            return 0
+        self.containers += 1
+        if self.containers > MAX_ENTRIES:
+            self._odd(f"more than {MAX_ENTRIES} containers; the rest was not read")
+            self.seen = self.most
+        if length < 16 or self.seen >= self.most:
             return 0
         if version != 1:
             self._odd(f"a container of version {version}, only version 1 is known")

@@ -19,6 +19,7 @@ import zlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from wheelfix.pe.sections import MagicSearch, without_overlaps
 from wheelfix.pe.syclimages import read_sycl_images
 from wheelfix.streams.zstd import INSTALL, zstd_errors, zstd_reader
 from wheelfix.values import dataclass, field
@@ -36,7 +37,9 @@ BUNDLE = b"__CLANG_OFFLOAD_BUNDLE__"
 COMPRESSED = b"CCOB"
 ZLIB, ZSTD = 0, 1
 MOST_BUNDLES = 20_000
-MOST_ENTRIES = 512
+MOST_COMPRESSED = 5_000
+MOST_ENTRIES = 300_000
+"""Of all bundles of a file, as the two above."""
 HEAD = 64 << 10
 """Bytes of an unpacked bundle that hold the list of its entries; more are not unpacked."""
 STEP = 1 << 20
@@ -59,9 +62,10 @@ def read_offload_code(source: ByteSource, headers: Headers) -> OffloadCode | Non
     if not names & SECTIONS:
         return None
     found = OffloadCode()
-    for section in headers.sections:
-        if section.name == HIP_SECTION:
-            _Bundles(source, *_span(section, source.size), found).read()
+    hip = [_span(section, source.size) for section in headers.sections if section.name == HIP_SECTION]
+    bundles = _Bundles(source, found)
+    for start, end in without_overlaps(hip):
+        bundles.read(start, end)
     if names & SYCL_SECTIONS:
         _read_sycl(source, headers, found)
     return found
@@ -75,39 +79,29 @@ def _span(section: Section, size: int) -> tuple[int, int]:
 
 
 class _Bundles:
-    """The bundles of a section, one after the other."""
+    """The bundles of a file, one after the other; how many are looked at is counted for the whole file."""
 
-    def __init__(self, source: ByteSource, start: int, end: int, found: OffloadCode) -> None:
-        self._source, self._at, self._end, self._found = source, start, end, found
+    def __init__(self, source: ByteSource, found: OffloadCode) -> None:
+        self._source, self._end, self._found = source, 0, found
+        self._search = MagicSearch(source, (BUNDLE, COMPRESSED), STEP)
+        self._bundles = self._unpacked_bundles = self._entries = 0
 
-    def read(self) -> None:
-        """Count the targets of all bundles."""
-        for _ in range(MOST_BUNDLES):
-            place = self._next()
-            if place is None:
+    def read(self, start: int, end: int) -> None:
+        """Count the targets of all bundles in a span."""
+        self._end = end
+        while (place := self._search.next(start, end)) is not None:
+            self._bundles += 1
+            if self._bundles > MOST_BUNDLES or self._entries > MOST_ENTRIES:
+                self._found.unread = f"it has more than {MOST_BUNDLES} bundles, or {MOST_ENTRIES} entries in them"
                 return
-            head = self._source.read_at(place, min(HEAD, self._end - place))
+            head = self._source.read_at(place, min(HEAD, end - place))
             if head.startswith(COMPRESSED):
                 length, content = self._compressed(place, head)
                 self._count(content)
             else:
                 # What follows is code, in which the first letters of a bundle may occur by chance.
                 length = self._count(head)
-            self._at = place + max(min(length, self._end - place), len(COMPRESSED))
-        self._found.unread = f"it has more than {MOST_BUNDLES} bundles"
-
-    def _next(self) -> int | None:
-        """The place of the next bundle."""
-        at = self._at
-        while at < self._end:
-            block = self._source.read_at(at, min(STEP, self._end - at))
-            places = [place for magic in (BUNDLE, COMPRESSED) if (place := block.find(magic)) >= 0]
-            if places:
-                return at + min(places)
-            if len(block) <= len(BUNDLE):
-                return None
-            at += len(block) - len(BUNDLE)
-        return None
+            start = place + max(min(length, end - place), len(COMPRESSED))
 
     def _compressed(self, place: int, head: bytes) -> tuple[int, bytes]:
         """Return the length of a compressed bundle and the beginning of its content."""
@@ -122,6 +116,10 @@ class _Bundles:
         return min(length, self._end - place), self._unpacked(place + header, left - header, method)
 
     def _unpacked(self, at: int, size: int, method: int) -> bytes:
+        self._unpacked_bundles += 1
+        if self._unpacked_bundles > MOST_COMPRESSED:
+            self._found.unread = f"it has more than {MOST_COMPRESSED} compressed bundles"
+            return b""
         packed = self._source.read_at(at, max(min(size, 4 * HEAD), 0))
         damaged: tuple[type[Exception], ...] = (zlib.error, EOFError, OSError, ValueError, *zstd_errors())
         try:
@@ -145,9 +143,11 @@ class _Bundles:
         """Count the entries that a bundle lists, and return where the last of them ends; 0 for a damaged list."""
         if not content.startswith(BUNDLE) or len(content) < len(BUNDLE) + 8:
             return 0
-        count, at = min(_u64(content, len(BUNDLE)), MOST_ENTRIES), len(BUNDLE) + 8
+        count, at = _u64(content, len(BUNDLE)), len(BUNDLE) + 8
         end = 0
-        for _ in range(count):
+        while count and self._entries <= MOST_ENTRIES:
+            count -= 1
+            self._entries += 1
             if at + 24 > len(content):
                 return 0
             length = _u64(content, at + 16)

@@ -17,7 +17,7 @@ from wheelfix.model import Malformed
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from wheelfix.model import ByteSource
 
@@ -289,3 +289,42 @@ def _adjacent(block: str, run: array[int]) -> list[str] | None:
 
 def _number(digits: array[int]) -> int:
     return int.from_bytes(digits.tobytes(), sys.byteorder)
+
+
+def without_overlaps(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the same bytes in ascending order, none twice: sections of a hostile file may all be the same ones."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        start = max(start, found[-1][1]) if found else start
+        if start < end:
+            found.append((start, end))
+    return found
+
+
+class MagicSearch:
+    """Finds where texts occur in a source; each block is read once, however many there are in it."""
+
+    def __init__(self, source: ByteSource, magics: Sequence[bytes], step: int) -> None:
+        self._source, self._magics, self._step = source, magics, step
+        self._longest = max(map(len, magics))
+        self._at, self._block = 0, b""
+        self._places = dict.fromkeys(magics, -1)
+        """Where each occurs next in the block, so that none is looked for twice in the same bytes."""
+
+    def next(self, at: int, end: int) -> int | None:
+        """Return the first place from ``at`` to ``end`` where one of them begins."""
+        while at < end:
+            if not self._at <= at <= self._at + len(self._block) - self._longest:
+                self._at, self._block = at, self._source.read_at(at, self._step)
+                self._places = dict.fromkeys(self._magics, -1)
+            for magic, place in self._places.items():
+                if place < at - self._at:
+                    found = self._block.find(magic, at - self._at)
+                    self._places[magic] = found if found >= 0 else len(self._block)
+            place = min(self._places.values())
+            if place < len(self._block):
+                return self._at + place if self._at + place < end else None
+            if len(self._block) < self._step:
+                return None
+            at = self._at + len(self._block) - self._longest + 1
+        return None

@@ -18,7 +18,7 @@ import struct
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from wheelfix.pe.sections import Space
+from wheelfix.pe.sections import Space, without_overlaps
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -63,11 +63,9 @@ class SyclImages:
 
 def read_sycl_images(source: ByteSource, headers: Headers) -> SyclImages:
     """Return what the images with kernels are for."""
-    images: Counter[_Entry] = Counter()
-    for section in headers.sections:
-        if section.name in PLACES:
-            span = itertools.islice(_entries(source, section.offset, section.offset + section.size), MOST_IMAGES)
-            images.update(span)
+    places = [(one.offset, one.offset + one.size) for one in headers.sections if one.name in PLACES]
+    entries = (entry for start, end in without_overlaps(places) for entry in _entries(source, start, end))
+    images = Counter(itertools.islice(entries, MOST_IMAGES))
     space = Space(source, headers)
 
     def texts(addresses: Iterable[int], length: int) -> dict[int, bytes]:

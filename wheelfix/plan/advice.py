@@ -4,10 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.errors import CannotRepair
+from wheelfix.model import Severity
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from wheelfix.model import Finding
     from wheelfix.plan.model import Plan, Remaining
+
+
+def in_words(finding: Finding) -> str:
+    """Return a finding as a reason why a repair does not succeed."""
+    text = finding.message if finding.subject in finding.message else f"{finding.subject}: {finding.message}"
+    return f"{finding.code} {text}"
+
+
+def cannot_repair(name: str, lasting: Sequence[Finding], plan: Plan) -> CannotRepair:
+    """Return the error for a wheel or package that would still fail, or of which that could not be told."""
+    unsure = all(finding.severity is Severity.UNSURE for finding in lasting)
+    deleted = [finding for finding in lasting if finding.evidence.get("kind") == "row-orphan"]
+    settles = next((finding.hint for finding in [*deleted, *lasting] if finding.hint), "`wheelfix scan` shows more")
+    return CannotRepair(
+        f"could not tell whether {name} loads" if unsure else f"{name} cannot be repaired",
+        because=(*map(in_words, lasting), *why_unmet(plan)),
+        hint=settles
+        if deleted
+        else hint(plan) or (f"{settles}; --allow-missing NAME accepts it" if unsure else settles),
+    )
+
 
 NOWHERE = "no root has "
 """How the reason begins when there was nothing to choose from."""

@@ -6,6 +6,7 @@ import fnmatch
 import functools
 from typing import TYPE_CHECKING
 
+from wheelfix.archive.placement import installed_path
 from wheelfix.exam.requests import needers, request_for, wanted_release
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import classify
@@ -175,6 +176,13 @@ class NeedAnswers:
             if any(fnmatch.fnmatchcase(file.key, glob) for glob in need.patterns)
         }
         return tuple(found)
+
+    @property
+    def restorable(self) -> dict[str, str]:
+        """Where DLLs were that RECORD lists and the wheel does not have, each with its row."""
+        info = self.before.facts.info
+        rows = self.before.subject.view.deleted.values()
+        return {installed_path(row, info.data): row for row in rows} if info is not None else {}
 
     def take(self, need: Need, name: str, folders: tuple[str, ...], kind: str, because: str) -> bool:
         """Add the file of a root that serves a need best, if there is one; whether the view changed."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import CannotRepair, NetworkFailure
+from wheelfix.errors import CannotRepair, NetworkFailure, shown_url
 from wheelfix.knowledge.member_hashes import known_sha256
-from wheelfix.remote.addresses import without_secrets
 from wheelfix.roots.trust import trusted_by
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def _check_whole(root: Root, files: Iterable[RootFile], index: RootIndex, path: 
     if root.remote.page:
         raise CannotRepair(
             f"{path} cannot be repaired",
-            because=f"the sha256 of {root.remote} was read from {without_secrets(root.remote.page)} over plain http, "
+            because=f"the sha256 of {root.remote} was read from {shown_url(root.remote.page)} over plain http, "
             "where anyone on the network can change it, and its DLLs are not known or signed by the vendor",
             hint="use https, or name the host in pip's trusted-host",
         )

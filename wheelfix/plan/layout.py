@@ -77,7 +77,8 @@ def _choose(planner: Planner, chosen: tuple[Chosen, ...]) -> Layout:
         return Layout()
     if layout == "auto" and (subject.resolution.search_dirs or not _has_extensions(subject.resolution)):
         return Layout()
-    candidates = [entry for entry in chosen if entry.file is not None]
+    # What RECORD lists goes back to where it was, under its own name.
+    candidates = [entry for entry in chosen if entry.file is not None and entry.path not in planner.restorable]
     if candidates and (version := processed_by(planner.before)):
         note = f"delvewheel {version} has processed this wheel, which it does only once: the new DLLs keep their names"
         return Layout(notes=(note,) if layout == "libs" else ())

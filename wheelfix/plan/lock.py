@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import posixpath
 import re
 import threading
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.changes import NewMember
-from wheelfix.archive.names import normalise, why_unsafe
+from wheelfix.archive.names import normalise, unprintable, why_unsafe, windows_key
 from wheelfix.archive.reader import Archive
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.archive.wheelname import name_parts
 from wheelfix.errors import InputError, UsageError, WheelfixError
+from wheelfix.loader.suffixes import PE_SUFFIXES
 from wheelfix.parsing import read_json
 from wheelfix.plan.model import Plan, plan_from_json
 from wheelfix.remote.addresses import is_url
@@ -26,7 +28,7 @@ from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from types import TracebackType
 
     from wheelfix.remote.remoteoptions import RemoteOptions
@@ -70,7 +72,7 @@ def read_lock(path: Path) -> list[Plan]:
 
 
 def _sound(plan: Plan, where: str) -> Plan:
-    """The plan, if it writes only a wheel into the target folder, and only files with a hash into the wheel."""
+    """The plan, if it writes only a wheel into the target folder, and only DLLs with a hash into the wheel."""
     faults = []
     if not name_parts(plan.output) or why_unsafe(plan.output) or "/" in normalise(plan.output):
         faults.append(f"output {plan.output!r} is not a file name of a wheel")
@@ -79,18 +81,98 @@ def _sound(plan: Plan, where: str) -> Plan:
     if plan.layout not in ("beside", "libs"):
         faults.append(f"there is no layout {plan.layout!r}")
     faults += plan.renaming.faults
-    for addition in plan.additions:
-        if addition.source.kind not in SOURCES:
-            faults.append(f"{addition.target} comes from {addition.source.kind!r}, which is not a known kind of source")
-        if not re.fullmatch("[0-9a-f]{64}", addition.sha256):
-            faults.append(f"{addition.target} has no hash, so that anything could be put there")
-        if addition.source.kind == "index" and not is_url(addition.source.path):
-            faults.append(f"{addition.target} comes from {addition.source.path!r}, which is not a URL")
-        if addition.mangle and (plan.layout != "libs" or why_unsafe(addition.name) or "/" in normalise(addition.name)):
-            faults.append(f"{addition.name!r} cannot be renamed")
+    if not _is_hash(plan.wheel.sha256) or not _is_hash(plan.wheel.directory_sha256):
+        faults.append(f"{plan.wheel.path} has no hash, so that it could be any wheel")
+    faults += member_faults(plan)
     if faults:
         raise InputError(f"{where} is not a valid plan", because=faults[:5])
     return plan
+
+
+def _is_hash(text: str) -> bool:
+    return re.fullmatch("[0-9a-f]{64}", text) is not None
+
+
+def member_faults(plan: Plan, names: Collection[str] | None = None) -> list[str]:
+    """Return what a plan would do that no repair does: it adds DLLs where the wheel has files, and keeps the metadata.
+
+    ``names`` are the files of the wheel; without them only what can be said of any wheel is looked at.
+    """
+    drops = {drop.path for drop in plan.drops}
+    faults = [f"{path!r} is dropped, which no repair does" for path in drops if _is_metadata(path)]
+    taken = {windows_key(name): name for name in names or ()}
+    folders = {posixpath.dirname(name) for name in names or ()}
+    loaded = {posixpath.dirname(name) for name in names or () if name.lower().endswith(PE_SUFFIXES)}
+    for addition in plan.additions:
+        source, target, key = addition.source, addition.target, windows_key(addition.target)
+        if source.kind not in SOURCES or (source.kind == "index" and not is_url(source.path)):
+            faults.append(f"{target!r} comes from {source.kind!r} {source.path!r}, which is not a known kind of source")
+        if not _is_hash(addition.sha256) or (source.wheel_sha256 and not _is_hash(source.wheel_sha256)):
+            faults.append(f"{target!r} has no hash, so that anything could be put there")
+        if reason := _why_no_dll(target) or _why_no_dll(addition.name):
+            faults.append(f"{target!r} is not added by any repair: {reason}")
+        elif addition.mangle:
+            if plan.layout != "libs" or "/" in addition.name:
+                faults.append(f"{addition.name!r} cannot be renamed")
+        elif posixpath.basename(target) != addition.name:
+            faults.append(f"{target!r} is not {addition.name!r}")
+        elif names is None:
+            continue
+        elif key in taken and not (taken[key] == target and target in drops):
+            faults.append(f"{target!r} is in the wheel already")
+        elif not taken.keys().isdisjoint(map(str, PurePosixPath(key).parents)) or not _may_hold(
+            posixpath.dirname(target), folders, loaded
+        ):
+            faults.append(f"{target!r} is in a folder where the wheel has nothing, and a repair would not put it there")
+    return faults
+
+
+def _why_no_dll(name: str) -> str:
+    """Return why a name is not that of a DLL that a repair adds; empty if it is."""
+    if reason := why_unsafe(name) or (unprintable(name) and "it has a character that cannot be seen"):
+        return reason
+    if not name.lower().endswith(".dll") or name != normalise(name):
+        return "it is not a DLL"
+    return "it is in a folder for metadata" if _is_metadata(name) else ""
+
+
+def _is_metadata(name: str) -> bool:
+    return any(step.endswith((".dist-info", ".egg-info")) for step in windows_key(normalise(name)).split("/"))
+
+
+def _may_hold(folder: str, folders: Collection[str], loaded: Collection[str]) -> bool:
+    """Whether a plan may add a DLL to a folder: beside an image, or below a folder of the wheel's own for ``--dest``.
+
+    Below a ``.data`` folder are the folders of python.exe, for which it would count as well: there only the first.
+    """
+    top, _, rest = f"{folder.lower()}/".partition("/")
+    if top.endswith(".data"):
+        return folder in loaded and not rest.startswith(("scripts/", "headers/"))
+    while folder and folder not in folders:
+        folder = posixpath.dirname(folder)
+    return bool(folder) or "" in loaded or not loaded
+
+
+def refuse_shares(plan: Plan, given: Iterable[Path | None], where: str) -> None:
+    """InputError if a plan names a share of a network that no path on the command line is on.
+
+    Windows would send the account of the user to whoever runs it.
+    """
+    known = {_share(str(path)) for path in given if path is not None}
+    paths = [plan.wheel.path] + [one.source.path for one in plan.additions if one.source.kind not in ("own", "index")]
+    for path in paths:
+        if _share(path) and _share(path) not in known:
+            raise InputError(
+                f"{where} is not carried out",
+                because=f"it names {path}, which is on another machine",
+                hint="name that folder with --root, if you trust it",
+            )
+
+
+def _share(path: str) -> str:
+    """The share of a network, or the device, that a path begins with; empty where it begins with neither."""
+    plain = path.strip().replace("/", "\\")
+    return "\\".join(plain.split("\\")[:4]).casefold() if plain.startswith("\\\\") else ""
 
 
 def _same_but_for_build(output: str, path: str) -> bool:
@@ -100,11 +182,15 @@ def _same_but_for_build(output: str, path: str) -> bool:
 
 
 def check_lock(plan: Plan, archive: Archive, where: str) -> WheelInfo:
-    """Make sure that the wheel is the one the plan was made for."""
+    """Make sure that the wheel is the one the plan was made for, and that the plan does to it what plans do."""
     digest = hashlib.sha256(archive.directory).hexdigest()
     if archive.size != plan.wheel.size or digest != plan.wheel.directory_sha256:
         raise _another_wheel(archive, where, "its size or its directory differs")
-    return WheelInfo.from_archive(archive)
+    info = WheelInfo.from_archive(archive)
+    names = [member.name.removeprefix(info.prefix) for member in archive.members if not member.is_dir]
+    if faults := member_faults(plan, names):
+        raise InputError(f"{where} is not a valid plan", because=faults[:5])
+    return info
 
 
 class WheelHashCheck:

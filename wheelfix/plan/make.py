@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import heapq
 import re
@@ -11,17 +12,18 @@ from wheelfix.archive.wheelname import name_parts
 from wheelfix.errors import UsageError
 from wheelfix.exam.examine import examine_again
 from wheelfix.loader.view import base_name
-from wheelfix.model import EdgeKind, Repairable, Severity, dll_key
+from wheelfix.model import EdgeKind, Repairable, Severity, dll_key, fold
 from wheelfix.options import Renaming
 from wheelfix.plan.fetched import expect_fetched, expected_sha256, fetched_notes, still_to_fetch, trust_fetched
 from wheelfix.plan.layout import choose_layout, left_to_others, one_of_each
 from wheelfix.plan.model import Addition, ArchiveFix, Plan, Remaining, Rename, Source, TakenRelease, WheelRef
 from wheelfix.plan.objections import in_words
 from wheelfix.plan.planner import Planner
+from wheelfix.remote.addresses import identity
 from wheelfix.roots.choice.release import GROUPS, shown_version
 from wheelfix.rules.allowed import matches_any, missing_names
-from wheelfix.rules.archive import only_on_request
-from wheelfix.rules.registry import Group, group_of
+from wheelfix.rules.archive import only_on_request, record_faults
+from wheelfix.rules.registry import Group, found_by, group_of
 from wheelfix.streams.codec import Compressor
 from wheelfix.streams.pool import WorkerPool
 from wheelfix.streams.source import sha256_of
@@ -30,6 +32,7 @@ from wheelfix.values import dataclass, replace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from wheelfix.archive.faults import RecordFault
     from wheelfix.archive.reader import Archive
     from wheelfix.exam.examination import Examination
     from wheelfix.model import Finding, MissingDll
@@ -72,7 +75,7 @@ def make_plan(
         layout = choose_layout(planner, chosen)
         chosen = one_of_each(chosen, layout)
         fixed = replace(info, faults=(), prefix="") if info else None
-        facts = replace(before.facts, info=fixed, faults=(), record_faults=())
+        facts = replace(before.facts, info=fixed, faults=(), record_faults=_deleted_files(before, chosen, planner))
         unread = {
             planner.view.origin(entry.path): None
             for entry in chosen
@@ -109,6 +112,19 @@ def make_plan(
         notes=tuple(dict.fromkeys(notes)),
     )
     return Planned(plan, chosen, after)
+
+
+def _deleted_files(before: Examination, chosen: tuple[Chosen, ...], planner: Planner) -> tuple[RecordFault, ...]:
+    """The files that RECORD lists, the wheel does not have, and nobody gave up: a repair does not hide them."""
+    restored = {fold(planner.view.origin(entry.path)) for entry in chosen}
+    given_up = (*planner.options.accept_missing, *planner.options.drop)
+    return tuple(
+        fault
+        for fault in before.facts.record_faults
+        if fault.kind == "row-orphan"
+        and fold(fault.path) not in restored
+        and not any(fnmatch.fnmatchcase(fold(fault.path), fold(pattern)) for pattern in given_up)
+    )
 
 
 def _releases(planner: Planner) -> Iterator[TakenRelease]:
@@ -184,7 +200,7 @@ def _addition(entry: Chosen, planner: Planner, mangle: bool, trust: Mapping[Root
         member = file.path if file.root.is_file else ""
         source = Source(kind, path, member, str(file.root.path), file.origin)
         if file.root.remote is not None:
-            url, whole = str(file.root.remote), file.root.remote.sha256
+            url, whole = identity(file.root.remote.url), file.root.remote.sha256
             source = Source("index", url, member, url, file.origin, whole, trust[file.root])
         size, version = file.size, shown_version(file, index)
         if preview and file.root.remote is not None:
@@ -251,13 +267,17 @@ def _is_allowed(missing: MissingDll, options: RepairOptions) -> bool:
     return left_out or matches_any(missing.name, options.allow_missing)
 
 
-def still_broken(planned: Planned) -> tuple[str, ...]:
-    """What the planned wheel would still fail with, apart from what the user allowed to be missing."""
+def still_broken(planned: Planned, options: RepairOptions) -> tuple[Finding, ...]:
+    """What the planned wheel would still fail with, or may fail with, apart from what the user allowed to be missing.
+
+    A file that RECORD lists and that is gone counts whatever it is: removing its row would hide that.
+    """
     allowed = allowed_names(planned.plan)
+    faults = {Severity.ERROR} if options.accept_unsure else {Severity.ERROR, Severity.UNSURE}
     return tuple(
-        f"{finding.code} {finding.message}"
+        finding
         for finding in planned.after.report.findings
-        if finding.severity is Severity.ERROR and not _is_about(finding, allowed)
+        if (finding.severity in faults and not _is_about(finding, allowed)) or found_by(finding, record_faults)
     )
 
 

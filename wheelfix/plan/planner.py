@@ -9,7 +9,7 @@ from wheelfix.exam.needs import Need
 from wheelfix.exam.requests import requests_by_group, wanted_release
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.resolve import resolve
-from wheelfix.loader.view import SITE_PACKAGES, parent
+from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import dll_key
 from wheelfix.plan.answers import NeedAnswers
 from wheelfix.plan.chosen import in_site_packages
@@ -41,6 +41,7 @@ class Planner(NeedAnswers):
         asked = [Need(name) for name in self.options.include]
         self._settle_releases([*unmet_needs(self.view, self._resolve(), self.options.companions, self.cuda), *asked])
         self._include()
+        self._restore()
         self._answer_all()
         if self.options.clean:
             subject = replace(self.before.subject, view=self.view, resolution=self._resolve())
@@ -86,6 +87,18 @@ class Planner(NeedAnswers):
                         because=self.unanswered.get(dll_key(name), "no root has a file of that name"),
                         hint="name the folder or wheel that has it with --root; wheelfix roots lists what is searched",
                     )
+
+    def _restore(self) -> None:
+        """Put DLLs that RECORD lists and the wheel does not have where RECORD says, if a root has them."""
+        if not self.restorable:
+            return
+        found = unmet_needs(self.view, self._resolve(), self.options.companions, self.cuda)
+        needs = {dll_key(need.name): need for need in found}
+        for path, row in self.restorable.items():
+            name = base_name(path)
+            if self.index.candidates(name) and not matches_any(name, self.options.exclude):
+                need = needs.get(dll_key(name), Need(name))
+                self.take(need, name, (parent(path),), "include", f"RECORD lists {row}, and the wheel does not have it")
 
     def _folder_for_included(self) -> str:
         subject = self.before.subject

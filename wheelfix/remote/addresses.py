@@ -1,4 +1,4 @@
-"""URLs as they may be shown: without user names, passwords and tokens."""
+"""URLs: whose they are, what identifies them, and whether somebody on the way could change what comes from them."""
 
 from __future__ import annotations
 
@@ -8,34 +8,45 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from wheelfix.errors import UsageError, shown_url
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from urllib.parse import SplitResult
 
-_USERINFO = r"(?<=://)[^/?#\s]*@"
 _REQUIREMENT = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*(?:\[[^\]]*\]\s*)?(?:===?|~=|!=|[<>]=?)\s*[^/\\]+"
-_URL = r"https?://[^\s'\")]+"
 
 
-def without_secrets(url: str) -> str:
-    """Return a URL without user name, password, query and fragment: each of them may grant access."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+def split_url(url: str) -> SplitResult:
+    """Return the parts of a URL; UsageError, without its secrets, for one that Python or no server understands.
+
+    ``urlsplit`` raises ValueError with user name and password in it: for ``http://[x``, and for a host with a character
+    that stands for others (``U+2100`` for ``a/c``).
+    """
+    try:
+        url.encode("utf-8")  # halves of characters
+        return urlsplit(url)
+    except ValueError:
+        raise UsageError(
+            f"{shown_url(url)[:120]} is not the address of a server".encode("utf-8", "replace").decode(),
+            hint="check the URL: its host has characters that no host can have",
+        ) from None
+
+
+def identity(url: str) -> str:
+    """Return what identifies a file on a server, whoever asks for it: the URL without account, query and fragment."""
+    return urlunsplit(split_url(without_userinfo(url))._replace(query="", fragment=""))
 
 
 def without_userinfo(url: str) -> str:
     """Return a URL without user name and password."""
-    parts = urlsplit(url)
+    parts = split_url(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
-
-
-def redacted(text: str) -> str:
-    """Return a message of a library in which URLs have no secrets."""
-    return re.sub(_URL, lambda url: re.split("[?#]", url[0], maxsplit=1)[0], re.sub(_USERINFO, "", text))
 
 
 def userinfo(url: str) -> tuple[str, str] | None:
     """Return user name and password that stand in a URL, or None."""
-    before, at, _ = urlsplit(url).netloc.rpartition("@")
+    before, at, _ = split_url(url).netloc.rpartition("@")
     if not at:
         return None
     name, _, password = before.partition(":")
@@ -44,7 +55,7 @@ def userinfo(url: str) -> tuple[str, str] | None:
 
 def server_of(url: str) -> tuple[str, str, int]:
     """Return scheme, host and port, by which servers compare."""
-    parts = urlsplit(url)
+    parts = split_url(url)
     default = {"https": 443, "http": 80}.get(parts.scheme, 0)
     try:
         port = parts.port or default
@@ -56,7 +67,7 @@ def server_of(url: str) -> tuple[str, str, int]:
 def is_safe(url: str, trusted_hosts: Iterable[str] = ()) -> bool:
     """Whether nobody on the way can change what comes from a URL, or the user trusts its host; as pip decides it."""
     scheme, host, port = server_of(url)
-    if scheme != "http" or host == "localhost":
+    if scheme in ("https", "file", "") or (scheme == "http" and host == "localhost"):
         return True
     with contextlib.suppress(ValueError):
         if ipaddress.ip_address(host).is_loopback:
@@ -66,7 +77,7 @@ def is_safe(url: str, trusted_hosts: Iterable[str] = ()) -> bool:
 
 def file_name(url: str) -> str:
     """Return the name of the file that a URL leads to."""
-    return unquote(urlsplit(url).path.rpartition("/")[2])
+    return unquote(split_url(url).path.rpartition("/")[2])
 
 
 def is_url(text: str) -> bool:

@@ -1,7 +1,8 @@
 """What was fetched before: parts of files and whole wheels, in a folder of bounded size that several runs may share.
 
 Everything in it appears under its name when it is whole, and is checked when it is used: parts by the CRC in their
-names, wheels by their sha256. So a run that removes something only makes another one fetch it again.
+names, wheels by their sha256. So a run that removes something only makes another one fetch it again. Only what we wrote
+is ever removed: in a folder with our mark, files with names of ours, never through a link.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import contextlib
 import hashlib
 import os
 import re
-import shutil
 import tempfile
 import threading
 import time
@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, UsageError
-from wheelfix.remote.addresses import without_secrets
-from wheelfix.remote.segments import Segments
+from wheelfix.inputfiles import is_real_folder
+from wheelfix.remote.addresses import identity
+from wheelfix.remote.segments import PART_NAME, Segments
 from wheelfix.streams.source import FileSource, sha256_of
 from wheelfix.values import dataclass
 
@@ -32,6 +33,10 @@ LIMIT = 5 << 30
 """Bytes that the cache may have, unless WHEELFIX_CACHE_SIZE says otherwise."""
 _UNVERIFIED = f"unverified-{os.getpid()}-"
 """How names of wheels begin that no hash identifies: they are of this process alone."""
+MARK = ".wheelfix-cache"
+"""The file by which a folder is known as a cache of ours."""
+_WHEEL_NAME = re.compile(r"(?:unverified-[0-9]{1,10}-)?[0-9a-f]{64}\.whl")
+_FOLDER_NAME = re.compile(r"[0-9a-f]{40}")
 _SIZE = re.compile(r"([0-9]{1,12})\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
@@ -52,6 +57,11 @@ def default_folder() -> Path:
     """Return the folder of the cache: WHEELFIX_CACHE_DIR, or the one that the system has for such things."""
     if said := os.environ.get("WHEELFIX_CACHE_DIR"):
         return Path(said).expanduser().absolute()
+    return folder_of_system()
+
+
+def folder_of_system() -> Path:
+    """Return the folder that the system has for a cache of ours."""
     try:
         import platformdirs
     except ImportError:
@@ -82,7 +92,10 @@ class Cache:
         keep: bool = True,
         say: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """Without ``keep``, or where the folder cannot be written, a temporary one is used, and removed at the end."""
+        """Without ``keep``, or where the folder cannot be written, a temporary one is used, and removed at the end.
+
+        UsageError for a folder that has files and is not a cache of ours.
+        """
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self.folder = folder or default_folder()
         self.limit = default_limit() if limit is None else limit
@@ -91,6 +104,8 @@ class Cache:
         self._say, self._checked = say, False
         if not keep:
             self._use_temporary()
+        else:
+            self._refuse_foreign()
 
     def __enter__(self) -> Cache:
         return self
@@ -105,6 +120,27 @@ class Cache:
         self._temporary = tempfile.TemporaryDirectory(prefix="wheelfix-", ignore_cleanup_errors=True)
         self.folder, self._checked = Path(self._temporary.name), True
 
+    def _refuse_foreign(self) -> None:
+        """UsageError if there are files in the folder that we did not write, or links that lead elsewhere."""
+        try:
+            names = {item.name for item in self.folder.iterdir()}
+        except OSError:
+            return  # it is made, or seen to be of no use, before the first use
+        usual = folder_of_system()  # its name is ours, and those of earlier releases have no mark
+        if names and MARK not in names and self.folder != usual:
+            raise UsageError(
+                f"{self.folder} is not used as a cache",
+                because=f"it has files, and no {MARK} that says that wheelfix made it",
+                hint="name a new or empty folder with --cache-dir or WHEELFIX_CACHE_DIR",
+            )
+        for folder in (self._wheels, self._parts):
+            if folder.name in names and not is_real_folder(folder):
+                raise UsageError(
+                    f"{self.folder} is not used as a cache",
+                    because=f"{folder} is a link or a file, not a folder",
+                    hint="remove it, or name another folder with --cache-dir",
+                )
+
     def _prepare(self) -> None:
         """See before the first use whether the folder can be written."""
         with self._lock:
@@ -113,6 +149,8 @@ class Cache:
             self._checked = True
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
+                with contextlib.suppress(FileExistsError), (self.folder / MARK).open("x", encoding="ascii") as mark:
+                    mark.write("wheelfix keeps here what it fetched; `wheelfix cache clear` removes it\n")
                 with tempfile.TemporaryFile(dir=self.folder):
                     pass
             except OSError as exc:
@@ -123,7 +161,7 @@ class Cache:
     def segments(self, url: str, sha256: str, version: Version) -> Segments:
         """Return the parts of a version of a file; one that nothing identifies is not shared with other runs."""
         self._prepare()
-        known = f"{without_secrets(url)}\n{sha256}\n{version.size}\n{version.tag}\n{version.changed}"
+        known = f"{identity(url)}\n{sha256}\n{version.size}\n{version.tag}\n{version.changed}"
         if not (sha256 or version.condition):
             with self._lock:
                 self._private += 1
@@ -134,7 +172,7 @@ class Cache:
         """Return a whole wheel with that hash, or None; its bytes are hashed again."""
         path = self._wheels / f"{sha256}.whl"
         try:
-            with FileSource(path) as source:
+            with FileSource(path, links=False) as source:
                 found = sha256_of(source).hex()
             if found == sha256:
                 os.utime(path)
@@ -147,7 +185,7 @@ class Cache:
     def place_for_wheel(self, url: str, sha256: str) -> Path:
         """Return where a whole wheel goes: by its hash, or by its address where no hash is known."""
         self._prepare()
-        name = sha256 or _UNVERIFIED + hashlib.sha256(without_secrets(url).encode()).hexdigest()
+        name = sha256 or _UNVERIFIED + hashlib.sha256(identity(url).encode()).hexdigest()
         return self._wheels / f"{name}.whl"
 
     @property
@@ -192,31 +230,45 @@ class Cache:
         return freed
 
     def _entries(self) -> Iterator[tuple[float, Path, int]]:
-        """Yield when each entry was used last, where it is and how large; a folder of parts is one entry."""
-        for folder in (self._wheels, self._parts):
-            with contextlib.suppress(OSError), os.scandir(folder) as listing:
-                for item in listing:
-                    with contextlib.suppress(OSError):
-                        status = item.stat(follow_symlinks=False)
-                        size = status.st_size if item.is_file(follow_symlinks=False) else _size_of(Path(item.path))
-                        yield status.st_mtime, Path(item.path), size
+        """Yield when each entry of ours was used last, where it is and how large; a folder of parts is one entry."""
+        self._refuse_foreign()
+        for item in _listed(self._wheels):
+            if _WHEEL_NAME.fullmatch(item.name) and item.is_file(follow_symlinks=False):
+                with contextlib.suppress(OSError):
+                    status = item.stat(follow_symlinks=False)
+                    yield status.st_mtime, Path(item.path), status.st_size
+        for item in _listed(self._parts):
+            if _FOLDER_NAME.fullmatch(item.name):
+                with contextlib.suppress(OSError):
+                    used = item.stat(follow_symlinks=False).st_mtime
+                    sizes = [part.stat(follow_symlinks=False).st_size for part in _parts_in(Path(item.path))]
+                    yield used, Path(item.path), sum(sizes)
 
 
-def _size_of(folder: Path) -> int:
-    total = 0
+def _listed(folder: Path) -> list[os.DirEntry[str]]:
+    """Return what is in a folder, unless that is a link."""
+    if not is_real_folder(folder):
+        return []
     with contextlib.suppress(OSError), os.scandir(folder) as listing:
-        for item in listing:
-            with contextlib.suppress(OSError):
-                total += item.stat(follow_symlinks=False).st_size
-    return total
+        return list(listing)
+    return []
+
+
+def _parts_in(folder: Path) -> list[os.DirEntry[str]]:
+    """Return the parts in a folder of parts."""
+    return [item for item in _listed(folder) if PART_NAME.fullmatch(item.name) and item.is_file(follow_symlinks=False)]
 
 
 def _removed(path: Path) -> bool:
+    """Remove a wheel, or the parts in a folder; with the folder, unless there is something in it that is not ours."""
     try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
+        if path.parent.name == "wheels":
             path.unlink()
+            return True
+        for part in _parts_in(path):
+            Path(part.path).unlink(missing_ok=True)
     except OSError:
         return not path.exists()
+    with contextlib.suppress(OSError):
+        path.rmdir()
     return True

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import EnvironmentFailure, InputError, UsageError
-from wheelfix.remote.addresses import file_name, is_safe, is_url, without_secrets
+from wheelfix.errors import EnvironmentFailure, InputError, UsageError, shown_url
+from wheelfix.remote.addresses import file_name, is_url
 from wheelfix.remote.target import target_of
 
 if TYPE_CHECKING:
@@ -115,12 +115,12 @@ class Client:
 
     def find(self, word: str) -> RemoteWheel | Path:
         """Return the wheel that a URL or a requirement names; InputError if there is none."""
-        self.refuse_offline(without_secrets(word) if is_url(word) else word)
+        self.refuse_offline(shown_url(word))
         if is_url(word):
             address, _, fragment = word.partition("#")
             if not file_name(address).lower().endswith(".whl"):
                 raise InputError(
-                    f"{without_secrets(address)} is not a wheel",
+                    f"{shown_url(word)} is not a wheel",
                     because="the address does not end in the name of a wheel",
                     hint="give the address of the file itself: https://…/name-version-….whl",
                 )
@@ -134,11 +134,10 @@ class Client:
             from wheelfix.remote.packageindex import local_path
 
             return Path(local_path(file.url))
-        page = "" if is_safe(file.page, self.settings.connection.trusted_hosts) else file.page
         from wheelfix.remote.wheel import RemoteWheel
 
         return RemoteWheel(
-            file.url, self.transport, self.cache, name=file.name, sha256=file.sha256, page=page, size=file.size
+            file.url, self.transport, self.cache, name=file.name, sha256=file.sha256, page=file.page, size=file.size
         )
 
     def wheel_at(self, url: str, *, name: str = "", sha256: str = "") -> RemoteWheel:
@@ -150,10 +149,10 @@ class Client:
 
 def parsed(word: str) -> Requirement:
     """Return a requirement; UsageError if the word is not one."""
-    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.requirements import Requirement
 
     try:
         return Requirement(word)
-    except (InvalidRequirement, ValueError) as exc:
+    except (ValueError, RecursionError) as exc:
         reason = str(exc).partition("\n")[0][:200]
         raise UsageError(f"{word} is neither a file nor a requirement", because=reason) from exc

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.errors import UsageError
+from wheelfix.inputfiles import read_file
 from wheelfix.toml import loads
 
 if TYPE_CHECKING:
@@ -108,9 +109,6 @@ def read_toml(path: Path) -> Mapping[str, Any]:
 def _text(path: Path) -> str | None:
     """Return the text of a configuration file, or None if there is none that can be read."""
     try:
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
-            return file.read(_LARGEST).decode("utf-8-sig", "replace")
+        return read_file(path, _LARGEST).decode("utf-8-sig", "replace")
     except OSError:
         return None

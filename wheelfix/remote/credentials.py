@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.parsing import parse_json
 from wheelfix.programs import find_program, run_program
-from wheelfix.remote.addresses import server_of, userinfo, without_secrets
+from wheelfix.remote.addresses import identity, server_of, split_url, userinfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,7 +48,7 @@ class Credentials:
             return None
         names = [userinfo(one) for one in (url, *self._same_server(url))]
         user = next((name[0] for name in names if name and name[0]), "")
-        services = [*(without_secrets(one) for one in self._same_server(url)), _host(url)]
+        services = [*(identity(one) for one in self._same_server(url)), _host(url)]
         if self._keyring in ("auto", "import") and (found := self._ask_module(services, user)):
             return found
         if self._keyring in ("auto", "subprocess"):
@@ -58,10 +57,10 @@ class Credentials:
 
     def _same_server(self, url: str) -> list[str]:
         """Return the indexes on the server of a URL, the one whose path is most like that of the URL first."""
-        own = urlsplit(url).path.split("/")
+        own = split_url(url).path.split("/")
 
         def common(index: str) -> int:
-            pairs = zip(own, urlsplit(index).path.split("/"), strict=False)
+            pairs = zip(own, split_url(index).path.split("/"), strict=False)
             return next((number for number, (a, b) in enumerate(pairs) if a != b), len(own))
 
         found = [index for index in self._indexes if server_of(index) == server_of(url)]

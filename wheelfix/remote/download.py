@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import time
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import InputError, NetworkFailure
+from wheelfix.errors import InputError, NetworkFailure, shown_url
 from wheelfix.parsing import whole_number
-from wheelfix.remote.addresses import without_secrets
 from wheelfix.remote.failures import PROXY_ACCOUNT, CutShort
 from wheelfix.streams.output import AtomicFile
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LARGEST = 8 << 30
 """Bytes of the largest file that is downloaded; the largest wheels have 4 GB."""
+
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 def refuse_status(answer: ServerAnswer, name: str) -> None:
@@ -36,14 +38,15 @@ def refuse_status(answer: ServerAnswer, name: str) -> None:
         hint = "put user name and password into the URL of the index, into .netrc or into the keyring, as for pip"
     elif status == 403:
         hint = "check that this account may read it"
-    because = f"the server answers {status} {answer.reason}".strip()
+    # not in the server's words, which may repeat our password
+    because = f"the server answers {status} {_PHRASES.get(status, '')}".strip()
     raise NetworkFailure(f"{name} cannot be read", because=because, hint=hint)
 
 
 def download(transport: Transport, url: str, target: Path, *, sha256: str = "", limit: int = LARGEST) -> int:
     """Download a file and return its size; the target appears when it is whole and has the hash, or not at all."""
-    name = without_secrets(url)
-    with AtomicFile(target) as out:
+    name = shown_url(url)
+    with AtomicFile(target, in_place=True) as out:  # in the cache, where an earlier one may have been read
         digest, condition, size = hashlib.sha256(), "", -1
         failed = furthest = 0
         while size < 0 or out.position < size:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from wheelfix.errors import InputError, NetworkFailure
-from wheelfix.remote.addresses import redacted, without_secrets
+from wheelfix.errors import InputError, NetworkFailure, redacted, shown_url
+from wheelfix.remote.addresses import split_url
 from wheelfix.remote.settings import Setting
 from wheelfix.values import replace
 
@@ -31,7 +32,7 @@ PROXY_ACCOUNT = "put them into the URL of the proxy: http://USER:PASSWORD@HOST:P
 
 def explain(library: Any, error: Exception, url: str, connection: Connection) -> NetworkFailure | InputError:
     """Return an error of ours for one of the library ``requests``; CutShort where asking again may help."""
-    shown, text = without_secrets(url), redacted(str(error))
+    shown, text = shown_url(url), str(error)
     if isinstance(error, Downgrade):
         return NetworkFailure(f"{shown} is not fetched", because=text)
     if isinstance(error, library.ProxyError):
@@ -60,8 +61,8 @@ def explain(library: Any, error: Exception, url: str, connection: Connection) ->
 
 def _about_proxy(error: Exception, url: str, connection: Connection) -> NetworkFailure:
     proxy, reason = _proxy_of(url, connection), innermost(error)
-    named = f"{without_secrets(proxy.value)} ({proxy.source})" if proxy else "the proxy"
-    what = f"{without_secrets(url)} cannot be reached through {named}"
+    named = f"{shown_url(proxy.value)} ({proxy.source})" if proxy else "the proxy"
+    what = f"{shown_url(url)} cannot be reached through {named}"
     if "failed: 407" in reason or "failed: 401" in reason:
         return NetworkFailure(what, because="the proxy asks for another user name and password", hint=PROXY_ACCOUNT)
     if "CERTIFICATE_VERIFY" in reason or "certificate verify" in reason:
@@ -72,7 +73,7 @@ def _about_proxy(error: Exception, url: str, connection: Connection) -> NetworkF
 
 def _proxy_of(url: str, connection: Connection) -> Setting:
     """Return the proxy that is used for a URL, as far as a setting or a variable names it."""
-    scheme = urlsplit(url).scheme.lower()
+    scheme = split_url(url).scheme.lower()
     own = connection.https_proxy if scheme == "https" else connection.http_proxy
     found = own or _from_environment(scheme, os.environ)
     return found if not found or "://" in found.value else replace(found, value=f"http://{found.value}")
@@ -118,5 +119,8 @@ def innermost(error: BaseException) -> str:
         error = inner
     if isinstance(error, ssl.SSLCertVerificationError) and error.verify_message:
         return f"certificate verify failed: {error.verify_message}"
+    if isinstance(error, HTTPException) or type(error).__name__ in ("InvalidHeader", "DecodeError"):
+        return "its answer is not valid HTTP"  # their messages quote the server, which may repeat our password
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return redacted(" ".join(str(text).split()))[:300]
+    text = re.sub(r"(Tunnel connection failed: \d{3}).*", r"\1", " ".join(str(text).split()))
+    return redacted(text)[:300]

@@ -12,8 +12,8 @@ import time
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import InputError, NetworkFailure
-from wheelfix.remote.addresses import file_name, without_secrets
+from wheelfix.errors import InputError, NetworkFailure, shown_url
+from wheelfix.remote.addresses import file_name
 from wheelfix.remote.download import LARGEST, download, refuse_status
 from wheelfix.remote.failures import CutShort
 from wheelfix.streams.pool import WorkerPool
@@ -78,16 +78,19 @@ class RangeSource:
         whole: Path,
         *,
         sha256: str = "",
+        hash_proves: bool = False,
         largest: int = LARGEST,
         largest_whole: int = LARGEST,
     ) -> None:
         """``segments`` keep what is fetched of a version, ``whole`` is where a whole file goes if there must be one.
 
-        ``largest`` is how many bytes the file may have, ``largest_whole`` how many where the server gives no parts.
+        ``hash_proves`` says that nobody on the way could have changed ``sha256``: then a file that somebody could
+        change is fetched as a whole, and its hash checked. ``largest`` is how many bytes the file may have,
+        ``largest_whole`` how many where the server gives no parts.
         """
         self._transport, self.url = transport, url
         self._whole_path, self._sha256, self._largest = whole, sha256, largest
-        self._largest_whole = min(largest, largest_whole)
+        self._largest_whole, self._hash_proves = min(largest, largest_whole), bool(sha256) and hash_proves
         self._whole: FileSource | None = None
         self._condition = threading.Condition()
         self._in_flight: list[tuple[int, int]] = []
@@ -109,7 +112,7 @@ class RangeSource:
     @property
     def name(self) -> str:
         """The file, as messages name it."""
-        return without_secrets(self.url)
+        return shown_url(self.url)
 
     def close(self) -> None:
         """Close the file, where it was fetched as a whole."""
@@ -234,6 +237,8 @@ class RangeSource:
 
     def _check_part(self, answer: ServerAnswer, start: int, end: int) -> None:
         """Refuse an answer that is not the part that was asked for, of the same version of the file."""
+        if answer.unsafe and self._hash_proves:
+            raise self._changed()  # the first answer came over a safe connection
         if answer.status == 200:
             if Version.of(self._version.size, answer) == self._version and self._version.condition:
                 raise NetworkFailure(f"{self.name} cannot be read", because="the server stopped giving parts of it")
@@ -257,7 +262,7 @@ class RangeSource:
     def _first(self) -> tuple[Version, bytes]:
         """Ask for the end of the file, which says how large it is and whether the server gives parts."""
         with self._transport.get(self.url, {"Range": f"bytes=-{TAIL}"}) as answer:
-            if answer.status == 206:
+            if answer.status == 206 and not (answer.unsafe and self._hash_proves):
                 _check_encoding(answer, self.name)
                 found = _RANGE.fullmatch(answer.headers.get("Content-Range", "").strip())
                 size = int(found[3]) if found else 0
@@ -269,6 +274,11 @@ class RangeSource:
                 return Version.of(size, answer), self._read_tail(answer, size - start)
             if answer.status not in (200, 416, 501):
                 refuse_status(answer, self.name)
+            host = shown_url(answer.unsafe or self.url).split("/")[2]
+            why = f"is asked over plain http: {file_name(self.url)} is downloaded whole, and its hash checked"
+            if not (answer.unsafe and self._hash_proves):
+                why = f"does not give parts of files: {file_name(self.url)} is downloaded whole"
+            self._transport.say_once(f"{host} {why}")
         return self._download(), b""
 
     def _read_tail(self, answer: ServerAnswer, length: int) -> bytes:
@@ -283,9 +293,7 @@ class RangeSource:
         return bytes(tail) if len(tail) == length else b""
 
     def _download(self) -> Version:
-        """Fetch the whole file from a server that gives no parts."""
-        host = self.name.split("/")[2]
-        self._transport.say_once(f"{host} does not give parts of files: {file_name(self.url)} is downloaded whole")
+        """Fetch the whole file, where parts of it are not to be had or prove nothing."""
         size = download(self._transport, self.url, self._whole_path, sha256=self._sha256, limit=self._largest_whole)
         self.fetched += size
         self._whole = FileSource(self._whole_path)
@@ -308,7 +316,7 @@ def _check_encoding(answer: ServerAnswer, name: str) -> None:
     if encoding not in ("", "identity"):
         raise NetworkFailure(
             f"{name} cannot be read in parts",
-            because=f"the server compresses its answers ({encoding[:40]}) although it was asked not to",
+            because="the server compresses its answers although it was asked not to",
             hint="download the wheel and name the file",
         )
 
@@ -321,10 +329,11 @@ def _range_of(answer: ServerAnswer, start: int, end: int, name: str) -> int:
     if found is None or (int(found[1]), int(found[2])) != (start, end - 1) or int(found[3]) < end:
         raise NetworkFailure(
             f"{name} cannot be read in parts",
-            because=f"asked for the bytes {start} to {end - 1}, the server answers with {said[:80] or 'no range'}",
+            because=f"asked for the bytes {start} to {end - 1}, the server answers with "
+            + (said if _RANGE.fullmatch(said) else "no valid range"),
             hint="download the wheel and name the file",
         )
     if length != str(end - start):
-        because = f"{end - start} bytes belong there, the server announces {length[:20]}"
+        because = f"{end - start} bytes belong there, the server announces another number"
         raise NetworkFailure(f"{name} cannot be read in parts", because=because)
     return int(found[3])

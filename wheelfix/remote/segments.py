@@ -16,6 +16,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure
+from wheelfix.inputfiles import UnfitFile, is_real_folder, read_file
 from wheelfix.streams import codec
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _NAME = re.compile(r"([0-9a-f]{1,16})-([0-9a-f]{1,16})-([0-9a-f]{8})")
+PART_NAME = re.compile(rf"{_NAME.pattern}|\.[0-9a-f]{{16}}\.tmp")
+"""How files are named here, those included that are being written."""
 LARGEST = 4 << 20
 """Bytes of a part; what is longer is kept as several."""
 _IN_MEMORY = 16 << 20
@@ -42,6 +45,8 @@ class Segments:
         names: list[str] = []
         with _failing(folder), contextlib.suppress(*_VANISHED):
             folder.mkdir(parents=True, exist_ok=True)
+            if folder.exists() and not is_real_folder(folder):
+                raise UnfitFile("it is a link")
             os.utime(folder)
             names = sorted(path.name for path in folder.iterdir())
         for name in names:
@@ -101,7 +106,7 @@ class Segments:
             return b""
         first, last, name = found
         with contextlib.suppress(OSError):
-            data = (self._folder / name).read_bytes()
+            data = read_file(self._folder / name, LARGEST, links=False)
             if len(data) == last - first and f"{codec.crc32(data):08x}" == name[-8:]:
                 with self._lock:
                     self._remember(name, data)

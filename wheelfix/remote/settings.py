@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import UsageError
+from wheelfix.errors import UsageError, shown_url
 from wheelfix.remote.pipsettings import PipSettings, pip_settings
 from wheelfix.remote.uvsettings import UvSettings, uv_settings
 from wheelfix.values import dataclass, field, replace
@@ -82,7 +82,7 @@ def index_settings(options: RemoteOptions, environ: Mapping[str, str] | None = N
     settings = replace(settings, connection=_connection(pip, uv, environ))
     for url in (options.index_url, *options.extra_index_urls):
         if url and not url.lower().startswith(("http://", "https://", "file:")):
-            shown = url.rpartition("@")[2]  # what stands before it may be a password
+            shown = shown_url(url if ":/" in url else f"index:/{url}").removeprefix("index:/")
             raise UsageError(f"{shown} is not the URL of an index", hint=f"write it as {PYPI}")
     if options.index_url:
         settings = replace(settings, index_url=options.index_url.rstrip("/"), learned="--index-url")

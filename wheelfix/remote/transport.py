@@ -14,8 +14,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from wheelfix.errors import EnvironmentFailure, NetworkFailure
-from wheelfix.remote.addresses import redacted, userinfo, without_secrets, without_userinfo
+from wheelfix.errors import EnvironmentFailure, NetworkFailure, shown_url
+from wheelfix.remote.addresses import is_safe, userinfo, without_userinfo
 from wheelfix.remote.connections import make_session, seconds_of
 from wheelfix.remote.failures import CutShort, explain
 from wheelfix.remote.settings import Connection
@@ -156,7 +156,7 @@ class Transport:
         wait = seconds_of(answer.headers.get("Retry-After", ""))
         if wait > self.patience.longest_wait:
             raise NetworkFailure(
-                f"{without_secrets(url)} cannot be read now",
+                f"{shown_url(url)} cannot be read now",
                 because=f"the server answers {answer.status} and asks to wait {wait:.0f} seconds",
                 hint="try again later",
             )
@@ -207,10 +207,16 @@ class ServerAnswer:
         assert first is not None
         assert not isinstance(first, bytes)
         self.status: int = first.status_code
-        self.reason: str = redacted(str(first.reason or ""))
         self.headers: Mapping[str, str] = first.headers
         self.final: str = str(first.url)
         """The address that redirects led to; it may hold secrets."""
+        hops = [str(one.url) for one in (*first.history, first)]
+        self.unsafe: str = next((hop for hop in hops if not is_safe(hop, transport.connection.trusted_hosts)), "")
+        """The first address on the way, from the one that was asked for to the last, at which anybody on the network
+        could change the answer or where it leads; empty: there is none. It may hold secrets."""
+        if self.unsafe:
+            host = shown_url(self.unsafe).split("/")[2]
+            transport.say_once(f"{host} is asked over plain http: anyone on the network can change what it answers")
 
     def _read_all(self, url: str, headers: Mapping[str, str], auth: tuple[str, str] | None) -> None:
         """In a thread: ask, and hand over the answer and its bytes."""
@@ -239,7 +245,7 @@ class ServerAnswer:
         except queue.Empty:
             self.close()
             raise NetworkFailure(
-                f"{without_secrets(self.url)} cannot be read",
+                f"{shown_url(self.url)} cannot be read",
                 because="the server is too slow: the time for this answer is over",
                 hint="try again later",
             ) from None
@@ -259,7 +265,7 @@ class ServerAnswer:
             if total > limit:
                 self.close()
                 raise NetworkFailure(
-                    f"{without_secrets(self.url)} cannot be read",
+                    f"{shown_url(self.url)} cannot be read",
                     because=f"the server sends more than the {limit} bytes that belong there",
                 )
             yield piece

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote, urlunsplit
 
-from wheelfix.remote.addresses import userinfo
+from wheelfix.remote.addresses import split_url, userinfo
 from wheelfix.remote.configfiles import read_toml, uv_files
 from wheelfix.values import dataclass
 
@@ -114,7 +114,7 @@ def _with_account(word: str, environ: Mapping[str, str]) -> str:
     user, password = (environ.get(f"UV_INDEX_{name}_{part}", "") for part in ("USERNAME", "PASSWORD"))
     if not (user or password) or userinfo(url) is not None:
         return url
-    parts = urlsplit(url)
+    parts = split_url(url)
     return urlunsplit(parts._replace(netloc=f"{quote(user, safe='')}:{quote(password, safe='')}@{parts.netloc}"))
 
 

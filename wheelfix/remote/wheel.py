@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.remote.addresses import file_name, without_secrets
+from wheelfix.errors import shown_url
+from wheelfix.remote.addresses import file_name
 from wheelfix.remote.download import LARGEST, download
 from wheelfix.remote.ranges import RangeSource
 
@@ -39,7 +40,7 @@ class RemoteWheel:
         """Bytes that were fetched of it until now, and bytes that it has; 0 before the first request."""
 
     def __str__(self) -> str:
-        return without_secrets(self.url)
+        return shown_url(self.url)
 
     def __repr__(self) -> str:
         return f"RemoteWheel({str(self)!r})"
@@ -69,6 +70,7 @@ class RemoteWheel:
             lambda version: self._cache.segments(self.url, self.sha256, version),
             whole,
             sha256=self.sha256,
+            hash_proves=not self.page,
             largest=self._limit,
         )
         self.size = source.size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING
 
+from wheelfix.inputfiles import check_target, refuse_same
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -52,5 +53,14 @@ class FailedRepair:
 
 
 def target_of(path: Path, plan: Plan, options: RepairOptions) -> Path:
-    """Where the repaired wheel goes."""
+    """Where the repaired wheel goes; UsageError if that is an input, unless it is repaired in place."""
+    refuse_input(path, plan.output, options)
     return (path.parent if options.wheel_dir is None else options.wheel_dir) / plan.output
+
+
+def refuse_input(path: Path, name: str, options: RepairOptions) -> None:
+    """UsageError if a wheel would be written over itself without ``--in-place``, or over another input."""
+    if options.wheel_dir is not None:
+        refuse_same(options.wheel_dir / name, path, "name another folder with --wheel-dir; repair has --in-place")
+    elif name != path.name:
+        check_target(path.parent / name)

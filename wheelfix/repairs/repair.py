@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.record import read_record
-from wheelfix.errors import CannotRepair
 from wheelfix.exam.wheel import RecordIsWrong, looking_at
 from wheelfix.model import Repairable, Severity
 from wheelfix.options import RepairOptions
 from wheelfix.plan import advice
-from wheelfix.repairs.outcome import Repaired, RepairOutcome, target_of
+from wheelfix.repairs.outcome import Repaired, RepairOutcome, refuse_input, target_of
 from wheelfix.roots.lazy import LazyIndex, lazy_index
 from wheelfix.rules.registry import Group, group_of
 from wheelfix.values import dataclass, replace
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from wheelfix.archive.reader import Archive
     from wheelfix.exam.examination import Progress
     from wheelfix.exam.wheel import WheelScan
-    from wheelfix.model import ScanReport
+    from wheelfix.model import Finding, ScanReport
     from wheelfix.plan.make import Planned
 
 
@@ -43,6 +42,7 @@ def repair(
     progress: Progress | None = None,
 ) -> Repaired:
     """Repair one wheel; CannotRepair, with nothing written, when something would still be broken."""
+    refuse_input(path, path.name, options)
     scan = replace(options.scan, verify=not options.trust_record)
     with looking_at(path, scan, progress) as (archive, look):
         job = _Repair(path, archive, options, roots, dry_run)
@@ -80,12 +80,14 @@ class _Repair:
         wait_for_hashes: Callable[[], None] = (lambda: None) if wait else look.wait_for_hashes
         planned = make_plan(before, self.roots, options, archive, preview=self.dry_run and not options.seal)
         plan, report = planned.plan, before.report
-        faults = _lasting_faults(planned, report)
+        lasting = _lasting_faults(planned, report, options)
+        faults = tuple(map(advice.in_words, lasting))
         if self.dry_run or faults or not plan.changes or plan.layout == "libs":
             wait_for_hashes()
         if self.dry_run:
             return Repaired(RepairOutcome.PLANNED, plan, None, report, planned.after.report, faults=faults)
-        _refuse_if_broken(faults, planned, self.path)
+        if lasting:
+            raise advice.cannot_repair(str(self.path), lasting, plan)
         target = target_of(self.path, plan, options)
         if not plan.changes:
             return Repaired(RepairOutcome.UNCHANGED, plan, keep(archive, target), report, report)
@@ -102,21 +104,15 @@ class _Repair:
         return Repaired(RepairOutcome.REPAIRED, plan, target, report, planned.after.report, written.size)
 
 
-def _lasting_faults(planned: Planned, before: ScanReport) -> tuple[str, ...]:
+def _lasting_faults(planned: Planned, before: ScanReport, options: RepairOptions) -> tuple[Finding, ...]:
     """Why the wheel would still not load, and which faults of the archive rewriting does not fix."""
     from wheelfix.plan.make import still_broken
 
-    faults = still_broken(planned)
-    for finding in before.findings:
-        lasting = group_of(finding) is Group.ARCHIVE and finding.repairable is Repairable.NEVER
-        if lasting and finding.severity is Severity.ERROR:
-            faults += (f"{finding.code} {finding.subject}: {finding.message}",)
-    return faults
-
-
-def _refuse_if_broken(faults: tuple[str, ...], planned: Planned, path: Path) -> None:
-    """CannotRepair if something would still be wrong."""
-    if faults:
-        because = (*faults, *advice.why_unmet(planned.plan))
-        hint = advice.hint(planned.plan) or "`wheelfix scan` shows more"
-        raise CannotRepair(f"{path} cannot be repaired", because=because, hint=hint)
+    archive = (
+        finding
+        for finding in before.findings
+        if group_of(finding) is Group.ARCHIVE
+        and finding.repairable is Repairable.NEVER
+        and finding.severity is Severity.ERROR
+    )
+    return (*still_broken(planned, options), *archive)

@@ -9,7 +9,7 @@ from wheelfix.archive.reader import Archive
 from wheelfix.archive.recordcheck import check_record
 from wheelfix.errors import CannotRepair
 from wheelfix.model import TRUSTED
-from wheelfix.plan.lock import WheelHashCheck, check_lock, open_sources
+from wheelfix.plan.lock import WheelHashCheck, check_lock, open_sources, refuse_shares
 from wheelfix.plan.newmembers import opened
 from wheelfix.repairs.outcome import Repaired, RepairOutcome, target_of
 from wheelfix.repairs.rewrite import keep, rewrite
@@ -25,16 +25,15 @@ if TYPE_CHECKING:
 def replay(plan: Plan, options: RepairOptions, where: str) -> Repaired:
     """Carry out a locked plan: the same wheel, the same sources, nothing else."""
     path = Path(plan.wheel.path)
+    refuse_shares(plan, (*options.scan.roots.roots, options.wheel_dir, Path(where)), where)
     options = replace(options, compression=plan.compression, compressor=plan.compressor.partition(" ")[0])
-    with (
-        Archive.open(path, options.scan.limits) as archive,
-        open_sources(plan, archive, options.scan.remote) as members,
-    ):
+    with Archive.open(path, options.scan.limits) as archive:
         info = check_lock(plan, archive, where)
-        if options.require_signed:
-            _refuse_unsigned(plan, members, options.scan.roots.trusted_roots)
-        with WheelHashCheck(plan, archive, where, trust=options.trust_record) as hashes:
-            return _carry_out(plan, archive, info, members, options, hashes)
+        with open_sources(plan, archive, options.scan.remote) as members:
+            if options.require_signed:
+                _refuse_unsigned(plan, members, options.scan.roots.trusted_roots)
+            with WheelHashCheck(plan, archive, where, trust=options.trust_record) as hashes:
+                return _carry_out(plan, archive, info, members, options, hashes)
 
 
 def _carry_out(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.changes import NewMember, WheelChanges
 from wheelfix.archive.hashing import digests
+from wheelfix.archive.names import is_reserved
 from wheelfix.archive.readback import read_back
 from wheelfix.archive.record import SIGNATURES, read_record
 from wheelfix.archive.stored import stored_members
@@ -65,7 +66,8 @@ def rewrite(
         rows=tuple(kept_rows(archive, stale)),
     )
     compressor = Compressor.choose(options.compressor or "auto", options.compression)
-    return write_checked(archive, changes, target, options.scan, compressor, wait_for_hashes)
+    in_place = options.wheel_dir is None
+    return write_checked(archive, changes, target, options.scan, compressor, wait_for_hashes, in_place=in_place)
 
 
 def write_checked(
@@ -75,23 +77,34 @@ def write_checked(
     scan: ScanOptions,
     compressor: Compressor,
     wait_for_hashes: Callable[[], None] | None = None,
+    *,
+    in_place: bool = False,
 ) -> Written:
     """Write the changed wheel under a temporary name, read it back, and rename it."""
     right = _must_be_right(archive, list(changes.add), scan)
-    in_place = _is_in_place(archive, target)
+    same = _is_in_place(archive, target)
 
     def check(draft: Draft) -> None:
         right(draft)
         if wait_for_hashes is not None:
             wait_for_hashes()
-        if in_place and not _is_in_place(archive, target):
+        if same and not _is_in_place(archive, target):
             raise EnvironmentFailure(
                 f"{target} was replaced while it was being rewritten",
                 because="another program rewrote it",
                 hint="run again",
             )
 
-    return write_wheel(archive, target, changes, compressor=compressor, jobs=scan.jobs, check=check, check_hashes=True)
+    return write_wheel(
+        archive,
+        target,
+        changes,
+        compressor=compressor,
+        jobs=scan.jobs,
+        check=check,
+        check_hashes=True,
+        in_place=in_place,
+    )
 
 
 def _is_in_place(archive: Archive, target: Path) -> bool:
@@ -121,10 +134,12 @@ def _with_build(wheel: bytes, build: str) -> bytes:
 
 
 def _dropped(archive: Archive, plan: Plan) -> Iterator[Member]:
-    """Members that the plan drops, entries of folders with data, and second copies that are the same to the byte."""
+    """Members that the plan drops or that pose as ours, folders with data, second copies that are the same."""
     gone = {drop.path for drop in plan.drops}
     dropped = {
-        member for member in archive.members if member.name in gone or (member.name[-1:] == "/" and member.usize)
+        member
+        for member in archive.members
+        if member.name in gone or (member.name[-1:] == "/" and member.usize) or is_reserved(member.name)
     }
     yield from dropped
     if len({*archive.names()}) == len(archive.members):

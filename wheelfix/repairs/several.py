@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from wheelfix.errors import EnvironmentFailure
 from wheelfix.exam.inputs import Shares, file_size
 from wheelfix.failures import failure_of
+from wheelfix.inputfiles import begin_run
 from wheelfix.repairs.outcome import FailedRepair, Repaired
 from wheelfix.repairs.repair import repair
 from wheelfix.roots.lazy import lazy_index
@@ -35,7 +36,7 @@ def repair_all(
 
             sizes, jobs = [file_size(path) for path in paths], options.scan.jobs
             if worth_processes(sizes, jobs):
-                start, report = functools.partial(_repairing, options, dry_run), Shares(progress).report
+                start, report = functools.partial(_repairing, paths, options, dry_run), Shares(progress).report
                 yield from in_processes(start, paths, sizes, jobs=jobs, lost=lost_repair, progress=report)
                 return
         for path in paths:
@@ -53,8 +54,11 @@ def lost_repair(path: Path, reason: str) -> FailedRepair:
 
 
 @contextlib.contextmanager
-def _repairing(options: RepairOptions, dry_run: bool) -> Iterator[Work[Path, Repaired | FailedRepair]]:
+def _repairing(
+    paths: Sequence[Path], options: RepairOptions, dry_run: bool
+) -> Iterator[Work[Path, Repaired | FailedRepair]]:
     """What a worker process does with each wheel."""
+    begin_run(paths)
     with lazy_index(options.scan.roots, options.scan.remote) as index:
 
         def work(path: Path, threads: int, progress: Progress) -> Repaired | FailedRepair:

@@ -12,6 +12,7 @@ from wheelfix.archive.record import SIGNATURES
 from wheelfix.archive.wheelinfo import WheelInfo
 from wheelfix.errors import CannotSign, EnvironmentFailure
 from wheelfix.exam.verify import archive_findings
+from wheelfix.inputfiles import refuse_same
 from wheelfix.model import TRUSTED, Severity, Signature
 from wheelfix.options import ScanOptions, SignOptions
 from wheelfix.pe.sections import Headers, read_headers
@@ -113,7 +114,11 @@ def matches(path: str, patterns: Iterable[str]) -> bool:
 
 def _target(path: Path, options: SignOptions) -> Path:
     """Where the signed wheel goes; a link is followed, so that the wheel and not the link is replaced."""
-    return path.resolve() if options.output_dir is None else options.output_dir / path.name
+    if options.output_dir is None:
+        return path.resolve()
+    target = options.output_dir / path.name
+    refuse_same(target, path, "name another folder with --output-dir, or none to replace the wheel")
+    return target
 
 
 # ------------------------------------------------------------------------------------------------- what is to be signed
@@ -253,7 +258,8 @@ def _rewrite(
             new.append(NewMember(sbom.name, data=changed))
     changes = WheelChanges(dist_info=info.dist_info, add=tuple(new), rows=tuple(kept_rows(archive, set())))
     scan = ScanOptions(jobs=options.jobs, limits=options.limits)
-    write_checked(archive, changes, target, scan, Compressor.choose("auto", "auto"))
+    compressor = Compressor.choose("auto", "auto")
+    write_checked(archive, changes, target, scan, compressor, in_place=options.output_dir is None)
 
 
 def _notes(archive: Archive, info: WheelInfo, files: Sequence[SignedFile], *, rewritten: bool) -> Iterator[str]:

@@ -45,6 +45,14 @@ def without_commands(document: str) -> str:
     return re.sub(_COMMAND, r"\1: :", document, flags=re.MULTILINE) if "::" in document else document
 
 
+def csv_cell(value: object) -> object:
+    """Return a value as a cell of CSV: a text on one line, which no spreadsheet takes for a formula."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = legible(str(value))
+    return f"'{text}" if re.match(r"\s*[=+@\-|%]", text) else text
+
+
 # ---------------------------------------------------------------------------------------------------------- Markdown
 
 

@@ -106,7 +106,7 @@ def ranked_releases(name: str, cuda: str, releases: tuple[str, ...] = ()) -> lis
 
     Only distributions of vendors that sign what they publish count; a release for another CUDA major never does.
     """
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import Version
 
     found = []
     for shipped in provider_index().shipped(name):
@@ -117,7 +117,7 @@ def ranked_releases(name: str, cuda: str, releases: tuple[str, ...] = ()) -> lis
             wanted = _is_of(name, version, releases or ((cuda,) if "." in cuda else ()))
             try:
                 parsed = Version(version)
-            except InvalidVersion:
+            except ValueError:  # InvalidVersion, or a number with more digits than Python reads
                 continue
             if compatibility:
                 found.append((not wanted, -compatibility, parsed.is_prerelease, parsed, shipped.distribution, version))

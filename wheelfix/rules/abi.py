@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.stable_abi import stable_abi
 from wheelfix.knowledge.system import python_of
+from wheelfix.loader.codereader.codebudget import separate_budget
 from wheelfix.loader.extensionmodules import folder_python
+from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
+from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Finding, Image, Repairable, Severity, dll_key
-from wheelfix.rules.context import Subject, base
+from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.hints import reinstall
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.wording import listing
+from wheelfix.rules.wording import dotted, listing
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -67,10 +71,13 @@ def read_claim(tags: tuple[str, ...]) -> Claim:
     "An extension module imports the DLL of another Python than the wheel's tags name.",
 )
 def python_abi(subject: Subject) -> Iterator[Finding]:
-    """Hold the interpreter DLL that images import against the wheel's tags."""
-    if subject.wheel is None:
+    """Compare the interpreter DLL that images import with the Python that imports them."""
+    claim, python = read_claim(subject.distribution.tags), subject.environment_python
+    if for_another_python(subject):
+        yield _for_another_python(subject, claim)
         return
-    claim = read_claim(subject.wheel.tags)
+    if python is not None:
+        claim = Claim(frozenset({(*python, False), (*python, True)}), None)
     if not claim.pythons and claim.abi3 is None:
         yield from _only_for_one_python(subject)
         return
@@ -80,29 +87,76 @@ def python_abi(subject: Subject) -> Iterator[Finding]:
             if wanted is None or _is_meant_for(path, wanted) or _is_promised(claim, wanted, base(path)):
                 continue
             loaded, abi3_only = subject.reached(path), not claim.pythons
+            if python is not None and (not loaded or subject.view.find(folder(path), item.dll) is not None):
+                continue  # a program may have a Python of its own
+            which = f"the environment has Python {dotted(python)}" if python else f"the wheel is tagged {claim.spelled}"
             yield finding(
                 "WF401",
                 subject.origin(path),
-                f"{base(path)} imports {item.dll}, but the wheel is tagged {claim.spelled}; "
+                f"{base(path)} imports {item.dll}, but {which}; "
                 + (
                     "it loads on that one Python only and fails with error 126 on every other"
                     if abi3_only
                     else "the Python that installs it has no such DLL, and the import fails with error 126"
                 ),
                 hint=(
-                    "build with Py_LIMITED_API (setuptools: py_limited_api=True), or tag the wheel for that Python"
+                    reinstall(subject)
+                    if python
+                    else "build with Py_LIMITED_API (setuptools: py_limited_api=True), or tag the wheel for that Python"
                     if abi3_only
                     else "build the extension with the Python that the tag names, in a clean build folder"
                 ),
-                evidence={"imports": item.dll, "tags": [*subject.wheel.tags], "loaded": loaded},
+                evidence={"imports": item.dll, "tags": [*subject.distribution.tags], "loaded": loaded},
                 severity=Severity.ERROR if loaded else Severity.WARNING,
             )
 
 
+def for_another_python(subject: Subject) -> bool:
+    """Whether a distribution is installed in an environment of a Python that its tags exclude."""
+    python, claim = subject.environment_python, read_claim(subject.distribution.tags)
+    if python is None or not (claim.pythons or claim.abi3):
+        return False
+    own = {(major, minor) for major, minor, _ in claim.pythons}
+    return python not in own and (claim.abi3 is None or claim.abi3 > python)
+
+
+def _for_another_python(subject: Subject, claim: Claim) -> Finding:
+    """Say once about a whole distribution that it is for another Python."""
+    python = dotted(subject.environment_python or ())
+    modules = [path for path in subject.images if path.lower().endswith(".pyd")]
+    consequence, loads = "its extension modules cannot be imported", False
+    if claim.abi3 is not None and not claim.pythons:
+        consequence, loads = "it may use what that Python does not have", True  # WF411 says if it does
+    elif _does_without(subject, modules):
+        consequence, loads = f"{consequence}, and its code goes on without them", True
+    return finding(
+        "WF401",
+        subject.origin(modules[0]) if modules else subject.name,
+        f"{subject.name} {subject.distribution.version} is for {claim.spelled}, but the environment has Python "
+        f"{python}; {consequence}",
+        hint=reinstall(subject),
+        evidence={
+            "tags": [*subject.distribution.tags],
+            "python": python,
+            "loaded": not loads,
+            "paths": [*map(subject.origin, modules)],
+        },
+        severity=Severity.WARNING if loads else Severity.ERROR,
+    )
+
+
+def _does_without(subject: Subject, modules: list[str]) -> bool:
+    """Whether the package's code imports some of its modules, and catches every failure of that."""
+    order = ImportOrder(subject.view, work=separate_budget(subject.view))
+    public = (top for top in order.tops if not top.startswith(f"{SITE_PACKAGES}/_"))
+    steps = (step for top in public for step, _ in order.steps(top))
+    caught = [step.guarded for step in steps if step.path in modules]
+    return bool(caught) and all(caught)
+
+
 def _only_for_one_python(subject: Subject) -> Iterator[Finding]:
     """Find modules for one Python in a wheel that its tags let every Python 3 install."""
-    assert subject.wheel is not None
-    if not any(tag.startswith("py3-none-") for tag in subject.wheel.tags):
+    if not any(tag.startswith("py3-none-") for tag in subject.distribution.tags):
         return
     pythons: dict[str, dict[tuple[int, int, bool], tuple[str, str]]] = {}
     for path, image in subject.images.items():
@@ -119,7 +173,7 @@ def _only_for_one_python(subject: Subject) -> Iterator[Finding]:
             f"{base(path)} imports {dll}, but the wheel is tagged py3-none; it loads on Python {major}.{minor} only "
             "and fails with error 126 on every other",
             hint="tag the wheel for that Python and platform, or build with Py_LIMITED_API and tag it abi3",
-            evidence={"imports": dll, "tags": [*subject.wheel.tags], "loaded": True},
+            evidence={"imports": dll, "tags": [*subject.distribution.tags], "loaded": True},
             severity=Severity.WARNING,
         )
 
@@ -148,8 +202,9 @@ def _is_promised(claim: Claim, wanted: tuple[int, int, bool], name: str) -> bool
 )
 def unimportable(subject: Subject) -> Iterator[Finding]:
     """Find modules whose file is sound and that Python cannot import all the same."""
+    foreign = for_another_python(subject)
     for outcome in subject.resolution.outcomes:
-        if outcome.event.cause != "module":
+        if outcome.event.cause != "module" or (foreign and outcome.code == MOD_NOT_FOUND):
             continue
         path, module = outcome.event.path, outcome.event.module
         error = "ModuleNotFoundError" if outcome.code == MOD_NOT_FOUND else "ImportError"
@@ -158,7 +213,9 @@ def unimportable(subject: Subject) -> Iterator[Finding]:
             subject.origin(path),
             f"{base(path)} cannot be imported: {outcome.detail}; 'import {module}' fails with {error}",
             hint=(
-                "build the module with the Python that the wheel is tagged for"
+                reinstall(subject)
+                if subject.installed
+                else "build the module with the Python that the wheel is tagged for"
                 if outcome.code == MOD_NOT_FOUND
                 else "give the file the name of the module that it was built as, or build it again"
             ),
@@ -175,16 +232,14 @@ def unimportable(subject: Subject) -> Iterator[Finding]:
     "A module of an abi3 wheel uses functions that the oldest Python it claims does not have.",
 )
 def abi3_symbols(subject: Subject) -> Iterator[Finding]:
-    """Hold what abi3 modules import from python3.dll against the list of the stable ABI."""
-    if subject.wheel is None:
-        return
-    claim = read_claim(subject.wheel.tags)
+    """Compare what abi3 modules import from python3.dll with the list of the stable ABI."""
+    claim, python = read_claim(subject.distribution.tags), subject.environment_python
     if claim.abi3 is None:
         return
     for path, image in subject.images.items():
-        if not any(_foreign_symbols(image, claim.abi3)):
+        if not any(_foreign_symbols(image, python or claim.abi3)):
             continue
-        oldest = max(claim.abi3, _requires_python(subject))
+        oldest = python or max(claim.abi3, _requires_python(subject))
         newer, alien = _foreign_symbols(image, oldest)
         if not newer and not alien:
             continue
@@ -194,18 +249,23 @@ def abi3_symbols(subject: Subject) -> Iterator[Finding]:
             message = f"{base(path)} imports {listing(alien)} from python3.dll, which is not part of the stable ABI"
             consequence = "the import fails with error 127 on Pythons that do not export it"
         else:
-            message = f"{base(path)} uses {listing(names)}, newer than the {claim.spelled} that the wheel claims"
+            than = (
+                f"{claim.spelled} that the wheel claims" if python is None else f"Python {dotted(python)} that is there"
+            )
+            message = f"{base(path)} uses {listing(names)}, newer than the {than}"
             consequence = f"the import fails with error 127 before Python {floor[0]}.{floor[1]}"
         yield finding(
             "WF411",
             subject.origin(path),
             f"{message}; {consequence}",
             hint=(
-                f"build with Py_LIMITED_API=0x{claim.abi3[0]:02X}{claim.abi3[1]:02X}0000, or tag the wheel "
+                reinstall(subject)
+                if python
+                else f"build with Py_LIMITED_API=0x{claim.abi3[0]:02X}{claim.abi3[1]:02X}0000, or tag the wheel "
                 f"cp{floor[0]}{floor[1]}-abi3 and set Requires-Python accordingly"
             ),
             evidence={"symbols": [*sorted(newer), *alien], "claimed": claim.spelled, "needs": f"{floor[0]}.{floor[1]}"},
-            severity=Severity.ERROR if alien and subject.reached(path) else Severity.WARNING,
+            severity=Severity.ERROR if (alien or python) and subject.reached(path) else Severity.WARNING,
         )
 
 
@@ -233,7 +293,7 @@ def _allowed_pythons(subject: Subject) -> set[tuple[int, int]]:
     from packaging.specifiers import SpecifierSet
 
     try:
-        allowed = SpecifierSet(subject.wheel.metadata.requires_python[:2000] if subject.wheel is not None else "")
+        allowed = SpecifierSet(subject.distribution.requires_python[:2000])
     except ValueError:  # InvalidSpecifier, or a number with more digits than Python reads
         return set()
     # The last patch release decides: >=3.9.2 still admits 3.9.

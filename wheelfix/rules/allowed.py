@@ -12,7 +12,14 @@ from wheelfix.values import replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_ABOUT_MISSING = (Theme.MISSING, Theme.OUT_OF_REACH, Theme.FORWARDER, Theme.NOT_ON_TARGET, Theme.PARTIAL_CUDA)
+_ABOUT_MISSING = (
+    Theme.MISSING,
+    Theme.UNKNOWN,
+    Theme.OUT_OF_REACH,
+    Theme.FORWARDER,
+    Theme.NOT_ON_TARGET,
+    Theme.PARTIAL_CUDA,
+)
 
 
 def matches_any(name: str, patterns: Iterable[str]) -> bool:
@@ -49,5 +56,9 @@ def missing_names(item: Finding) -> list[str]:
     for key in ("names", "missing"):
         names = item.evidence.get(key)
         if isinstance(names, list) and names:
-            return [str(name) for name in names]
-    return [item.subject.replace("\\", "/").rpartition("/")[2]]
+            return [_last(str(name)) for name in names]
+    return [_last(item.subject)]
+
+
+def _last(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2]

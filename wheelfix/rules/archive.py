@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from wheelfix.archive.faults import INSTALLER, PYPI
+from wheelfix.archive.faults import PIP, UV
+from wheelfix.loader.suffixes import PE_SUFFIXES
 from wheelfix.model import Finding, Json, Repairable, Severity
 from wheelfix.rules.registry import finding, rule, rule_repairable, rule_severity
 from wheelfix.rules.wording import count, listing
@@ -37,6 +38,7 @@ _ARCHIVE_CODES = {
     "unknown-method": "WF116",
     "symlink": "WF117",
     "same-place": "WF118",
+    "same-program": "WF118",
     "data-scheme": "WF119",
     "data-folder": "WF119",
     "data-descriptor": "WF120",
@@ -59,12 +61,16 @@ _ARCHIVE_CODES = {
     "pycache-other": "WF128",
     "variant-label": "WF129",
     "variant-metadata": "WF131",
+    "reserved-name": "WF132",
 }
 """Kind of fault to code; every other kind is WF121."""
 
 _RECORD_CODES = {
     "row-missing": "WF101",
     "row-orphan": "WF102",
+    "row-folder": "WF102",
+    "row-spelling": "WF102",
+    "file-gone": "WF102",
     "hash-stale": "WF103",
     "size-stale": "WF104",
     "row-duplicate": "WF105",
@@ -74,13 +80,19 @@ _RECORD_CODES = {
 }
 """Kind of fault to code; every other kind is WF108."""
 
+_WHOLE = "archive"
+"""The subject of faults that are not about one member."""
+
 _REPAIR = "'wheelfix repair' rewrites the wheel with a correct RECORD"
 _NOTE = "nothing fails because of it; any rewrite of the wheel fixes it"
 _REBUILD = "build the wheel again; do not ship this file"
 
 _HINTS = {
     "WF101": _REPAIR,
-    "WF102": _REPAIR,
+    "WF102": (
+        "it was deleted after the wheel was built: 'wheelfix repair --root ORIGINAL.whl' takes a DLL from the original "
+        "wheel; 'wheelfix repair --accept-missing FILE' rewrites RECORD without it"
+    ),
     "WF103": f"if the change was intended, {_REPAIR}; if not, build or download the wheel again",
     "WF104": f"if the change was intended, {_REPAIR}; if not, build or download the wheel again",
     "WF105": _REPAIR,
@@ -108,12 +120,16 @@ _HINTS = {
     "WF128": "leave __pycache__ out when the wheel is built",
     "WF129": "publish a wheel without a label too, for installers that do not know wheel variants",
     "WF131": "build the wheel with a backend that knows wheel variants, or rename it without the label",
+    "WF132": "'wheelfix repair' leaves it out; ask who made the wheel why it is there",
     "WF130": "'wheelfix repair --recompress' compresses them; nothing fails without it",
 }
 
 _LASTING_HINTS = {
     "duplicate-member": "decide which of the two is meant, remove the other and build the wheel again",
     "overlap": "build or download the wheel again; the file is damaged or was made to deceive",
+    "file-gone": (
+        "'python -m pip install --force-reinstall --no-deps NAME' with the environment's own Python puts it back"
+    ),
     "license-file-missing": "put the file into the folder licenses of the .dist-info folder, or drop it from METADATA",
 }
 """Kinds that rewriting the wheel does not put right, although it does for others with the same code."""
@@ -123,11 +139,11 @@ _INFO_KINDS = frozenset(
 )
 """Irregular, but no tool is known to fail; unless someone refuses it, see ``rejected_by``."""
 
-_WARNING_KINDS = frozenset({"dist-info-spelling", "requires-python", "metadata-line", "upward-name"})
-"""No installer stumbles, other tools do."""
+_WARNING_KINDS = frozenset({"dist-info-spelling", "requires-python", "metadata-line", "upward-name", "same-program"})
+"""No installer stumbles, other tools do; of two programs the second replaces the first (bonsu 3.7.5)."""
 
-_UPLOAD_KINDS = frozenset({"duplicate-member", "name-mismatch", "license-file-missing"})
-"""pip and uv accept these where only PyPI, or PyPI and installer, refuse them."""
+_UNREAD_KINDS = frozenset({"hash-stale", "zip-bomb"})
+"""Of members that are not what they should be, or were not read: whoever refuses them, nobody knows what is in them."""
 
 _SINGLY = 10
 """More findings than this of one code become one, so that a repacked folder does not fill the screen."""
@@ -195,6 +211,7 @@ class _WheelFault:
     Repairable.NEVER,
     "The file variant.json does not describe the wheel's label.",
 )
+@rule("WF132", "member-reserved-name", Severity.ERROR, Repairable.ALWAYS, "A file poses as one of wheelfix itself.")
 @rule("WF130", "members-stored", Severity.INFO, Repairable.SOMETIMES, "Most of the wheel is not compressed.")
 def archive_faults(subject: ArchiveSubject) -> Iterator[Finding]:
     """Turn faults of the archive and of its metadata into findings."""
@@ -209,14 +226,14 @@ def only_on_request(item: Finding) -> bool:
 def _archive_faults(subject: ArchiveSubject) -> list[_WheelFault]:
     return [
         _WheelFault(
-            _ARCHIVE_CODES.get(item.kind, "WF121"), item.kind, item.subject or "archive", item.message, item.rejected_by
+            _ARCHIVE_CODES.get(item.kind, "WF121"), item.kind, item.subject or _WHOLE, item.message, item.rejected_by
         )
         for item in subject.archive_faults
     ]
 
 
 @rule("WF101", "record-row-missing", Severity.WARNING, Repairable.ALWAYS, "A file of the wheel has no row in RECORD.")
-@rule("WF102", "record-row-orphan", Severity.WARNING, Repairable.ALWAYS, "RECORD lists a file that is not there.")
+@rule("WF102", "record-row-orphan", Severity.WARNING, Repairable.SOMETIMES, "RECORD lists a file that is not there.")
 @rule("WF103", "record-hash-stale", Severity.ERROR, Repairable.ALWAYS, "A file's hash is not the one in RECORD.")
 @rule("WF104", "record-size-stale", Severity.WARNING, Repairable.ALWAYS, "A file's size is not the one in RECORD.")
 @rule("WF105", "record-row-duplicate", Severity.WARNING, Repairable.ALWAYS, "RECORD lists a file more than once.")
@@ -245,10 +262,10 @@ def _record_faults(subject: ArchiveSubject) -> list[_WheelFault]:
 
 def _findings(subject: ArchiveSubject, faults: Iterable[_WheelFault]) -> Iterator[Finding]:
     blocker = _blocker(subject)
-    grouped: dict[tuple[str, str, tuple[str, ...]], list[_WheelFault]] = {}
+    grouped: dict[tuple[str, str, tuple[str, ...], str], list[_WheelFault]] = {}
     for fault in faults:
-        grouped.setdefault((fault.code, fault.kind, fault.rejected_by), []).append(fault)
-    for (code, _, _), group in sorted(grouped.items()):
+        grouped.setdefault((fault.code, fault.kind, fault.rejected_by, str(_severity(fault))), []).append(fault)
+    for (code, *_), group in sorted(grouped.items()):
         if len(group) > _SINGLY or (code == "WF120" and len(group) > 1):
             yield _together(group, blocker)
         else:
@@ -287,6 +304,8 @@ def _together(group: list[_WheelFault], blocker: str) -> Finding:
 def _hint(fault: _WheelFault, blocker: str) -> str:
     """Return what to do; a repair is named only where it rewrites the wheel and the finding is gone then."""
     hint = _LASTING_HINTS[fault.kind] if _is_lasting(fault) else _HINTS[fault.code]
+    if fault.kind in ("row-folder", "row-spelling"):
+        hint = _REPAIR
     if "wheelfix repair" not in hint:
         return hint
     severity = _severity(fault) or rule_severity(fault.code)
@@ -303,8 +322,8 @@ def _is_lasting(fault: _WheelFault) -> bool:
 
 
 def _is_installed(fault: _WheelFault) -> bool:
-    """Whether pip and uv install a wheel that PyPI refuses; installer is strict about second members of a name."""
-    return fault.rejected_by == (PYPI,) or (fault.kind, fault.rejected_by) == ("duplicate-member", (PYPI, INSTALLER))
+    """Whether pip and uv install a wheel that others refuse: PyPI, or installer."""
+    return bool(fault.rejected_by) and not {PIP, UV}.intersection(fault.rejected_by)
 
 
 def _blocker(subject: ArchiveSubject) -> str:
@@ -323,11 +342,17 @@ def _refusal(who: tuple[str, ...]) -> str:
 
 
 def _severity(fault: _WheelFault) -> Severity | None:
-    """An archive that an installer refuses is broken; one that only PyPI or no one refuses is not."""
-    if {"pip", "uv"}.intersection(fault.rejected_by):
+    """An archive that pip or uv refuses is broken; one that only PyPI, installer or no one refuses is not.
+
+    An image that RECORD lists belongs to the wheel: without it something that was built and tested is gone.
+    """
+    deleted = fault.kind == "row-orphan" and fault.subject.lower().endswith(PE_SUFFIXES)
+    if deleted or fault.kind == "file-gone":
         return Severity.ERROR
-    if fault.kind in _WARNING_KINDS or (fault.kind in _UPLOAD_KINDS and _is_installed(fault)):
+    if {PIP, UV}.intersection(fault.rejected_by):
+        return Severity.ERROR
+    if fault.kind in _UNREAD_KINDS and fault.subject != _WHOLE:
+        return None
+    if fault.kind in _WARNING_KINDS or _is_installed(fault):
         return Severity.WARNING
-    if fault.rejected_by:
-        return Severity.WARNING if rule_severity(fault.code) is Severity.INFO else None
     return Severity.INFO if fault.kind in _INFO_KINDS else None

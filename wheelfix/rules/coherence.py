@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of, is_openmp
-from wheelfix.model import Finding, Image, InView, Repairable, Severity, dll_key
+from wheelfix.loader.codereader.codebudget import separate_budget
+from wheelfix.loader.imports.importorder import ImportOrder
+from wheelfix.loader.orders import orders_of
+from wheelfix.model import Finding, Image, InView, Repairable, Severity, canonical, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import arrow, listing, strings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from wheelfix.loader.loading import Loader
 
 _LLVM = frozenset({"openmp-intel", "openmp-llvm", "openmp-msvc-llvm"})
 """Families of OpenMP runtimes that are the same code at heart and refuse to live side by side."""
@@ -56,6 +61,48 @@ def several_openmp(subject: Subject) -> Iterator[Finding]:
             evidence={base(item): strings(found[item][1]) for item in sorted(found)},
             severity=Severity.WARNING if clash else Severity.INFO,
         )
+    yield from _openmp_of_others(subject)
+
+
+def _openmp_of_others(subject: Subject) -> Iterator[Finding]:
+    """Find runtimes of other distributions that a process has beside the subject's own, after importing both."""
+    beside, name = subject.view.beside, canonical(subject.name)
+    own = [path for path in subject.images if subject.reached(path) and _is_llvm(subject, path)]
+    if beside is None or not own or name not in beside:
+        return
+    order = ImportOrder(subject.view, work=separate_budget(subject.view))
+    files = map(beside.file_of_module, order.imported_from_others(order.tops, caught=True))
+    imported = {beside.owner(file) for file in files if file is not None}
+    orders = orders_of(beside, subject.profile)
+    for other in beside:
+        if other == name or not any(_is_llvm(subject, path) for path in beside.paths(other)):
+            continue
+        theirs, mine = _both_loaded(subject, orders.state((name, other)), other, own)
+        if not (theirs and mine):
+            theirs, mine = _both_loaded(subject, orders.state((other, name)), other, own)
+        if theirs and mine:
+            both = f"importing {name} imports {other}" if other in imported else f"{name} and {other} in one process"
+            paths = [subject.origin(path) for path in (mine[0], theirs[0])]
+            yield finding(
+                "WF405",
+                paths[0],
+                f"{both}: {paths[1]} is loaded, too; the second one to start ends the process with OMP: Error #15",
+                hint="use builds of both that share one OpenMP runtime; KMP_DUPLICATE_LIB_OK=TRUE only hides it",
+                evidence={base(mine[0]): [*paths], "distribution": other},
+                severity=Severity.WARNING if other in imported else Severity.INFO,
+            )
+
+
+def _both_loaded(subject: Subject, state: Loader | None, other: str, own: list[str]) -> tuple[list[str], list[str]]:
+    """Return the runtimes of another distribution, and the subject's own, that a process has."""
+    loaded = sorted(path for path in (state.modules if state is not None else ()) if _is_llvm(subject, path))
+    return [path for path in loaded if subject.owner(path) == other], [path for path in loaded if path in own]
+
+
+def _is_llvm(subject: Subject, path: str) -> bool:
+    """Whether a file is one of the runtimes that refuse to live side by side."""
+    member = family_of(base(path))
+    return member is not None and member.family.id in _LLVM and not _is_stub(subject, path)
 
 
 def _openmp_runtimes(subject: Subject, process: Iterable[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -74,8 +121,8 @@ def _openmp_runtimes(subject: Subject, process: Iterable[str]) -> dict[str, tupl
 
 def _is_stub(subject: Subject, path: str) -> bool:
     """Whether a DLL only passes calls on: conda's libiomp5md.dll is libomp.dll by another name."""
-    image = subject.images.get(path)
-    return image is not None and 2 * len(image.exports.forwarders) > len(image.exports.names) > 0
+    image = subject.view.image(path)
+    return isinstance(image, Image) and 2 * len(image.exports.forwarders) > len(image.exports.names) > 0
 
 
 # -------------------------------------------------------------------------------------------------------- same name

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.loader.codereader.pythonsource import python_source
 from wheelfix.loader.imports.guards import caught_by_name
+from wheelfix.loader.installations import Distribution
 from wheelfix.loader.packagecode import SOURCE_LIMIT
 from wheelfix.loader.view import Layer
 from wheelfix.model import (
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wheelfix.archive.faults import ArchiveFault, RecordFault
-    from wheelfix.archive.wheelinfo import WheelInfo
     from wheelfix.knowledge.targetlist import TargetList
     from wheelfix.loader.packageloading import PackageLoading, Startup
     from wheelfix.loader.profile import Profile
@@ -60,9 +60,11 @@ class Subject:
     profile: Profile
     resolution: Resolution
     machine: Machine = Machine.AMD64
-    """The processor that the wheel's tags, or most of its images, are for."""
-    wheel: WheelInfo | None = None
-    """None when a folder or an environment was scanned."""
+    """The processor that it is examined for: that of the wheel's tags, of the Python, or the one asked for."""
+    distribution: Distribution = field(default=Distribution(""))
+    """What it says about itself, in a wheel or where it is installed."""
+    installed: bool = False
+    """Whether it was scanned in the environment in which it is installed."""
     archive_faults: tuple[ArchiveFault, ...] = ()
     record_faults: tuple[RecordFault, ...] = ()
     loading: PackageLoading | None = None
@@ -83,12 +85,20 @@ class Subject:
     """What the signature of a file is worth; None when it was not asked for."""
     judges_signatures: bool = True
     """Whether findings about signatures were asked for; False where they are only shown."""
-    name: str = ""
-    """The distribution's name."""
     import_order: tuple[str, ...] = ()
     """The order of imports that was asked about; empty when none was."""
     numpy: Callable[[str], NumpyApi | None] | None = None
     """Which NumPy a module was built for; read from the file when it is not given."""
+
+    @property
+    def name(self) -> str:
+        """The distribution's name."""
+        return self.distribution.name
+
+    @property
+    def environment_python(self) -> tuple[int, int] | None:
+        """The Python that imports it where it is installed; None for a wheel, which its tags leave open."""
+        return self.profile.python if self.installed else None
 
     @property
     def startup(self) -> Startup | None:
@@ -166,7 +176,7 @@ class Subject:
     def caught_by_name(self) -> frozenset[str]:
         """The modules that fail to load, and whose failure is caught by code that imports them by computed names."""
         failed = (outcome.event for outcome in self.failures if outcome.event.cause == "extension")
-        return caught_by_name(self.view, frozenset(event.module for event in failed))
+        return caught_by_name(self.view, frozenset(event.module for event in failed if not event.text))
 
     @functools.cached_property
     def backends(self) -> Backends:
@@ -209,8 +219,9 @@ class Subject:
     @functools.cached_property
     def unread_code(self) -> tuple[str, ...]:
         """Python code that importing the package runs, and that adds DLL folders which could not be read from it."""
-        files = dict.fromkeys(call.file for call in self._unread(adding=True))
-        return tuple(self.view.read_text(file, SOURCE_LIMIT) or "" for file in files)
+        # What is in a file whose imports were not followed, or in a function for others, says nothing about folders.
+        files = {call.file: call.at_import and call.line > 0 for call in self._unread(adding=True)}
+        return tuple((self.view.read_text(file, SOURCE_LIMIT) or "") if own else "" for file, own in files.items())
 
     @functools.cached_property
     def loads_unread(self) -> bool:

@@ -182,11 +182,7 @@ def cuda_tag_mismatch(subject: Subject) -> Iterator[Finding]:
     yield from _builtins_mismatch(subject)
     label, built = named_releases(subject)
     version = version_of(subject)
-    name = (
-        f"{subject.wheel.name} {version}"
-        if subject.wheel is not None
-        else f"{subject.loading.package if subject.loading else subject.name} {version}"
-    )
+    name = f"{subject.name} {version}"
     if label and built and label != built:
         yield finding(
             "WF407",

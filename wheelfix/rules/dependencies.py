@@ -2,65 +2,41 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.system import is_debug_python, python_of
-from wheelfix.loader.extensionmodules import folder_python, module_name
+from wheelfix.loader.extensionmodules import folder_python
 from wheelfix.loader.loadcall import runs_on
-from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.view import SITE_PACKAGES
-from wheelfix.model import Edge, EdgeKind, Finding, Image, Repairable, Severity, canonical, dll_key
+from wheelfix.model import Edge, EdgeKind, Finding, Image, Repairable, Severity, dll_key
+from wheelfix.rules.abi import for_another_python
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import repair_command, where_from
 from wheelfix.rules.pe import is_debug_crt
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.unmet import Excuse, counts, evidence_of, excuse_of, is_absent, is_for_excused, is_named, missing
-from wheelfix.rules.wording import arrow, listing, strings
+from wheelfix.rules.unmet import (
+    Judgement,
+    counts,
+    evidence_of,
+    is_absent,
+    is_for_excused,
+    judge,
+    missing,
+    toolkit_searched,
+)
+from wheelfix.rules.wording import listing, strings
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
     from wheelfix.exam.needs import Need
-
-
-def _names_folder(sources: Iterable[str], paths: Iterable[str]) -> bool:
-    """Whether code spells the name of the folder of one of these files."""
-    names = {base(folder(path)) for path in paths}
-    # Between the quotes and slashes of a source stand the parts of its paths; its first and last part are outside.
-    return any(not names.isdisjoint(re.split(r"""['"/\\]""", source)[1:-1]) for source in sources)
 
 
 def _is_for_several_pythons(need: Need) -> bool:
     """Whether an interpreter is asked for by modules in folders that are named after it."""
     python = python_of(need.name)
     return python is not None and all(folder_python(edge.importer) == python[:2] for edge in need.edges)
-
-
-def _folder_owner(subject: Subject, paths: Iterable[str]) -> str:
-    """Return the required distribution whose ``.libs`` folder has one of these files; empty if its code is here.
-
-    A wheel that was repaired together with another has DLLs in the folder that the code of the other adds.
-    """
-    folders = (base(folder(path)) for path in paths)
-    owners = [canonical(name.removesuffix(".libs")) for name in folders if name.endswith(".libs")]
-    required = Requirements(subject.wheel.metadata.requires_dist if subject.wheel is not None else (), subject.profile)
-    beside = subject.view.beside
-    return next((name for name in owners if name in required and (beside is None or name not in beside)), "")
-
-
-def _is_for_others(subject: Subject, paths: Iterable[str]) -> bool:
-    """Whether these are DLLs of another distribution, and this one has only modules in private folders, never named.
-
-    The wheels superdex_robotics_fp64 and superdex_physics_fp64 have only files that the code of superdex-physics loads.
-    """
-    if any(path in subject.images for path in paths):
-        return False
-    modules = [path for path in subject.images if path.endswith(".pyd") and subject.reached(path)]
-    private = all(any(part.startswith("_") for part in module_name(path).split(".")[:-1]) for path in modules)
-    return bool(modules) and private and not any(is_named(subject, base(path).partition(".")[0]) for path in modules)
 
 
 @rule(
@@ -84,78 +60,54 @@ def missing_imports(subject: Subject) -> Iterator[Finding]:
             continue  # WF205 says it better: the debug twin of a DLL, which nothing loads
         if not need.reached and _is_for_several_pythons(need):
             continue
-        excuse = excuse_of(subject, need)
-        severity = _severity(need, excuse)
-        consequence = excuse.text if excuse is not None else _consequence(subject, need)
-        usable = [path for path in need.present_at if _is_usable(subject, need, path)]
-        if usable:
-            if need.reached and excuse is None and subject.unread_code:
-                named = _names_folder(subject.unread_code, usable)
-                severity = Severity.INFO if named else Severity.UNSURE
-                whose = subject.whose_code(adding=True)
-                consequence += f"; unless {whose} adds that folder, which could not be determined"
-            elif need.reached and excuse is None and (other := _folder_owner(subject, usable)):
-                severity = Severity.UNSURE
-                consequence += f"; unless the code of {other}, which is required and not here, adds that folder"
-            elif need.reached and excuse is None and _is_for_others(subject, usable):
-                severity = Severity.UNSURE
-                consequence += "; unless the code of another distribution, which imports it, adds that folder"
-            elif need.reached and excuse is None and subject.loads_unread:
-                severity = Severity.UNSURE
-                whose = subject.whose_code(adding=False)
-                consequence += f"; unless {whose} loads it first, which could not be determined"
-            own = usable[0] in subject.images
-            where = "in the wheel" if own else f"at {subject.origin(usable[0])}"
-            yield finding(
-                "WF305",
-                subject.origin(usable[0]),
-                f"{need.name} is {where}, but {listing(need.importer_names)} will not find it there; {consequence}",
-                hint=(
-                    f"{_copying(subject, need, own=own)} puts a copy beside {need.importer_names[0]}, into "
-                    f"{_where_it_belongs(subject, need)}; or add the folder with os.add_dll_directory before the import"
-                ),
-                evidence=evidence_of(subject, need),
-                severity=severity,
-                repairable=Repairable.ALWAYS if own else Repairable.SOMETIMES,
-            )
-        else:
-            consequence = "; ".join([consequence, *need.objections[:3]])
-            elsewhere = unless(subject, need)
-            if severity is Severity.ERROR and (elsewhere or subject.unread_code):
-                severity = Severity.UNSURE  # the machine decides, or code that could not be read
-                consequence += elsewhere or (
-                    f"; unless a folder that {subject.whose_code(adding=True)} adds has it, which is not known"
-                )
-            elif severity is Severity.ERROR and need.optional and not need.absent:
-                severity = Severity.UNSURE  # a part that works with an extra, which was not asked for
-                consequence += "; unless nothing uses that part of the package, which is optional"
-            if severity is Severity.WARNING and excuse is None and need.absent:
-                severity = Severity.UNSURE  # the package does not load it, but a package that does fails
-            copies = [
-                f"{subject.origin(path)} ({why})"
-                for path in need.present_at
-                if (why := _objection(subject, need, path))
-            ]
-            yield finding(
-                "WF301",
-                need.name,
-                f"{need.name}, imported by {listing(need.importer_names)}, is missing; {consequence}"
-                + (f"; not usable: {listing(copies)}" if copies else ""),
-                hint=where_from(need.name, subject),
-                evidence={**evidence_of(subject, need), "consequence": consequence},
-                severity=severity,
-            )
+        if python_of(need.name) is not None and for_another_python(subject):
+            continue  # WF401 says that of the whole distribution
+        usable = [path for path in need.present_at if not _objection(subject, need, path)]
+        judged = judge(subject, need, usable)
+        yield _out_of_reach(subject, need, judged, usable[0]) if usable else _missing_import(subject, need, judged)
 
 
-def _severity(need: Need, excuse: Excuse | None) -> Severity:
-    if excuse is not None:
-        return Severity.INFO if excuse.complete else Severity.WARNING
-    return Severity.ERROR if need.reached else Severity.WARNING
+def _out_of_reach(subject: Subject, need: Need, judged: Judgement, path: str) -> Finding:
+    own = path in subject.images
+    where = "in the wheel" if own else f"at {subject.origin(path)}"
+    return finding(
+        "WF305",
+        subject.origin(path),
+        f"{need.name} is {where}, but {listing(need.importer_names)} will not find it there; {judged.text}",
+        hint=(
+            f"{_copying(subject, need, own=own)} puts a copy beside {need.importer_names[0]}, into "
+            f"{_where_it_belongs(subject, need)}{_or_added(need)}"
+        ),
+        evidence=evidence_of(subject, need),
+        severity=judged.severity,
+        repairable=Repairable.ALWAYS if own else Repairable.SOMETIMES,
+    )
+
+
+def _or_added(need: Need) -> str:
+    """The other way to make a DLL found, which helps modules and not programs: these are processes of their own."""
+    if all(path.lower().endswith(".exe") for path in need.importers):
+        return ""
+    return "; or add the folder with os.add_dll_directory before the import"
+
+
+def _missing_import(subject: Subject, need: Need, judged: Judgement) -> Finding:
+    text = "; ".join([judged.text, *need.objections[:3]])
+    copies = [f"{subject.origin(path)} ({_objection(subject, need, path)})" for path in need.present_at]
+    return finding(
+        "WF301",
+        need.name,
+        f"{need.name}, imported by {listing(need.importer_names)}, is missing; {text}"
+        + (f"; not usable: {listing(copies)}" if copies else ""),
+        hint=where_from(need.name, subject, deleted=need.deleted),
+        evidence={**evidence_of(subject, need), "consequence": text},
+        severity=judged.severity,
+    )
 
 
 def _copying(subject: Subject, need: Need, *, own: bool) -> str:
     """The command that copies a DLL to its place; a repair of a wheel does not see the wheels that were beside it."""
-    if own or subject.wheel is None:
+    if own or subject.installed:
         return repair_command(subject)
     return f"{repair_command(subject, f'--include {need.name} --root FILE')} with the wheel that has it"
 
@@ -166,10 +118,6 @@ def _where_it_belongs(subject: Subject, need: Need) -> str:
     if subject.startup is not None and place.startswith(folder(subject.startup.lib)):
         place = subject.startup.lib
     return place.removeprefix(SITE_PACKAGES + "/")
-
-
-def _is_usable(subject: Subject, need: Need, path: str) -> bool:
-    return not _objection(subject, need, path)
 
 
 def _objection(subject: Subject, need: Need, path: str) -> str:
@@ -216,7 +164,7 @@ def missing_companions(subject: Subject) -> Iterator[Finding]:
         severity = Severity.INFO if needless else Severity.ERROR if loaded else Severity.WARNING
         if severity is Severity.ERROR and subject.loading is not None and subject.loading.works_on_cpu:
             severity = Severity.WARNING
-        open_question = bool(subject.unread_code or unless(subject, need))
+        open_question = bool(toolkit_searched(subject, need))
         if severity is Severity.ERROR and open_question and all(is_absent(subject, edge.importer) for edge in edges):
             severity = Severity.UNSURE  # whether those who load it are missing is not certain either
         parents = tuple(dict.fromkeys(_parent(subject, edge) for edge in edges))
@@ -285,27 +233,6 @@ def missing_delay_loads(subject: Subject) -> Iterator[Finding]:
             evidence={**evidence_of(subject, need), "consequence": consequence},
             severity=Severity.ERROR if wanted else Severity.WARNING,
         )
-
-
-def _consequence(subject: Subject, need: Need) -> str:
-    if not need.reached:
-        them = "that file" if len(need.importer_names) == 1 else "those files"
-        when = [known for path in need.importers if (known := subject.loaded_later.get(path))]
-        if when and len(when) == len(need.importers):
-            consequence = f"the package loads {them} {listing([*dict.fromkeys(when)])}, which fails with error 126"
-            return consequence + unless(subject, need)
-        return f"nothing in the wheel is known to load {them}; a load fails with error 126"
-    chain: Sequence[str] = subject.chain(need.first.importer, need.name)
-    way = f" ({arrow(chain)})" if len(chain) > 2 else ""
-    return f"loading {chain[0]} fails with error 126{way}"
-
-
-def unless(subject: Subject, need: Need) -> str:
-    """Return what else makes a CUDA DLL available, as the package's own code has it, or nothing."""
-    member = family_of(need.name)
-    if subject.loading is None or member is None or member.family.group not in ("cuda", "cudnn"):
-        return ""
-    return f"; unless {subject.loading.unless}" if subject.loading.unless else ""
 
 
 def says_out_of_reach(item: Finding) -> bool:

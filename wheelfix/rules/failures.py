@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.loader.loadcall import BAD_EXE_FORMAT, INVALID_ORDINAL, MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.model import EdgeKind, Finding, InView, LoadOutcome, Repairable, Severity, dll_key
-from wheelfix.rules.abi import unimportable
+from wheelfix.rules.abi import python_abi, unimportable
 from wheelfix.rules.codeloads import missing_code_folders, missing_code_loads
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.dependencies import missing_imports
@@ -31,6 +31,7 @@ _EXPLAINING = (
     missing_code_loads,
     missing_code_folders,
     unimportable,
+    python_abi,
 )
 """Rules about what makes a load fail."""
 
@@ -62,7 +63,13 @@ def load_fails(subject: Subject) -> Iterator[Finding]:
 
 def explained_names(findings: Iterable[Finding]) -> frozenset[str]:
     """The folded names of the files that findings about failed loads are about."""
-    return frozenset(dll_key(_name(item)) for item in findings)
+    return frozenset(dll_key(_last(path)) for item in findings for path in (item.subject, *_paths(item)))
+
+
+def _paths(item: Finding) -> list[str]:
+    """All files of a finding that is about several, as a distribution for another Python is."""
+    paths = item.evidence.get("paths")
+    return [str(path) for path in paths] if isinstance(paths, list) else []
 
 
 def visible_failure(subject: Subject, findings: Iterable[Finding]) -> LoadOutcome | None:

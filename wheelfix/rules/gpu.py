@@ -115,11 +115,10 @@ def gpu_code_absent(subject: Subject) -> Iterator[Finding]:
     if any((code := subject.code_of(path)) and (code.archs or code.unread) for path in subject.images):
         return
     remedy = subject.loading.without_gpu_code if subject.loading is not None else ""
-    name = subject.wheel.name if subject.wheel is not None else "the package"
     message = f"no DLL of the wheel has GPU code, so nothing of it runs on {card}"
     hint = remedy or "fine for a package that leaves the GPU to others, or compiles for it at run time"
     severity = Severity.WARNING if remedy else Severity.INFO
-    yield finding("WF507", name, message, hint=hint, evidence={"gpu": card}, severity=severity)
+    yield finding("WF507", subject.name or "the package", message, hint=hint, evidence={"gpu": card}, severity=severity)
 
 
 def _none(paths: list[str], codes: list[GpuCode], card: str) -> str:

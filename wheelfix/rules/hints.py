@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.families import family_of
 from wheelfix.knowledge.providers import pip_packages, who_ships
 from wheelfix.knowledge.system import classify
-from wheelfix.loader.view import Layer
 from wheelfix.model import Machine, canonical
 from wheelfix.rules.wording import quoted
 
@@ -34,12 +33,19 @@ _PLATFORMS = {Machine.X86: "win32", Machine.ARM64: "win_arm64"}
 
 def repair_command(subject: Subject, options: str = "") -> str:
     """Return the command that repairs the wheel, or the installed package, in quotes; ``options`` are added to it."""
-    target = "--env PREFIX --package NAME" if _is_installed(subject) else ""
+    target = "--env PREFIX --package NAME" if subject.installed else ""
     return f"'{' '.join(filter(None, ('wheelfix repair', options, target)))}'"
 
 
-def _is_installed(subject: Subject) -> bool:
-    return subject.wheel is None and any(file.layer is Layer.ENVIRONMENT for file in subject.view.files)
+def reinstall(subject: Subject) -> str:
+    """Return the command that replaces an installed distribution by the files that its environment needs."""
+    pinned = f"{subject.name}=={subject.distribution.version}" if subject.distribution.version else subject.name
+    return f"'python -m pip install --force-reinstall --no-deps {quoted(pinned)}' with the environment's own Python"
+
+
+def install(requirement: str) -> str:
+    """Return the command that installs what an environment does not have, or has in another version."""
+    return f"'python -m pip install {quoted(requirement)}' with the environment's own Python"
 
 
 def drop_option(subject: Subject, paths: Iterable[str], glob: str = "") -> str:
@@ -53,11 +59,16 @@ def _fits(member: str, glob: str) -> bool:
     return bool(glob) and fnmatch.fnmatchcase(posixpath.basename(member).lower(), glob)
 
 
-def where_from(name: str, subject: Subject, options: str = "") -> str:
+def where_from(name: str, subject: Subject, options: str = "", deleted: str = "") -> str:
     """Return what to do about a DLL that is missing: who ships it and how to add it to the wheel.
 
-    ``options`` are further options that the repair needs.
+    ``options`` are further options that the repair needs, ``deleted`` is where RECORD lists it.
     """
+    if deleted:
+        return (
+            f"it was deleted after the wheel was built: {repair_command(subject, '--root ORIGINAL.whl')} takes it from "
+            "the original wheel; or build the wheel again"
+        )
     cuda = subject.cuda.text or None
     shippers = [item for item in who_ships(name, cuda=cuda, machine=subject.machine) if not item.startswith("PyPI: ")]
     if not _may_be_vendored(name, subject):
@@ -83,7 +94,7 @@ def providers_of(name: str, subject: Subject) -> tuple[str, ...]:
 def _is_own(requirement: str, subject: Subject) -> bool:
     """Whether a requirement is the distribution that is looked at."""
     name = re.match(r"[A-Za-z0-9._-]+", requirement)
-    return name is not None and subject.wheel is not None and canonical(name[0]) == canonical(subject.wheel.name)
+    return name is not None and canonical(name[0]) == canonical(subject.name)
 
 
 def _root(name: str) -> str:

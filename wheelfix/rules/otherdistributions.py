@@ -8,9 +8,9 @@ from wheelfix.knowledge.userprograms import program_of
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Edge, EdgeKind, Finding, InView, Json, MayComeFrom, OwnedBy, Repairable, Severity, canonical
 from wheelfix.rules.context import folder
-from wheelfix.rules.dependencies import unless
+from wheelfix.rules.hints import install
 from wheelfix.rules.registry import finding, rule
-from wheelfix.rules.unmet import evidence_of, needs
+from wheelfix.rules.unmet import evidence_of, needs, toolkit_searched
 from wheelfix.rules.wording import listing
 
 if TYPE_CHECKING:
@@ -72,13 +72,14 @@ def unknown_provider(subject: Subject) -> Iterator[Finding]:
             "WF318",
             need.name,
             f"could not tell: {need.name}, imported by {listing(_inside(need))}, may come from "
-            f"{listing(provider.distributions)}: {provider.because}{unless(subject, need)}",
+            f"{listing(provider.distributions)}: {provider.because}{_or_toolkit(subject, need)}",
             hint=_hint_for_unknown(need.name, provider),
             evidence={
                 "needed_by": _names(subject, need),
                 "distributions": [*provider.distributions],
                 "because": provider.because,
                 "loaded": need.reached,
+                "step": "optional",
             },
             severity=Severity.UNSURE if hard else Severity.INFO,
         )
@@ -173,7 +174,11 @@ def module_not_installed(subject: Subject) -> Iterator[Finding]:
             "WF320",
             absent.module,
             f"{text}; {absent.requirement} is required",
-            hint=f"install {absent.requirement} in the same environment, or add its wheel with --with",
+            hint=(
+                install(absent.distribution + absent.specifier)
+                if subject.installed
+                else f"install {absent.requirement} in the same environment, or add its wheel with --with"
+            ),
             evidence={
                 "module": absent.module,
                 "distribution": absent.distribution,
@@ -195,7 +200,7 @@ def module_not_installed(subject: Subject) -> Iterator[Finding]:
 def files_elsewhere(subject: Subject) -> Iterator[Finding]:
     """Find editable installations, and those that list no files."""
     beside, name = subject.view.beside, canonical(subject.name)
-    if subject.wheel is not None or beside is None or name not in beside or name not in beside.absent:
+    if not subject.installed or beside is None or name not in beside or name not in beside.absent:
         return
     version = beside.version(name)
     yield finding(
@@ -230,6 +235,11 @@ def _hint(distribution: str, only: str, provider: OwnedBy) -> str:
 
 def _versions(versions: tuple[str, ...]) -> str:
     return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+
+
+def _or_toolkit(subject: Subject, need: Need) -> str:
+    toolkit = toolkit_searched(subject, need)
+    return f"; unless {toolkit}" if toolkit else ""
 
 
 def _inside(need: Need) -> list[str]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import runtime_file
+from wheelfix.loader.exceptions import NO_MODULE
+from wheelfix.loader.extensionmodules import module_name
+from wheelfix.loader.packagecode import imported_modules
 from wheelfix.model import (
     Edge,
     EdgeKind,
@@ -24,8 +27,13 @@ from wheelfix.rules.wording import listing
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from wheelfix.loader.view import ViewFile
+
 _KINDS = {"empty": "WF202", "lfs-pointer": "WF203"}
 """Codes of their own for two ways of not being a PE image; all others are WF201."""
+
+_MACH_O = (b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xca\xfe\xba\xbf")
+"""How files of macOS begin: for one processor, or for several."""
 
 _RELEASE_CRT = ("vcruntime140", "msvcp140", "ucrtbase", "api-ms-win-crt-")
 """How the names of release runtimes begin; those of debug runtimes begin so too and end in ``d``."""
@@ -66,7 +74,8 @@ def unreadable_images(subject: Subject) -> Iterator[Finding]:
     for path, facts in {**subject.malformed, **foreign}.items():
         name = base(path)
         importers = _importers(subject, path)
-        severity = _severity(subject, path, importers)
+        idle = Severity.INFO if facts.kind == "empty" and path.lower().endswith(".pyd") else Severity.WARNING
+        severity = _severity(subject, path, importers, unused=idle)
         code = _KINDS.get(facts.kind, "WF201")
         what = {
             "WF202": f"{name} is empty",
@@ -105,10 +114,12 @@ def wrong_machine(subject: Subject) -> Iterator[Finding]:
         importers = _importers(subject, path)
         severity = _severity(subject, path, importers, unused=Severity.INFO)
         whose = "the package" if path in foreign else "the wheel"
+        anywhere = bool(subject.distribution.tags) and all(tag.endswith("-any") for tag in subject.distribution.tags)
+        judged = f"{whose} is examined for" if anywhere else f"{whose} for"
         yield finding(
             "WF204",
             subject.origin(path),
-            f"{base(path)} is built for {image.machine}, {whose} for {subject.machine}; "
+            f"{base(path)} is built for {image.machine}, {judged} {subject.machine}; "
             f"{_consequence(subject, path, importers)}",
             hint=(
                 "nothing to do if the package chooses the file by processor at run time; otherwise leave it out"
@@ -140,6 +151,7 @@ def debug_crt(subject: Subject) -> Iterator[Finding]:
         if not wanted:
             continue
         loaded, twin = subject.reached(path), _release_twin(subject, path)
+        foreign = not _fits(subject.machine, image)
         unloaded = f"; {twin} is its release twin, and nothing" if twin else "; nothing"
         names = ", ".join(wanted)
         yield finding(
@@ -157,7 +169,7 @@ def debug_crt(subject: Subject) -> Iterator[Finding]:
                 else "build it in Release or RelWithDebInfo configuration; the debug runtime may not be redistributed"
             ),
             evidence={"imports": [*wanted], "loaded": loaded, "twin": twin},
-            severity=Severity.ERROR if loaded else Severity.INFO if twin else Severity.WARNING,
+            severity=Severity.ERROR if loaded else Severity.INFO if twin or foreign else Severity.WARNING,
         )
 
 
@@ -184,12 +196,66 @@ def irregular_tables(subject: Subject) -> Iterator[Finding]:
         )
 
 
+@rule(
+    "WF208",
+    "other-system",
+    Severity.ERROR,
+    Repairable.NEVER,
+    "A wheel for Windows has compiled files for other systems only.",
+)
+def other_system(subject: Subject) -> Iterator[Finding]:
+    """Find wheels that were built on Linux or macOS and got a tag for Windows."""
+    tags = subject.distribution.tags
+    if subject.images or subject.malformed or not tags or not all("-win" in tag for tag in tags):
+        return
+    files = {file.path: _system_of(subject, file.path) for file in subject.view.own_files if _may_be_compiled(file)}
+    found = [path for path, system in files.items() if system]
+    if not found:
+        return
+    modules = [path for path in found if path.endswith(".so")]
+    imported = imported_modules(subject.view, map(module_name, modules), NO_MODULE)
+    needed = [path for path in modules if imported.get(module_name(path)) is False]
+    programs = [path for path in found if path.startswith("Scripts/")]
+    first = (needed or programs or found)[0]
+    system = files[first]
+    fails = f"; 'import {module_name(first)}' fails with ModuleNotFoundError" if needed else ""
+    yield finding(
+        "WF208",
+        subject.origin(first),
+        f"{base(first)} is for {system}, and nothing in the wheel is for Windows, which its tags name{fails}",
+        hint="build the wheel on Windows, or give it the tags of the system that it was built on",
+        evidence={"system": system, "paths": [*map(subject.origin, found[:20])], "count": len(found)},
+        severity=Severity.ERROR if needed or programs else Severity.WARNING,
+    )
+
+
+def _may_be_compiled(file: ViewFile) -> bool:
+    """Whether a file has the name of a library, or of a program, of another system."""
+    name = base(file.path).lower()
+    return file.size >= 64 and (
+        name.endswith((".so", ".dylib")) or ".so." in name or (file.path.startswith("Scripts/") and "." not in name)
+    )
+
+
+def _system_of(subject: Subject, path: str) -> str:
+    """Return the system that a compiled file is for, or nothing."""
+    head = subject.view.source(path).read_at(0, 4)
+    return "Linux" if head == b"\x7fELF" else "macOS" if head in _MACH_O else ""
+
+
 def _release_twin(subject: Subject, path: str) -> str:
-    """Return the DLL beside a debug build that is the same without ``d`` or ``_debug`` in its name, or nothing."""
-    stem, _, ending = base(path).rpartition(".")
-    names = {f"{stem.lower().removesuffix(suffix)}.{ending.lower()}" for suffix in ("d", "_d", "_debug", "-debug")}
-    beside = (other for other in subject.images if other != path and folder(other) == folder(path))
-    return next((base(other) for other in beside if base(other).lower() in names), "")
+    """Return the release build of a debug build, or nothing: beside it without ``d`` or ``_debug`` in its name.
+
+    In another folder (``Debug``) it may have the same name.
+    """
+    stem, dot, ending = base(path).lower().partition(".")
+    names = {f"{stem.removesuffix(suffix)}{dot}{ending}" for suffix in ("d", "_d", "_debug", "-debug")}
+    for other, image in subject.images.items():
+        wanted = names if folder(other) == folder(path) else {base(path).lower()}
+        debug = any(is_debug_crt(item.dll) for item in image.imports)
+        if other != path and base(other).lower() in wanted and not debug:
+            return base(other)
+    return ""
 
 
 def _mixed(subject: Subject, path: str) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Literal
 
+from wheelfix.knowledge.companions import companions_of
 from wheelfix.knowledge.system import classify
 from wheelfix.loader.codenames import names_in_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer
-from wheelfix.model import Finding, InView, Repairable, Severity, dll_key
+from wheelfix.model import Finding, Image, InView, Repairable, Severity, dll_key
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import repair_command
 from wheelfix.rules.registry import finding, rule
@@ -98,6 +99,7 @@ def used_files(subject: Subject) -> frozenset[str]:
     copies = {
         path for path in subject.images if path.lower().endswith(".dll") and dll_key(base(path)) in names
     } - loaded
+    copies -= _loaded_by_engines(subject)
     used = set(loaded)
     pending = [path for path in subject.images if path not in copies]
     for path in pending:  # grows while it is walked
@@ -111,12 +113,28 @@ def used_files(subject: Subject) -> frozenset[str]:
     return frozenset(used)
 
 
+def _loaded_by_engines(subject: Subject) -> set[str]:
+    """Return the files that a program, or an engine such as Chromium or Qt, loads by name from its own folder."""
+    found: set[str] = set()
+    beside: dict[str, list[str]] = {}
+    for path in subject.images:
+        beside.setdefault(folder(path), []).append(path)
+    for path in subject.images:
+        if path.lower().endswith(".exe"):
+            found.update(beside[folder(path)])
+        for need in companions_of(base(path)):
+            found.update(
+                other for other in beside[folder(path)] if need.strength == "beside" and need.matches(base(other))
+            )
+    return found
+
+
 class _DllPlaces:
     """What is known about the places of DLLs in one view."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject, self.view = subject, subject.view
-        self.used = used_files(subject)
+        self.used = used_files(subject) | _loaded_by_engines(subject)
 
     @functools.cached_property
     def own(self) -> list[str]:
@@ -174,7 +192,10 @@ class _DllPlaces:
             return None  # the package's own is in its place; the other one is not
         if not winner or folder(path).lower() == "scripts":  # where a venv has its python.exe
             return None
-        same = self.subject.images.get(path) == self.view.image(winner)
+        own, other = self.subject.images.get(path), self.view.image(winner)
+        if isinstance(own, Image) and isinstance(other, Image) and own.machine is not other.machine:
+            return None  # for a process of another kind
+        same = own == other
         return Misplaced(
             path,
             "",

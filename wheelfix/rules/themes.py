@@ -17,6 +17,8 @@ class Theme(Enum):
 
     MISSING = frozenset({"WF301", "WF302", "WF303", "WF304"})
     """A DLL that the wheel needs is not there."""
+    UNKNOWN = frozenset({"WF317", "WF318"})
+    """Whether a DLL that the wheel needs is provided is not known."""
     FORWARDER = frozenset({"WF311"})
     """An export is forwarded to a DLL that is not there, or to nothing in it."""
     OUT_OF_REACH = frozenset({"WF305", "WF307"})

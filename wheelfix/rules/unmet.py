@@ -1,6 +1,7 @@
-"""The unmet needs of a subject, gathered by the DLL they ask for, and why the package may work without it.
+"""The unmet needs of a subject, gathered by the DLL they ask for, and how bad each is.
 
-One file that is absent is one thing to fix, however many files need it.
+One file that is absent is one thing to fix, however many files need it. :func:`judge` is the last step of the decision
+that ``loader/evidence.py`` describes: a missing DLL is an error if an import that nothing catches reaches it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING
 
 from wheelfix.exam.needs import Need, gather
 from wheelfix.knowledge.distributions import owners_of
+from wheelfix.knowledge.families import family_of
 from wheelfix.loader.extensionmodules import module_name
-from wheelfix.model import Edge, EdgeKind, Json, Missing, dll_key
-from wheelfix.rules.context import Subject, base
-from wheelfix.rules.wording import strings
+from wheelfix.loader.requirements import Requirements
+from wheelfix.model import Edge, EdgeKind, Json, Missing, Severity, canonical, dll_key
+from wheelfix.rules.context import Subject, base, folder
+from wheelfix.rules.wording import arrow, listing, strings
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -52,6 +55,100 @@ def counts(subject: Subject, edge: Edge) -> bool:
     if not is_absent(subject, edge.importer):
         return subject.reached(edge.importer)
     return dll_key(edge.importer) in subject.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How bad it is that a DLL is missing."""
+
+    severity: Severity
+    text: str
+    """What happens, as the end of a sentence."""
+
+
+def judge(subject: Subject, need: Need, usable: Sequence[str]) -> Judgement:
+    """Say what a missing DLL means; ``usable`` are files of that name where the loader does not look."""
+    if need.deleted:
+        text = f"RECORD lists {need.deleted}, and the wheel does not have it"
+        return Judgement(Severity.ERROR, f"{text}; {consequence(subject, need)}" if need.reached else text)
+    excuse = excuse_of(subject, need)
+    if excuse is not None:
+        return Judgement(Severity.INFO if excuse.complete else Severity.WARNING, excuse.text)
+    text = consequence(subject, need)
+    if not need.reached:
+        return Judgement(Severity.WARNING, text)
+    if usable and _names_folder(subject.unread_code, usable):
+        return Judgement(
+            Severity.INFO, f"{text}; unless {subject.whose_code(adding=True)} adds that folder, which it names"
+        )
+    doubt = _doubt_about_place(subject, usable) if usable else _doubt_about_absence(subject, need)
+    return Judgement(Severity.UNSURE if doubt else Severity.ERROR, f"{text}; unless {doubt}" if doubt else text)
+
+
+def _names_folder(sources: Iterable[str], paths: Iterable[str]) -> bool:
+    """Whether code spells the name of the folder of one of these files."""
+    names = {base(folder(path)) for path in paths}
+    # Between the quotes and slashes of a source stand the parts of its paths; its first and last part are outside.
+    return any(not names.isdisjoint(re.split(r"""['"/\\]""", source)[1:-1]) for source in sources)
+
+
+def _doubt_about_place(subject: Subject, usable: Sequence[str]) -> str:
+    """What may make the loader look where a DLL is: only code that was seen and could not be read to the end."""
+    if subject.unread_code:
+        return f"{subject.whose_code(adding=True)} adds that folder, which could not be determined"
+    if subject.loads_unread:
+        return f"{subject.whose_code(adding=False)} loads it first, which could not be determined"
+    module = next((path for path in usable if path.lower().endswith(".pyd") and subject.owner(path)), "")
+    if module:  # clingo's own code imports the module that clingo-lpx needs, in the handler of a failed import
+        return f"the code of {subject.owner(module)} imports it first, which could not be determined"
+    owner = _folder_owner(subject, usable)
+    return f"the code of {owner}, which is required and not here, adds that folder" if owner else ""
+
+
+def _doubt_about_absence(subject: Subject, need: Need) -> str:
+    """Who may provide a DLL that no file of the view has."""
+    if toolkit := toolkit_searched(subject, need):
+        return toolkit
+    if need.optional and not need.absent:
+        return "nothing uses that part of the package, which is optional"
+    return ""
+
+
+def toolkit_searched(subject: Subject, need: Need) -> str:
+    """What makes a DLL of CUDA available on a machine that has the toolkit, as the package's own code has it."""
+    member = family_of(need.name)
+    if member is None or member.family.group not in ("cuda", "cudnn"):
+        return ""
+    if subject.loading is None and subject.unread_code:
+        return f"a folder that {subject.whose_code(adding=True)} adds has it, which is not known"
+    return subject.loading.unless if subject.loading is not None else ""
+
+
+def _folder_owner(subject: Subject, paths: Iterable[str]) -> str:
+    """Return the required distribution whose ``.libs`` folder has one of these files; empty if its code is here.
+
+    A wheel that was repaired together with another has DLLs in the folder that the code of the other adds.
+    """
+    folders = (base(folder(path)) for path in paths)
+    owners = [canonical(name.removesuffix(".libs")) for name in folders if name.endswith(".libs")]
+    required = Requirements(subject.distribution.requires, subject.profile)
+    beside = subject.view.beside
+    return next((name for name in owners if name in required and (beside is None or name not in beside)), "")
+
+
+def consequence(subject: Subject, need: Need) -> str:
+    """Return what fails without a DLL."""
+    if not need.reached:
+        them = "that file" if len(need.importer_names) == 1 else "those files"
+        when = [known for path in need.importers if (known := subject.loaded_later.get(path))]
+        if when and len(when) == len(need.importers):
+            toolkit = toolkit_searched(subject, need)
+            text = f"the package loads {them} {listing([*dict.fromkeys(when)])}, which fails with error 126"
+            return f"{text}; unless {toolkit}" if toolkit else text
+        return f"nothing in the wheel is known to load {them}; a load fails with error 126"
+    chain: Sequence[str] = subject.chain(need.first.importer, need.name)
+    way = f" ({arrow(chain)})" if len(chain) > 2 else ""
+    return f"loading {chain[0]} fails with error 126{way}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,4 +271,5 @@ def evidence_of(subject: Subject, need: Need) -> dict[str, Json]:
         "searched": strings(need.searched),
         "present_at": strings(subject.origin(path) for path in need.present_at),
         "loaded": need.reached,
+        "step": "record" if need.deleted else "missing",
     }

@@ -203,7 +203,7 @@ def _is_shared(path: str) -> bool:
 def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
     """Say once per wheel which runtime DLLs have to be on the machine."""
     relied = [edge for edge in subject.resolution.edges if isinstance(edge.provider, VcRedist)]
-    required = Requirements(subject.wheel.metadata.requires_dist if subject.wheel is not None else (), subject.profile)
+    required = Requirements(subject.distribution.requires, subject.profile)
     imports = [
         edge for edge in relied if edge.kind is EdgeKind.IMPORT and not _has_own_runtime(subject, edge, required)
     ]
@@ -228,7 +228,7 @@ def needs_vc_runtime(subject: Subject) -> Iterator[Finding]:
 
 def _has_own_runtime(subject: Subject, edge: Edge, required: Requirements) -> bool:
     """Whether a requirement brings a runtime DLL, or the wheel itself does for a file that is loaded after it."""
-    if subject.wheel is not None and any(owner.distribution in required for owner in owners_of(edge.name)):
+    if not subject.installed and any(owner.distribution in required for owner in owners_of(edge.name)):
         return True
     # What nothing in the package loads by itself, such as a plugin, meets the copy that its loader brought in.
     key = dll_key(edge.name)

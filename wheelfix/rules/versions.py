@@ -78,8 +78,7 @@ def mixed_cudnn(subject: Subject) -> Iterator[Finding]:
                     hint=f"{repair_command(subject, drop_option(subject, paths))} removes what is not used",
                     evidence={"paths": [*map(subject.origin, paths)]},
                 )
-            distribution = subject.wheel.name if subject.wheel is not None else ""
-            compared = [path for path in paths if is_released_whole(base(path), distribution)]
+            compared = [path for path in paths if is_released_whole(base(path), subject.name)]
             releases = _releases(subject, compared, 4) if len(compared) > 1 else {}
             if len(releases) > 1:
                 yield finding(

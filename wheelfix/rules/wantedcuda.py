@@ -76,16 +76,15 @@ def present_releases(subject: Subject) -> set[str]:
 
 def _of_package(subject: Subject, name: str) -> frozenset[str]:
     """Return what the version of NVIDIA's own wheel says about a DLL; its version resource may be far back in it."""
-    wheel = subject.wheel
-    if wheel is None or not canonical(wheel.name).startswith("nvidia-"):
+    if not canonical(subject.name).startswith("nvidia-"):
         return frozenset()
-    stated = toolkits_of(name, numbers(wheel.version))
+    stated = toolkits_of(name, numbers(subject.distribution.version))
     return stated if len(stated) == 1 and stated <= cuda_versions_for(name) else frozenset()
 
 
 def version_of(subject: Subject) -> str:
     """Return the version with its label, which the file name may escape: ``2.0.1_cu117`` is ``2.0.1+cu117``."""
-    version = subject.wheel.version if subject.wheel is not None else subject.loading.version if subject.loading else ""
+    version = subject.distribution.version or (subject.loading.version if subject.loading else "")
     return version.replace("_", "+", 1)
 
 

@@ -17,6 +17,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfix.errors import EnvironmentFailure
+from wheelfix.inputfiles import check_target
 from wheelfix.streams.interrupts import defer_interrupts
 from wheelfix.streams.pool import WorkerPool
 
@@ -56,11 +57,13 @@ class Origin(Protocol):
 class AtomicFile:
     """A file under a temporary name; :meth:`commit` gives it its own, and without that it is gone after the block.
 
-    Spans are copied by a thread of their own, so that the writer can meanwhile prepare what comes next.
+    Spans are copied by a thread of their own, so that the writer can meanwhile prepare what comes next. UsageError for
+    a file that this run reads, unless it is to be changed ``in_place``.
     """
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: Path, *, in_place: bool = False) -> None:
         self.target = target
+        self._in_place = in_place
         self.position = 0
         """Where the next bytes go."""
         self._buffer = bytearray()
@@ -79,6 +82,8 @@ class AtomicFile:
 
     @defer_interrupts
     def __enter__(self) -> AtomicFile:
+        if not self._in_place:
+            check_target(self.target)
         with _environment(self.target):
             self.target.parent.mkdir(parents=True, exist_ok=True)
             remove_stale(self.target.parent)

@@ -15,6 +15,7 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure
+from wheelfix.inputfiles import open_regular
 from wheelfix.streams import codec
 from wheelfix.streams.packed import Checkpoints, Packed, Position
 
@@ -31,10 +32,10 @@ CACHE = 8 << 20
 class FileSource:
     """A file on disk as a byte source; safe to read from several threads, closed by ``with``, or with its last user."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, links: bool = True) -> None:
         self.path = path
         try:
-            self._file = path.open("rb", buffering=0)
+            self._file = open_regular(path, links=links)
             self._size = os.fstat(self._file.fileno()).st_size
         except OSError as exc:
             raise EnvironmentFailure(f"cannot read {path}", because=exc.strerror or str(exc)) from exc

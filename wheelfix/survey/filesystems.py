@@ -6,9 +6,9 @@ import logging
 import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from wheelfix.errors import EnvironmentFailure, InputError, UsageError
+from wheelfix.errors import EnvironmentFailure, InputError, UsageError, shown_url
+from wheelfix.remote.addresses import split_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,12 +35,12 @@ def list_wheels(url: str) -> Iterator[tuple[str, str, int, str]]:
         if not found:
             system.ls(path, detail=False)  # raises what find hides: where a server does not answer, it finds nothing
     except FileNotFoundError as exc:
-        raise InputError(f"{shown(url)} does not exist", hint="check the name and the access") from exc
+        raise InputError(f"{shown_url(url)} does not exist", hint="check the name and the access") from exc
     except Exception as exc:  # every file system has errors of its own
         raise _unreachable(url, exc) from exc
     wheels = sorted(name for name in found if name.lower().endswith(".whl"))
     if not wheels:
-        raise InputError(f"{shown(url)} holds no wheel", hint="name the folder in the bucket that holds them")
+        raise InputError(f"{shown_url(url)} holds no wheel", hint="name the folder in the bucket that holds them")
     for name in wheels:
         info = found[name]
         version = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")
@@ -58,17 +58,18 @@ def copy_file(url: str, target: Path) -> None:
     try:
         system.get_file(path, str(target))
     except FileNotFoundError as exc:
-        raise InputError(f"{shown(url)} does not exist") from exc
+        raise InputError(f"{shown_url(url)} does not exist") from exc
     except Exception as exc:
         raise _unreachable(url, exc) from exc
 
 
 def _open(url: str) -> tuple[Any, str]:
+    split_url(url)
     try:
         import fsspec
     except ImportError as exc:
         raise UsageError(
-            f"{shown(url)} cannot be read", because="fsspec is not installed", hint="pip install wheelfix[survey]"
+            f"{shown_url(url)} cannot be read", because="fsspec is not installed", hint="pip install wheelfix[survey]"
         ) from exc
     for name in LOGGERS:  # what they log besides raising it would be printed, with its traceback
         if not (logger := logging.getLogger(name)).handlers:
@@ -77,10 +78,10 @@ def _open(url: str) -> tuple[Any, str]:
         system, path = fsspec.core.url_to_fs(url)
     except ImportError as exc:
         hint = f"pip install {_driver(exc)}" if _driver(exc) in DRIVERS else ""
-        raise UsageError(f"{shown(url)} cannot be read", because=str(exc), hint=hint) from exc
+        raise UsageError(f"{shown_url(url)} cannot be read", because=str(exc), hint=hint) from exc
     except ValueError as exc:
         hint = "a URL such as s3://, gs://, abfs:// or https://, or a folder"
-        raise UsageError(f"{shown(url)} cannot be read", because=str(exc), hint=hint) from exc
+        raise UsageError(f"{shown_url(url)} cannot be read", because=str(exc), hint=hint) from exc
     return system, path
 
 
@@ -92,15 +93,15 @@ def _driver(exc: ImportError) -> str:
 def _unreachable(url: str, exc: Exception) -> EnvironmentFailure:
     because = " ".join(str(exc).split())[:300] or type(exc).__name__
     return EnvironmentFailure(
-        f"{shown(url)} cannot be reached",
-        because=because.replace(url, shown(url)),
+        f"{shown_url(url)} cannot be reached",
+        because=because.replace(url, shown_url(url)),
         hint="check the name and the access",
     )
 
 
-def shown(url: str) -> str:
-    """Return a URL without user name, password and query, any of which may grant access."""
-    if not is_url(url):
-        return url
-    parts = urlsplit(url)
+def named(place: str) -> str:
+    """Return how tables name a place that was listed: a URL without what may grant access."""
+    if not is_url(place):
+        return place
+    parts = split_url(place)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

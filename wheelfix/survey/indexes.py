@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import InputError, UsageError, WheelfixError
+from wheelfix.inputfiles import read_file
 from wheelfix.remote.client import Client, parsed
 from wheelfix.remote.wheel import RemoteWheel
 from wheelfix.streams.pool import WorkerPool
-from wheelfix.survey.lists import Listed
+from wheelfix.survey.lists import LARGEST_LIST, Listed
 from wheelfix.survey.sources import WheelSource, local_source
 from wheelfix.survey.wheelrows import failed_rows
 
@@ -28,7 +29,7 @@ AT_A_TIME = 200
 def read_names(file: Path) -> list[str]:
     """Return the requirements in a file, one in a line; what follows ``#`` is left out."""
     try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_file(file, LARGEST_LIST).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as exc:
         raise InputError(f"{file} cannot be read", because=str(exc)) from exc
     names = [text for line in lines if (text := line.partition("#")[0].strip())]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.errors import EnvironmentFailure, WheelfixError
+from wheelfix.errors import EnvironmentFailure, WheelfixError, shown_url
 from wheelfix.survey.sources import WheelSource, wheel_sources
 from wheelfix.survey.wheelrows import failed_rows
 from wheelfix.values import dataclass
@@ -24,6 +24,10 @@ class Listed:
     """A row for each line that has no wheel, or could not be asked for."""
 
 
+LARGEST_LIST = 16 << 20
+"""Bytes of a list; one of all projects on PyPI has 10 MB."""
+
+
 def read_list(lines: Iterable[str]) -> Listed:
     """Return the wheels of paths and URLs, one in a line; a bad line is a row that the next run retries."""
     sources: list[WheelSource] = []
@@ -32,5 +36,6 @@ def read_list(lines: Iterable[str]) -> Listed:
         try:
             sources += wheel_sources([line])
         except WheelfixError as error:
-            failed.append(failed_rows(WheelSource(line, line), EnvironmentFailure(error.what, because=error.reasons)))
+            failure = EnvironmentFailure(error.what, because=error.reasons)
+            failed.append(failed_rows(WheelSource(shown_url(line), shown_url(line)), failure))
     return Listed(tuple(sources), tuple(failed))

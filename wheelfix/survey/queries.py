@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -107,10 +108,23 @@ def _connect(folder: Path) -> Any:
     if not any(folder.glob("part=*/wheels.parquet")):
         raise InputError(f"{folder} has no tables yet", hint="run the survey to its end")
     connection = duckdb.connect(":memory:")
-    for table in TABLES:
-        files = str(folder / "part=*" / f"{table.name}.parquet").replace("'", "''")
-        connection.execute(
-            f"CREATE VIEW {table.name} AS SELECT * EXCLUDE (part) FROM "
-            f"read_parquet('{files}', hive_partitioning = true, union_by_name = true)"
-        )
+    try:
+        for table in TABLES:
+            files = f"{_literal(folder)}/part=*/{table.name}.parquet".replace("'", "''")
+            connection.execute(
+                f"CREATE VIEW {table.name} AS SELECT * EXCLUDE (part) FROM "
+                f"read_parquet('{files}', hive_partitioning = true, union_by_name = true)"
+            )
+    except duckdb.Error as exc:
+        connection.close()
+        raise InputError(
+            f"the tables in {folder} cannot be read",
+            because=str(exc).splitlines()[:3],
+            hint="remove the damaged part=… folder and run the survey again: it reads those wheels once more",
+        ) from exc
     return connection
+
+
+def _literal(folder: Path) -> str:
+    """The path of a folder for DuckDB, for which ``*``, ``?`` and ``[`` stand for other characters."""
+    return re.sub(r"[*?\[]", "[\\g<0>]", str(folder))

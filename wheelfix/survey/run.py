@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from wheelfix.survey.filesystems import shown
+from wheelfix.survey.filesystems import named
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def run_survey(
     done = folder.done()
     known = {(row["source"], row["size"], row["modified"]) for row in done}
     known |= {(row["source"], 0, row["modified"]) for row in done}  # an index may not say how large its files are
-    todo = [source for source in listed if (shown(source.place), source.size, source.modified) not in known]
+    todo = [source for source in listed if (named(source.place), source.size, source.modified) not in known]
     run = _SurveyRun(folder, len(todo), {str(row["sha256"]) for row in done if row["status"] == "scanned"}, say)
     say(f"survey: {len(todo)} wheels to read, {len(listed) - len(todo)} done before")
     try:
@@ -95,7 +95,7 @@ class _SurveyRun:
 
     def take(self, sources: Sequence[WheelSource], engine: Engine, *, last: bool) -> list[WheelSource]:
         """Read wheels; return those that failed for a reason that may pass, of which the ``last`` try keeps rows."""
-        by_place = {shown(source.place): source for source in sources}
+        by_place = {named(source.place): source for source in sources}
         again = []
         for rows in engine(sources):
             if rows.failed_in_passing:

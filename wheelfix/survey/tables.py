@@ -14,7 +14,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 from wheelfix.errors import EnvironmentFailure, InputError, UsageError
-from wheelfix.parsing import parse_json, whole_number
+from wheelfix.parsing import read_json, whole_number
 from wheelfix.streams.interrupts import defer_interrupts
 from wheelfix.survey.folderlock import locked_file, name_file
 from wheelfix.survey.schema import SCHEMA, TABLES, Table
@@ -168,7 +168,7 @@ class SurveyFolder:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Return what a survey says about itself; InputError if the folder is not one."""
     try:
-        manifest = parse_json((folder / MANIFEST).read_bytes())
+        manifest = read_json(folder / MANIFEST, 1 << 20)
     except FileNotFoundError as exc:
         raise InputError(
             f"{folder} is not a survey", because=f"it has no {MANIFEST}", hint="make one: wheelfix survey"

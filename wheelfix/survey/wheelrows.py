@@ -33,7 +33,7 @@ from wheelfix.model import (
 )
 from wheelfix.options import RootOptions, ScanOptions
 from wheelfix.survey.contents import dll_places, modules_of
-from wheelfix.survey.filesystems import shown
+from wheelfix.survey.filesystems import named
 from wheelfix.survey.sources import opened
 from wheelfix.values import dataclass, field, replace
 
@@ -83,7 +83,7 @@ def survey_wheel(source: WheelSource, options: ScanOptions = OPTIONS) -> WheelRo
             source = source if source.size else replace(source, size=archive.size)
             return _rows(source, sha256, archive, look.examine())
     except Exception as error:  # whatever it is, it costs this wheel only
-        return failed_rows(source, failure_of(error, shown(source.place)), sha256)
+        return failed_rows(source, failure_of(error, named(source.place)), sha256)
 
 
 def failed_rows(source: WheelSource, error: WheelfixError, sha256: str = "") -> WheelRows:
@@ -99,7 +99,7 @@ def _wheel_row(source: WheelSource, sha256: str) -> Row:
     parts = name_parts(source.file)
     return {
         "sha256": sha256,
-        "source": shown(source.place),
+        "source": named(source.place),
         "file": source.file,
         "size": source.size,
         "modified": source.modified,

@@ -17,7 +17,7 @@ from wheelfix.model import Machine
 from wheelfix.programs import Finished, find_program, run_program
 from wheelfix.streams.interrupts import defer_interrupts
 from wheelfix.trial.cache import cache_folder, locked
-from wheelfix.trial.confine import confine
+from wheelfix.trial.confine import confined
 from wheelfix.trial.emulated import emulated_wine
 from wheelfix.trial.model import PythonFacts
 from wheelfix.trial.winpython import windows_home
@@ -297,14 +297,14 @@ def wine_python(
     stage = work / "stage"
     stage.mkdir()
     template = _template(found, version, note)
-    confinement = confine([*found.keep], stage)
-    number = ".".join(map(str, python.version))
-    label = f"Python {number} for Windows ({python.machine}), Wine {version}"
-    notes = (*confinement.notes, *(("this Wine runs under an emulator",) if found.seeds else ()))
-    facts = PythonFacts(python.version, python.machine, label, True, notes)
-    made = WinePython(found, work, facts, confinement.words)
-    try:
-        made.start(template)
-        yield made
-    finally:
-        made.stop()
+    with confined([*found.keep], stage) as confinement:
+        number = ".".join(map(str, python.version))
+        label = f"Python {number} for Windows ({python.machine}), Wine {version}"
+        notes = (*confinement.notes, *(("this Wine runs under an emulator",) if found.seeds else ()))
+        facts = PythonFacts(python.version, python.machine, label, True, notes)
+        made = WinePython(found, work, facts, confinement.words)
+        try:
+            made.start(template)
+            yield made
+        finally:
+            made.stop()

@@ -46,6 +46,16 @@ def test_the_first_import_is_named(code: str, module: str, tmp_path: Path) -> No
     assert predicted(tmp_path, code) == module
 
 
+def test_a_package_above_a_module_imports_its_sibling_first(tmp_path: Path) -> None:
+    """Nothing above imports the package, and the first module by name was named; but importing it imports another."""
+    files: dict[str, bytes | str] = {"ns/p/__init__.py": "from . import _z\n"}
+    for name in ("_a", "_z"):
+        module = forge_dll(f"{name}.pyd", imports={"gone.dll": ["f"]}, exports=[f"PyInit_{name}"])
+        files[f"ns/p/{name}{TAIL}"] = module
+    report = scan(build_wheel(tmp_path, "p", "1.0", files=files), ScanOptions(roots=RootOptions(discover=False)))
+    assert import_statement(report) == "import ns.p._z"
+
+
 def test_the_statement_names_no_class_of_an_exception(tmp_path: Path) -> None:
     """It said "import ImportError will raise" for code that looks for its DLL and gives up."""
     code = (

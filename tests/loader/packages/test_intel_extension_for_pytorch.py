@@ -10,7 +10,7 @@ from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
-from wheelfix.model import Missing, OwnedBy
+from wheelfix.model import MayComeFrom, Missing, OwnedBy
 
 SITE = "Lib/site-packages/"
 BIN = f"{SITE}intel_extension_for_pytorch/bin/"
@@ -67,12 +67,15 @@ def test_a_missing_dll_is_reported_as_the_loop_does(removed, named, blamed):
     assert line(removed) == (named, blamed)
 
 
-def test_torch_is_counted_on_where_it_is_not_at_hand():
+def test_torch_is_imported_first_but_not_required():
     torch = [path for path in files() if "/torch/" in path]
     found = resolve(make_view(files(torch)), Profile(python=(3, 11)))
     providers = {edge.name: edge.provider for edge in found.edges}
-    assert isinstance(providers["c10.dll"], OwnedBy)
-    assert isinstance(providers["torch_cpu.dll"], OwnedBy)
+    why = "the package's code imports torch, which is not required"
+    assert providers["c10.dll"] == MayComeFrom("c10.dll", ("torch",), why)
+    assert isinstance(providers["torch_cpu.dll"], MayComeFrom)
+    found = resolve(make_view(files(torch)), Profile(python=(3, 11)), ("torch",))
+    assert all(isinstance(edge.provider, OwnedBy) for edge in found.edges if edge.name in ("c10.dll", "torch_cpu.dll"))
     assert not [name for name, provider in providers.items() if isinstance(provider, Missing)]
 
 

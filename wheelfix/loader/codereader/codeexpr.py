@@ -27,7 +27,7 @@ from wheelfix.loader.codereader.codevalue import (
     combined,
     united,
 )
-from wheelfix.loader.codereader.importcode import catches_kind
+from wheelfix.loader.exceptions import catches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -305,7 +305,7 @@ class Expressions(OperatorValues):
 
     def note_end(self, kind: str, line: int, text: str = "") -> None:
         """Note an exception that nothing catches, after DLLs of the package were looked for and not found."""
-        caught = any(catches_kind(handler.type, kind) is not False for node in self.tries for handler in node.handlers)
+        caught = any(catches(handler.type, kind) is not False for node in self.tries for handler in node.handlers)
         if self.looked_for and not caught and not self.muted and self.level != LATER:
             names = tuple(self.looked_for)
             outside = not any("/" in name or self.files.named(name) for name in names)

@@ -15,7 +15,8 @@ from wheelfix.loader.codereader.codeexpr import Expressions
 from wheelfix.loader.codereader.coderaised import raised_text
 from wheelfix.loader.codereader.codestore import CERTAIN, LATER, MAYBE, Raised
 from wheelfix.loader.codereader.codevalue import CAUGHT, UNKNOWN, AddedFolder, Extern, truth
-from wheelfix.loader.codereader.importcode import catches_kind, goes_on_after, suppresses
+from wheelfix.loader.codereader.importcode import goes_on
+from wheelfix.loader.exceptions import LOAD_ERRORS, catches, suppresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -164,7 +165,7 @@ class ControlFlow(Expressions):
         return NEXT | (flow & (RETURN | RAISE))
 
     def visit_Try(self, node: ast.Try) -> int:
-        goes = all(goes_on_after(node, kind, self.budget) for kind in ("OSError", "FileNotFoundError"))
+        goes = all(goes_on(node, kind, self.budget) for kind in LOAD_ERRORS)
         self.tries.append(node)
         self.guards += goes
         unsure = self.unsure_calls
@@ -191,7 +192,7 @@ class ControlFlow(Expressions):
     def _handle(self, node: ast.Try, kind: str) -> int:
         """Follow the handler of an exception that is raised for certain."""
         for handler in node.handlers:
-            caught = catches_kind(handler.type, kind)
+            caught = catches(handler.type, kind)
             if caught is False:
                 continue
             if handler.name:
@@ -224,7 +225,7 @@ class ControlFlow(Expressions):
         return flow
 
     def visit_With(self, node: ast.With | ast.AsyncWith) -> int:
-        suppressed = isinstance(node, ast.With) and suppresses(node)
+        suppressed = isinstance(node, ast.With) and all(suppresses(node, kind) for kind in LOAD_ERRORS)
         added: list[str] = []
         for item in node.items:
             value = self.value(item.context_expr)

@@ -21,7 +21,8 @@ from wheelfix.loader.codereader.codevalue import (
     strings,
     tidy,
 )
-from wheelfix.loader.codereader.importcode import catches_kind, goes_on_after
+from wheelfix.loader.codereader.importcode import goes_on
+from wheelfix.loader.exceptions import catches
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
 
 if TYPE_CHECKING:
@@ -247,12 +248,12 @@ def _flags_of(function: str, text: str, flags: Atom) -> int | None:
 
 def is_guarded(run: CodeState, kind: str) -> bool:
     """Whether an exception of a kind is caught, and the code goes on."""
-    return bool(run.guards) or any(goes_on_after(node, kind, run.budget) for node in run.tries)
+    return bool(run.guards) or any(goes_on(node, kind, run.budget) for node in run.tries)
 
 
 def is_caught(run: CodeState, kind: str) -> bool:
     """Whether some ``try`` around catches an exception; whether it goes on is another question."""
-    return any(catches_kind(handler.type, kind) is not False for node in run.tries for handler in node.handlers)
+    return any(catches(handler.type, kind) is not False for node in run.tries for handler in node.handlers)
 
 
 def _note_unread(run: CodeState, node: ast.Call | ast.Subscript | ast.Attribute, function: str) -> None:

@@ -19,6 +19,7 @@ from wheelfix.loader.codereader.codevalue import (
     truth,
     united,
 )
+from wheelfix.loader.codereader.valuesize import PYTHON_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,9 +89,10 @@ class OperatorValues(Names):
             return UNKNOWN
         if (isinstance(op, ast.Pow | ast.LShift) and not 0 <= right <= MAX_POWER) or abs(left) >> 80:
             return UNKNOWN
-        if isinstance(op, ast.FloorDiv | ast.Mod) and right == 0:
+        try:
+            return calculate(left, right)
+        except PYTHON_ERRORS:
             return UNKNOWN
-        return calculate(left, right)
 
     def visit_Compare(self, node: ast.Compare) -> Value:
         left = self.value(node.left)

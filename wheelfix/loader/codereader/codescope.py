@@ -23,6 +23,7 @@ from wheelfix.loader.codereader.codevalue import (
     united,
 )
 from wheelfix.loader.codereader.importcode import imported_from
+from wheelfix.loader.exceptions import NO_MODULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -160,7 +161,7 @@ class Names(CodeState):
             self._run_import(path)
             return (Module(name, path),)
         if path == "" and any(codesyntax.catches_imports(node) for node in self.tries):
-            raise Raised("ImportError")
+            raise Raised(NO_MODULE)
         if path is None and not codesyntax.is_standard(name):
             self.foreign = True
         return (Extern(name),)

@@ -17,7 +17,7 @@ from wheelfix.loader.codereader.codevalue import (
     Extern,
     Items,
 )
-from wheelfix.loader.codereader.importcode import catches_kind
+from wheelfix.loader.exceptions import NO_MODULE, catches
 
 if TYPE_CHECKING:
     from wheelfix.loader.codereader.codebudget import CodeBudget
@@ -99,8 +99,8 @@ def matches(pattern: ast.pattern, subject: Value) -> bool | None:
 
 
 def catches_imports(node: ast.Try) -> bool:
-    """Whether a ``try`` catches a failed import."""
-    return any(catches_kind(handler.type, "ImportError") for handler in node.handlers)
+    """Whether a ``try`` catches the import of a module that is not there."""
+    return any(catches(handler.type, NO_MODULE) for handler in node.handlers)
 
 
 def mentions_environment(node: ast.expr, budget: CodeBudget) -> bool:

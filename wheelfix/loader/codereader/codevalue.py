@@ -230,7 +230,7 @@ def _is_true(atom: Atom) -> bool | None:
 def join(*parts: Atom) -> Atom:
     """Join paths as ``os.path.join`` does, if all of them are known."""
     known = [part.replace("\\", "/") for part in parts if isinstance(part, str)]
-    if not parts or len(known) < len(parts):
+    if not parts or len(known) < len(parts) or sum(map(len, known)) > MAX_TEXT:
         return UNKNOWN
     start = max((at for at, part in enumerate(known) if is_absolute(part)), default=0)
     return posixpath.join(*known[start:])

@@ -12,31 +12,19 @@ from typing import TYPE_CHECKING
 
 from wheelfix.archive.placement import SITE_PACKAGES
 from wheelfix.loader.codereader.codebudget import CodeBudget, OutOfBudget
+from wheelfix.loader.exceptions import NOT_LOADED, catches, suppresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_CAUGHT = frozenset(
-    {"ImportError", "ModuleNotFoundError", "OSError", "FileNotFoundError", "WindowsError"}
-    | {"EnvironmentError", "IOError", "Exception", "BaseException"}
-)
-"""The exceptions that a failed load raises, and their base classes."""
-_FAMILIES = (
-    frozenset({"OSError", "FileNotFoundError", "WindowsError", "EnvironmentError", "IOError"}),
-    frozenset({"ImportError", "ModuleNotFoundError"}),
-)
-_NARROW = frozenset({"FileNotFoundError", "ModuleNotFoundError"})
-"""Kinds that catch nothing but themselves."""
-_OTHER_KINDS = frozenset({"AttributeError", "KeyError", "TypeError", "ValueError", "IndexError", "NameError"})
-
 
 def read_imports(
-    source: str, path: str, budget: CodeBudget | None = None, raised: frozenset[str] = frozenset()
+    source: str, path: str, budget: CodeBudget | None = None, kinds: Iterable[str] = (NOT_LOADED,)
 ) -> Mapping[str, bool]:
     """The modules that a file at ``path`` in the view imports, and whether it catches the failure wherever it does.
 
-    Empty if the file cannot be read or takes too much work, which the budget notes. ``raised`` has other exceptions
-    that a failure raises.
+    Empty if the file cannot be read or takes too much work, which the budget notes. ``kinds`` are the exceptions that
+    a failure raises.
     """
     budget = budget or CodeBudget()
     tree = budget.parse(source, path)
@@ -45,7 +33,7 @@ def read_imports(
     package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
     found: dict[str, bool] = {}
     try:
-        for name, guarded in _imports(tree.body, package, budget, raised):
+        for name, guarded in _imports(tree.body, package, budget, tuple(kinds)):
             budget.text(len(name))
             found[name] = guarded and found.get(name, True)
     except OutOfBudget as error:
@@ -109,8 +97,8 @@ def calls_at_import(source: str, path: str, names: frozenset[str], budget: CodeB
                 continue
             if isinstance(node, ast.Call) and called(node) in names:
                 found[called(node)] = guarded and found.get(called(node), True)
-            caught = guarded or (isinstance(node, ast.With) and suppresses(node))
-            body = node.body if isinstance(node, ast.Try) and goes_on(node, budget) else []
+            caught = guarded or (isinstance(node, ast.With) and suppresses(node, NOT_LOADED))
+            body = node.body if isinstance(node, ast.Try) and goes_on(node, NOT_LOADED, budget) else []
             pending += [(inner, caught or inner in body) for inner in ast.iter_child_nodes(node)]
     except OutOfBudget as error:
         budget.give_up(path, str(error))
@@ -147,8 +135,8 @@ def computed_imports(source: str, path: str, budget: CodeBudget) -> list[bool]:
             budget.step()
             if isinstance(node, ast.Call) and called(node) == "import_module" and not imported_by_call(node):
                 found.append(guarded)
-            body = node.body if isinstance(node, ast.Try) and goes_on(node, budget) else []
-            caught = guarded or (isinstance(node, ast.With) and suppresses(node))
+            body = node.body if isinstance(node, ast.Try) and goes_on(node, NOT_LOADED, budget) else []
+            caught = guarded or (isinstance(node, ast.With) and suppresses(node, NOT_LOADED))
             pending += [(inner, caught or inner in body) for inner in ast.iter_child_nodes(node)]
     except OutOfBudget as error:
         budget.give_up(path, str(error))
@@ -156,18 +144,10 @@ def computed_imports(source: str, path: str, budget: CodeBudget) -> list[bool]:
     return found
 
 
-def goes_on(node: ast.Try, budget: CodeBudget, also: frozenset[str] = frozenset()) -> bool:
-    """Whether a ``try`` catches a failed load, or other exceptions, and does not raise again."""
-    for handler in node.handlers:
-        if (handler.type is None or _is_caught(handler.type, also)) and not _raises(handler, budget):
-            return True
-    return False
-
-
-def goes_on_after(node: ast.Try, kind: str, budget: CodeBudget) -> bool:
+def goes_on(node: ast.Try, kind: str, budget: CodeBudget) -> bool:
     """Whether a ``try`` catches an exception of one kind, and does not raise again."""
     for handler in node.handlers:
-        if catches_kind(handler.type, kind) is not False:
+        if catches(handler.type, kind) is not False:
             return not _raises(handler, budget)
     return False
 
@@ -190,24 +170,6 @@ def statements_in(node: ast.AST) -> Iterator[ast.AST]:
             pending += getattr(one, block, ())
 
 
-def catches_kind(caught: ast.expr | None, kind: str) -> bool | None:
-    """Whether a handler of some type catches an exception of a kind; None if that is not known."""
-    if caught is None:
-        return True
-    if isinstance(caught, ast.Tuple):
-        found = {catches_kind(element, kind) for element in caught.elts}
-        return True if True in found else None if None in found else False
-    name = caught.attr if isinstance(caught, ast.Attribute) else caught.id if isinstance(caught, ast.Name) else ""
-    if name in ("Exception", "BaseException", "error") or name == kind:
-        return True
-    if name in _NARROW and kind != name:
-        return False
-    families = [family for family in _FAMILIES if name in family or kind in family]
-    if any(name in family and kind in family for family in families):
-        return True
-    return False if families or name in _OTHER_KINDS else None
-
-
 def called(node: ast.Call) -> str:
     """The last part of the name of what is called."""
     if isinstance(node.func, ast.Attribute):
@@ -215,21 +177,8 @@ def called(node: ast.Call) -> str:
     return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
-def suppresses(node: ast.With) -> bool:
-    """Whether a ``with`` is ``contextlib.suppress`` of a failed load."""
-    calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
-    return any(called(call) == "suppress" and any(_is_caught(arg) for arg in call.args) for call in calls)
-
-
-def _is_caught(node: ast.expr, also: frozenset[str] = frozenset()) -> bool:
-    if isinstance(node, ast.Tuple):
-        return any(_is_caught(element, also) for element in node.elts)
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return name in (also | {"Exception", "BaseException"} if also else _CAUGHT)
-
-
 def _imports(
-    statements: list[ast.stmt], package: str, budget: CodeBudget, raised: frozenset[str] = frozenset()
+    statements: list[ast.stmt], package: str, budget: CodeBudget, kinds: tuple[str, ...] = (NOT_LOADED,)
 ) -> Iterator[tuple[str, bool]]:
     """Names of imported modules, with whether a statement around the import catches its failure."""
     pending = [(statement, False) for statement in reversed(statements)]
@@ -243,12 +192,12 @@ def _imports(
         elif isinstance(node, ast.Assign | ast.Expr | ast.Return):
             yield from ((name, guarded) for name in imported_by_call(node.value))
         elif isinstance(node, ast.Try):
-            caught = guarded or goes_on(node, budget, raised)
+            caught = guarded or all(goes_on(node, kind, budget) for kind in kinds)
             pending += [(inner, caught) for inner in node.body]
             outside = [*node.orelse, *node.finalbody, *(line for handler in node.handlers for line in handler.body)]
             pending += [(inner, guarded) for inner in outside]
         elif isinstance(node, ast.With):
-            suppressed = guarded or suppresses(node)
+            suppressed = guarded or all(suppresses(node, kind) for kind in kinds)
             pending += [(inner, suppressed) for inner in node.body]
         elif isinstance(node, ast.If) and _is_for_one_python(node.test):
             pending += [(inner, True) for inner in node.body]

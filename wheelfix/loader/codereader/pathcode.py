@@ -11,10 +11,12 @@ import bisect
 import re
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codereader.codeattempt import path_folders
 from wheelfix.loader.codereader.codebudget import CodeBudget, OutOfBudget, count_tokens
 from wheelfix.loader.codereader.codeloads import is_folder_call, is_load_call, spelled
 from wheelfix.loader.codereader.codestore import LATER, MAYBE, FoundCall
 from wheelfix.loader.codereader.importcode import called
+from wheelfix.loader.codereader.valuesize import PYTHON_ERRORS
 from wheelfix.model import CodeFolder, UnreadCall
 from wheelfix.values import dataclass
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.codereader.codevalue import FunctionNode
     from wheelfix.loader.codereader.nofiles import NoFiles
 
+NOT_FOLLOWED = "it does something that cannot be followed"
 WORDS = (b"add_dll_directory", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_library", b"dlopen", b"cdll", b"windll")
 _LISTS = frozenset({"cdll", "windll", "oledll", "pydll"})
 _SPELLED = re.compile("|".join([*(word.decode() for word in WORDS), *sorted(_LISTS), "OleDLL", "PyDLL"]))
@@ -45,6 +48,8 @@ class PathCode:
     """Names of functions with loads in them that the file itself does not call."""
     in_vain: bool = False
     """Whether importing the file looks for DLLs that are not there, and goes on."""
+    on_path: tuple[str, ...] = ()
+    """Folders of the view that importing the file puts on PATH."""
     unread: str = ""
     """Why the file was not read; then nothing is known about it."""
 
@@ -120,12 +125,14 @@ def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None) -> 
     from wheelfix.loader.codereader.coderun import CodeRun
 
     run = CodeRun(path, budget, files)
+    on_path: tuple[str, ...] = ()
     uncalled: set[str] = set()
     try:
         functions = Mentions(tree, source, budget).functions
         if not run.run(tree.body) & NEXT and not run.findings():
             run.unread += _behind_the_end(tree, path, budget)
         in_vain = any("/" in name for name in run.looked_for)
+        on_path = path_folders(run) or ()
         for node in functions:
             if node not in run.called and node in run.defined:
                 uncalled.add(node.name)
@@ -134,6 +141,8 @@ def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None) -> 
         budget.give_up(path, "it is nested too deeply")
     except OutOfBudget as error:
         budget.give_up(path, str(error))
+    except PYTHON_ERRORS as error:  # of Python's library, for a value that it cannot work with
+        budget.give_up(path, f"{NOT_FOLLOWED} ({type(error).__name__})")
     if path in budget.unread:
         return PathCode(unread=budget.unread[path])
     return PathCode(
@@ -144,6 +153,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: NoFiles | None) -> 
         ends=tuple(run.ends),
         open_functions=frozenset(uncalled),
         in_vain=in_vain,
+        on_path=on_path,
     )
 
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from wheelfix.loader.codereader.importcode import goes_on, imported_by_call, imported_from, suppresses
+from wheelfix.loader.codereader.importcode import goes_on, imported_by_call, imported_from
+from wheelfix.loader.exceptions import LOAD_ERRORS, NO_MODULE, NOT_LOADED, suppresses
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from wheelfix.loader.codereader.codebudget import CodeBudget
+
+
+_KINDS = (NO_MODULE, NOT_LOADED, *LOAD_ERRORS)
+_NOTHING: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +26,9 @@ class ImportStatement:
     names: tuple[str, ...]
     certain: bool
     """False where a condition decides whether it is carried out."""
-    guarded: bool = False
-    """Whether the code goes on when the import fails."""
+    caught: frozenset[str] = frozenset()
+    """The exceptions after which the code goes on: those of a module that is not there, of one that
+    cannot be loaded, and of a failed load in its code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,34 +48,35 @@ def executed_imports(
 
     ``holds`` says whether a condition is true; None: it cannot be told.
     """
-    pending: list[tuple[ast.stmt, bool, bool]] = [(node, True, False) for node in reversed(tree.body)]
+    pending: list[tuple[ast.stmt, bool, frozenset[str]]] = [(node, True, _NOTHING) for node in reversed(tree.body)]
     while pending:
-        node, certain, guarded = pending.pop()
+        node, certain, caught = pending.pop()
         budget.step()
         if isinstance(node, ast.Import):
-            yield from (ImportStatement((alias.name,), certain, guarded) for alias in node.names)
+            yield from (ImportStatement((alias.name,), certain, caught) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield ImportStatement(tuple(imported_from(node, package)), certain, guarded)
+            yield ImportStatement(tuple(imported_from(node, package)), certain, caught)
         elif isinstance(node, ast.Assign | ast.Expr) and isinstance(node.value, ast.Call):
-            yield from (ImportStatement((name,), certain, guarded) for name in imported_by_call(node.value))
+            yield from (ImportStatement((name,), certain, caught) for name in imported_by_call(node.value))
         elif isinstance(node, ast.Try):
-            pending += [(inner, sure and certain, guarded or caught) for inner, sure, caught in _tried(node, budget)]
+            pending += [(inner, sure and certain, caught | more) for inner, sure, more in _tried(node, budget)]
         else:
-            caught = guarded or (isinstance(node, ast.With) and suppresses(node))
+            kinds = _KINDS if isinstance(node, ast.With) else ()
+            around = caught.union(kind for kind in kinds if suppresses(cast("ast.With", node), kind))
             inside = list(_inner(node, holds))
-            pending += [(inner, sure and certain, caught) for inner, sure in reversed(inside)]
+            pending += [(inner, sure and certain, around) for inner, sure in reversed(inside)]
 
 
-def _tried(node: ast.Try, budget: CodeBudget) -> list[tuple[ast.stmt, bool, bool]]:
-    """The statements of a ``try``, the last first: whether each is run for certain, and whether its failure is caught.
+def _tried(node: ast.Try, budget: CodeBudget) -> list[tuple[ast.stmt, bool, frozenset[str]]]:
+    """The statements of a ``try``, the last first: whether each is run for certain, and what is caught of it.
 
     ``else`` is run only if nothing was caught, and what it imports is not caught.
     """
-    caught = goes_on(node, budget)
+    caught = frozenset(kind for kind in _KINDS if goes_on(node, kind, budget))
     found = [(inner, True, caught) for inner in node.body]
-    found += [(inner, False, False) for handler in node.handlers for inner in handler.body]
-    found += [(inner, not caught, False) for inner in node.orelse]
-    found += [(inner, True, False) for inner in node.finalbody]
+    found += [(inner, False, _NOTHING) for handler in node.handlers for inner in handler.body]
+    found += [(inner, not caught, _NOTHING) for inner in node.orelse]
+    found += [(inner, True, _NOTHING) for inner in node.finalbody]
     return found[::-1]
 
 

@@ -25,8 +25,12 @@ def in_import_order(view: FileView, profile: Profile, outcomes: Sequence[LoadOut
     if len(places) < 2:
         return tuple(outcomes)
     failed = [outcomes[at] for at in places]
-    ranks = _ranks(view, profile, {outcome.event.path: None for outcome in failed})
+    order = ImportOrder(view, profile.python, separate_budget(view))
+    paths = {outcome.event.path: None for outcome in failed}
+    ranks = _ranks(view, order, paths)
     failed.sort(key=lambda outcome: ranks.get(outcome.event.path, len(ranks)))
+    first = _met_first(order, failed[0].event.path, paths)
+    failed.sort(key=lambda outcome: outcome.event.path != first)
     found = list(outcomes)
     for at, outcome in zip(places, failed, strict=True):
         found[at] = outcome
@@ -37,9 +41,14 @@ def _is_failed_import(outcome: LoadOutcome) -> bool:
     return bool(outcome.code) and not outcome.event.guarded and outcome.event.cause in ("extension", "module")
 
 
-def _ranks(view: FileView, profile: Profile, paths: dict[str, None]) -> dict[str, int]:
+def _met_first(order: ImportOrder, path: str, paths: dict[str, None]) -> str:
+    """The first of some files that importing one of them by its name imports: a package above it may import others."""
+    met = (step.path for step, _ in order.steps(path) if step.path in paths and step.certain and not step.guarded)
+    return next(met, path)
+
+
+def _ranks(view: FileView, order: ImportOrder, paths: dict[str, None]) -> dict[str, int]:
     """When each of some files is imported for certain, and nothing catches its failure."""
-    order = ImportOrder(view, profile.python, separate_budget(view))
     tops = dict.fromkeys(path.removeprefix(SITE_PACKAGES + "/").partition("/")[0] for path in paths)
     ranks: dict[str, int] = {}
     inits = (f"{SITE_PACKAGES}/{top}/__init__.py" for top in tops)

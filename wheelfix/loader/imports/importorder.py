@@ -15,6 +15,7 @@ from wheelfix.loader.codereader.codebudget import CodeBudget, OutOfBudget, budge
 from wheelfix.loader.codereader.dynamicimports import decides_at_run_time
 from wheelfix.loader.codereader.importcode import named_in_strings, read_imports
 from wheelfix.loader.codereader.pythonsource import python_source
+from wheelfix.loader.exceptions import LOAD_ERRORS, NO_MODULE
 from wheelfix.loader.imports.fileimports import FileImports, ImportStatement, executed_imports
 from wheelfix.loader.imports.importroute import Route, Step, StepTrace
 from wheelfix.loader.imports.sitefiles import (
@@ -36,6 +37,9 @@ MAX_SOURCE = 3 << 20
 """Bytes of source that are parsed for one package; the imports of tensorflow take that much."""
 MAX_FILE = 256 << 10
 """Python files above this size were generated, and are not followed."""
+MAX_IMPORTERS = 20
+"""Files that import one file, directly or through others, of which their importers are looked for."""
+_LOADS = frozenset(LOAD_ERRORS)
 _REGISTERS = re.compile(r"\b(?:__path__|meta_path|sys\.modules)\b")
 """Names in code that may give a package modules without files."""
 _ASIDE = re.compile(r"/(?:_?tests?|_?examples?|demos?|samples?|tools?|scripts|benchmarks?)/", re.IGNORECASE)
@@ -102,7 +106,7 @@ class ImportOrder:
         return Route(tuple(steps[: paths.index(target)] if target in paths else steps), complete=False)
 
     def runs(self, path: str) -> bool:
-        """Whether importing the package that a Python file is in runs it for certain, and does not catch a failure."""
+        """Whether importing the package that a Python file is in runs it for certain, and catches no failed load."""
         tops = [f"{SITE_PACKAGES}/{name}" for name in (base_name(path), f"{self._top_of(path)}/__init__.py")]
         if path in tops:
             return True
@@ -110,9 +114,36 @@ class ImportOrder:
             return False
         if next(self._steps(self._code(tops[1]), True), None) is None:
             # A package that imports nothing of its own is there for its modules, which users import by name.
-            return not _ASIDE.search(path)
+            return not _ASIDE.search(path) and self._is_imported_by_name(path)
         trace = self._traces.setdefault((tops[1],), StepTrace(self._walk([tops[1]])))
-        return any(step.path == path and step.certain and not step.guarded for step, _ in trace)
+        return any(step.path == path and step.certain and not step.caught >= _LOADS for step, _ in trace)
+
+    def _is_imported_by_name(self, path: str) -> bool:
+        """Whether users import a Python file by its name, or one that imports it and does not catch a failed load.
+
+        pyglet has a module for tablets, which it imports where any failure of it is caught.
+        """
+        seen, pending = {path}, [path]
+        for asked in pending:  # grows while it is walked
+            found = list(self._importers_of(asked))
+            uncaught = {file for file, statement in found if not statement.caught >= _LOADS} - seen
+            if not found or len(seen) + len(uncaught) > MAX_IMPORTERS:
+                return True
+            seen |= uncaught
+            pending += sorted(uncaught)
+        return False
+
+    def _importers_of(self, path: str) -> Iterator[tuple[str, ImportStatement]]:
+        """The files of the package that import a Python file when they are imported, with the statements."""
+        names = {name for name, file in self._modules.items() if file == path}
+        words = {name.rpartition(".")[2].encode() for name in names}
+        for file in self.view.own_files:
+            if file.path == path or not file.path.endswith(".py") or _ASIDE.search(file.path):
+                continue
+            source = python_source(self.view, file.path)
+            for statement in self._code(file.path).statements if any(word in source for word in words) else ():
+                if names.intersection(statement.names):
+                    yield file.path, statement
 
     def may_run(self, path: str) -> bool:
         """Whether importing the package that a Python file is in runs it, or may do so; True if that is not known."""
@@ -163,25 +194,35 @@ class ImportOrder:
                 if found:
                     yield path, found
 
+    def is_followed(self, path: str) -> bool:
+        """Whether the imports of a Python file are all that its statements name."""
+        return not path.endswith(".py") or self._code(path).complete
+
     def imported_by(self, path: str) -> list[str]:
         """The files of the package that running a Python file imports for certain, directly."""
         return [step.path for step in self._steps(self._code(path), True) if step.certain]
 
-    def imported_from_others(self, start: Iterable[str]) -> tuple[str, ...]:
+    @property
+    def tops(self) -> tuple[str, ...]:
+        """The files of the top-level modules, sorted by name."""
+        return tuple(self._modules[name] for name in sorted(self._modules) if "." not in name)
+
+    def imported_from_others(self, start: Iterable[str], *, caught: bool = False) -> tuple[str, ...]:
         """The top-level modules that are not in the package and that running some files, and what they import, imports.
 
-        Only statements that are carried out for certain count, and whose failure nothing catches; what the modules of
-        others import in turn does not.
+        Only statements that are carried out for certain count, and without ``caught`` only those whose failure nothing
+        catches; what the modules of others import in turn does not.
         """
         found: dict[str, None] = {}
         files = dict.fromkeys(path for path in start if path in self.view)
         for step, _ in self._walk([*files]):
-            if not step.certain or step.guarded or not step.path.endswith(".py"):
+            if not step.certain or (step.guarded and not caught) or not step.path.endswith(".py"):
                 continue
             if step.path in files or self.view.layer(step.path) is not Layer.ENVIRONMENT:
                 for statement in self._code(step.path).statements:
                     top = statement.names[0].partition(".")[0]
-                    if statement.certain and not statement.guarded and top and top not in self._tops:
+                    uncaught = caught or NO_MODULE not in statement.caught
+                    if statement.certain and uncaught and top and top not in self._tops:
                         found[top] = None
         return tuple(found)
 
@@ -191,10 +232,11 @@ class ImportOrder:
         Each comes with the file that imports it.
         """
         for step, _ in self._walk([path for path in start if path in self.view]):
-            if step.certain and step.path.endswith(".py") and self.view.layer(step.path) is not Layer.ENVIRONMENT:
+            run = step.certain and not step.guarded and step.path.endswith(".py")
+            if run and self.view.layer(step.path) is not Layer.ENVIRONMENT:
                 for statement in self._code(step.path).statements:
                     top = statement.names[0].partition(".")[0]
-                    certain = statement.certain and not statement.guarded
+                    certain = statement.certain and NO_MODULE not in statement.caught
                     if certain and top and top not in self._tops and not present(top):
                         yield top, step.path
 
@@ -226,20 +268,20 @@ class ImportOrder:
                 own = step.path.endswith(".py") and self.view.layer(step.path) is not Layer.ENVIRONMENT
                 code = self._code(step.path) if own else FileImports()
                 yield step, code.complete
-                pending.append(self._steps(code, step.certain, step.guarded))
+                pending.append(self._steps(code, step.certain, step.caught))
 
-    def _steps(self, code: FileImports, certain: bool, guarded: bool = False) -> Iterator[Step]:
+    def _steps(self, code: FileImports, certain: bool, caught: frozenset[str] = frozenset()) -> Iterator[Step]:
         """The files that the statements of a file import, in their order."""
         for statement in code.statements:
             if code.literal and self._is_absent(statement.names[0]):
                 name = statement.names[0]
-                yield Step(f"{name}:absent", certain and statement.certain, guarded or statement.guarded, name)
+                yield Step(f"{name}:absent", certain and statement.certain, caught | statement.caught, name)
             for name in statement.names:
                 parts = name.split(".")
                 for count in range(1, len(parts) + 1):
                     path = self._file_of(".".join(parts[:count]))
                     if path is not None:
-                        yield Step(path, certain and statement.certain, guarded or statement.guarded)
+                        yield Step(path, certain and statement.certain, caught | statement.caught)
 
     def _file_of(self, module: str) -> str | None:
         """The file of a module of the package, or of a distribution that is installed with it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.exceptions import NO_MODULE, NOT_LOADED
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
@@ -17,10 +18,15 @@ class Step:
     path: str
     certain: bool
     """False where a condition decides whether it is."""
-    guarded: bool = False
-    """Whether the code that imports it catches a failure and goes on."""
+    caught: frozenset[str] = frozenset()
+    """The exceptions that the code that imports it catches, and goes on."""
     absent: str = ""
     """Instead of a file: the module of the package that a statement imports, and that does not exist."""
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the code that imports it catches a failure and goes on."""
+        return (NO_MODULE if self.absent else NOT_LOADED) in self.caught
 
 
 @dataclass(frozen=True, slots=True)

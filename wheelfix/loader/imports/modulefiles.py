@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import python_of
+from wheelfix.loader.exceptions import NO_MODULE
 from wheelfix.loader.extensionmodules import extension_modules, is_for_another_python, module_files, module_name
 from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules, python_code
@@ -29,7 +30,8 @@ def unimportable_modules(view: FileView, profile: Profile) -> list[LoadOutcome]:
     found = {outcome.event.module: outcome for outcome in (*_for_others(view, profile), *_without_entry(view, profile))}
     if not found:
         return []
-    imported = imported_modules(view, found)
+    absent = [module for module, outcome in found.items() if outcome.code == MOD_NOT_FOUND]
+    imported = {**imported_modules(view, found.keys() - absent), **imported_modules(view, absent, NO_MODULE)}
     return [
         LoadOutcome(
             LoadEvent(outcome.event.path, "module", module, guarded=imported.get(module, True)),
@@ -46,7 +48,7 @@ def _for_others(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
     if profile.python is None:
         return
     files = module_files(view)
-    paths = [path for path in files if not is_for_another_python(path, files, profile)]
+    paths = [path for path in files if not is_for_another_python(view, path, files, profile)]
     fitting = set(extension_modules(view, profile))
     if len(fitting) == len(paths):
         return

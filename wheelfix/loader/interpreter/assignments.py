@@ -41,9 +41,9 @@ class Assignments(ExpressionValues):
         left, right = self.value(node.target), self.value(node.value)
         if isinstance(node.op, ast.Add) and isinstance(left, list):
             left += list(self.iterate(right))
-            self.assign(node.target, left)
+            self.assign(node.target, self.bounded(left))
         else:
-            self.assign(node.target, self.binary(node.op, left, right))
+            self.assign(node.target, self.bounded(self.binary(node.op, left, right)))
 
     def visit_Delete(self, node: ast.Delete) -> None:
         for target in node.targets:
@@ -52,7 +52,7 @@ class Assignments(ExpressionValues):
             elif isinstance(target, ast.Subscript):
                 owner, key = self.value(target.value), self.value(target.slice)
                 if isinstance(owner, dict) and not isinstance(key, UnknownValue):
-                    owner.pop(key, None)
+                    owner.pop(self.key(key), None)
                 elif isinstance(owner, Native) and owner.name == "os.environ" and isinstance(key, str):
                     self.machine.variables.pop(key.upper(), None)
 
@@ -131,9 +131,9 @@ class Assignments(ExpressionValues):
             if not isinstance(value, str | UnknownValue):
                 raise error("TypeError", "str expected")
             self.machine.variables[key.upper()] = value
-        elif (isinstance(owner, dict) and not isinstance(key, UnknownValue | list | dict)) or (
-            isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner)
-        ):
+        elif isinstance(owner, dict) and not isinstance(key, UnknownValue):
+            owner[self.key(key)] = value
+        elif isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
             owner[key] = value
         elif isinstance(owner, Instance):
             self.set_item_of(owner, key, value)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codereader.codebudget import MAX_ITEMS
 from wheelfix.loader.interpreter import methods
-from wheelfix.loader.interpreter.evaluation import error, is_plain
+from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.objects import (
     UNKNOWN,
     Bound,
@@ -166,12 +168,9 @@ def _some(run: ExpressionValues, args: list[PyValue], *, every: bool) -> PyValue
 
 
 def _number(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
-    if not args or not is_plain(args) or (isinstance(args[0], str) and len(args[0]) > 40):
+    if not args or not run.is_plain(args) or (isinstance(args[0], str) and len(args[0]) > 40):
         return UNKNOWN
-    try:
-        return int(*args)
-    except (ValueError, TypeError) as raised:
-        raise error(type(raised).__name__, "int()") from None
+    return run.attempt(int, *args)
 
 
 def _bytes(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
@@ -188,8 +187,10 @@ def _bool(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValu
 def _range(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     if not all(isinstance(one, int) for one in args) or not 1 <= len(args) <= 3 or args[2:] == [0]:
         return UNKNOWN
+    if any(abs(one) > sys.maxsize >> 1 for one in args):  # Python cannot count so many
+        return UNKNOWN
     found = range(*args)
-    return found if len(found) <= 4096 else UNKNOWN
+    return found if len(found) <= MAX_ITEMS else UNKNOWN
 
 
 def _extreme(run: ExpressionValues, args: list[PyValue], keywords: Words, *, last: bool) -> PyValue:
@@ -262,7 +263,7 @@ def _raise(thrown: Thrown) -> PyValue:
 
 BUILTINS: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]] = {
     "str": _as_text,
-    "repr": lambda run, args, words: repr(args[0]) if is_plain(args[0]) else UNKNOWN,
+    "repr": lambda run, args, words: run.printed(repr, args[0]),
     "int": _number,
     "bool": _bool,
     "bytes": _bytes,
@@ -293,7 +294,7 @@ BUILTINS: dict[str, Callable[[ExpressionValues, list[PyValue], Words], PyValue]]
         True
         if isinstance(args[0], CodeFunction | CodeClass | Bound | MarkedFunction)
         else False
-        if is_plain(args[0])
+        if run.is_plain(args[0])
         else UNKNOWN
     ),
     "type": _type,

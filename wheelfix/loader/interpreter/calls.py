@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.interpreter.concerns import statements_of
@@ -169,7 +170,8 @@ class Calls(ItemLookup):
 
     def _call_wrapped(self, wrapped: MarkedFunction, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         if wrapped.kind == "cache":
-            key = repr((args, keywords))  # objects differ by their addresses
+            given = [*args, *itertools.chain.from_iterable(keywords.items())]
+            key = tuple(one if self.can_be_key(one) else id(one) for one in given)
             if key not in wrapped.kept:
                 wrapped.kept[key] = self.call(wrapped.function, args, keywords)
             return wrapped.kept[key]

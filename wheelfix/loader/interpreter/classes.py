@@ -46,7 +46,8 @@ class Classes(Handlers):
         """Two classes of exceptions that Python keeps in different ways cannot be the bases of one."""
         if len(bases) > 1 and all(isinstance(base, CodeClass | Native) for base in bases):
             try:
-                type("Made", tuple(_python_class(base) for base in bases), {})
+                made: dict[int, type] = {}
+                type("Made", tuple(_python_class(base, made) for base in bases), {})
             except TypeError:
                 text = "multiple bases have instance lay-out conflict"
                 raise Thrown(Instance(Native("TypeError"), {"args": (text,)})) from None
@@ -131,10 +132,13 @@ class Classes(Handlers):
         return None
 
 
-def _python_class(kind: PyValue) -> type:
+def _python_class(kind: PyValue, made: dict[int, type]) -> type:
     """A real class of Python with the same exceptions as bases; ValueError if one of these is not known."""
     if isinstance(kind, CodeClass):
-        return type(kind.name, tuple(_python_class(base) for base in kind.bases) or (object,), {})
+        if id(kind) not in made:
+            bases = tuple(_python_class(base, made) for base in kind.bases)
+            made[id(kind)] = type(kind.name, bases or (object,), {})
+        return made[id(kind)]
     found = error_class(kind)
     if found is None:
         raise ValueError(kind)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.interpreter.evaluation import hashable, is_plain
 from wheelfix.loader.interpreter.objects import (
     UNKNOWN,
     Iteration,
@@ -46,7 +45,7 @@ class CollectedValues(Operators):
                 found.update(value if isinstance(value, dict) else {})
                 continue
             name = self.value(key)
-            if isinstance(name, UnknownValue) or not hashable(name):
+            if not self.can_be_key(name):
                 known = False
             else:
                 found[name] = value
@@ -73,7 +72,9 @@ class CollectedValues(Operators):
 
     def as_set(self, items: list[PyValue]) -> PyValue:
         """A set; unknown if Python could not compare its items."""
-        return set(items) if all(is_plain(item) or isinstance(item, WindowsPathValue) for item in items) else UNKNOWN
+        if not all(self.is_plain(item) or isinstance(item, WindowsPathValue) for item in items):
+            return UNKNOWN
+        return set(map(self.key, items))
 
     # ------------------------------------------------------------------------------------- comprehensions
 
@@ -91,7 +92,7 @@ class CollectedValues(Operators):
         if self._goes_through_unknown(node, node.generators):
             return UNKNOWN
         pairs = list(self._comprehend(node.generators, lambda: (self.value(node.key), self.value(node.value))))
-        return dict(pairs) if all(hashable(key) and not isinstance(key, UnknownValue) for key, _ in pairs) else UNKNOWN
+        return dict(pairs) if all(self.can_be_key(key) for key, _ in pairs) else UNKNOWN
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> PyValue:
         if self._goes_through_unknown(node, node.generators):

@@ -7,6 +7,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codereader.codebudget import MAX_ITEMS, MAX_TEXT
+from wheelfix.loader.codereader.valuesize import MAX_PARTS, PYTHON_ERRORS, TooLarge, parts_of
 from wheelfix.loader.interpreter.objects import (
     UNKNOWN,
     CodeClass,
@@ -18,6 +19,7 @@ from wheelfix.loader.interpreter.objects import (
     Thrown,
     Undecided,
     UnknownValue,
+    WindowsPathValue,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ _STREAMS = frozenset({"sys.stdin", "sys.stdout", "sys.stderr"})
 """They are there in a console program, which python.exe is."""
 MAX_CALLS = 30
 """How deep calls of the package's functions may be nested."""
-PLAIN = (str, int, float, bool, bytes, list, tuple, dict, set, frozenset, type(None), range)
+PLAIN_CONTAINERS = (str, bytes, list, tuple, dict, set, frozenset, range)
+PLAIN = (int, float, bool, type(None), *PLAIN_CONTAINERS)
 _BY_PYTHON = frozenset({"AttributeError", "TypeError", "IndexError", "KeyError", "ValueError", "StopIteration"})
 """Classes of exceptions that an inexact model of Python's library would raise by mistake."""
 
@@ -41,22 +44,6 @@ def error(kind: str, *args: PyValue) -> Thrown:
     thrown = Thrown(Instance(Native(kind), {"args": args}))
     thrown.error.by_python = kind in _BY_PYTHON
     return thrown
-
-
-def is_plain(value: PyValue, depth: int = 3) -> bool:
-    """Whether a value is Python's own all the way down, so that Python can print and compare it."""
-    if isinstance(value, list | tuple | set | frozenset):
-        return depth > 0 and all(is_plain(item, depth - 1) for item in value)
-    if isinstance(value, dict):
-        return depth > 0 and all(is_plain(key, depth - 1) and is_plain(value[key], depth - 1) for key in value)
-    return isinstance(value, str | int | float | bytes | range | type(None))
-
-
-def hashable(value: PyValue) -> bool:
-    """Whether a value can be the key of a dictionary."""
-    if isinstance(value, tuple):
-        return all(hashable(item) for item in value)
-    return not isinstance(value, list | dict | set | UnknownValue)
 
 
 class Evaluation(abc.ABC):
@@ -148,11 +135,60 @@ class Evaluation(abc.ABC):
         if compute is None:
             raise Undecided(f"{type(node).__name__} is not interpreted")
         found = compute(node)
-        if isinstance(found, str) and len(found) > MAX_TEXT and not isinstance(node, ast.Constant | ast.Name):
-            return UNKNOWN
-        if isinstance(found, list | tuple) and len(found) > MAX_ITEMS:
-            raise Undecided("its lists grow too long")
+        return found if isinstance(node, ast.Constant | ast.Name) else self.bounded(found)
+
+    def bounded(self, found: PyValue) -> PyValue:
+        """A value that was made, with its size counted as work; unknown if it is a text that is too long."""
+        if isinstance(found, str | bytes | WindowsPathValue):
+            length = len(found.text if isinstance(found, WindowsPathValue) else found)
+            self.step(length >> 8)
+            return UNKNOWN if length > MAX_TEXT else found
+        if isinstance(found, list | tuple | dict | set):
+            self.step(len(found) >> 4)
+            if not isinstance(found, dict | set) and len(found) > MAX_ITEMS:
+                raise Undecided("its lists grow too long")
         return found
+
+    # ----------------------------------------------------------------------- what Python may be asked to do
+
+    def is_plain(self, *values: PyValue) -> bool:
+        """Whether values are Python's own all the way down, and small, so that Python can print and compare them."""
+        return self._all_parts(values, lambda part: isinstance(part, PLAIN))
+
+    def can_be_key(self, value: PyValue) -> bool:
+        """Whether a value can be the key of a dictionary, and takes little time to hash."""
+        return self._all_parts(value, lambda part: not isinstance(part, list | dict | set | UnknownValue))
+
+    def _all_parts(self, value: PyValue, holds: Callable[[PyValue], bool]) -> bool:
+        count, found = 0, True
+        try:
+            for part in parts_of(value):
+                count += 1
+                if not holds(part):
+                    found = False
+                    break
+        except TooLarge:
+            count, found = MAX_PARTS, False
+        self.step(count >> 4)
+        return found
+
+    def key(self, value: PyValue) -> PyValue:
+        """The value, which is about to be looked up in a dictionary or set; Undecided or TypeError if it cannot be."""
+        if not self.can_be_key(value):
+            if isinstance(value, list | dict | set):
+                raise error("TypeError", "unhashable type")
+            raise Undecided("a key of a dictionary is not known")
+        return value
+
+    @staticmethod
+    def attempt(function: Callable[..., PyValue], *args: PyValue, **keywords: PyValue) -> PyValue:
+        """What a function of Python gives for values that are small; what it raises is raised in the code."""
+        try:
+            return function(*args, **keywords)
+        except PYTHON_ERRORS as raised:
+            thrown = error(type(raised).__name__, *(one for one in raised.args if isinstance(one, str | int)))
+            thrown.error.by_python = True
+            raise thrown from None
 
     def condition(self, node: ast.expr) -> bool | None:
         """Whether a condition holds; None if that is not known."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codereader.codefiles import ViewFiles
+from wheelfix.loader.codereader.valuesize import PYTHON_ERRORS
 from wheelfix.loader.interpreter.evaluation import MAX_STEPS
 from wheelfix.loader.interpreter.importcalls import ImportCalls
 from wheelfix.loader.interpreter.objects import CodeClass, LoadFault, Native, Thrown, Undecided
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from wheelfix.loader.view import FileView
     from wheelfix.model import Edge, EdgeKind
 
-OLDEST_PYTHON = (3, 8)
-"""Before it, extension modules and ctypes looked along PATH."""
+NOT_MODELLED = "its code calls something in a way that is not modelled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class ImportEnd:
     """What failed, where the exception is that of a load."""
     missed: tuple[str, ...] = ()
     """DLLs of the package that were looked for in vain before."""
+    refused: tuple[str, ...] = ()
+    """The extension modules that could not be loaded, in order."""
     ran: tuple[str, ...] = ()
     """The files that were run or loaded."""
     chain: tuple[str, ...] = ()
@@ -71,7 +73,7 @@ def import_end(
 
     ``complete`` says that everything installed is in the view, ``bare`` that the machine has no vendor's toolkit.
     """
-    if profile.python is not None and profile.python < OLDEST_PYTHON:
+    if profile.searches_path:
         return ImportEnd(False, "Python before 3.8 is not interpreted")
     machine = WindowsMachine(ViewFiles(view, profile), profile, complete=complete, bare=bare)
     run = ImportCalls(machine, complete, steps)
@@ -81,11 +83,16 @@ def import_end(
         return ImportEnd(False, str(undecided), ran=tuple(run.ran), place=undecided.place)
     except RecursionError:
         return ImportEnd(False, "its code is nested too deeply", ran=tuple(run.ran))
+    except PYTHON_ERRORS as raised:  # a call with other arguments than the model of Python's library expects
+        return ImportEnd(False, f"{NOT_MODELLED} ({type(raised).__name__})", ran=tuple(run.ran))
     except Thrown as thrown:
         return _failed(thrown.error, run)
     done = frozenset(machine.process.modules)
     caught, process = frozenset(machine.codes), machine.process
-    return ImportEnd(True, ran=tuple(run.ran), caught=caught, loaded=done, edges=machine.edges, process=process)
+    refused = tuple(machine.refused)
+    return ImportEnd(
+        True, refused=refused, ran=tuple(run.ran), caught=caught, loaded=done, edges=machine.edges, process=process
+    )
 
 
 def _failed(error: Instance, run: ImportCalls) -> ImportEnd:
@@ -105,6 +112,7 @@ def _failed(error: Instance, run: ImportCalls) -> ImportEnd:
         kinds,
         error.failure,
         missed,
+        tuple(run.machine.refused),
         tuple(run.ran),
         run.machine.last_chain if missed and len(run.machine.last_chain) > 1 else (),
         error.place,

@@ -6,7 +6,7 @@ import abc
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.interpreter.attributes import Attributes
-from wheelfix.loader.interpreter.evaluation import error
+from wheelfix.loader.interpreter.evaluation import PLAIN_CONTAINERS, error
 from wheelfix.loader.interpreter.objects import (
     UNKNOWN,
     CodeClass,
@@ -43,7 +43,7 @@ class ItemLookup(Attributes):
         if not isinstance(owner, str | list | tuple | dict | bytes | range):
             raise error("TypeError", "object is not subscriptable")
         try:
-            return owner[key]
+            return owner[self.key(key) if isinstance(owner, dict) else key]
         except KeyError:
             raise error("KeyError", key) from None
         except IndexError:
@@ -58,8 +58,8 @@ class ItemLookup(Attributes):
         if isinstance(owner.kind, CodeClass) and owner.kind.fields is not None and isinstance(key, int):
             return self.item([owner.attributes.get(name) for name in owner.kind.fields], key)
         items = owner.attributes.get("<items>")
-        if isinstance(items, dict) and not isinstance(key, UnknownValue | list | dict):
-            if key not in items and "<factory>" in owner.attributes:
+        if isinstance(items, dict) and not isinstance(key, UnknownValue):
+            if self.key(key) not in items and "<factory>" in owner.attributes:
                 items[key] = self.call(owner.attributes["<factory>"], [], {})
             if key not in items:
                 absent = self._of_class(owner.kind, "__missing__") if isinstance(owner.kind, CodeClass) else None
@@ -73,8 +73,8 @@ class ItemLookup(Attributes):
         own = self._of_class(owner.kind, "__setitem__") if isinstance(owner.kind, CodeClass) else None
         if isinstance(own, CodeFunction):
             self.call(own, [owner, key, value], {})
-        elif isinstance(owner.attributes.get("<items>"), dict) and not isinstance(key, UnknownValue | list | dict):
-            owner.attributes["<items>"][key] = value
+        elif isinstance(owner.attributes.get("<items>"), dict) and not isinstance(key, UnknownValue):
+            owner.attributes["<items>"][self.key(key)] = value
 
     @abc.abstractmethod
     def item_of_native(self, name: str, key: PyValue) -> PyValue:
@@ -82,6 +82,7 @@ class ItemLookup(Attributes):
 
     def iterate(self, value: PyValue) -> Iterator[PyValue]:
         """Iterate over the items of a value; Undecided if they are not known."""
+        self.step(1 + (len(value) >> 4) if isinstance(value, PLAIN_CONTAINERS) else 1)
         if isinstance(value, list | tuple | range | str | bytes):
             return iter(list(value)) if not isinstance(value, list) else _living(value)
         if isinstance(value, set | frozenset):

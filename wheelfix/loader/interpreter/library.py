@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import ntpath
 
+from wheelfix.loader.codereader.codebudget import MAX_TEXT
 from wheelfix.loader.interpreter import methods
 from wheelfix.loader.interpreter.builtincalls import BUILTINS
 from wheelfix.loader.interpreter.calls import Calls
@@ -171,7 +172,7 @@ class StandardLibrary(Calls):
         if group == "make":
             return self.make(owner, rest, keywords) if isinstance(owner, CodeClass) else UNKNOWN
         if group == "match":
-            return matched(owner, last, rest)
+            return matched(self, owner, last, rest)
         if group == "mark":
             return MarkedFunction(last, owner)
         if group == "Iteration" and last in ("__next__", "send"):
@@ -203,6 +204,8 @@ class StandardLibrary(Calls):
             raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
         if name in ("commonprefix", "commonpath") or not texts or not all(isinstance(one, str) for one in texts):
             return UNKNOWN
+        if sum(map(len, texts)) > MAX_TEXT:
+            return UNKNOWN
         if name in ("exists", "isfile", "isdir", "lexists", "islink", "ismount"):
             wanted = {"isfile": False, "isdir": True}.get(name)
             return False if name in ("islink", "ismount") or not texts[0] else self.machine.exists(texts[0], wanted)
@@ -212,15 +215,13 @@ class StandardLibrary(Calls):
             return texts[0].replace("~", HOME, 1) if texts[0].startswith("~") else texts[0]
         if name == "relpath":
             start = texts[1] if len(texts) > 1 else self.machine.folder
-            return (
-                ntpath.relpath(ntpath.join(self.machine.folder, texts[0]), start)
-                if ntpath.splitdrive(texts[0])[0]
-                else UNKNOWN
-            )
+            if not ntpath.splitdrive(texts[0])[0] or not ntpath.splitdrive(start)[0]:
+                return UNKNOWN
+            return self.attempt(ntpath.relpath, ntpath.join(self.machine.folder, texts[0]), start)
         if name in ("getsize", "getmtime", "samefile"):
             return UNKNOWN
         if name in ("join", "dirname", "basename", "split", "splitext", "normpath", "normcase", "isabs", "splitdrive"):
-            return getattr(ntpath, name)(*texts)
+            return self.attempt(getattr(ntpath, name), *texts)
         return UNKNOWN
 
     def next_of(self, args: list[PyValue]) -> PyValue:

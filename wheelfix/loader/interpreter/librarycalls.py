@@ -13,12 +13,16 @@ if TYPE_CHECKING:
 
     from wheelfix.loader.interpreter.expressions import ExpressionValues
 
+MAX_FACTORS = 16
+
 
 def _join_lists(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
     return Iteration(itertools.chain.from_iterable(run.iterate(one) for one in args))
 
 
 def _product(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValue:
+    if len(args) > MAX_FACTORS:
+        return UNKNOWN
     return Iteration(itertools.islice(itertools.product(*(list(run.iterate(one)) for one in args)), 4096))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ntpath
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codereader.codebudget import MAX_TEXT
 from wheelfix.loader.interpreter import methods
 from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.objects import (
@@ -114,6 +115,8 @@ def _path(run: ExpressionValues, args: list[PyValue], keywords: Words) -> PyValu
     if any(one is None for one in texts):
         raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
     if not all(isinstance(one, str) for one in texts):
+        return UNKNOWN
+    if sum(map(len, texts)) > MAX_TEXT:
         return UNKNOWN
     joined = ntpath.join(*texts) if texts else ""
     return WindowsPathValue(ntpath.normpath(joined) if ".." not in joined and joined else joined.replace("/", "\\"))

@@ -7,8 +7,9 @@ import string
 from pathlib import PurePath, PureWindowsPath
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codebudget import MAX_ITEMS, MAX_TEXT
-from wheelfix.loader.interpreter.evaluation import error, is_plain
+from wheelfix.loader.codereader.codebudget import MAX_ITEMS, MAX_TEXT, MAX_TURNS
+from wheelfix.loader.codereader.valuesize import LINEAR_CODECS
+from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.objects import (
     UNKNOWN,
     Bound,
@@ -56,25 +57,9 @@ def method(
         return _of_table(run, owner, name, args, keywords)
     if isinstance(owner, set | frozenset):
         return _of_set(run, owner, name, args)
-    if (
-        isinstance(owner, tuple)
-        and name in ("index", "count")
-        and len(args) == 1
-        and is_plain(args[0])
-        and is_plain(owner)
-    ):
-        return _tried(owner, name, args, {})
+    if isinstance(owner, tuple) and name in ("index", "count") and len(args) == 1 and run.is_plain(args[0], owner):
+        return run.attempt(getattr(owner, name), *args)
     return UNKNOWN
-
-
-def _tried(owner: PyValue, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
-    """Call a method of one of Python's own values; what it raises becomes an exception of the interpreted code."""
-    try:
-        return getattr(owner, name)(*args, **keywords)
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError) as raised:
-        raise error(type(raised).__name__, *(str(one) for one in raised.args)) from None
-    except (LookupError, UnicodeError, OverflowError, MemoryError):
-        return UNKNOWN
 
 
 def _of_text(
@@ -91,14 +76,18 @@ def _of_text(
         return owner.join(items) if sum(len(one) + len(owner) for one in items) <= MAX_TEXT else UNKNOWN
     if name == "format":
         return _formatted(run, owner, args, keywords)
-    if name not in _TEXT or not is_plain(args) or not is_plain(keywords):
+    if name not in _TEXT or not run.is_plain(owner, args, keywords):
         return UNKNOWN
-    if name == "replace" and args and isinstance(args[1], str) and len(owner) * (len(args[1]) + 1) > MAX_TEXT:
+    if (
+        name == "replace"
+        and (len(owner) + 1) * (max((len(one) for one in args if isinstance(one, str)), default=0) + 1) > MAX_TEXT
+    ):
+        return UNKNOWN
+    if name in ("encode", "decode") and str([*args, *keywords.values(), "utf-8"][0]).lower() not in LINEAR_CODECS:
         return UNKNOWN
     if name == "zfill" and not (args and isinstance(args[0], int) and args[0] < _LONGEST_FILL):
         return UNKNOWN
-    found = _tried(owner, name, args, keywords)
-    return found.decode("utf-8", "replace") if isinstance(found, bytes) and name != "encode" else found
+    return run.attempt(getattr(owner, name), *args, **keywords)
 
 
 def _formatted(run: ExpressionValues, text: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
@@ -140,6 +129,7 @@ def _of_list(
         owner[:] = ordered(run, owner, keywords)
         return None
     if name in ("remove", "index", "count"):
+        run.step(len(owner))
         for at, item in enumerate(owner):
             if run.is_same(item, args[0]):
                 if name == "remove":
@@ -155,7 +145,7 @@ def _of_list(
         and not isinstance(args[0], int)
     ):
         raise Undecided("the place in a list is not known")
-    return _tried(owner, name, args, {})
+    return run.attempt(getattr(owner, name), *args)
 
 
 def ordered(run: ExpressionValues, items: list[PyValue], keywords: dict[str, PyValue]) -> list[PyValue]:
@@ -163,14 +153,12 @@ def ordered(run: ExpressionValues, items: list[PyValue], keywords: dict[str, PyV
     key = keywords.get("key")
     keys = [run.call(key, [item], {}) if key is not None else item for item in items]
     keys = [one.text.lower() if isinstance(one, WindowsPathValue) else one for one in keys]
-    if not all(is_plain(one) for one in keys):
+    if not run.is_plain(keys):
         if len(items) < 2:
             return list(items)
         raise Undecided("the order of a list is not known")
-    try:
-        places = sorted(range(len(items)), key=lambda at: keys[at], reverse=run.truth(keywords.get("reverse")) is True)
-    except TypeError:
-        raise error("TypeError", "not supported between instances") from None
+    last = run.truth(keywords.get("reverse")) is True
+    places = run.attempt(sorted, range(len(items)), key=lambda at: keys[at], reverse=last)
     return [items[at] for at in places]
 
 
@@ -180,7 +168,7 @@ def _of_table(
     if name not in _TABLE or (args and isinstance(args[0], UnknownValue)):
         return UNKNOWN
     if name == "move_to_end":
-        if args and args[0] in owner:
+        if args and run.key(args[0]) in owner:
             moved = {args[0]: owner.pop(args[0])}
             rest = dict(owner)
             owner.clear()
@@ -191,22 +179,20 @@ def _of_table(
     if name == "update":
         for one in args:
             pairs = one.items() if isinstance(one, dict) else [tuple(run.iterate(pair)) for pair in run.iterate(one)]
-            owner.update(dict(pairs))
+            owner.update({run.key(key): value for key, value in run.attempt(list, pairs)})
         owner.update(keywords)
         return None
-    if args and isinstance(args[0], list | dict):
-        raise error("TypeError", "unhashable type")
-    return _tried(owner, name, args, {})
+    return run.attempt(getattr(owner, name), *map(run.key, args[:1]), *args[1:])
 
 
 def _of_set(run: ExpressionValues, owner: PyValue, name: str, args: list[PyValue]) -> PyValue:
     if name not in _SET:
         return UNKNOWN
     if name in ("add", "discard", "remove"):
-        if not (is_plain(args) or isinstance(args[0], WindowsPathValue)):
+        if not (run.is_plain(args) or isinstance(args[0], WindowsPathValue)):
             raise Undecided("what is in a set is not known")
-        return _tried(owner, name, args, {})
-    return _tried(owner, name, [set(run.iterate(one)) for one in args], {})
+        return run.attempt(getattr(owner, name), *map(run.key, args))
+    return run.attempt(getattr(owner, name), *(set(map(run.key, run.iterate(one))) for one in args))
 
 
 # --------------------------------------------------------------------------------------------------- paths
@@ -218,7 +204,8 @@ def path_attribute(owner: WindowsPathValue, name: str) -> PyValue:
     if name == "parent":
         return made(str(path.parent))
     if name == "parents":
-        return tuple(made(str(one)) for one in path.parents)
+        known = len(path.parts) <= MAX_TURNS
+        return tuple(made(str(one)) for one in path.parents) if known else UNKNOWN
     if name == "parts":
         return tuple(path.parts)
     if name == "suffixes":
@@ -269,10 +256,10 @@ def path_method(
         return machine.text(text)
     if name == "open":
         return run.open_file(text, args[0] if args else keywords.get("mode", "r"))
-    return _pure_method(owner, name, args)
+    return _pure_method(run, owner, name, args)
 
 
-def _pure_method(owner: WindowsPathValue, name: str, args: list[PyValue]) -> PyValue:
+def _pure_method(run: ExpressionValues, owner: WindowsPathValue, name: str, args: list[PyValue]) -> PyValue:
     path = owner.pure
     given = [one.text if isinstance(one, WindowsPathValue) else one for one in args]
     if not all(isinstance(one, str) for one in given):
@@ -280,10 +267,10 @@ def _pure_method(owner: WindowsPathValue, name: str, args: list[PyValue]) -> PyV
             raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
         return UNKNOWN
     if name in ("joinpath", "with_suffix", "with_name", "with_stem", "relative_to"):
-        made = _tried(path, name, given, {})
+        made = run.attempt(getattr(path, name), *given) if sum(map(len, [owner.text, *given])) <= MAX_TEXT else UNKNOWN
         return type(owner)(str(made)) if isinstance(made, PurePath) else made
     if name in ("is_absolute", "as_posix", "match", "is_relative_to", "as_uri", "__str__", "__fspath__"):
-        return _tried(path, name, given, {})
+        return run.attempt(getattr(path, name), *given)
     return UNKNOWN
 
 

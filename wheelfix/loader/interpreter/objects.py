@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from wheelfix.loader.exceptions import exception_class
 
 if TYPE_CHECKING:
     import ast
@@ -153,12 +154,14 @@ class CodeClass:
 
     def order(self) -> Iterator[PyValue]:
         """The class and all its base classes, in about the order in which attributes are looked up."""
-        yield self
-        for base in self.bases:
-            if isinstance(base, CodeClass):
-                yield from base.order()
-            else:
-                yield base
+        seen: set[int] = set()
+        pending: list[PyValue] = [self]
+        while pending:
+            one = pending.pop()
+            if id(one) not in seen:  # classes that share their bases would be visited without end
+                seen.add(id(one))
+                yield one
+                pending += reversed(one.bases) if isinstance(one, CodeClass) else ()
 
     @property
     def is_known(self) -> bool:
@@ -286,9 +289,7 @@ def error_class(kind: PyValue) -> type[BaseException] | None:
     """The built-in exception class that a value stands for; None if it is not one."""
     if not isinstance(kind, Native):
         return None
-    name = {"WindowsError": "OSError", "EnvironmentError": "OSError", "IOError": "OSError"}.get(kind.name, kind.name)
-    found = getattr(builtins, name, None)
-    return found if isinstance(found, type) and issubclass(found, BaseException) else None
+    return exception_class(kind.name)
 
 
 def is_error(kind: PyValue) -> bool:
@@ -301,8 +302,11 @@ def is_kind(kind: PyValue, wanted: PyValue) -> bool | None:
     if kind is wanted or kind == wanted:
         return True
     if isinstance(kind, CodeClass):
-        found = [is_kind(base, wanted) for base in kind.bases]
-        if not kind.bases and wanted == Native("object"):
+        found = [
+            True if one is wanted else is_kind(one, wanted) if not isinstance(one, CodeClass) else False
+            for one in kind.order()
+        ]
+        if wanted == Native("object"):
             return True
         return True if True in found else None if None in found else False
     own, other = error_class(kind), error_class(wanted)

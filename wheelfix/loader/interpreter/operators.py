@@ -7,8 +7,8 @@ import ntpath
 import operator
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codebudget import MAX_ITEMS
-from wheelfix.loader.interpreter.evaluation import PLAIN, error, hashable, is_plain
+from wheelfix.loader.codereader.codebudget import MAX_ITEMS, MAX_TEXT
+from wheelfix.loader.interpreter.evaluation import PLAIN, error
 from wheelfix.loader.interpreter.namelookup import is_builtin
 from wheelfix.loader.interpreter.objects import (
     UNKNOWN,
@@ -74,10 +74,10 @@ class Operators(TextValues):
         if isinstance(node.op, ast.Not):
             holds = self.truth(found)
             return UNKNOWN if holds is None else not holds
+        if isinstance(node.op, ast.Invert):
+            return ~int(found) if isinstance(found, int) else UNKNOWN
         if isinstance(found, int | float):
-            return (
-                -found if isinstance(node.op, ast.USub) else ~int(found) if isinstance(node.op, ast.Invert) else found
-            )
+            return -found if isinstance(node.op, ast.USub) else found
         return UNKNOWN
 
     def visit_BinOp(self, node: ast.BinOp) -> PyValue:
@@ -105,7 +105,7 @@ class Operators(TextValues):
             return compute(left, right)
         except TypeError:
             raise error("TypeError", "unsupported operand") from None
-        except (ZeroDivisionError, ValueError, OverflowError):
+        except (ArithmeticError, ValueError, MemoryError):
             return UNKNOWN
 
     def _repeated(self, left: PyValue, right: PyValue) -> PyValue:
@@ -119,6 +119,8 @@ class Operators(TextValues):
         if not all(isinstance(part, str) for part in parts):
             if any(part is None for part in parts):
                 raise error("TypeError", "unsupported operand type(s) for /")
+            return UNKNOWN
+        if sum(map(len, parts)) > MAX_TEXT:
             return UNKNOWN
         return WindowsPathValue(ntpath.normpath(ntpath.join(*parts)) if parts[0] != "" else parts[1])
 
@@ -145,9 +147,9 @@ class Operators(TextValues):
             return None
         if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and (left is None or right is None):
             return (left is right) is isinstance(op, ast.Is | ast.Eq)
-        if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and not (is_plain(left) and is_plain(right)):
+        if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and not self.is_plain(left, right):
             return self._same(left, right, isinstance(op, ast.Is | ast.Eq))
-        if not is_plain(left) or not is_plain(right):
+        if not self.is_plain(left, right):
             return None
         if isinstance(op, ast.Is | ast.IsNot) and not isinstance(left, bool) and not isinstance(right, bool):
             return (left == right) is isinstance(op, ast.Is)
@@ -182,7 +184,7 @@ class Operators(TextValues):
         if isinstance(wanted, UnknownValue):
             return None
         if isinstance(owner, dict):
-            return (wanted in owner) if hashable(wanted) else None
+            return (wanted in owner) if self.can_be_key(wanted) else None
         if isinstance(owner, str):
             if not isinstance(wanted, str):
                 raise error("TypeError", "'in <string>' requires string as left operand")
@@ -190,6 +192,7 @@ class Operators(TextValues):
         if isinstance(owner, WindowsPathValue) or owner is None:
             raise error("TypeError", "argument is not iterable")
         if isinstance(owner, list | tuple | set | frozenset | range):
+            self.step(len(owner))
             found = [self.compared(ast.Eq(), wanted, item) for item in owner]
             return True if True in found else None if None in found else False
         return None

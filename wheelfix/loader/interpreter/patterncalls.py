@@ -6,6 +6,7 @@ import re
 import warnings
 from typing import TYPE_CHECKING
 
+from wheelfix.loader.codereader.valuesize import MAX_MATCHING, matching_work
 from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.objects import UNKNOWN, Bound, Instance, Iteration, Native, PyValue, UnknownValue
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 MAX_PATTERN = 200
 MAX_SUBJECT = 300
-MAX_REPEATS = 3
-"""Open repetitions of one pattern, none within another: the time then grows with the cube of the text at most."""
 _FLAGS = {"I": re.IGNORECASE, "IGNORECASE": re.IGNORECASE, "M": re.MULTILINE, "MULTILINE": re.MULTILINE}
 _KINDS = ("match", "search", "fullmatch", "findall", "finditer", "sub", "split")
 
@@ -28,7 +27,12 @@ def _compiled(pattern: PyValue, flags: PyValue = None) -> re.Pattern[str] | None
         found = pattern.attributes.get("<pattern>")
         return found if isinstance(found, re.Pattern) else None
     flag = _FLAGS.get(flags.name.rpartition(".")[2]) if isinstance(flags, Native) else 0 if flags in (None, 0) else None
-    if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN or flag is None or not _is_simple(pattern):
+    if (
+        not isinstance(pattern, str)
+        or len(pattern) > MAX_PATTERN
+        or flag is None
+        or matching_work(pattern, 0, search=False) > MAX_MATCHING
+    ):
         return None
     try:
         with warnings.catch_warnings():
@@ -38,14 +42,6 @@ def _compiled(pattern: PyValue, flags: PyValue = None) -> re.Pattern[str] | None
         raise error("re.error") from None
 
 
-def _is_simple(pattern: str) -> bool:
-    """Whether a pattern has few open repetitions, none of a group, and does not look ahead or back."""
-    bare = re.sub(r"\\.|\[[^\]]{0,100}\]", "x", pattern.replace("(?P<", "(<"))
-    if re.search(r"\)[*+{]|\(\?[=!<(]", bare) or re.search(r"\\\d", pattern):
-        return False
-    return len(re.findall(r"[*+]|\{\d{0,4},", bare)) <= MAX_REPEATS
-
-
 def _asked(kind: str) -> Callable[[ExpressionValues, list[PyValue], dict[str, PyValue]], PyValue]:
     def made(run: ExpressionValues, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         last = args[2] if len(args) > 2 and kind not in ("sub", "split") else keywords.get("flags")
@@ -53,12 +49,16 @@ def _asked(kind: str) -> Callable[[ExpressionValues, list[PyValue], dict[str, Py
         texts = args[1:3] if kind == "sub" else args[1:2]
         if pattern is None or not all(isinstance(one, str) and len(one) <= MAX_SUBJECT for one in texts):
             return UNKNOWN
-        return _answer(pattern, kind, texts)
+        return _answer(run, pattern, kind, texts)
 
     return made
 
 
-def _answer(pattern: re.Pattern[str], kind: str, texts: list[str]) -> PyValue:
+def _answer(run: ExpressionValues, pattern: re.Pattern[str], kind: str, texts: list[str]) -> PyValue:
+    work = matching_work(pattern.pattern, len(texts[-1]), search=kind not in ("match", "fullmatch"))
+    if work > MAX_MATCHING:
+        return UNKNOWN
+    run.step(work >> 10)
     if kind == "sub":
         try:
             return pattern.sub(texts[0], texts[1])
@@ -79,12 +79,12 @@ def _match(found: re.Match[str]) -> Instance:
     return made
 
 
-def matched(found: PyValue, name: str, args: list[PyValue]) -> PyValue:
+def matched(run: ExpressionValues, found: PyValue, name: str, args: list[PyValue]) -> PyValue:
     """Call a method of a match, or of a pattern."""
     if isinstance(found, re.Pattern):
         texts = args[:2] if name == "sub" else args[:1]
         known = all(isinstance(one, str) and len(one) <= MAX_SUBJECT for one in texts)
-        return _answer(found, name, texts) if known else UNKNOWN
+        return _answer(run, found, name, texts) if known and texts else UNKNOWN
     if any(isinstance(one, UnknownValue) for one in args):
         return UNKNOWN
     try:

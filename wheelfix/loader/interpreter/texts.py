@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.winerrors import message_text
 from wheelfix.loader.codereader.codebudget import MAX_TEXT
-from wheelfix.loader.interpreter.evaluation import error, is_plain
+from wheelfix.loader.codereader.valuesize import is_wide_format
+from wheelfix.loader.interpreter.evaluation import error
 from wheelfix.loader.interpreter.namelookup import NameLookup
 from wheelfix.loader.interpreter.objects import UNKNOWN, CodeClass, Instance, PyValue, WindowsPathValue, is_error
 
 if TYPE_CHECKING:
     import ast
+    from collections.abc import Callable
 
 
 class TextValues(NameLookup):
@@ -29,17 +30,22 @@ class TextValues(NameLookup):
                 return f"[WinError {code}] {message_text(code)}"
             plain = isinstance(args, tuple) and len(args) == 1 and isinstance(args[0], str)
             return args[0] if plain and "__str__" not in _methods(value.kind) else UNKNOWN
-        return str(value) if is_plain(value) else UNKNOWN
+        return self.printed(str, value)
+
+    def printed(self, how: Callable[[PyValue], str], value: PyValue) -> PyValue:
+        """What ``str`` or ``repr`` gives for a value of Python's own."""
+        return self.attempt(how, value) if self.is_plain(value) else UNKNOWN
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> PyValue:
         parts = [self.value(part) for part in node.values]
-        return "".join(parts) if all(isinstance(part, str) for part in parts) else UNKNOWN
+        known = all(isinstance(part, str) for part in parts) and sum(map(len, parts)) <= MAX_TEXT
+        return "".join(parts) if known else UNKNOWN
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> PyValue:
         found = self.value(node.value)
         spec = self.value(node.format_spec) if node.format_spec is not None else ""
         if node.conversion in (ord("r"), ord("a")):
-            return repr(found) if is_plain(found) and spec == "" else UNKNOWN
+            return self.printed(repr, found) if spec == "" else UNKNOWN
         text = self.text_of(found)
         if spec == "" or not isinstance(spec, str) or len(spec) > 4 or not isinstance(found, str | int):
             return text if spec == "" else UNKNOWN
@@ -53,18 +59,14 @@ class TextValues(NameLookup):
         shown = tuple(one if isinstance(one, int | float | str) else self.text_of(one) for one in given)
         if isinstance(text, bytes) or not all(isinstance(one, int | float | str) for one in shown):
             return UNKNOWN
-        if len(text) > MAX_TEXT or any(mark in text for mark in ("%*", "%(")) or _wide(text):
+        if len(text) > MAX_TEXT or "%(" in text or is_wide_format(text) or not self.is_plain(shown):
             return UNKNOWN
         try:
             return text % shown
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise error("TypeError", "format") from None
 
 
 def _methods(kind: PyValue) -> set[str]:
     order = kind.order() if isinstance(kind, CodeClass) else ()
     return {name for one in order if isinstance(one, CodeClass) for name in one.names}
-
-
-def _wide(text: str) -> bool:
-    return re.search(r"%[-+ #0]*\d{4}", text) is not None

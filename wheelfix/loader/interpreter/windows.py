@@ -93,6 +93,8 @@ class WindowsMachine:
         """DLLs that the code looked for in vain, since the last that it found."""
         self.codes: set[int] = set()
         """The codes of all loads that failed."""
+        self.refused: dict[str, None] = {}
+        """The extension modules that could not be loaded."""
         self.last_chain: tuple[str, ...] = ()
         """The way from the last DLL that could not be loaded to the cause, as base names."""
 
@@ -163,6 +165,8 @@ class WindowsMachine:
         if not any(mark in folder for mark in "*?["):
             return self._matching_in(folder, name, recursive)
         start = folder
+        if any(mark in ntpath.splitdrive(folder)[0] for mark in "*?["):  # ``\\?\``: no folder is above it
+            raise Undecided(f"what {pattern} stands for is not known")
         while any(mark in start for mark in "*?["):
             start = ntpath.dirname(start)
         wanted = pattern.replace("\\", "/").lower()
@@ -255,6 +259,7 @@ class WindowsMachine:
         if failure is not None:
             self._check(failure)
             self.codes.add(failure.code)
+            self.refused[path] = None
         else:
             self._check_needs()
         return failure

@@ -15,6 +15,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.errors import EnvironmentFailure, UsageError
+from wheelfix.inputfiles import read_file
 from wheelfix.pe.authenticode.certificates import Certificate, load_certificate
 from wheelfix.pe.authenticode.der import OCTETS, SEQUENCE, SET, DerError, DerNode, parse, split
 from wheelfix.values import dataclass
@@ -123,9 +124,7 @@ def user_roots(path: Path) -> RootStore:
 
 @functools.lru_cache(maxsize=8)
 def _user_roots(path: Path, _changed: int, _size: int) -> RootStore:
-    with path.open("rb") as stream:
-        data = stream.read(LARGEST)
-    certificates = pem_certificates(data)
+    certificates = pem_certificates(read_file(path, LARGEST))
     bad = [number for number, der in enumerate(certificates, 1) if load_certificate(der) is None]
     if bad or not certificates:
         because = f"certificate {bad[0]} in it cannot be read" if bad else "there is no certificate in PEM form in it"

@@ -46,7 +46,9 @@ def _verdict(canvas: Canvas, diagnosis: Diagnosis) -> None:
     if outcome == "no-fault-found":
         canvas.line(("No fault found.", "good"), " Everything loads in the model.")
     elif outcome == "could-not-tell" and not diagnosis.explained:
-        canvas.paragraph(("Could not tell.", "warn"), " Nothing here points to a DLL.")
+        files_only = diagnosis.notes and all(one.kind in ("wheel", "environment") for one in diagnosis.evidence)
+        reason = "The notes say why." if files_only else "Nothing here points to a DLL."
+        canvas.paragraph(("Could not tell.", "warn"), f" {reason}")
     elif outcome == "could-not-tell":
         canvas.paragraph(("Could not tell for sure.", "warn"), " What can be said:")
 

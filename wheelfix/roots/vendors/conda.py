@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.inputfiles import read_file
 from wheelfix.model import fold
 from wheelfix.parsing import MAX_JSON, parse_json
 from wheelfix.roots import tree
@@ -120,9 +121,7 @@ def owners(environment: Path) -> dict[str, tuple[str, str]]:
 def _read_json(path: Path, needle: bytes = b"") -> Mapping[str, object] | None:
     """Return the object in a JSON file; None when there is none, or when the needle is not in it."""
     try:
-        if path.stat().st_size > MAX_JSON:
-            return None
-        data = path.read_bytes()
+        data = read_file(path, MAX_JSON)
         if needle not in data.lower():
             return None
         facts = parse_json(data)

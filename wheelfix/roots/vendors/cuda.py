@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.inputfiles import read_file
 from wheelfix.parsing import read_json
 from wheelfix.roots import tree
 from wheelfix.roots.root import Kind, Place, Root, RootFolder
@@ -88,7 +89,7 @@ def stated_version(folder: Path) -> tuple[str, list[str]]:
             return "", ["version.json cannot be read; the version was taken from names"]
     if (path := tree.locate(folder, "version.txt")) is not None:
         try:
-            found = re.search(r"CUDA Version (\d+(?:\.\d+)+)", path.read_text("utf-8", errors="replace"))
+            found = re.search(r"CUDA Version (\d+(?:\.\d+)+)", read_file(path, 1 << 20).decode("utf-8", "replace"))
         except OSError:
             found = None
         if found:

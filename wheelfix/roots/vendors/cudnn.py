@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfix.inputfiles import read_file
 from wheelfix.roots import tree
 from wheelfix.roots.root import Kind, Place, Root, RootFolder
 
@@ -102,7 +103,7 @@ DEFINED = r"#define\s+CUDNN_{name}\s+(\d+)"
 def header_version(header: Path) -> str:
     """Return the release that ``cudnn_version.h`` defines; empty when it defines none."""
     try:
-        text = header.read_text("utf-8", errors="replace")
+        text = read_file(header, 1 << 20).decode("utf-8", "replace")
     except OSError:
         return ""
     parts = [re.search(DEFINED.format(name=name), text) for name in ("MAJOR", "MINOR", "PATCHLEVEL")]

@@ -12,8 +12,9 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfix.archive.record import Record
+from wheelfix.archive.record import MAX_SIZE, Record
 from wheelfix.errors import InputError
+from wheelfix.inputfiles import read_file
 from wheelfix.model import fold
 from wheelfix.roots import tree
 from wheelfix.roots.root import Kind, Place, Root, RootFolder
@@ -125,7 +126,7 @@ def _recorded_dlls(dist_info: Path) -> Iterator[str]:
     if record is None:
         return
     try:
-        data = record.read_bytes()
+        data = read_file(record, MAX_SIZE)
     except OSError:
         return
     # Most distributions have no DLL; to look for the four letters is much faster than to parse the rows.

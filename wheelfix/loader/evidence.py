@@ -1,4 +1,17 @@
-"""DLLs that others provide: distributions that are installed with the wheel, and what the profile assumes."""
+"""Who provides a DLL: the one ordered decision, and the step at which it ends.
+
+1. ``record``: RECORD lists the file and the archive does not have it. It belongs to the wheel and is missing.
+2. ``file``: a file of the view is where the process looks, or was loaded before under that base name.
+3. ``machine``: Windows, Python, a driver, the VC++ runtime of that year, an API set, or what the user assumes.
+4. ``requirement``: a required distribution has it in the versions that METADATA allows.
+5. ``optional``: a distribution has it that only an extra asks for, or that code imports before the load without
+   requiring it: could not tell.
+6. ``missing``: nothing provides it.
+
+:class:`~wheelfix.loader.search.DllSearch` takes steps 2 and 3 for a process, :class:`ProviderChain` the others, and
+``rules/unmet.py`` says how bad step 6 is. A distribution that is only mentioned, by tests, inside ``try`` or by a name
+that no known distribution has, is no evidence.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +27,12 @@ from wheelfix.knowledge.system import runtime_file
 from wheelfix.knowledge.userprograms import program_of
 from wheelfix.loader.codereader.codesyntax import is_standard
 from wheelfix.loader.packageloading import adds_toolkit
-from wheelfix.loader.provideranswers import (
-    has_it,
-    is_shippable,
-    not_in_version,
-    other_version_has_it,
-    owner_entry,
-    some_have_it,
-)
 from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, canonical, dll_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from wheelfix.knowledge.distributions import Owner
     from wheelfix.knowledge.provider_index import ProviderAnswer
@@ -45,8 +50,45 @@ def answers_complete(beside: Beside | None) -> bool:
     return beside is not None and beside.complete
 
 
-class Provisions:
-    """Who else may provide a DLL."""
+def is_shippable(name: str) -> bool:
+    """Whether a wheel may contain a DLL: it is not a part of the compiler, and its licence allows it."""
+    member = family_of(name)
+    return runtime_file(name) is None and (member is None or member.family.redistribute)
+
+
+def has_it(answer: ProviderAnswer) -> bool:
+    """Whether the version that pip chooses has it."""
+    return answer.ships is Ships.YES or (answer.ships is Ships.SOME and answer.newest)
+
+
+def owner_entry(name: str, distribution: str) -> Owner | None:
+    """The entry of the table of distributions for a DLL of that distribution, one for every build first."""
+    entries = [owner for owner in owners_of(name) if owner.distribution == distribution]
+    return min(entries, key=lambda owner: bool(owner.only), default=None)
+
+
+def some_have_it(dependency: Dependency, answer: ProviderAnswer) -> str:
+    """Say which versions, or which extra, of a dependency have a DLL."""
+    if dependency.extra:
+        return f"{dependency.name} has it, but is installed only with the extra {dependency.extra!r}"
+    return f"{dependency.name} {answer.having[-1]} has it, {answer.without[-1]} does not"
+
+
+def other_version_has_it(name: str, distribution: str) -> bool:
+    """Whether some other version of the distribution has the DLL."""
+    return any(dll.distribution == distribution for dll in provider_index().shipped(name))
+
+
+def not_in_version(name: str, dependency: Dependency) -> str:
+    """Say that the required version does not have a DLL, and which versions do."""
+    own = [dll for dll in provider_index().shipped(name) if dll.distribution == dependency.name]
+    versions = own[0].versions if own else ()
+    shown = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}" if versions else ""
+    return f"{dependency} does not have it, {dependency.name} {shown} does"
+
+
+class ProviderChain:
+    """Takes the steps of the decision that concern RECORD and other distributions."""
 
     def __init__(
         self,
@@ -63,60 +105,79 @@ class Provisions:
         self._view = view
         self.adds_cuda = loading is None or adds_toolkit(loading, view)
         self.habits = habits
-        self.dependencies = DependencyTree(requires, profile, provider_index, lambda: self.imported, self.beside)
+        self.dependencies = DependencyTree(requires, profile, provider_index, lambda: self.optional, self.beside)
         self._answers: dict[str, list[tuple[Dependency, ProviderAnswer]]] = {}
         self._unclear_names: dict[str, Provider | None] = {}
 
     @functools.cached_property
     def imported(self) -> tuple[str, ...]:
-        """The distributions whose modules the package imports for certain; an unknown module names itself."""
-        found: dict[str, None] = {}
+        """The distributions whose modules the package's code imports for certain before its loads."""
         first = self.startup.after if self.startup is not None else ()
-        for module in (*first, *self.habits.imports()):
+        return self._owners((*first, *self.habits.imports()))
+
+    @functools.cached_property
+    def optional(self) -> tuple[str, ...]:
+        """Those, and the distributions of modules that the same code imports later or only perhaps, outside of try."""
+        return tuple(dict.fromkeys((*self.imported, *self._owners(self.habits.perhaps_imports()))))
+
+    def _owners(self, modules: Iterable[str]) -> tuple[str, ...]:
+        """The known distributions that have some modules; a module's name alone names none."""
+        found: dict[str, None] = {}
+        for module in modules:
             if not is_standard(module) and module not in self.habits.own_modules:
-                owners = (
-                    module_owners().get(module, ())
-                    or self.dependencies.required.named_like(module)
-                    or [canonical(module)]
-                )
-                found.update(dict.fromkeys(owners))
+                own = canonical(module)
+                owners = module_owners().get(module, ()) or self.dependencies.required.named_like(module)
+                found.update(dict.fromkeys(owners or ([own] if provider_index().looked_at(own) else [])))
         return tuple(found)
 
     def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
-        """The distribution or assumption that provides a DLL, if any; the index is more certain than the table."""
+        """The distribution or assumption that provides a DLL, or may do so, or why none does, if that is known.
+
+        The index of providers is more certain than the table of distributions.
+        """
+        deleted = self._view.deleted.get(dll_key(name))
+        if deleted is not None:
+            return Missing(deleted=deleted)
         answers = self._ask(name)
         for dependency, answer in answers:
-            if has_it(answer) and not dependency.extra and not self._is_absent(dependency):
+            if has_it(answer) and self._is_required(dependency):
                 return self._owned(name, dependency, answer, steps)
         for dependency, answer in answers:
             owner = owner_entry(name, dependency.name)
-            usual = not dependency.extra and not self._is_absent(dependency)
-            if owner is not None and usual and (owner.only or answer.ships is Ships.UNKNOWN):
+            if owner is not None and self._is_required(dependency) and (owner.only or answer.ships is Ships.UNKNOWN):
                 return self._tabled(name, dependency, owner, answer, steps)
         if name not in self._unclear_names:  # the folders do not matter to it, and it reads the package's code
             self._unclear_names[name] = self._unclear(name, answers)
         return self._assumed(name) or self._unclear_names[name]
 
+    def _is_required(self, dependency: Dependency) -> bool:
+        """Whether an installer adds a distribution, and its files are known."""
+        return not dependency.extra and not dependency.imported and not self._is_absent(dependency)
+
     def _unclear(self, name: str, answers: list[tuple[Dependency, ProviderAnswer]]) -> Provider | None:
         """Who may provide a DLL without a known provider, else why those that should have it do not."""
         unsure: list[tuple[str, str]] = []
+        unknown: list[tuple[str, str]] = []
         without: list[str] = []
         for dependency, answer in answers:
             if self.beside is not None and dependency.name in self.beside.absent and answer.ships is not Ships.NO:
                 unsure.append((str(dependency), f"{dependency}: {self.beside.absent[dependency.name]}"))
+            elif dependency.imported:
+                if self._offers(name, dependency, answer):
+                    unsure.append(
+                        (dependency.name, f"the package's code imports {dependency.name}, which is not required")
+                    )
             elif answer.ships is Ships.SOME or (answer.ships is Ships.YES and dependency.extra):
                 unsure.append((str(dependency), some_have_it(dependency, answer)))
             elif answer.ships is Ships.UNKNOWN and not dependency.extra and self._may_have(name, dependency):
-                unsure.append((str(dependency), f"what {dependency} contains is not known"))
-            elif dependency.with_extras and not answers_complete(self.beside) and is_shippable(name):
+                unknown.append((str(dependency), f"what {dependency} contains is not known"))
+            elif dependency.with_extras and not answers_complete(self.beside) and self._may_be_others(name, dependency):
                 asked = f"{dependency.name}[{','.join(dependency.with_extras)}]"
-                unsure.append((asked, f"what {asked} installs besides {dependency.name} is not known"))
+                unknown.append((asked, f"what {asked} installs besides {dependency.name} is not known"))
             elif answer.ships is Ships.NO and other_version_has_it(name, dependency.name):
                 without.append(not_in_version(name, dependency))
+        unsure = unsure or unknown  # one that has the DLL says more than those of which nothing is known
         if not self._view.named(dll_key(name)):  # a file that is there, and is not found, is what matters
-            if not answers_complete(self.beside):
-                # A distribution that is known to have the DLL says more than those of which nothing is known.
-                unsure = self._mentioned(name) or unsure or self._of_kin(name)
             unsure += self._of_programs(name)
         reasons, absent, optional = self._installed_without(name)
         without += reasons
@@ -127,30 +188,18 @@ class Provisions:
             return None
         return Missing(required=tuple(without), absent=tuple(absent), optional=tuple(optional))
 
-    def _mentioned(self, name: str) -> list[tuple[str, str]]:
-        """Distributions that ship a DLL, are not required, and whose modules the package's code imports somewhere."""
-        shippers = {dll.distribution for dll in provider_index().shipped(name)}
-        if family_of(name) is not None:  # many wheels have a vendor's DLL: importing one helps only if that loads it
-            shippers &= {owner.distribution for owner in owners_of(name) if owner.preloads}
-        shippers -= {one.name for one in self.dependencies.all if not one.imported and not one.extra}
-        if not shippers or runtime_file(name) is not None or self.startup is not None:
-            return []
-        modules = {module: [one for one in owners if one in shippers] for module, owners in module_owners().items()}
-        modules = {
-            module: owners for module, owners in modules.items() if owners and module not in self.habits.own_modules
-        }
-        found = []
-        for module in self.habits.mentions(tuple(modules)):
-            why = f"the package's code imports {module}, which is not required"
-            found += [(owner, why) for owner in modules[module]]
-        return found
+    @staticmethod
+    def _offers(name: str, dependency: Dependency, answer: ProviderAnswer) -> bool:
+        """Whether importing a distribution that is not required makes a DLL available.
 
-    def _of_kin(self, name: str) -> list[tuple[str, str]]:
-        """Modules like ``tensorrt_libs`` that the code of ``tensorrt`` imports, and that it does not require."""
-        if runtime_file(name) is not None:
-            return []
-        kin = (one for one in self.habits.kin if self._may_have(name, Dependency(canonical(one))))
-        return [(one, f"the package's code imports {one}, which is not required") for one in kin]
+        Many wheels have a vendor's DLL: importing one of them helps only if that loads it.
+        """
+        if runtime_file(name) is not None or not is_shippable(name):
+            return False
+        if family_of(name) is not None:
+            owner = owner_entry(name, dependency.name)
+            return owner is not None and owner.preloads
+        return answer.ships in (Ships.YES, Ships.SOME)
 
     def _of_programs(self, name: str) -> list[tuple[str, str]]:
         """A feature of Windows that has a DLL, or a program of users that has it and that the code looks for."""
@@ -207,10 +256,12 @@ class Provisions:
         if beside is None or not beside.complete:
             return
         required = {one.name: one for one in self.dependencies.required.direct() if not one.extra}
-        for module, file in self.habits.absent(beside.has_module):
+        incomplete = next(self._not_installed(), None) is not None
+        for module, file in self.habits.absent(beside.has_module, whole=incomplete):
             owners = [name for name in (*module_owners().get(module, ()), canonical(module)) if name in required]
             if owners and owners[0] not in beside.absent:
-                yield AbsentModule(module, owners[0], str(required[owners[0]]), file)
+                one = required[owners[0]]
+                yield AbsentModule(module, one.name, str(one), file, specifier=one.specifier)
         yield from self._named_by_extensions()
 
     def _named_by_extensions(self) -> Iterator[AbsentModule]:
@@ -221,7 +272,7 @@ class Provisions:
             wanted.update(dict.fromkeys(modules or [one.name.replace("-", "_")], one))
         for module, file in self.habits.named(tuple(wanted)).items() if wanted else ():
             one = wanted[module]
-            yield AbsentModule(module, one.name, str(one), file, sure=False)
+            yield AbsentModule(module, one.name, str(one), file, sure=False, specifier=one.specifier)
 
     def _ask(self, name: str) -> list[tuple[Dependency, ProviderAnswer]]:
         """What the index says about each dependency, asked once for each name."""
@@ -254,7 +305,11 @@ class Provisions:
         return self.beside is not None and dependency.name in self.beside.absent
 
     def _may_have(self, name: str, dependency: Dependency) -> bool:
-        """Whether a distribution of which nothing is known about a DLL can have it.
+        """Whether a distribution of which nothing is known about a DLL can have it."""
+        return self._may_be_others(name, dependency) and not self._is_pure(dependency)
+
+    def _may_be_others(self, name: str, dependency: Dependency) -> bool:
+        """Whether a DLL of that name can belong to another distribution, or to what comes with it.
 
         A name with delvewheel's hash is used by the wheel that ships it, by code that adds that wheel's folder, and by
         a wheel that was repaired together with it: it has files in that folder, too (``meshlib_core.libs``).
@@ -262,7 +317,7 @@ class Provisions:
         if not is_shippable(name):
             return False
         if demangle(dll_key(name)) == dll_key(name):
-            return not self._is_pure(dependency)
+            return True
         own = (file.path.rpartition("/")[0] for file in self._view.own_files if file.layer is Layer.SUBJECT)
         folders = {*self.habits.folders, *own}
         names = {folder.rpartition("/")[2].removesuffix(".libs") for folder in folders if folder.endswith(".libs")}

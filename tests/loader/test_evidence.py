@@ -9,7 +9,7 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.resolve import resolve
-from wheelfix.model import Machine, MayComeFrom, Missing, OwnedBy
+from wheelfix.model import Machine, MayComeFrom, Missing, OwnedBy, PythonRuntime, VcRedist
 
 SITE = "Lib/site-packages/"
 TORCH = {f"{SITE}torch/__init__.py": "", f"{SITE}torch/version.py": "__version__ = '2.7.1+cu126'\ncuda = '12.6'\n"}
@@ -58,8 +58,9 @@ def test_what_torch_requires_on_linux_is_missing_on_windows():
         ("uvicorn[standard]", "frobnicate.dll", MayComeFrom),
         ('uvicorn[standard]; sys_platform == "linux"', "frobnicate.dll", Missing),
         ("uvicorn[standard]", "msvcp140d.dll", Missing),
+        ("uvicorn[standard]", "vcomp140-f96f3a14d88d8846f31f3ab38a490304.dll", Missing),
     ],
-    ids=["without extras", "with an extra", "not on Windows", "part of a compiler"],
+    ids=["without extras", "with an extra", "not on Windows", "part of a compiler", "named by delvewheel"],
 )
 def test_what_the_extras_of_a_requirement_bring_is_not_known(requires, name, expected):
     """A wheel that requires ``onnxruntime-gpu[cuda]`` was called broken for cublas64_12.dll."""
@@ -186,4 +187,76 @@ def test_a_module_whose_name_is_in_that_of_a_required_distribution():
     (edge,) = resolve(make_view(files), Profile(), ("python-frobcan==4.*",)).edges
     assert edge.provider.distributions == ("python-frobcan (==4.*)",)
     (edge,) = resolve(make_view(files), Profile(), ("python-frobcanner==4.*",)).edges
-    assert edge.provider.distributions == ("python-frobcanner (==4.*)", "frobcan")
+    assert edge.provider.distributions == ("python-frobcanner (==4.*)",), "a module's name is not a distribution"
+
+
+@pytest.mark.parametrize(
+    ("where", "code"),
+    [
+        ("tests/test_dtype.py", "import torch\n"),
+        ("__init__.py", "try:\n    import torch\nexcept ImportError:\n    pass\nfrom . import _core\n"),
+        ("other.py", "import torch\n"),
+        ("__init__.py", "import __main__, pkg, json\nfrom . import _core\n"),
+        ("__init__.py", "import frobnicate_libs\nfrom . import _core\n"),
+        ("__init__.py", "import os\nos.add_dll_directory(os.environ['PROJECT'])\nfrom . import _core\n"),
+    ],
+    ids=["tests", "inside try", "a file that runs later", "own and standard modules", "unknown name", "unread folder"],
+)
+def test_what_is_only_mentioned_is_no_evidence(where: str, code: str) -> None:
+    """h5py's hdf5.dll "may come from tables", which one of its tests imports inside a try."""
+    module = forge_dll("_core.pyd", imports={"c10.dll": ["f"]}, exports=["PyInit__core"])
+    files = {
+        f"{SITE}pkg/__init__.py": "from . import _core\n",
+        f"{SITE}pkg/{where}": code,
+        f"{SITE}pkg/_core.pyd": module,
+    }
+    (edge,) = (one for one in resolve(make_view(files), Profile(python=(3, 11))).edges if one.name == "c10.dll")
+    assert isinstance(edge.provider, Missing)
+
+
+@pytest.mark.parametrize(
+    ("requires", "code", "expected"),
+    [
+        ((), "import torch\nfrom . import _core\n", MayComeFrom),
+        (("torch",), "import torch\nfrom . import _core\n", OwnedBy),
+        (("torch; extra == 'gpu'",), "from . import _core\n", MayComeFrom),
+    ],
+    ids=["imported, not required", "required", "an extra"],
+)
+def test_steps_four_and_five(requires: tuple[str, ...], code: str, expected: type) -> None:
+    module = forge_dll("_core.pyd", imports={"c10.dll": ["f"]}, exports=["PyInit__core"])
+    files = {f"{SITE}pkg/__init__.py": code, f"{SITE}pkg/_core.pyd": module}
+    (edge,) = (
+        one for one in resolve(make_view(files), Profile(python=(3, 11)), requires).edges if one.name == "c10.dll"
+    )
+    assert isinstance(edge.provider, expected)
+
+
+def test_record_comes_before_every_distribution() -> None:
+    module = forge_dll("_core.pyd", imports={"c10.dll": ["f"]}, exports=["PyInit__core"])
+    view = make_view({f"{SITE}pkg/__init__.py": "import torch\n", f"{SITE}pkg/_core.pyd": module})
+    view.deleted = {"c10.dll": "pkg/c10.dll"}
+    (edge,) = (one for one in resolve(view, Profile(python=(3, 11)), ("torch",)).edges if one.name == "c10.dll")
+    assert isinstance(edge.provider, Missing)
+    assert edge.provider.deleted == "pkg/c10.dll"
+
+
+@pytest.mark.parametrize(
+    ("name", "python", "expected"),
+    [
+        ("msvcp140.dll", (3, 11), VcRedist),
+        ("msvcr100.dll", (3, 11), Missing),
+        ("msvcp110.dll", (3, 11), Missing),
+        ("msvcr120.dll", (3, 11), Missing),
+        ("msvcr100.dll", (3, 4), PythonRuntime),
+        ("msvcr90.dll", (2, 7), PythonRuntime),
+        ("vcruntime140.dll", (3, 11), PythonRuntime),
+    ],
+)
+def test_each_year_has_a_runtime_of_its_own(name: str, python: tuple[int, int], expected: type) -> None:
+    files = {f"{SITE}pkg/_core.pyd": forge_dll("_core.pyd", imports={name: ["f"]}, exports=["PyInit__core"])}
+    (edge,) = resolve(make_view(files), Profile(python=python)).edges
+    assert isinstance(edge.provider, expected)
+    assumed = Profile(python=python, assume=frozenset({"vcredist", "vcredist-10", "vcredist-11", "vcredist-12"}))
+    (edge,) = resolve(make_view(files), assumed).edges
+    assert isinstance(edge.provider, VcRedist | PythonRuntime)

@@ -1,0 +1,171 @@
+"""Verdicts about small wheels: what is a fault, and what only looks like one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.wheels import build_wheel
+from wheelfix.cli.main import main
+from wheelfix.demo.forge import forge_dll
+from wheelfix.model import Machine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+DEBUG = {"VCRUNTIME140D.dll": ["x"], "ucrtbased.dll": ["y"]}
+MACH_O, ELF = b"\xcf\xfa\xed\xfe" + bytes(600), b"\x7fELF" + bytes(600)
+SETS_PATH = (
+    "import os\nhere = os.path.dirname(__file__)\n"
+    "os.environ['PATH'] = os.path.join(here, 'libs') + os.pathsep + os.environ['PATH']\nfrom . import _x\n"
+)
+
+
+def module(*imports: str, python: str = "python311.dll") -> bytes:
+    needs = {name: ["f"] for name in (*imports, python)}
+    return forge_dll("_x.pyd", imports=needs, exports=["PyInit__x"])
+
+
+def other(*imports: str, machine: Machine = Machine.X86) -> bytes:
+    return forge_dll("tool.exe", imports={name: ["f"] for name in imports}, machine=machine)
+
+
+GOOD = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.cp311-win_amd64.pyd": module()}
+EXITS = (
+    "import os, sys\nfrom ctypes import *\nfolder = 'x64' if sys.maxsize > 2**32 else 'x86'\n"
+    "try:\n    lib = cdll.LoadLibrary(os.path.dirname(__file__) + os.sep + folder + os.sep + 'v.dll')\n"
+    "except OSError:\n    sys.exit('no')\n"
+)
+"""As pyvjoy 1.0.1 does."""
+LOADS = "import ctypes\nlib = ctypes.windll.wintab99\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "tag", "expected"),
+    [
+        pytest.param({"pkg/__init__.py": "", "noop.pyd": b""}, "cp311-cp311-win_amd64", "ok WF202", id="empty, idle"),
+        pytest.param(
+            {"pkg/__init__.py": "import noop\n", "noop.pyd": b""},
+            "cp311-cp311-win_amd64",
+            "broken WF202",
+            id="empty, imported",
+        ),
+        pytest.param({**GOOD, "pkg/_y.pyd": b""}, "cp311-cp311-win_amd64", "broken WF202", id="empty among others"),
+        pytest.param(
+            {
+                "pkg/__init__.py": SETS_PATH,
+                "pkg/_x.cp37-win_amd64.pyd": module("a.dll", python="python37.dll"),
+                "pkg/libs/a.dll": forge_dll("a.dll", exports=["f"]),
+            },
+            "cp37-cp37m-win_amd64",
+            "ok",
+            id="PATH before 3.8",
+        ),
+        pytest.param(
+            {
+                "pkg/__init__.py": SETS_PATH,
+                "pkg/_x.cp311-win_amd64.pyd": module("a.dll"),
+                "pkg/libs/a.dll": forge_dll("a.dll", exports=["f"]),
+            },
+            "cp311-cp311-win_amd64",
+            "broken WF305",
+            id="PATH from 3.8 on",
+        ),
+        pytest.param(
+            {**GOOD, "pkg/w32/tool.exe": other("gone.dll", "MSVCR100.dll")},
+            "cp311-cp311-win_amd64",
+            "ok WF204",
+            id="a program for x86",
+        ),
+        pytest.param(
+            {**GOOD, "pkg/arm/x.dll": other("gone.dll", machine=Machine.ARM64)},
+            "cp311-cp311-win_amd64",
+            "ok WF204",
+            id="a DLL for ARM64",
+        ),
+        pytest.param(
+            {**GOOD, "pkg/_x_d.cp311-win_amd64.pyd": forge_dll("_x_d.pyd", imports=DEBUG)},
+            "cp311-cp311-win_amd64",
+            "ok WF205",
+            id="a debug module beside its release",
+        ),
+        pytest.param(
+            {**GOOD, "pkg/x86/d.dll": forge_dll("d.dll", imports=DEBUG, machine=Machine.X86)},
+            "cp311-cp311-win_amd64",
+            "ok WF204 WF205",
+            id="a debug DLL for x86",
+        ),
+        pytest.param(
+            {
+                **GOOD,
+                "pkg/cp310/_x.pyd": module("gone.dll", python="python310.dll"),
+                "pkg/py39/_x.cp39-win_amd64.pyd": module("gone.dll", python="python39.dll"),
+            },
+            "cp311-cp311-win_amd64",
+            "ok",
+            id="folders of other Pythons",
+        ),
+        pytest.param(
+            {**GOOD, "pkg/cp310/_x.pyd": module("gone.dll")},
+            "cp311-cp311-win_amd64",
+            "broken WF301",
+            id="its name",
+        ),
+        pytest.param(
+            {"pkg/__init__.py": "from . import _x\n", "pkg/_x.cpython-311-darwin.so": MACH_O},
+            "cp311-cp311-win_amd64",
+            "broken WF208",
+            id="macOS only",
+        ),
+        pytest.param(
+            {"pkg/__init__.py": "", "pkg-1.0.data/scripts/tool": ELF},
+            "py3-none-win_amd64",
+            "broken WF208",
+            id="a program",
+        ),
+        pytest.param(
+            {"pkg/__init__.py": "", "pkg/agent.so": ELF}, "py3-none-win_amd64", "risky WF208", id="Linux, not imported"
+        ),
+        pytest.param({**GOOD, "pkg/agent.so": ELF}, "cp311-cp311-win_amd64", "ok", id="also for Linux"),
+        pytest.param({"pkg/__init__.py": "", "pkg/agent.so": ELF}, "py3-none-any", "ok", id="for any system"),
+        pytest.param(
+            {
+                "pkg/__init__.py": "",
+                "pkg/input.py": "try:\n    from pkg import tablet\nexcept Exception:\n    pass\n",
+                "pkg/tablet.py": "from pkg.libs import wintab\n",
+                "pkg/libs/wintab.py": LOADS,
+            },
+            "py3-none-any",
+            "risky WF314",
+            id="guarded by its importer",
+        ),
+        pytest.param(
+            {"pkg/__init__.py": EXITS, "pkg/x86/v.dll": other()},
+            "py3-none-any",
+            "broken WF204 WF314",
+            id="caught, exits",
+        ),
+        pytest.param(
+            {"pkg/__init__.py": EXITS.replace("sys.exit('no')", "pass"), "pkg/x86/v.dll": other()},
+            "py3-none-any",
+            "ok WF204",
+            id="caught, goes on",
+        ),
+        pytest.param(
+            {"pkg/__init__.py": "", "pkg/tablet.py": "from pkg.libs import wintab\n", "pkg/libs/wintab.py": LOADS},
+            "py3-none-any",
+            "broken WF314",
+            id="guarded by nothing",
+        ),
+    ],
+)
+def test_verdict_and_codes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: Mapping[str, bytes | str], tag: str, expected: str
+) -> None:
+    path = build_wheel(tmp_path, "pkg", "1.0", tag, files)
+    main(["scan", str(path), "--no-discover", "--format", "json"])
+    (wheel,) = json.loads(capsys.readouterr().out)["wheels"]
+    assert " ".join([wheel["verdict"], *sorted({found["code"] for found in wheel["findings"]})]) == expected

@@ -1,0 +1,310 @@
+"""What is installed is judged like a wheel: its Python, its NumPy, its requirements, the files that RECORD lists."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.environments import install, lay
+from tests.support.wheels import build_wheel
+from wheelfix.demo.forge import forge_dll
+from wheelfix.exam.scan import scan_all
+from wheelfix.model import ScanReport, Severity, Verdict
+from wheelfix.options import RootOptions, ScanOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from wheelfix.model import Finding
+
+SITE = "Lib/site-packages"
+VENV = "home = C:\\Python311\nversion = 3.11.7\n"
+ANY = "py3-none-any"
+
+
+def pyd(python: str = "python311.dll", *more: str) -> bytes:
+    imports = {python: ["PyModule_Create2"], **{name: ["f"] for name in more}}
+    return forge_dll("_x.pyd", imports=imports, exports=["PyInit__x"])
+
+
+def module(folder: Path, tag: str = "cp311", code: str = "from . import _x\n", requires: Sequence[str] = ()) -> Path:
+    """A wheel with an extension module for one Python."""
+    files = {"pkg/__init__.py": code, f"pkg/_x.{tag}-win_amd64.pyd": pyd(f"python3{tag[3:]}.dll")}
+    return build_wheel(folder, "pkg", "1.0", f"{tag}-{tag}-win_amd64", files, requires=requires)
+
+
+def pure(folder: Path, name: str, version: str = "1.0", code: str = "", **more: Sequence[str]) -> Path:
+    return build_wheel(folder, name, version, ANY, {f"{name}/__init__.py": code}, **more)  # type: ignore[arg-type]
+
+
+def environment(folder: Path, *wheels: Path, config: str = VENV) -> Path:
+    for wheel in wheels:
+        install(wheel, folder / "env")
+    return lay(folder / "env", {"pyvenv.cfg": config} if config else {})
+
+
+def scanned(env: Path) -> dict[str, ScanReport]:
+    found = list(scan_all([env], ScanOptions(roots=RootOptions(discover=False))))
+    assert all(isinstance(one, ScanReport) for one in found), found
+    return {one.name: one for one in found if isinstance(one, ScanReport)}
+
+
+def found_in(env: Path) -> list[tuple[str, str, str]]:
+    """What was found beyond remarks: distribution, code and severity."""
+    return [
+        (name, item.code, str(item.severity))
+        for name, report in scanned(env).items()
+        for item in report.findings
+        if item.severity is not Severity.INFO
+    ]
+
+
+class TestPython:
+    def test_the_environments_own_python_counts(self, tmp_path: Path) -> None:
+        """Seven distributions for Python 3.10 in an environment of 3.11 were all ok."""
+        env = environment(tmp_path, module(tmp_path, "cp310"))
+        assert found_in(env) == [("pkg", "WF401", "error")]
+        failure = scanned(env)["pkg"].first_failure
+        assert failure is not None
+        assert failure.message == "ModuleNotFoundError: No module named 'pkg._x'"
+
+    def test_the_right_python(self, tmp_path: Path) -> None:
+        assert found_in(environment(tmp_path, module(tmp_path))) == []
+
+    def test_a_module_that_the_code_does_without(self, tmp_path: Path) -> None:
+        """yaml goes on without its extension module."""
+        code = "try:\n    from .fast import *\nexcept ImportError:\n    pass\n"
+        wheel = module(tmp_path, "cp310", code)
+        env = lay(environment(tmp_path, wheel), {f"{SITE}/pkg/fast.py": "from . import _x\n"})
+        record = env / SITE / "pkg-1.0.dist-info" / "RECORD"
+        record.write_text(record.read_text("utf-8") + "pkg/fast.py,,\n", "utf-8")
+        assert found_in(env) == [("pkg", "WF401", "warning")]
+
+    def test_modules_without_a_tag_in_their_names(self, tmp_path: Path) -> None:
+        files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python312.dll")}
+        wheel = build_wheel(tmp_path, "pkg", "1.0", "cp312-cp312-win_amd64", files)
+        assert found_in(environment(tmp_path, wheel)) == [("pkg", "WF401", "error")]
+
+    def test_one_module_of_another_python(self, tmp_path: Path) -> None:
+        """The tags are right, and WHEEL cannot know what was copied there."""
+        files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python312.dll")}
+        wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files)
+        assert ("pkg", "WF401", "error") in found_in(environment(tmp_path, wheel))
+
+    def test_a_program_with_a_python_of_its_own(self, tmp_path: Path) -> None:
+        files = {
+            "tool/__init__.py": "",
+            "tool/run/tool.exe": forge_dll("tool.exe", imports={"python39.dll": ["Py_Main"]}),
+            "tool/run/python39.dll": forge_dll("python39.dll", exports=["Py_Main"]),
+        }
+        wheel = build_wheel(tmp_path, "tool", "1.0", "py3-none-win_amd64", files)
+        assert "WF401" not in {code for _, code, _ in found_in(environment(tmp_path, wheel))}
+
+    def test_most_distributions_say_which_python_it_is(self, tmp_path: Path) -> None:
+        """A folder of 'pip install --target' does not name its Python."""
+        files = {"other/__init__.py": "", "other/_x.cp311-win_amd64.pyd": pyd()}
+        others = [build_wheel(tmp_path, name, "1.0", "cp311-cp311-win_amd64", files) for name in ("a", "b")]
+        env = environment(tmp_path, *others, module(tmp_path, "cp310"), config="")
+        assert found_in(env) == [("pkg", "WF401", "error")]
+
+    @pytest.mark.parametrize(("tag", "expected"), [("cp39", []), ("cp312", [("pkg", "WF401", "warning")])])
+    def test_the_stable_abi(self, tmp_path: Path, tag: str, expected: list[tuple[str, str, str]]) -> None:
+        files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": pyd("python3.dll")}
+        wheel = build_wheel(tmp_path, "pkg", "1.0", f"{tag}-abi3-win_amd64", files)
+        assert found_in(environment(tmp_path, wheel)) == expected
+
+    def test_a_symbol_that_this_python_does_not_have(self, tmp_path: Path) -> None:
+        image = forge_dll("_x.pyd", imports={"python3.dll": ["PyType_GetTypeDataSize"]}, exports=["PyInit__x"])
+        files = {"pkg/__init__.py": "from . import _x\n", "pkg/_x.pyd": image}
+        wheel = build_wheel(tmp_path, "pkg", "1.0", "cp312-abi3-win_amd64", files)
+        assert ("pkg", "WF411", "error") in found_in(environment(tmp_path, wheel))
+
+
+class TestNumpy:
+    @pytest.mark.parametrize(
+        ("numpy", "expected"),
+        [("2.1.3", [("pkg", "WF410", "error")]), ("1.26.4", []), ("", [("pkg", "WF410", "warning")])],
+    )
+    def test_the_numpy_that_is_installed(
+        self, tmp_path: Path, numpy: str, expected: list[tuple[str, str, str]]
+    ) -> None:
+        """numpy 2.1.3 with pandas 2.0.3 and h5py 3.8 was "5 ok"; a wheel by itself allows what its metadata allows."""
+        name = "pkg/_x.cp311-win_amd64.pyd"
+        files = {"pkg/__init__.py": "from . import _x\n", name: pyd() + b"\0numpy.core._multiarray_umath\0"}
+        wheel = build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files, requires=["numpy>=1.20"])
+        if numpy:
+            env = environment(tmp_path, wheel, pure(tmp_path, "numpy", numpy))
+            assert found_in(env) == expected
+        else:
+            assert found_in(wheel) == expected
+
+
+class TestRequirements:
+    def test_pure_python_is_an_input_where_something_is_gone(self, tmp_path: Path) -> None:
+        """faster-whisper without ctranslate2: nothing was scanned, so nothing was wrong."""
+        env = environment(tmp_path, pure(tmp_path, "user", code="import flux\n", requires=["flux>=2"]))
+        assert found_in(env) == [("user", "WF320", "error")]
+        assert scanned(env)["user"].verdict is Verdict.BROKEN
+
+    @pytest.mark.parametrize(
+        ("requires", "flux", "expected"),
+        [
+            (["flux>=2"], "", "user 1.0 requires flux>=2, which is not installed"),
+            (["flux>=2"], "1.0", "user 1.0 requires flux>=2, but flux 1.0 is installed"),
+            (["Flux>=2"], "2.1", ""),
+            (["flux>=2"], "3.0rc1", ""),
+            (["flux>=2; sys_platform == 'linux'"], "", ""),
+            (["flux>=2; python_version < '3.11'"], "", ""),
+            (["flux>=2; extra == 'fast'"], "", ""),
+            (["flux[all]>=2"], "2.0", ""),
+            (["flux @ https://example.org/flux.zip"], "1.0", ""),
+            (["flux >= two !"], "1.0", ""),
+        ],
+    )
+    def test_what_metadata_requires(self, tmp_path: Path, requires: list[str], flux: str, expected: str) -> None:
+        wheels = [pure(tmp_path, "user", requires=requires), *([pure(tmp_path, "flux", flux)] if flux else [])]
+        found = [item for report in scanned(environment(tmp_path, *wheels)).values() for item in report.findings]
+        assert [(item.code, item.message) for item in found] == ([("WF330", expected)] if expected else [])
+
+    def test_a_python_that_is_not_allowed(self, tmp_path: Path) -> None:
+        more = ["Requires-Python: >=3.12"]
+        env = environment(
+            tmp_path, pure(tmp_path, "user", requires=["flux"], extra_metadata=more), pure(tmp_path, "flux")
+        )
+        found = [item.message for report in named(env, "user") for item in report.findings]
+        assert found == ["user 1.0 requires Python >=3.12, but the environment has Python 3.11"]
+
+    def test_a_module_that_was_put_there_without_metadata(self, tmp_path: Path) -> None:
+        env = environment(tmp_path, pure(tmp_path, "user", requires=["flux"]))
+        assert found_in(lay(env, {f"{SITE}/flux/__init__.py": ""})) == []
+
+    def test_packages_of_the_base_python(self, tmp_path: Path) -> None:
+        """What a venv with --system-site-packages does not have may be in the Python that it was made from."""
+        wheel = module(tmp_path, code="import flux\n", requires=["flux"])
+        assert found_in(environment(tmp_path, wheel, config=VENV + "include-system-site-packages = true\n")) == []
+
+    def test_an_import_in_a_file_whose_import_is_caught(self, tmp_path: Path) -> None:
+        """The failure of a module that is imported in a ``try`` is caught, wherever in it that is."""
+        files = {
+            "user/__init__.py": "try:\n    from . import fast\nexcept ImportError:\n    pass\n",
+            "user/fast.py": "import flux\n",
+        }
+        env = environment(tmp_path, build_wheel(tmp_path, "user", "1.0", ANY, files, requires=["flux"]))
+        assert found_in(env) == [("user", "WF330", "warning")]
+
+    def test_the_first_file_that_imports_it_is_named(self, tmp_path: Path) -> None:
+        files = {"user/__init__.py": "import flux\nfrom . import zz\n", "user/zz.py": "import flux\n"}
+        env = environment(tmp_path, build_wheel(tmp_path, "user", "1.0", ANY, files, requires=["flux"]))
+        (item,) = scanned(env)["user"].findings
+        assert item.message.startswith("user/__init__.py imports flux")
+
+
+class TestRecord:
+    @pytest.mark.parametrize("name", ["pkg/flux.dll", "pkg/_x.cp311-win_amd64.pyd"])
+    def test_a_file_that_was_deleted(self, tmp_path: Path, name: str) -> None:
+        files = {
+            "pkg/__init__.py": "",
+            "pkg/_x.cp311-win_amd64.pyd": pyd("python311.dll", "flux.dll"),
+            "pkg/flux.dll": forge_dll("flux.dll", exports=["f"]),
+        }
+        env = environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files))
+        assert found_in(env) == []
+        (env / SITE / name).unlink()
+        assert ("pkg", "WF102", "error") in found_in(env)
+
+    def test_the_only_image_of_a_distribution(self, tmp_path: Path) -> None:
+        env = environment(tmp_path, module(tmp_path))
+        (env / SITE / "pkg/_x.cp311-win_amd64.pyd").unlink()
+        assert found_in(env) == [("pkg", "WF102", "error")]
+
+    def test_other_spelling_of_the_same_file(self, tmp_path: Path) -> None:
+        files = {"pkg/__init__.py": "", "pkg/flux.dll": forge_dll("flux.dll", exports=["f"])}
+        env = environment(tmp_path, build_wheel(tmp_path, "pkg", "1.0", "cp311-cp311-win_amd64", files))
+        path = env / SITE / "pkg/flux.dll"
+        path.rename(path.with_name("FLUX.DLL"))
+        assert "WF102" not in {code for _, code, _ in found_in(env)}
+
+
+class TestOpenmp:
+    @pytest.mark.parametrize(
+        ("code", "expected"),
+        [("try:\n    import torque\nexcept ImportError:\n    pass\n", ["warning"]), ("", ["info"])],
+        ids=["imports the other", "by itself"],
+    )
+    def test_two_runtimes_in_one_process(self, tmp_path: Path, code: str, expected: list[str]) -> None:
+        """ctranslate2 imports torch if it is there, and each loads a libiomp5md.dll of its own."""
+        runtime = forge_dll("libiomp5md.dll", exports=["f"])
+        load = "import ctypes, os\nctypes.CDLL(os.path.join(os.path.dirname(__file__), 'libiomp5md.dll'))\n"
+        wheels = []
+        for name, more in (("torque", ""), ("pkg", code)):
+            module = f"{name}/_x.cp311-win_amd64.pyd"
+            image = pyd("python311.dll", "libiomp5md.dll")
+            files = {f"{name}/__init__.py": load + more, module: image, f"{name}/libiomp5md.dll": runtime}
+            wheels.append(build_wheel(tmp_path, name, "1.0", "cp311-cp311-win_amd64", files))
+        report = scanned(environment(tmp_path, *wheels))["pkg"]
+        assert [str(item.severity) for item in report.findings if item.code == "WF405"] == expected
+
+
+# ------------------------------------------------------------------------------------------- what the hints promise
+
+
+def named(env: Path, package: str) -> list[ScanReport]:
+    options = ScanOptions(roots=RootOptions(discover=False), packages=(package,))
+    return [one for one in scan_all([env], options) if isinstance(one, ScanReport)]
+
+
+def run_hint(item: Finding, env: Path, wheels: Path) -> None:
+    """Run the first command of a hint as pip of the environment would: it removes what it replaces."""
+    words = shlex.split(re.findall(r"'python -m pip install ([^']+)'", item.hint)[0])
+    words = ["pkg" if word == "NAME" else word for word in words]
+    name = re.split(r"[<>=!~]", words[-1])[0]
+    for folder in (env / SITE).glob(f"{name}-*.dist-info"):
+        shutil.rmtree(folder)
+    shutil.rmtree(env / SITE / name, ignore_errors=True)
+    command = [sys.executable, "-m", "pip", "install", "--no-index", "--find-links", str(wheels), "--quiet"]
+    command += ["--only-binary=:all:", "--platform", "win_amd64", "--python-version", "3.11", "--no-deps"]
+    subprocess.run([*command, "--target", str(env / SITE), *words], check=True, capture_output=True)
+
+
+def pip_check(env: Path) -> str:
+    place = {**os.environ, "PYTHONPATH": str(env / SITE)}
+    command = [sys.executable, "-m", "pip", "check"]
+    return subprocess.run(command, env=place, capture_output=True, text=True, check=False).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", ["absent", "imported", "other version", "other Python", "python", "deleted"])
+def test_the_command_in_a_hint_makes_the_finding_go(tmp_path: Path, case: str) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    user = pure(bad, "user", code="import flux\n" if case == "imported" else "", requires=["flux>=2"])
+    if case in ("absent", "imported"):
+        env = environment(tmp_path, user)
+        pure(good, "flux", "2.1")
+    elif case == "other version":
+        env = environment(tmp_path, user, pure(bad, "flux", "1.0"))
+        pure(good, "flux", "2.1")
+    elif case == "python":
+        newer = pure(good, "user", "2.0", requires=["flux"], extra_metadata=["Requires-Python: >=3.12"])
+        pure(good, "user", "1.0", requires=["flux"])
+        env = environment(tmp_path, newer, pure(bad, "flux"))
+    else:
+        module(good)
+        env = environment(tmp_path, module(bad, "cp310") if case == "other Python" else module(bad))
+        if case == "deleted":
+            (env / SITE / "pkg/_x.cp311-win_amd64.pyd").unlink()
+    package = "user" if (env / SITE / "user").is_dir() else "pkg"
+    (report,) = named(env, package)
+    (item,) = report.findings
+    if case == "other version":
+        assert "'python -m pip check'" in item.hint
+        assert "user 1.0 has requirement flux>=2, but you have flux 1.0." in pip_check(env)
+    run_hint(item, env, good)
+    assert [one.findings for one in named(env, package)] == [()]
