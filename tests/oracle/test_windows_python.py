@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -98,14 +99,18 @@ def prepare(folder: Path) -> Path:
 
 
 def plain(value: Any, work: str) -> Any:
-    """The same JSON with the working folder called WORK and ``/`` in paths below it."""
+    """The same JSON with the working folder called WORK, ``/`` in paths below it, and no version of the compressor.
+
+    One release of the package zlib-ng has another zlib-ng in its wheel for Linux than in the one for Windows: 1.1.0 has
+    2.2.5 and 2.3.3.
+    """
     if isinstance(value, dict):
         return {plain(key, work): plain(item, work) for key, item in value.items()}
     if isinstance(value, list):
         return [plain(item, work) for item in value]
     if not isinstance(value, str):
         return value
-    before, *parts = value.split(work)
+    before, *parts = re.sub(r"^mixed [\d.]+\+", "mixed ", value).split(work)
     return before + "".join("WORK" + part.replace("\\", "/") for part in parts)
 
 
@@ -175,9 +180,18 @@ def test_windows_writes_the_same_wheel(here: tuple[Path, dict[str, Any]], there:
     for path in wheels:
         with zipfile.ZipFile(path) as archive:
             assert archive.testzip() is None
-            contents.append([(info.filename, info.CRC, info.external_attr) for info in archive.infolist()])
+            contents.append([(info.filename, info.external_attr, _said(archive, info)) for info in archive.infolist()])
     assert contents[0] == contents[1]
     assert "torch/lib/libiomp5md.dll" in [name for name, *_ in contents[0]]
+
+
+def _said(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> object:
+    """Return the checksum of a member; what it says where it names the compressor, or hashes the one that does."""
+    if info.filename.endswith(".cdx.json"):
+        return plain(json.loads(archive.read(info)), "\0")
+    if info.filename.endswith("/RECORD"):
+        return [row for row in archive.read(info).decode().splitlines() if ".cdx.json," not in row]
+    return info.CRC
 
 
 @pytest.fixture
