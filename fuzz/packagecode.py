@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 
+from wheelfix.loader.codereader.codebudget import CodeBudget
+from wheelfix.loader.interpreter.importend import import_end
+
 from tests.support.hostilecode import ATTACKS
 from tests.support.hostilevalues import VALUES, made_source, package_source
 from tests.support.patience import on_fresh_stack, patience
 from tests.support.views import make_view
-from wheelfix.loader.codereader.codebudget import CodeBudget
 from wheelfix.loader.codereader.importcode import read_imports
 from wheelfix.loader.codereader.pathcode import PathCode, read_path_code
-from wheelfix.loader.interpreter.importend import import_end
 from wheelfix.loader.profile import Profile
 
 INIT = "Lib/site-packages/pkg/__init__.py"

@@ -119,9 +119,9 @@ ALLOWED = {
     "archive/record.py": 4,  # sizes in RECORD: the patterns allow 19 and 40 digits
     "cli/common.py": 1,  # a float of --max-ratio, which is a checked number
     "demo/forge.py": 1,  # a bool
-    "loader/interpreter/builtincalls.py": 1,  # int() of the package: at most 40 characters
-    "loader/interpreter/ctypescalls.py": 1,  # a code that the model itself put there
-    "loader/interpreter/operators.py": 1,  # of a number
+    "pycode/builtincalls.py": 1,  # int() of the package: at most 40 characters
+    "pycode/loadcalls.py": 1,  # a code that the model itself put there
+    "pycode/expressions.py": 1,  # of a number
     "loader/codereader/codemethods.py": 1,  # one digit that a pattern found
     "pe/authenticode/signers.py": 1,  # parts of a time, two digits each
     "pe/signature.py": 1,

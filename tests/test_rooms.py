@@ -26,7 +26,7 @@ ORDER: tuple[str, ...] = (
     "archive",
     "pe",
     "options knowledge schemas",
-    "loader",
+    "loader pycode",
     "roots",
     "exam.needs",  # what rules judge; the rest of the room runs them
     "rules",

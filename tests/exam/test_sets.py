@@ -13,11 +13,11 @@ from wheelfix.errors import InputError
 from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.scan import scan_all
 from wheelfix.loader.codereader import pathcode
-from wheelfix.loader.codereader.codebudget import CodeBudget
 from wheelfix.loader.codereader.codefiles import ViewFiles
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine, ScanReport, Verdict
 from wheelfix.options import ScanOptions
+from wheelfix.pycode.budget import CodeBudget
 from wheelfix.values import replace
 
 OPTIONS = replace(ScanOptions(), jobs=1)

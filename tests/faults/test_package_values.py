@@ -20,10 +20,10 @@ from tests.support.hostilevalues import VALUES, made_source, package_source
 from tests.support.parts import every
 from tests.support.patience import patience
 from tests.support.views import make_view
-from wheelfix.loader.codereader.codebudget import CodeBudget
 from wheelfix.loader.codereader.pathcode import read_path_code
-from wheelfix.loader.interpreter.importend import import_end
 from wheelfix.loader.profile import Profile
+from wheelfix.pycode.budget import CodeBudget
+from wheelfix.pycode.importend import import_end
 
 INIT = "Lib/site-packages/pkg/__init__.py"
 SECONDS, MEGABYTES = 20, 1024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.rules.subjects import SITE, run, subject
-from wheelfix.loader.codereader.codebudget import NOT_PYTHON, budget_of
+from wheelfix.pycode.budget import NOT_PYTHON, budget_of
 
 INIT, OTHER = SITE + "pkg/__init__.py", SITE + "pkg/other.py"
 

@@ -20,13 +20,13 @@ from wheelfix.values import dataclass, replace
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from wheelfix.loader.interpreter.importend import ImportEnd
     from wheelfix.loader.loaded import Loaded
     from wheelfix.loader.loading import Loader
     from wheelfix.loader.packagecode import PackageLoads
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import UnreadCall
+    from wheelfix.pycode.importend import ImportEnd
 
 MAX_STEPS = 60_000
 """Steps of one import; most packages that load DLLs with their own code take fewer than ten thousand."""
@@ -47,7 +47,7 @@ class InterpretedImports:
         found = []
         modules = list(_modules(view, loads))[:MAX_PACKAGES]
         if modules:
-            from wheelfix.loader.interpreter.importend import import_end  # 28 modules; most packages need none of them
+            from wheelfix.pycode.importend import import_end  # 28 modules; most packages need none of them
         for module, file in modules:
             end = import_end(view, profile, module, complete=view.beside is not None, steps=MAX_STEPS)
             if end.decided and (not end.error or _is_about_loads(end)):
@@ -62,7 +62,7 @@ class InterpretedImports:
         files = {f"{SITE_PACKAGES}/{top}/__init__.py": top for top in tops}
         answers: dict[str, tuple[bool, str]] = {}
         for file, top in [(file, top) for file, top in files.items() if file in view][:MAX_PACKAGES]:
-            from wheelfix.loader.interpreter.importend import import_end
+            from wheelfix.pycode.importend import import_end
 
             complete = view.beside is not None
             end = ends.get(file) or import_end(view, profile, top, complete=complete, steps=MAX_STEPS)
@@ -194,7 +194,7 @@ def _fault(view: FileView, root: str, end: ImportEnd, text: str) -> CodeFault | 
         return None
     inside = any("/" in name or view.named(name.lower()) for name in end.missed)
     made = CodeFault("raise", root, file, line, end.missed, end.error, sure=inside, reached=True)
-    from wheelfix.loader.interpreter.windows import SITE
+    from wheelfix.pycode.windows import SITE
 
     shown = end.message.partition("\n")[0].replace(SITE, "…")
     return replace(made, chain=end.chain, text=text or shown)

@@ -8,7 +8,6 @@ import weakref
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codereader.pathcode import WORDS
-from wheelfix.loader.codereader.pythonsource import python_source
 from wheelfix.loader.imports.importorder import ImportOrder, packages_above
 from wheelfix.loader.packagecode import SOURCE_LIMIT
 from wheelfix.loader.packageloading import startup_at
@@ -16,6 +15,7 @@ from wheelfix.loader.profile import python_of_tags
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import canonical
+from wheelfix.pycode.pythonsource import python_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -7,20 +7,20 @@ import re
 import weakref
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codebudget import budget_of, separate_budget
 from wheelfix.loader.codereader.codefaults import code_faults
 from wheelfix.loader.codereader.codefiles import MAX_SOURCE, ViewFiles
 from wheelfix.loader.codereader.codestore import LATER
 from wheelfix.loader.codereader.importcode import read_imports
 from wheelfix.loader.codereader.pathcode import WORDS, names_loader, read_in_view, read_path_code
-from wheelfix.loader.codereader.pythonsource import python_source
-from wheelfix.loader.exceptions import NOT_LOADED
 from wheelfix.loader.extensionmodules import extension_modules, module_name
 from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import Image, LoadEvent, dll_key, fold
+from wheelfix.pycode.budget import budget_of, separate_budget
+from wheelfix.pycode.exceptions import NOT_LOADED
+from wheelfix.pycode.pythonsource import python_source
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:

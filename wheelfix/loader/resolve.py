@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
-from wheelfix.loader.codereader.codebudget import separate_budget
 from wheelfix.loader.companionloads import Companions, with_needs_in_practice
 from wheelfix.loader.evidence import ProviderChain
 from wheelfix.loader.extensionmodules import extension_modules, module_files, module_name
@@ -35,6 +34,7 @@ from wheelfix.model import (
     Resolution,
     dll_key,
 )
+from wheelfix.pycode.budget import separate_budget
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:

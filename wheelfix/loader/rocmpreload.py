@@ -17,9 +17,9 @@ import ast
 import fnmatch
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codebudget import budget_of
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import LoadEvent
+from wheelfix.pycode.budget import budget_of
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:

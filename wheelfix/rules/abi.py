@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.stable_abi import stable_abi
 from wheelfix.knowledge.system import python_of
-from wheelfix.loader.codereader.codebudget import separate_budget
 from wheelfix.loader.extensionmodules import folder_python
 from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.model import Finding, Image, Repairable, Severity, dll_key
+from wheelfix.pycode.budget import separate_budget
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.hints import reinstall
 from wheelfix.rules.registry import finding, rule

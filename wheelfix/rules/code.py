@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codebudget import NOT_PYTHON, budget_of
 from wheelfix.model import Finding, Repairable, Severity
+from wheelfix.pycode.budget import NOT_PYTHON, budget_of
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import count

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.families import family_of, is_openmp
-from wheelfix.loader.codereader.codebudget import separate_budget
 from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.orders import orders_of
 from wheelfix.model import Finding, Image, InView, Repairable, Severity, canonical, dll_key
+from wheelfix.pycode.budget import separate_budget
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import arrow, listing, strings

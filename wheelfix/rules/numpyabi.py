@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codebudget import separate_budget
 from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.requirements import holds_on_target, parse_requirement
 from wheelfix.model import Finding, Repairable, Severity
+from wheelfix.pycode.budget import separate_budget
 from wheelfix.rules.context import Subject, base
 from wheelfix.rules.hints import install
 from wheelfix.rules.registry import finding, rule

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import runtime_file
-from wheelfix.loader.exceptions import NO_MODULE
 from wheelfix.loader.extensionmodules import module_name
 from wheelfix.loader.packagecode import imported_modules
 from wheelfix.model import (
@@ -20,6 +19,7 @@ from wheelfix.model import (
     Severity,
     dll_key,
 )
+from wheelfix.pycode.exceptions import NO_MODULE
 from wheelfix.rules.context import Subject, base, folder
 from wheelfix.rules.registry import finding, rule
 from wheelfix.rules.wording import listing

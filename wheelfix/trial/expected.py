@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
-from wheelfix.loader.codereader.codebudget import separate_budget
 from wheelfix.loader.extensionmodules import extension_modules
 from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.imports.modulefiles import has_entry
-from wheelfix.loader.interpreter.importend import import_end
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import loading_of
@@ -19,6 +17,8 @@ from wheelfix.loader.predict import absent_folder_code, error_line, predict, pre
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import LoadEvent, LoadOutcome, Severity
 from wheelfix.options import RootOptions, ScanOptions, all_cores
+from wheelfix.pycode.budget import separate_budget
+from wheelfix.pycode.importend import import_end
 from wheelfix.rules.codeloads import unsure_code_loads
 from wheelfix.rules.loadorder import depends_on_import_order
 from wheelfix.rules.otherdistributions import unknown_provider
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from wheelfix.exam.examination import Examination
-    from wheelfix.loader.interpreter.importend import ImportEnd
     from wheelfix.loader.view import FileView
     from wheelfix.model import Prediction
+    from wheelfix.pycode.importend import ImportEnd
 
 UNSURE = (depends_on_import_order, unsure_code_loads, unknown_provider)
 """Rules whose findings say that what decides an import could not be read."""

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from wheelfix.loader.codereader.codebudget import CodeBudget
 from wheelfix.loader.codereader.coderun import CodeRun
 from wheelfix.loader.codereader.codevalue import ANYTHING, DictValue, Items, Value
+from wheelfix.pycode.budget import CodeBudget
 
 PATH = "Lib/site-packages/pkg/__init__.py"
 

@@ -6,7 +6,6 @@ import ast
 
 import pytest
 
-from wheelfix.loader.codereader.codebudget import CodeBudget
 from wheelfix.loader.codereader.codesyntax import (
     compared,
     decorators,
@@ -19,6 +18,7 @@ from wheelfix.loader.codereader.codesyntax import (
     only_loads,
 )
 from wheelfix.loader.codereader.codevalue import ANYTHING, BASE, ROOT, UNKNOWN, Atom, Extern, Items
+from wheelfix.pycode.budget import CodeBudget
 
 
 def expression(text: str) -> ast.expr:

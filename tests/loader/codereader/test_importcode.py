@@ -6,7 +6,6 @@ import ast
 
 import pytest
 
-from wheelfix.loader.codereader.codebudget import CodeBudget
 from wheelfix.loader.codereader.importcode import (
     calls_at_import,
     computed_imports,
@@ -16,6 +15,7 @@ from wheelfix.loader.codereader.importcode import (
     raised_instead,
     read_imports,
 )
+from wheelfix.pycode.budget import CodeBudget
 
 PATH = "Lib/site-packages/pkg/sub/mod.py"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.loader.codereader.codebudget import CodeBudget
 from wheelfix.loader.codereader.pathcode import names_loader, read_path_code
+from wheelfix.pycode.budget import CodeBudget
 
 HERE = "Lib/site-packages/pkg/__init__.py"
 

@@ -8,8 +8,8 @@ from tests.support.views import make_view
 from tests.support.wheels import build_wheel
 from wheelfix import scan
 from wheelfix.demo.forge import forge_dll
-from wheelfix.loader.interpreter.importend import import_end
 from wheelfix.loader.profile import Profile
+from wheelfix.pycode.importend import import_end
 
 INIT = """
 from cupy import _environment

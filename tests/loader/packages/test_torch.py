@@ -6,12 +6,12 @@ import pytest
 
 from tests.support.views import make_view
 from wheelfix.demo.forge import forge_dll
-from wheelfix.loader.codereader.codebudget import CodeBudget
 from wheelfix.loader.packageloading import adds_toolkit, loading_of, search_dirs
 from wheelfix.loader.predict import predict
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.resolve import resolve
 from wheelfix.model import EdgeKind, Machine, Missing, OwnedBy
+from wheelfix.pycode.budget import CodeBudget
 
 SITE = "Lib/site-packages/"
 OLD = "py_dll_path = os.path.join(sys.exec_prefix, 'Library', 'bin')\nctypes.CDLL('vcruntime140_1.dll')\n"

@@ -6,7 +6,6 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codereader.codeattempt import path_folders
-from wheelfix.loader.codereader.codebudget import MAX_TURNS
 from wheelfix.loader.codereader.codelisting import content, exists, globbed, list_folder
 from wheelfix.loader.codereader.codeloads import (
     CURRENT_FOLDER,
@@ -36,6 +35,7 @@ from wheelfix.loader.codereader.codevalue import (
     united,
 )
 from wheelfix.model import Machine
+from wheelfix.pycode.budget import MAX_TURNS
 
 if TYPE_CHECKING:
     import ast

@@ -6,7 +6,6 @@ import ast
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codereader import codecalls, codeloads, codemethods, codesyntax
-from wheelfix.loader.codereader.codebudget import MAX_TEXT, MAX_TURNS
 from wheelfix.loader.codereader.codeoperators import OperatorValues
 from wheelfix.loader.codereader.codestore import CERTAIN, LATER, FoundEnd
 from wheelfix.loader.codereader.codevalue import (
@@ -27,7 +26,8 @@ from wheelfix.loader.codereader.codevalue import (
     combined,
     united,
 )
-from wheelfix.loader.exceptions import catches
+from wheelfix.pycode.budget import MAX_TEXT, MAX_TURNS
+from wheelfix.pycode.exceptions import catches
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.system import classify, runtime_file
-from wheelfix.loader.codereader.codebudget import MAX_TEXT
 from wheelfix.loader.codereader.codeprocess import CodeProcess, first_process
 from wheelfix.loader.codereader.codesyntax import is_standard
 from wheelfix.loader.codereader.nofiles import NoFiles
-from wheelfix.loader.codereader.pythonsource import python_source
 from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import dll_key, fold
+from wheelfix.pycode.budget import MAX_TEXT
+from wheelfix.pycode.pythonsource import python_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

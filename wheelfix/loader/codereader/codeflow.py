@@ -10,13 +10,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codereader import codesyntax
-from wheelfix.loader.codereader.codebudget import MAX_TURNS
 from wheelfix.loader.codereader.codeexpr import Expressions
 from wheelfix.loader.codereader.coderaised import raised_text
 from wheelfix.loader.codereader.codestore import CERTAIN, LATER, MAYBE, Raised
 from wheelfix.loader.codereader.codevalue import CAUGHT, UNKNOWN, AddedFolder, Extern, truth
 from wheelfix.loader.codereader.importcode import goes_on
-from wheelfix.loader.exceptions import LOAD_ERRORS, catches, suppresses
+from wheelfix.pycode.budget import MAX_TURNS
+from wheelfix.pycode.exceptions import LOAD_ERRORS, catches, suppresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

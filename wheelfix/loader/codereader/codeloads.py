@@ -22,13 +22,13 @@ from wheelfix.loader.codereader.codevalue import (
     tidy,
 )
 from wheelfix.loader.codereader.importcode import goes_on
-from wheelfix.loader.exceptions import catches
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
+from wheelfix.pycode.exceptions import catches
 
 if TYPE_CHECKING:
-    from wheelfix.loader.codereader.codebudget import CodeBudget
     from wheelfix.loader.codereader.codestore import CodeState
     from wheelfix.loader.codereader.codevalue import Atom, Value
+    from wheelfix.pycode.budget import CodeBudget
 
 _LOADERS = frozenset(
     {"CDLL", "WinDLL", "OleDLL", "PyDLL", "LoadLibrary", "load_library", "LoadLibraryExW", "LoadLibraryW", "dlopen"}

@@ -7,7 +7,6 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codebudget import MAX_TEXT, MAX_TURNS
 from wheelfix.loader.codereader.codelisting import content, exists, globbed, list_folder
 from wheelfix.loader.codereader.codeloads import load_library
 from wheelfix.loader.codereader.codesyntax import environment, is_standard, plain
@@ -28,12 +27,13 @@ from wheelfix.loader.codereader.codevalue import (
     united,
 )
 from wheelfix.model import Machine
+from wheelfix.pycode.budget import MAX_TEXT, MAX_TURNS
 
 if TYPE_CHECKING:
-    from wheelfix.loader.codereader.codebudget import CodeBudget
     from wheelfix.loader.codereader.codestore import CodeState
     from wheelfix.loader.codereader.codevalue import Atom, Value
     from wheelfix.loader.codereader.nofiles import NoFiles
+    from wheelfix.pycode.budget import CodeBudget
 
 SAME = frozenset(
     "abspath realpath normpath normcase fspath fsdecode fsencode expanduser expandvars str resolve absolute as_posix"

@@ -19,7 +19,7 @@ from wheelfix.loader.codereader.codevalue import (
     truth,
     united,
 )
-from wheelfix.loader.codereader.valuesize import PYTHON_ERRORS
+from wheelfix.pycode.valuesize import PYTHON_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,10 +10,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codereader import codesyntax
-from wheelfix.loader.codereader.codebudget import MAX_DEPTH
 from wheelfix.loader.codereader.codeflow import NEXT, RETURN, ControlFlow
 from wheelfix.loader.codereader.codestore import CERTAIN, LATER, Raised
 from wheelfix.loader.codereader.codevalue import ANYTHING, Class, Function, Items, Scope, united
+from wheelfix.pycode.budget import MAX_DEPTH
 
 if TYPE_CHECKING:
     from wheelfix.loader.codereader.codevalue import Value

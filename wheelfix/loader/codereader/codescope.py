@@ -23,14 +23,14 @@ from wheelfix.loader.codereader.codevalue import (
     united,
 )
 from wheelfix.loader.codereader.importcode import imported_from
-from wheelfix.loader.exceptions import NO_MODULE
+from wheelfix.pycode.exceptions import NO_MODULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from wheelfix.loader.codereader.codebudget import CodeBudget
     from wheelfix.loader.codereader.codevalue import FunctionNode, Value
     from wheelfix.loader.codereader.nofiles import NoFiles
+    from wheelfix.pycode.budget import CodeBudget
 
 MAX_MODULES = 12
 """Other files of the package that are followed because one file imports them."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 import abc
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codebudget import ALL_STEPS
 from wheelfix.loader.codereader.codevalue import ANYTHING, Scope, united
 from wheelfix.loader.codereader.nofiles import NoFiles
+from wheelfix.pycode.budget import ALL_STEPS
 from wheelfix.values import dataclass, field
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Sequence
 
-    from wheelfix.loader.codereader.codebudget import CodeBudget
     from wheelfix.loader.codereader.codevalue import Atom, Class, Function, FunctionNode, Value
     from wheelfix.loader.loadcall import Failure
+    from wheelfix.pycode.budget import CodeBudget
 
 CERTAIN, MAYBE, LATER = 2, 1, 0
 """Whether importing the file does something: for certain, if a condition holds, or only once it is called."""

@@ -17,11 +17,11 @@ from wheelfix.loader.codereader.codevalue import (
     Extern,
     Items,
 )
-from wheelfix.loader.exceptions import NO_MODULE, catches
+from wheelfix.pycode.exceptions import NO_MODULE, catches
 
 if TYPE_CHECKING:
-    from wheelfix.loader.codereader.codebudget import CodeBudget
     from wheelfix.loader.codereader.codevalue import Atom, Value
+    from wheelfix.pycode.budget import CodeBudget
 
 _PATH = "c:/windows/system32;c:/windows"
 _SET_ALWAYS = frozenset({"SYSTEMROOT", "WINDIR", "TEMP", "TMP", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "USERNAME"})

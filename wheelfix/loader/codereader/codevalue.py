@@ -11,14 +11,14 @@ import posixpath
 from typing import TYPE_CHECKING, TypeAlias
 
 from wheelfix.archive.placement import SITE_PACKAGES
-from wheelfix.loader.codereader.codebudget import MAX_ITEMS, MAX_TEXT
+from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Callable, Iterable
 
-    from wheelfix.loader.codereader.codebudget import CodeBudget
+    from wheelfix.pycode.budget import CodeBudget
 
 ROOT = "@"
 """Stands for the prefix of the environment, as the first part of a path."""

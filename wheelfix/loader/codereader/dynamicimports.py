@@ -11,7 +11,7 @@ from wheelfix.loader.codereader.importcode import statements_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.codereader.codebudget import CodeBudget
+    from wheelfix.pycode.budget import CodeBudget
 
 _WORDS = re.compile(r"__path__|meta_path|sys\.path\b|\b(?:exec|import_module|__import__|run_module|load_module)\s*\(")
 """Such code contains one of these; most files contain none."""

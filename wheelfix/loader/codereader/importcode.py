@@ -11,8 +11,8 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from wheelfix.archive.placement import SITE_PACKAGES
-from wheelfix.loader.codereader.codebudget import CodeBudget, OutOfBudget
-from wheelfix.loader.exceptions import NOT_LOADED, catches, suppresses
+from wheelfix.pycode.budget import CodeBudget, OutOfBudget
+from wheelfix.pycode.exceptions import NOT_LOADED, catches, suppresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -12,12 +12,12 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.codereader.codeattempt import path_folders
-from wheelfix.loader.codereader.codebudget import CodeBudget, OutOfBudget, count_tokens
 from wheelfix.loader.codereader.codeloads import is_folder_call, is_load_call, spelled
 from wheelfix.loader.codereader.codestore import LATER, MAYBE, FoundCall
 from wheelfix.loader.codereader.importcode import called
-from wheelfix.loader.codereader.valuesize import PYTHON_ERRORS
 from wheelfix.model import CodeFolder, UnreadCall
+from wheelfix.pycode.budget import CodeBudget, OutOfBudget, count_tokens
+from wheelfix.pycode.valuesize import PYTHON_ERRORS
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:

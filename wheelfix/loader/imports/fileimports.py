@@ -6,13 +6,13 @@ import ast
 from typing import TYPE_CHECKING, cast
 
 from wheelfix.loader.codereader.importcode import goes_on, imported_by_call, imported_from
-from wheelfix.loader.exceptions import LOAD_ERRORS, NO_MODULE, NOT_LOADED, suppresses
+from wheelfix.pycode.exceptions import LOAD_ERRORS, NO_MODULE, NOT_LOADED, suppresses
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from wheelfix.loader.codereader.codebudget import CodeBudget
+    from wheelfix.pycode.budget import CodeBudget
 
 
 _KINDS = (NO_MODULE, NOT_LOADED, *LOAD_ERRORS)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codebudget import separate_budget
 from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.pycode.budget import separate_budget
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

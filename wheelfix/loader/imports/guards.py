@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codebudget import budget_of
 from wheelfix.loader.codereader.importcode import (
     calls_at_import,
     computed_imports,
@@ -17,6 +16,7 @@ from wheelfix.loader.extensionmodules import module_name
 from wheelfix.loader.packagecode import imported_modules, python_code
 from wheelfix.loader.view import base_name
 from wheelfix.model import Image, dll_key
+from wheelfix.pycode.budget import budget_of
 from wheelfix.values import replace
 
 if TYPE_CHECKING:

@@ -11,11 +11,8 @@ import posixpath
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codebudget import CodeBudget, OutOfBudget, budget_of
 from wheelfix.loader.codereader.dynamicimports import decides_at_run_time
 from wheelfix.loader.codereader.importcode import named_in_strings, read_imports
-from wheelfix.loader.codereader.pythonsource import python_source
-from wheelfix.loader.exceptions import LOAD_ERRORS, NO_MODULE
 from wheelfix.loader.imports.fileimports import FileImports, ImportStatement, executed_imports
 from wheelfix.loader.imports.importroute import Route, Step, StepTrace
 from wheelfix.loader.imports.sitefiles import (
@@ -24,6 +21,9 @@ from wheelfix.loader.imports.sitefiles import (
     roots_of_path_files,
 )
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
+from wheelfix.pycode.budget import CodeBudget, OutOfBudget, budget_of
+from wheelfix.pycode.exceptions import LOAD_ERRORS, NO_MODULE
+from wheelfix.pycode.pythonsource import python_source
 
 if TYPE_CHECKING:
     import ast

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.exceptions import NO_MODULE, NOT_LOADED
+from wheelfix.pycode.exceptions import NO_MODULE, NOT_LOADED
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import python_of
-from wheelfix.loader.exceptions import NO_MODULE
 from wheelfix.loader.extensionmodules import extension_modules, is_for_another_python, module_files, module_name
 from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules, python_code
 from wheelfix.loader.view import base_name
 from wheelfix.model import Image, LoadEvent, LoadOutcome, dll_key
+from wheelfix.pycode.exceptions import NO_MODULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codebudget import budget_of
 from wheelfix.loader.codereader.codefiles import ViewFiles
 from wheelfix.loader.codereader.pathcode import read_path_code
 from wheelfix.loader.packageloading import PackageLoading
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.pycode.budget import budget_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

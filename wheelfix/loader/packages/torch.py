@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codebudget import budget_of
 from wheelfix.loader.codereader.pathcode import read_path_code
 from wheelfix.loader.packageloading import PackageLoading, Startup
 from wheelfix.loader.rocmpreload import rocm_preloads
 from wheelfix.loader.view import BASE, SITE_PACKAGES, USER
 from wheelfix.model import LoadEvent
+from wheelfix.pycode.budget import budget_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,39 @@
+"""Small pieces of code in both: interpreted as part of a package, and run by Python itself."""
+
+from __future__ import annotations
+
+from tests.support.views import make_view
+from wheelfix.loader.codereader.codefiles import ViewFiles
+from wheelfix.loader.profile import Profile
+from wheelfix.pycode.importend import new_run
+from wheelfix.pycode.objects import PyValue, Thrown
+from wheelfix.pycode.windows import WindowsMachine
+
+PROFILE = Profile(python=(3, 11))
+
+
+def interpreted(code: str, files: dict[str, bytes | str] | None = None) -> dict[str, PyValue]:
+    """The names of a package after its code was interpreted; what it raises is in ``error``, as the class's name."""
+    own: dict[str, bytes | str] = {"Lib/site-packages/pkg/__init__.py": code}
+    own |= {f"Lib/site-packages/pkg/{name}": content for name, content in (files or {}).items()}
+    run = new_run(WindowsMachine(ViewFiles(make_view(own), PROFILE), PROFILE), complete=True, steps=10_000)
+    try:
+        run.import_module("pkg")
+    except Thrown as thrown:
+        return {"error": thrown.error.kind.name}
+    return dict(run.modules["pkg"].names)
+
+
+def run_by_python(code: str) -> dict[str, object]:
+    """The same, done by the Python that runs the tests."""
+    names: dict[str, object] = {"__name__": __name__}
+    try:
+        exec(compile(code, "pkg", "exec"), names)  # code of these tests
+    except Exception as error:
+        return {"error": type(error).__name__}
+    return names
+
+
+def sections(text: str) -> dict[str, str]:
+    """Pieces of code by the names in the lines ``## name`` above them."""
+    return dict(part.split("\n", 1) for part in text.split("## ")[1:])  # type: ignore[misc]

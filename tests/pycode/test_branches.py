@@ -1,0 +1,198 @@
+"""Branches, loops, exceptions and context managers go the way that Python goes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pycode.running import interpreted, run_by_python, sections
+from wheelfix.pycode.objects import UNKNOWN, Undecided
+
+CODES = sections("""
+## if
+x = []
+for n in range(5):
+    if n == 1:
+        continue
+    elif n == 4:
+        break
+    x.append(n)
+## for else
+x = 0
+for n in (1, 2):
+    x += n
+else:
+    x += 10
+## break skips else
+x = 0
+for n in (1, 2):
+    break
+else:
+    x = 10
+## while
+x = 0
+while x < 7:
+    x += 2
+else:
+    x = -x
+## match
+x = []
+for v in ('a', 3, [1, 2], None, 9):
+    match v:
+        case 'a' | 'b':
+            x.append('text')
+        case [first, last]:
+            x.append(last)
+        case None:
+            x.append('none')
+        case n if n == 3:
+            x.append('three')
+        case other:
+            x.append(other)
+## try
+x = []
+try:
+    {}['a']
+except KeyError as e:
+    x.append(isinstance(e, LookupError))
+else:
+    x.append(1)
+## else of try
+x = []
+try:
+    pass
+except KeyError:
+    x.append(0)
+else:
+    x.append(1)
+finally:
+    x.append(2)
+## finally in a function
+def f():
+    try:
+        return 1
+    finally:
+        x.append(2)
+x = []
+x.append(f())
+## raised again
+x = []
+try:
+    try:
+        raise ValueError('a')
+    except ValueError:
+        x.append(1)
+        raise
+except Exception as e:
+    x.append(e.args)
+## tuple of classes
+x = 0
+try:
+    [][1]
+except (KeyError, IndexError):
+    x = 1
+## suppress
+import contextlib
+x = 1
+with contextlib.suppress(KeyError):
+    {}['a']
+    x = 2
+## context manager
+import contextlib
+x = []
+@contextlib.contextmanager
+def m():
+    x.append(1)
+    yield 5
+    x.append(3)
+with m() as v:
+    x.append(v)
+## exit suppresses
+class M:
+    def __enter__(self):
+        return self
+    def __exit__(self, *a):
+        return True
+x = 0
+with M():
+    x = 1
+    raise ValueError
+x += 1
+## generator
+def g():
+    for n in range(3):
+        yield n * 2
+x = list(g())
+## yield from
+def g():
+    yield 1
+    yield from (2, 3)
+x = [n for n in g()]
+## unpacking
+a, *b = (1, 2, 3)
+(c, d), e = (4, 5), 6
+x = (a, b, c, d, e)
+## global
+n = 0
+def f():
+    global n
+    n += 1
+f(); f()
+x = n
+## nonlocal
+def f():
+    n = 0
+    def g():
+        nonlocal n
+        n += 1
+        return n
+    g()
+    return g()
+x = f()
+## assert
+x = 0
+try:
+    assert x
+except AssertionError:
+    x = 1
+""")
+
+
+@pytest.mark.parametrize("code", CODES.values(), ids=CODES)
+def test_code_goes_where_python_goes(code: str) -> None:
+    assert interpreted(code)["x"] == run_by_python(code)["x"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "raise KeyError('a')",
+        "try:\n    1 + 'a'\nexcept KeyError:\n    pass",
+        "def f():\n    raise OSError\nf()",
+        "raise",
+    ],
+)
+def test_what_nothing_catches_ends_the_import(code: str) -> None:
+    assert interpreted(code) == {"error": run_by_python(code)["error"]}
+
+
+def test_a_branch_that_cannot_concern_dlls_is_left_out_and_its_names_are_unknown() -> None:
+    names = interpreted("import random\ny = 1\nif random.random():\n    y = 2\nx = 3")
+    assert (names["x"], names["y"]) == (3, UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    "body", ["ctypes.CDLL('a.dll')", "os.environ['PATH'] = ''", "import pkg.other", "raise ValueError; x = 1"]
+)
+def test_a_branch_that_may_concern_dlls_is_not_guessed(body: str) -> None:
+    code = f"import ctypes, os, random\nif random.random():\n    x = 1\n    {body}\n"
+    with pytest.raises(Undecided):
+        interpreted(code, {"other.py": ""})
+
+
+def test_a_check_that_only_raises_is_taken_to_pass() -> None:
+    assert interpreted("import random\nif random.random() > 2:\n    raise ValueError\nx = 1")["x"] == 1
+
+
+def test_an_endless_loop_is_given_up() -> None:
+    with pytest.raises(Undecided, match="too long"):
+        interpreted("while True:\n    pass")

@@ -1,0 +1,213 @@
+"""How imports end that are interpreted: what a small package does, against what Python on Windows is known to do."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.support.patience import patience
+from tests.support.views import make_view
+from wheelfix.demo.forge import forge_dll
+from wheelfix.loader.profile import Profile
+from wheelfix.pycode.importend import ImportEnd, import_end
+
+SITE = "Lib/site-packages/"
+START = "import ctypes, os, sys\nHERE = os.path.dirname(os.path.abspath(__file__))\n"
+CORE = forge_dll("core.dll", exports=["call"])
+
+
+def end_of(code: str, files: dict[str, bytes | str] | None = None, *, complete: bool = True) -> ImportEnd:
+    """Interpret ``import pkg`` of a package with ``core.dll``."""
+    own: dict[str, bytes | str] = {f"{SITE}pkg/__init__.py": START + code, f"{SITE}pkg/core.dll": CORE}
+    own |= {f"{SITE}{name}": content for name, content in (files or {}).items()}
+    return import_end(make_view(own), Profile(python=(3, 11)), "pkg", complete=complete)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("ctypes.CDLL(os.path.join(HERE, 'core.dll'))", ""),
+        ("ctypes.CDLL(os.path.join(HERE, 'gone.dll'))", "FileNotFoundError"),
+        ("from ctypes import *\ncdll.LoadLibrary(os.path.join(HERE, 'gone.dll'))", "FileNotFoundError"),
+        ("ctypes.CDLL(os.path.join(HERE, 'core.dll')).call", ""),
+        ("ctypes.CDLL(os.path.join(HERE, 'core.dll')).other", "AttributeError"),
+        ("from pathlib import Path\nctypes.CDLL(Path(HERE) / 'core.dll')", "TypeError"),
+        ("class E(Exception):\n    pass\ntry:\n    ctypes.CDLL('gone')\nexcept OSError as e:\n    raise E from e", "E"),
+        ("os.add_dll_directory(os.path.join(HERE, 'gone'))", "FileNotFoundError"),
+        ("if sys.version_info.major < 3 or sys.version_info < (3, 8):\n    raise RuntimeError", ""),
+        ("if sys.stderr and 'X' not in os.environ:\n    raise RuntimeError", "RuntimeError"),
+        ("from . import gone", "ImportError"),
+        ("import pkg.gone", "ModuleNotFoundError"),
+        ("__path__ = __import__('pkgutil').extend_path(__path__, __name__)\nimport pkg.gone", "ModuleNotFoundError"),
+    ],
+)
+def test_what_a_package_ends_with(code: str, error: str) -> None:
+    end = end_of(code)
+    assert (end.decided, end.error) == (True, error), end.reason
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import random\nctypes.CDLL(random.choice(['a', 'b']))",
+        "import random\nif random.random() < 2:\n    ctypes.CDLL('gone.dll')",
+        "while True:\n    pass",
+        "x = 'a'\nfor _ in range(64):\n    x = x + x\nctypes.CDLL(x)",
+        "def f():\n    return f()\nf()",
+        "[].no_such_method",
+        "__path__.append('elsewhere')\nfrom . import gone\nimport pkg.other",
+    ],
+    ids=["random", "condition", "endless", "doubled", "recursion", "our own gap", "changed path"],
+)
+def test_what_is_not_known_is_left_open_soon(code: str) -> None:
+    began = time.process_time()
+    end = end_of(code)
+    assert not end.decided or end.error == "ImportError"
+    assert time.process_time() - began < patience(5)
+
+
+def test_code_that_cannot_concern_dlls_is_left_out() -> None:
+    code = "import random\nif random.random() < 2:\n    name = 'x'\nelse:\n    name = 'y'\n"
+    assert end_of(code + "ctypes.CDLL(os.path.join(HERE, 'gone.dll'))").error == "FileNotFoundError"
+
+
+def test_a_compiled_module_is_preferred_and_read_by_its_source() -> None:
+    """threaded has both; importing it fails in the compiled module that another compiled one imports."""
+    names = {name: {".source": f"pkg/{name}.pyx".encode()} for name in ("_a", "_b")}
+    exports = {
+        name: forge_dll(f"{name}.pyd", exports=[f"PyInit_{name}"], sections=named) for name, named in names.items()
+    }
+    files: dict[str, bytes | str] = {
+        "pkg/_a.cp311-win_amd64.pyd": exports["_a"],
+        "pkg/_a.py": "from ._b import thing  # long enough\n",
+        "pkg/_b.cp311-win_amd64.pyd": b"MZ" + b"\0" * 100,
+        "pkg/_b.py": "thing = 1\n",
+    }
+    end = end_of("from . import _a", files)
+    assert (end.error, end.fault and end.fault.target) == ("ImportError", f"{SITE}pkg/_b.cp311-win_amd64.pyd")
+    assert end_of("from . import _a", files | {"pkg/_b.cp311-win_amd64.pyd": exports["_b"]}).error == ""
+
+
+def test_what_another_distribution_may_bring_is_open_in_a_scan_and_absent_in_an_environment() -> None:
+    assert not end_of("import numpy", complete=False).decided
+    assert end_of("import numpy").error == "ModuleNotFoundError"
+    assert not end_of("os.add_dll_directory(os.path.join(sys.prefix, 'Library', 'bin'))", complete=False).decided
+
+
+def test_nothing_of_this_machine_is_read_or_run(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    target = tmp_path / "made"
+    code = f"open({str(target)!r}, 'w').write('x')\nos.system('true')\n__import__('subprocess').run(['true'])\n"
+    assert end_of(code + f"ctypes.CDLL(open({__file__!r}).read())").error == "FileNotFoundError"
+    assert not target.exists()
+
+
+def test_names_that_other_code_puts_into_a_module_are_not_missed() -> None:
+    """Protobuf's builder does that for the modules that it generates (aioesphomeapi)."""
+    made = "from google.protobuf.internal import builder\nbuilder.BuildMessages(None, 'm', globals())\n"
+    found = {"google/protobuf/internal/builder.py": "", "pkg/m_pb2.py": made}
+    assert end_of("from .m_pb2 import Message\nimport pkg.m_pb2 as m\nm.Other", dict(found)).error == ""
+
+
+def test_modules_of_mypyc_do_not_import_one_another_as_files() -> None:
+    """isort is imported although one of its small modules is broken."""
+    shim = forge_dll("_a.pyd", exports=["PyInit__a"], sections={".text2": b"0123__mypyc\0"})
+    files = {"pkg/_a.cp311-win_amd64.pyd": shim, "pkg/_a.py": "from . import _b  # long enough\n", "pkg/_b.pyd": b""}
+    assert end_of("from . import _a", dict(files)).error == ""
+
+
+def test_modules_that_python_has_removed_since_are_of_its_library() -> None:
+    assert not end_of("import distutils.sysconfig, imp").error
+
+
+def test_a_compiled_module_may_have_modules_below_it() -> None:
+    """Rust's do, and put them into ``sys.modules``."""
+    native = forge_dll("native.pyd", imports={"python3.dll": ["f"]}, exports=["PyInit_native"])
+    assert not end_of("from .native.inner import thing", {"pkg/native.pyd": native}).error
+
+
+@pytest.mark.parametrize(("first", "error"), [("", "FileNotFoundError"), ("ctypes.CDLL(HERE + '/core.dll')\n", "")])
+def test_whether_a_dll_is_in_the_process_is_known(first: str, error: str) -> None:
+    asked = "if not ctypes.WinDLL('kernel32').GetModuleHandleW('core.dll'):\n    ctypes.CDLL(HERE + '/gone.dll')\n"
+    end = end_of(first + asked)
+    assert (end.decided, end.error) == (True, error)
+
+
+def test_swig_asks_the_module_for_its_package() -> None:
+    swig = "if getattr(globals().get('__spec__'), 'parent', None) or '.' in __name__:\n    from . import _x\n"
+    end = end_of("from . import made", {"pkg/made.py": swig, "pkg/_x.pyd": b""})
+    assert (end.decided, end.error) == (True, "ImportError")
+
+
+def test_a_package_that_is_looked_for_in_another_folder() -> None:
+    code = "sys.modules.get(__package__).__path__.append(os.path.join(HERE, 'native'))\nfrom . import _x\n"
+    assert not end_of(code, {"pkg/native/_x.pyd": b""}).error
+
+
+def test_what_no_installed_distribution_has_is_not_there() -> None:
+    code = (
+        "if not os.path.isfile(os.path.join(HERE, os.pardir, 'pkg_libs', 'x.dll')):\n    raise FileNotFoundError('x')"
+    )
+    assert end_of(code).error == "FileNotFoundError"
+
+
+def test_a_file_beside_a_compiled_module_may_be_its_fallback() -> None:
+    """backports.zstd has ``_zstd.py`` for PyPy, which imports what a wheel for CPython does not have."""
+    native = forge_dll("_zstd.pyd", imports={"python3.dll": ["f"]}, exports=["PyInit__zstd"])
+    files = {"pkg/_zstd.pyd": native, "pkg/_zstd.py": "from ._zstd_cffi import ffi  # for PyPy\n"}
+    assert not end_of("from . import _zstd", dict(files)).error
+
+
+def test_a_name_that_the_model_does_not_know_is_left_open() -> None:
+    assert not end_of("print(SomethingThatPythonAdds)").decided
+
+
+GONE = "ctypes.CDLL(os.path.join(HERE, 'gone.dll'))\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("from typing import cast\nctypes.CDLL(cast(str, os.path.join(HERE, 'core.dll')))", ""),
+        (
+            "import functools\ndef f():\n    raise ValueError\nfunctools.update_wrapper(f, f)\n" + GONE,
+            "FileNotFoundError",
+        ),
+        (
+            "from pathlib import PurePosixPath\nctypes.CDLL(HERE + '/' + (PurePosixPath('.') / 'core.dll').as_posix())",
+            "",
+        ),
+        (f"import pkg.made\nnames = ('a', *pkg.made.names(2), 'b')\n{GONE}", "FileNotFoundError"),
+        (
+            f"import pkg.made\n@pkg.made.kept()\ndef late():\n    raise ValueError\n{GONE}",
+            "FileNotFoundError",
+        ),
+        (f"import pkg.made\nif pkg.made.new:\n    def late():\n        raise ValueError\n{GONE}", "FileNotFoundError"),
+        (
+            "import pkg.made as m\nctypes.CDLL(os.path.join(os.path.dirname(m.__file__), m.__name__[4:8] + '.dll'))",
+            "FileNotFoundError",
+        ),
+        (
+            "try:\n    " + GONE + "except OSError:\n    pass\nimport re\n"
+            "if not re.match('(a(b)*)*', 'ab'):\n    raise ValueError('no')\n" + GONE,
+            "FileNotFoundError",
+        ),
+    ],
+    ids=["cast", "wrapper", "posix", "star", "decorator", "definition", "compiled", "pattern"],
+)
+def test_what_has_nothing_to_do_with_dlls_does_not_end_the_reading(code: str, error: str) -> None:
+    """Each of these stands in CuPy's code or in cuda-pathfinder's, before or between loads."""
+    end = end_of(code, {"pkg/made.pyd": forge_dll("made.pyd", exports=["PyInit_made"])})
+    assert (end.decided, end.error) == (True, error), end.reason
+
+
+def test_a_module_is_asked_for_a_name_before_a_submodule_is_looked_for() -> None:
+    """CuPy 14 loads cuBLAS in the ``__getattr__`` of its package: ``from cupy_backends.cuda.libs import cublas``."""
+    files: dict[str, bytes | str] = {
+        "pkg/libs/__init__.py": START + "def __getattr__(name):\n    if name == 'binding':\n        " + GONE,
+        "pkg/libs/binding.py": "",
+    }
+    assert end_of("from pkg.libs import binding", files).error == "FileNotFoundError"
+    files["pkg/libs/__init__.py"] = "def __getattr__(name):\n    raise AttributeError(name)\n"
+    end = end_of("from pkg.libs import binding", files)
+    assert (end.decided, end.error) == (True, "")

@@ -1,0 +1,88 @@
+"""Operators, comparisons and conditions give what Python gives, or nothing that is known."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pycode.running import interpreted, run_by_python
+from wheelfix.pycode.objects import UNKNOWN, UnknownValue
+
+EXPRESSIONS = """
+1 + 2 * 3 - 4 // 3
+7 % 4, 2 ** 10, 1 << 4, 6 & 3, 6 | 1, 6 ^ 3, ~5, -5
+7 / 2
+'a' + 'b', 'ab' * 2, [1] + [2], (1,) * 2
+'%s-%d.dll' % ('core', 3)
+'%s' % 'core'
+'lib' in 'mylib', 'x' not in 'abc'
+2 in [1, 2], 'a' in {'a': 1}, 3 in (1, 2), 1 in {1}
+1 < 2 < 3, 1 < 2 > 5
+(lambda n: (n is None, n is not None, n == 0))(None)
+'a' == 'a', [1] == [1], (1, 2) != (1, 3)
+not [], not 'a', not 0
+'' or 'b', 'a' and 'b', 0 or None, 1 and 0
+(3, 11) >= (3, 8)
+'a' if 1 else 'b'
+f"{'core'}-{3}.dll", f"{'a'!r}", f"{7:03d}"
+[x * 2 for x in range(4) if x % 2]
+{x: x * x for x in (1, 2)}, {x for x in 'aa'}
+[(x, y) for x in (1, 2) for y in 'ab']
+sum_ := 3
+'core.dll'[:-4], [1, 2, 3][::2], 'abc'[-1]
+""".strip().splitlines()
+ERRORS = """
+'a' + 1
+[] + ()
+1 < 'a'
+'%s %s' % 'a'
+1 in 'abc'
+[1][5]
+{'a': 1}['b']
+(lambda n: n[0])(None)
+""".strip().splitlines()
+UNKNOWN_VALUES = """
+r.random() + 1
+'a' + r.random()
+r.random() == 1
+r.random() in [1, 2]
+[1, 2][r.random()]
+2 ** 1000
+1 << 500
+'a' * 100000
+1 // 0
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_as_python_computes_it(expression: str) -> None:
+    found = interpreted(f"x = ({expression})")["x"]
+    assert found == run_by_python(f"x = ({expression})")["x"]
+    assert not isinstance(found, UnknownValue)
+
+
+@pytest.mark.parametrize("code", ERRORS)
+def test_errors_are_those_of_python(code: str) -> None:
+    assert interpreted(code)["error"] == run_by_python(code)["error"]
+
+
+@pytest.mark.parametrize("expression", UNKNOWN_VALUES)
+def test_what_is_unknown_or_too_large_stays_unknown(expression: str) -> None:
+    assert interpreted(f"import random as r\nx = {expression}")["x"] is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [("True or r.random()", True), ("False and r.random()", False), ("r.random() or True", UNKNOWN)],
+    ids=["decided by or", "decided by and", "unknown first"],
+)
+def test_an_unknown_operand_counts_only_if_it_is_reached(expression: str, expected: object) -> None:
+    assert interpreted(f"import random as r\nx = {expression}")["x"] == expected
+
+
+def test_a_path_and_a_text_are_joined_as_on_windows() -> None:
+    found = interpreted("from pathlib import Path\nx = str(Path('C:/a') / 'b' / '../c')")["x"]
+    assert found == "C:\\a\\c"
+
+
+def test_none_cannot_be_joined() -> None:
+    assert interpreted("from pathlib import Path\nPath('C:/a') / None") == {"error": "TypeError"}

@@ -1,0 +1,166 @@
+"""Imports that go on into other distributions of a complete set, and what a machine without toolkits settles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.views import make_view
+from wheelfix.demo.forge import forge_dll
+from wheelfix.loader.installations import Distribution
+from wheelfix.loader.neighbours import Neighbours
+from wheelfix.loader.profile import Profile
+from wheelfix.pycode.importend import ImportEnd, import_end
+
+SITE = "Lib/site-packages/"
+BINDING = forge_dll("binding.pyd", exports=["PyInit_binding"], imports=[("runtime.dll", ["f"])])
+WINDOW = forge_dll("window.pyd", exports=["PyInit_window"], imports=[("runtime.dll", ["f"])])
+RUNTIME = forge_dll("runtime.dll", exports=["f"])
+ADDS = "import os\nos.add_dll_directory(os.path.dirname(os.path.abspath(__file__)))\n"
+
+
+def end_of(own: dict[str, bytes | str], others: dict[str, bytes | str], module: str, **options: Any) -> ImportEnd:
+    """Interpret an import of a package beside the files of another distribution, and nothing else."""
+    own = {SITE + path: content for path, content in own.items()}
+    others = {SITE + path: content for path, content in others.items()}
+    made = Distribution("other", "1.0", f"{SITE}other-1.0.dist-info", frozenset(others), (), ())
+    whole = make_view({**own, **others})
+    view = whole.focused(frozenset(own))
+    view.beside = Neighbours(whole, [made], complete=options.pop("everything", True))
+    return import_end(view, Profile(python=(3, 11)), module, complete=True, **options)
+
+
+OWN: dict[str, bytes | str] = {"pkg/__init__.py": "from runtime_of_pkg import binding\n", "pkg/window.pyd": WINDOW}
+OTHER: dict[str, bytes | str] = {"runtime_of_pkg/__init__.py": ADDS, "runtime_of_pkg/binding.pyd": BINDING}
+
+
+def test_a_module_of_another_distribution_that_fails_first_is_named() -> None:
+    """PySide6 imports shiboken6 before its own modules: without shiboken6's DLL the error is about Shiboken."""
+    end = end_of(OWN, OTHER, "pkg.window")
+    assert (end.error, end.message) == ("ImportError", "DLL load failed while importing binding")
+    assert end.fault is not None
+    assert end.fault.target == f"{SITE}runtime_of_pkg/binding.pyd"
+
+
+@pytest.mark.parametrize("everything", [True, False])
+def test_folders_that_another_distribution_adds_are_searched(everything: bool) -> None:
+    end = end_of(OWN, OTHER | {"runtime_of_pkg/runtime.dll": RUNTIME}, "pkg.window", everything=everything)
+    assert (end.decided, end.error) == (True, "")
+    assert f"{SITE}runtime_of_pkg/runtime.dll" in end.loaded
+
+
+@pytest.mark.parametrize(
+    ("code", "options"),
+    [
+        (ADDS + "import gone\n", {"everything": False}),
+        (ADDS + "x = 1\n" * 50_000, {}),
+        (ADDS + "import random\nos.add_dll_directory(random.choice([]))\n", {}),
+    ],
+    ids=["something else may be installed", "large", "cannot be interpreted"],
+)
+def test_what_is_not_followed_leaves_it_open_and_nothing_behind(code: str, options: dict[str, Any]) -> None:
+    other = OTHER | {"runtime_of_pkg/__init__.py": code, "runtime_of_pkg/runtime.dll": RUNTIME}
+    end = end_of(OWN, other, "pkg.window", **options)
+    assert not end.decided
+    assert "depends on code of other packages" in end.reason
+    assert not [path for path in end.ran if "runtime_of_pkg" in path]
+
+
+LOADS = "import ctypes, os\n{looks}ctypes.CDLL(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'core.dll'))\n"
+NEEDS_CUDA = forge_dll("core.dll", imports=[("cublas64_12.dll", ["f"])])
+
+
+@pytest.mark.parametrize(
+    ("looks", "bare", "decided"),
+    [
+        ("", False, True),
+        ("os.environ.get('CUDA_PATH')\n", False, False),
+        ("'CUDA_PATH_V12_4' in os.environ\n", False, False),
+        ("__import__('shutil').which('nvcc')\n", False, False),
+        ("os.environ.get('HIP_PATH')\n", False, True),
+        ("os.environ.get('CUDA_PATH')\n", True, True),
+    ],
+)
+def test_a_toolkit_that_code_looks_for_may_have_its_vendors_dlls(looks: str, bare: bool, decided: bool) -> None:
+    """CTranslate2 looks for AMD's, which cannot have Intel's OpenMP; CuPy looks for NVIDIA's, which has cuBLAS."""
+    own: dict[str, bytes | str] = {"pkg/__init__.py": LOADS.format(looks=looks), "pkg/core.dll": NEEDS_CUDA}
+    end = end_of(own, {}, "pkg", bare=bare)
+    assert end.decided is decided, end.reason
+    assert not decided or end.error == "FileNotFoundError"
+
+
+def test_what_distributions_may_ship_is_not_there_in_a_complete_set() -> None:
+    own: dict[str, bytes | str] = {"pkg/__init__.py": LOADS.format(looks=""), "pkg/core.dll": NEEDS_CUDA}
+    assert end_of(own, {}, "pkg").error == "FileNotFoundError"
+    assert not end_of(own, {}, "pkg", everything=False).decided
+
+
+LISTS = """
+import ctypes
+import importlib.metadata as metadata
+try:
+    found = {{}}
+    for file in metadata.files("{name}"):
+        if file.match("*.dll"):
+            path = file.locate()
+            found[path.name.split(".")[0].lower()] = str(path)
+    ctypes.CDLL(found["runtime"])
+except metadata.PackageNotFoundError:
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "everything", "loads"),
+    [("other", True, True), ("Other", False, True), ("gone", True, False)],
+)
+def test_files_of_a_distribution_are_listed(name: str, everything: bool, loads: bool) -> None:
+    """netgen loads what importlib.metadata lists of netgen-occt, before the modules that need it."""
+    own = {"pkg/__init__.py": LISTS.format(name=name), "pkg/window.pyd": WINDOW}
+    end = end_of(own, {"runtime.txt": "", "other/bin/Runtime.dll": RUNTIME}, "pkg.window", everything=everything)
+    assert end.decided
+    assert (f"{SITE}other/bin/Runtime.dll" in end.loaded) is loads
+    assert (end.error == "") is loads
+
+
+def test_whether_a_required_distribution_is_installed_is_not_guessed() -> None:
+    own = {"pkg/__init__.py": LISTS.format(name="gone"), "pkg-1.dist-info/METADATA": "Requires-Dist: gone\n"}
+    assert end_of(own, {}, "pkg").decided
+    end = end_of(own, {}, "pkg", everything=False)
+    assert (end.decided, end.reason) == (False, "whether gone is installed is not known")
+
+
+def test_a_distribution_that_asks_for_itself_is_found() -> None:
+    code = "from importlib.metadata import distribution, version\nimport ctypes\n"
+    code += "one = distribution('pkg')\nassert (one.version, version('pkg')) == ('1.5', '1.5')\n"
+    code += "dll = [file for file in one.files if file.suffix == '.dll'][0]\nassert str(dll) == 'pkg/bin/runtime.dll'\n"
+    code += "ctypes.CDLL(str(one.locate_file(dll)))\n"
+    files = {"pkg/__init__.py": code, "pkg-1.5.dist-info/METADATA": "Name: pkg\n", "pkg/bin/runtime.dll": RUNTIME}
+    view = make_view({SITE + path: content for path, content in files.items()})
+    end = import_end(view, Profile(python=(3, 11)), "pkg")
+    assert (end.decided, end.error) == (True, ""), (end.reason, end.message)
+    assert f"{SITE}pkg/bin/runtime.dll" in end.loaded
+
+
+IMPORTS_FIRST: dict[str, bytes | str] = {"pkg/__init__.py": "import plain\n", "pkg/window.pyd": WINDOW}
+
+
+@pytest.mark.parametrize(
+    ("others", "decided"),
+    [
+        ({"plain/__init__.py": "import plain.more\n", "plain/more.py": "import json\n"}, True),
+        ({"plain.py": "from further import name\n", "further/__init__.py": "name = 1\n"}, True),
+        (
+            {"plain/__init__.py": "import further\n", "further/__init__.py": "import ctypes\n" + "x = 1\n" * 50_000},
+            False,
+        ),
+        ({"plain/__init__.py": "import importlib\nimportlib.import_module('x' + 'y')\n"}, False),
+        ({"plain/__init__.py": "", "plain/made.pyd": BINDING}, False),
+    ],
+    ids=["its own files", "plain ones", "one with DLLs", "what it imports is computed", "compiled"],
+)
+def test_a_package_without_a_word_about_dlls_changes_nothing(others: dict[str, bytes | str], decided: bool) -> None:
+    end = end_of(IMPORTS_FIRST, others | {"runtime_of_pkg/runtime.dll": RUNTIME}, "pkg.window")
+    assert end.decided is decided, end.reason
+    assert not decided or end.error == "ImportError"

@@ -1,0 +1,263 @@
+"""How much work reading the Python code of a package may take; code beyond that is not read, which is noted.
+
+A few kilobytes of source can stand for loops without end, strings that double with every line, and a syntax tree of
+gigabytes. Every step and every byte is counted, and every ``ast.parse`` of code of others happens here, after a look at
+the tokens: Python's own parser may end the process with a segmentation fault, or take gigabytes for one name.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import weakref
+from typing import TYPE_CHECKING
+
+from wheelfix.values import dataclass, field
+
+if TYPE_CHECKING:
+    from wheelfix.loader.view import FileView
+
+FILE_TOKENS = 200_000
+"""Tokens of one file, roughly; the largest of 125 packages with DLLs has 190 000."""
+ALL_TOKENS = 1_500_000
+"""Of all files that are parsed for one package; a dense megabyte takes three seconds and 600 MB."""
+FILE_STEPS = 300_000
+"""ExpressionValues and statements that are looked at in one file; loops and functions repeat them."""
+ALL_STEPS = 1_000_000
+FILE_TEXT = 8 << 20
+"""Characters of all strings that are made from one file."""
+ALL_TEXT = 32 << 20
+KEPT_TOKENS = 100_000
+"""Of files whose syntax trees are kept for the next file that imports them; about 30 MB."""
+KEPT_IN_SETS = 300_000
+"""The same for a set, in which several distributions import the same files of others; about 90 MB."""
+ALL_BYTES = 1 << 30
+"""Bytes of source that are searched for words, all searches together; torch has 56 MB of it."""
+MAX_DEPTH = 12
+"""How deep calls of the package's functions may be nested."""
+MAX_TURNS = 64
+"""Turns of one loop that are followed."""
+MAX_TEXT = 1 << 15
+"""Characters of one string; Windows has no longer paths."""
+MAX_ITEMS = 4096
+"""Strings of one list."""
+MAX_LINKS = 5000
+"""How deep the expressions of one statement may be nested. None of 3800 files of common packages has more. CPython 3.10
+dies of 100 000 with a stack of 8 MB, and threads and processes on Windows have less."""
+MAX_DOTS = 100
+"""Dots in the names of one import. The parser joins such a name part by part: 40 000 parts take 1.7 GB."""
+_NO_MARKS = bytes(code for code in range(256) if code >= 128 or chr(code).isalnum() or chr(code) in "_ \t\r\n")
+_LINKS = b".([{+-*/%@&|^~<>"
+_NO_LINKS = bytes(code for code in range(256) if code not in _LINKS)
+_TEXTS = re.compile(
+    rb"#[^\n]*|\\[\s\S]"
+    rb"|\"\"\"[^\"\\]*(?:(?:\\[\s\S]|\"(?!\"\"))[^\"\\]*)*\"\"\"|'''[^'\\]*(?:(?:\\[\s\S]|'(?!''))[^'\\]*)*'''"
+    rb"|\"[^\"\\\n]*(?:\\[\s\S][^\"\\\n]*)*\"|'[^'\\\n]*(?:\\[\s\S][^'\\\n]*)*'"
+)
+"""Comments, what a backslash is before, and strings without their prefixes."""
+_F_STRING = re.compile(rb"(?i)[ft]r?\Z")
+_STRUCTURE = re.compile(rb"[.+\-*/%@&|^~<>]+|[(\[{]|[)\]}]|[,;]")
+_IMPORTED = re.compile(rb"(?:import|from)\b[\w., \t\f\x80-\xff]*")
+NOT_PYTHON = "it is not valid Python for the version that wheelfix runs on"
+TOO_DEEP = "it is nested too deeply"
+
+
+class OutOfBudget(Exception):
+    """Reading a file would take more work than is allowed; the message says why."""
+
+
+def count_tokens(source: str) -> int:
+    """Return about how many tokens a text has, without making any."""
+    data = source.encode("utf-8", "replace")
+    return len(data.translate(None, _NO_MARKS)) + data.count(b"\n") + data.count(b" ") // 4
+
+
+def parse_code(source: str) -> ast.Module:
+    """Return the syntax tree of a file of others; OutOfBudget with the reason if it cannot be had."""
+    if is_too_deep(source):
+        raise OutOfBudget(TOO_DEEP)
+    try:
+        return ast.parse(source)
+    except (RecursionError, MemoryError):
+        raise OutOfBudget(TOO_DEEP) from None
+    except (SyntaxError, ValueError):
+        raise OutOfBudget(NOT_PYTHON) from None
+
+
+def is_too_deep(source: str) -> bool:
+    """Whether a statement is nested deeper, or imports a longer name, than Python's parser should be given.
+
+    Only what the parser reads from left to right is counted: attributes, calls, items, operators. It refuses the rest
+    (``not not not …``, blocks, brackets) by itself. In doubt this is true: operators of f-strings count as nested.
+    """
+    data = source.encode("utf-8", "replace").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    links = _links(data)
+    if links > MAX_DOTS and any(
+        names.count(b".") > MAX_DOTS for names in _IMPORTED.findall(data.replace(b"\\\n", b""))
+    ):
+        return True
+    if links <= MAX_LINKS:
+        return False
+    code = _TEXTS.sub(_links_of_text, data)
+    if _links(code) <= MAX_LINKS:
+        return False
+    statement, links, depth = [], 0, 0
+    for line in code.split(b"\n"):
+        statement.append(line)
+        links += _links(line)
+        depth += sum(map(line.count, (b"(", b"[", b"{"))) - sum(map(line.count, (b")", b"]", b"}")))
+        if depth <= 0:
+            if links > MAX_LINKS and _is_deep(b"".join(statement)):
+                return True
+            statement, links, depth = [], 0, 0
+    return links > MAX_LINKS and _is_deep(b"".join(statement))
+
+
+def _links(code: bytes) -> int:
+    return len(code.translate(None, _NO_LINKS))
+
+
+def _links_of_text(found: re.Match[bytes]) -> bytes:
+    """Return the links that an f-string stands for, and nothing for another string or a comment."""
+    text = found[0]
+    if text[0] in b"'\"" and _F_STRING.search(found.string, max(found.start() - 2, 0), found.start()):
+        return b"." * (_links(text) + 1)
+    return b""
+
+
+def _is_deep(statement: bytes) -> bool:
+    """Whether there are too many links since the last comma, in all open brackets together."""
+    outside: list[int] = []
+    enclosing = links = 0
+    for found in _STRUCTURE.finditer(statement):
+        token = found[0]
+        if token in b",;":
+            links = 0
+        elif token in b"([{":
+            outside.append(links + 1)
+            enclosing, links = enclosing + links + 1, 0
+        elif token in b")]}":
+            links = outside.pop() if outside else 0
+            enclosing -= links
+        else:
+            links += len(token)
+        if enclosing + links > MAX_LINKS:
+            return True
+    return False
+
+
+@dataclass
+class KeptTrees:
+    """The syntax trees of files that others import; the packages of a set share them."""
+
+    by_path: dict[str, ast.Module] = field(default_factory=dict)
+    room: int = KEPT_TOKENS
+
+    def add(self, path: str, tree: ast.Module, tokens: int) -> None:
+        """Keep a tree if there is room."""
+        if tokens <= self.room:
+            self.room -= tokens
+            self.by_path[path] = tree
+
+
+@dataclass
+class CodeBudget:
+    """What is left to spend on the code of one package."""
+
+    tokens: int = ALL_TOKENS
+    steps: int = ALL_STEPS
+    characters: int = ALL_TEXT
+    searched: int = 0
+    unread: dict[str, str] = field(default_factory=dict)
+    """Files that were not read, or not to the end, and why."""
+    loading: set[str] = field(default_factory=set)
+    """Files in which there are words of code that loads DLLs or adds folders."""
+    results: dict[str, object] = field(default_factory=dict)
+    """What was read from a file, so that it is not read twice."""
+    trees: KeptTrees = field(default_factory=KeptTrees)
+    _file_steps: int = FILE_STEPS
+    _file_text: int = FILE_TEXT
+
+    def parse(self, source: str, path: str) -> ast.Module | None:
+        """Return the syntax tree of a file, and begin to count for it; None, with a note why, if there is none."""
+        self._file_steps, self._file_text = min(FILE_STEPS, self.steps), min(FILE_TEXT, self.characters)
+        known = self.trees.by_path.get(path)
+        if known is not None and self.steps and self.characters:
+            return known
+        tokens = count_tokens(source)
+        if tokens > FILE_TOKENS:
+            self.give_up(path, "it has too many tokens")
+        elif tokens > self.tokens or not self.steps or not self.characters:
+            self.give_up(path, "the package has too much code")
+        else:
+            self.tokens -= tokens
+            try:
+                return parse_code(source)
+            except OutOfBudget as reason:
+                self.give_up(path, str(reason))
+        return None
+
+    def parse_more(self, source: str, path: str) -> ast.Module | None:
+        """Return the syntax tree of a file that is followed because another imports it; None if it cannot be parsed.
+
+        Those of ordinary files are kept: several files of a package import the same ones.
+        """
+        known = self.trees.by_path.get(path)
+        if known is not None:
+            return known
+        tokens = count_tokens(source)
+        if tokens > min(FILE_TOKENS, self.tokens):
+            return None
+        self.tokens -= tokens
+        try:
+            tree = parse_code(source)
+        except OutOfBudget:
+            return None
+        self.trees.add(path, tree, tokens)
+        return tree
+
+    def give_up(self, path: str, reason: str) -> None:
+        """Note that a file was not read."""
+        self.unread.setdefault(path, reason)
+
+    def search(self, path: str, size: int) -> bool:
+        """Whether a file may still be searched for words; if not, that is noted."""
+        if self.searched + size > ALL_BYTES:
+            self.give_up(path, "the package has too much code")
+            return False
+        self.searched += size
+        return True
+
+    def step(self, count: int = 1) -> None:
+        """Spend steps; OutOfBudget when there are none left for the file."""
+        self._file_steps -= count
+        self.steps -= count
+        if self._file_steps < 0:
+            self.steps = max(self.steps, 0)
+            raise OutOfBudget("its loops and functions go on for too long")
+
+    def text(self, length: int) -> None:
+        """Spend characters; OutOfBudget when there are none left for the file."""
+        self._file_text -= length
+        self.characters -= length
+        if self._file_text < 0:
+            self.characters = max(self.characters, 0)
+            raise OutOfBudget("its strings grow too long")
+
+
+_BUDGETS: weakref.WeakKeyDictionary[FileView, CodeBudget] = weakref.WeakKeyDictionary()
+
+
+def budget_of(view: FileView) -> CodeBudget:
+    """Return the budget of the package in a view; all readers of its code share it."""
+    found = _BUDGETS.get(view)
+    if found is None:
+        found = _BUDGETS[view] = separate_budget(view)
+    return found
+
+
+def separate_budget(view: FileView) -> CodeBudget:
+    """Return a budget for one question about the package, so that others keep theirs; trees are shared."""
+    room = KEPT_TOKENS if view.beside is None else KEPT_IN_SETS
+    trees: KeptTrees = view.code_notes.setdefault("trees", KeptTrees(room=room))
+    return CodeBudget(trees=trees)

@@ -1,0 +1,318 @@
+"""Calls of functions of the package with their arguments, and its classes and the objects that are made of them."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from typing import TYPE_CHECKING
+
+from wheelfix.pycode.objects import (
+    UNKNOWN,
+    Bound,
+    CodeClass,
+    CodeFunction,
+    Instance,
+    Iteration,
+    Managed,
+    MarkedFunction,
+    Namespace,
+    Native,
+    PyValue,
+    Thrown,
+    Undecided,
+    UnknownValue,
+    error,
+    error_class,
+    of_class,
+)
+from wheelfix.pycode.statements import RETURN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from wheelfix.pycode.run import PythonRun
+
+
+MAX_CALLS = 30
+"""How deep calls of the package's functions may be nested."""
+_MISSING = object()
+
+
+class Calls:
+    """Calls functions, and makes classes and objects."""
+
+    def __init__(self, run: PythonRun) -> None:
+        self.run = run
+        run.function = self.function
+        run.call = self.call
+        run.call_unknown = self.call_unknown
+        run.call_with_unknown = self.call_with_unknown
+        run.make_class = self.make_class
+        run.make = self.make
+
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> CodeFunction:
+        """The function that a definition makes."""
+        defaults = [self.run.value(one) for one in node.args.defaults]
+        others = [self.run.value(one) if one is not None else _MISSING for one in node.args.kw_defaults]
+        above = self.run.environment
+        while above is not None and "<fields>" in above.names and above.above is not None:
+            above = above.above  # names of a class are not seen by its methods
+        place = Namespace({}, above.globals, above.file, above if above.names is not above.globals else None)
+        return CodeFunction(node, place, defaults, others)
+
+    def call(self, function: PyValue, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+        """Call something."""
+        self.run.step()
+        if isinstance(function, CodeFunction):
+            return self._call_function(function, args, keywords)
+        if isinstance(function, Bound):
+            return self.call(function.function, [*function.args, *args], {**function.keywords, **keywords})
+        if isinstance(function, MarkedFunction):
+            return self._call_wrapped(function, args, keywords)
+        if isinstance(function, CodeClass):
+            own = of_class(function.maker, "__call__") if function.maker is not None else None
+            if isinstance(own, CodeFunction):
+                return self.call(own, [function, *args], keywords)
+            return self.make(function, args, keywords)
+        if isinstance(function, Instance):
+            return self.call(self.run.attribute(function, "__call__"), args, keywords)
+        if isinstance(function, Native):
+            return self.run.call_native(function.name, args, keywords)
+        if isinstance(function, UnknownValue):
+            return self.call_unknown(args, keywords)
+        raise error("TypeError", "object is not callable")
+
+    def call_unknown(self, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+        """Nothing is known of what is called; it may call what it is given, and change lists."""
+        for one in (*args, *keywords.values()):
+            if isinstance(one, CodeFunction) and any(self.run.concerns(part, 2) for part in one.statements):
+                raise Undecided("a function of the package is given to code that is not known")
+            if one is self.run.environment.globals:  # protobuf's builder puts messages into it
+                one.setdefault("<star>", []).append("")
+        return UNKNOWN
+
+    def call_with_unknown(self, function: PyValue) -> PyValue:
+        """Call something with arguments that are not known: nothing is known of what it gives."""
+        inner = function.function if isinstance(function, MarkedFunction | Bound) else function
+        if isinstance(inner, CodeClass):
+            inner = of_class(inner, "__init__")
+        concerned = isinstance(inner, CodeFunction) and any(self.run.concerns(one, 2) for one in inner.statements)
+        if concerned or (isinstance(inner, Native) and self.run.is_load(inner.name)):
+            raise Undecided("arguments of a call are not known")
+        return UNKNOWN
+
+    def _call_function(self, function: CodeFunction, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+        if self.run.depth >= MAX_CALLS:
+            raise Undecided("its functions call one another too often")
+        place = Namespace({}, function.environment.globals, function.environment.file, function.environment.above)
+        place.names.update(self._parameters(function, args, keywords))
+        if function.owner is not None and args:
+            place.names["<super>"] = (function.owner, args[0])
+        if function.generator is None:  # most functions are never called
+            function.generator = not isinstance(function.node, ast.Lambda) and _has_yield(function.node)
+        if function.generator:
+            return Iteration(self._generate(function, place))
+        if isinstance(function.node, ast.AsyncFunctionDef):
+            return UNKNOWN
+        outer, self.run.environment = self.run.environment, place
+        self.run.depth += 1
+        returned, self.run.returned = self.run.returned, None
+        try:
+            if isinstance(function.node, ast.Lambda):
+                return self.run.value(function.node.body)
+            flow = self.run.execute(function.node.body)
+            return self.run.returned if flow == RETURN else None
+        finally:
+            self.run.environment, self.run.returned = outer, returned
+            self.run.depth -= 1
+
+    def _generate(self, function: CodeFunction, place: Namespace) -> Iterator[PyValue]:
+        """The items of a generator; its environment is current only while it runs."""
+        inner = self.run.block(function.statements)
+        thrown: Thrown | None = None
+        while True:
+            outer, self.run.environment = self.run.environment, place
+            returned = self.run.returned
+            try:
+                found = next(inner) if thrown is None else inner.throw(thrown)
+            except StopIteration:
+                return
+            finally:
+                place, self.run.environment, self.run.returned = self.run.environment, outer, returned
+            thrown = None
+            try:
+                yield found
+            except Thrown as error_:
+                thrown = error_
+
+    def _parameters(
+        self, function: CodeFunction, args: list[PyValue], keywords: dict[str, PyValue]
+    ) -> dict[str, PyValue]:
+        wanted = [*function.node.args.posonlyargs, *function.node.args.args]
+        names = [one.arg for one in wanted]
+        found: dict[str, PyValue] = dict(zip(names, args, strict=False))
+        left = {key: value for key, value in keywords.items() if key not in names}
+        found.update({key: value for key, value in keywords.items() if key in names})
+        for name, default in zip(reversed(names), reversed(function.defaults), strict=False):
+            found.setdefault(name, default)
+        for one, default in zip(function.node.args.kwonlyargs, function.keyword_defaults, strict=True):
+            found[one.arg] = left.pop(one.arg, default)
+            if found[one.arg] is _MISSING:
+                raise error("TypeError", f"missing required keyword-only argument: '{one.arg}'")
+        absent = [name for name in names if name not in found]
+        if absent:
+            raise error("TypeError", f"missing required positional argument: '{absent[0]}'")
+        rest = args[len(names) :]
+        if function.node.args.vararg is not None:
+            found[function.node.args.vararg.arg] = tuple(rest)
+        elif rest:
+            raise error("TypeError", f"{function.name}() takes {len(names)} positional arguments")
+        if function.node.args.kwarg is not None:
+            found[function.node.args.kwarg.arg] = left
+        elif left:
+            raise error("TypeError", f"{function.name}() got an unexpected keyword argument '{next(iter(left))}'")
+        return found
+
+    def _call_wrapped(self, wrapped: MarkedFunction, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+        if wrapped.kind == "cache":
+            given = [*args, *itertools.chain.from_iterable(keywords.items())]
+            key = tuple(one if self.run.can_be_key(one) else id(one) for one in given)
+            if key not in wrapped.kept:
+                wrapped.kept[key] = self.call(wrapped.function, args, keywords)
+            return wrapped.kept[key]
+        found = self.call(wrapped.function, args, keywords)
+        if wrapped.kind == "contextmanager" and isinstance(found, Iteration):
+            return Managed("generator", found)
+        return found
+
+    def make_class(self, name: str, bases: list[PyValue], names: dict[str, PyValue]) -> PyValue:
+        """A class from its body."""
+        fields = names.pop("<fields>", [])
+        made = CodeClass(name, bases, names)
+        for one in names.values():
+            inner = one.function if isinstance(one, MarkedFunction) else one
+            if isinstance(inner, CodeFunction) and inner.owner is None:
+                inner.owner = made
+        self._check_bases(bases)
+        self._tell_bases(made)
+        natives = {base.name for base in made.order() if isinstance(base, Native)}
+        if any(one.startswith("enum.") for one in natives):
+            return self._make_enum(made)
+        if "typing.NamedTuple" in natives:
+            made.fields = [field for field, _ in fields]
+        names["<annotated>"] = [field for field, kind in fields if "ClassVar" not in kind]
+        return made
+
+    @staticmethod
+    def _check_bases(bases: list[PyValue]) -> None:
+        """Two classes of exceptions that Python keeps in different ways cannot be the bases of one."""
+        if len(bases) > 1 and all(isinstance(base, CodeClass | Native) for base in bases):
+            try:
+                made: dict[int, type] = {}
+                type("Made", tuple(_python_class(base, made) for base in bases), {})
+            except TypeError:
+                text = "multiple bases have instance lay-out conflict"
+                raise Thrown(Instance(Native("TypeError"), {"args": (text,)})) from None
+            except ValueError:
+                return
+
+    def _tell_bases(self, made: CodeClass) -> None:
+        """Call ``__set_name__`` of attributes, and ``__init_subclass__`` of the first base that has one."""
+        for name, one in list(made.names.items()):
+            kind = one.kind if isinstance(one, Instance) else None
+            teller = of_class(kind, "__set_name__") if isinstance(kind, CodeClass) else None
+            if isinstance(teller, CodeFunction):
+                self.call(teller, [one, made, name], {})
+        for base in made.bases:
+            found = of_class(base, "__init_subclass__") if isinstance(base, CodeClass) else None
+            found = found.function if isinstance(found, MarkedFunction) else found
+            if isinstance(found, CodeFunction):
+                self.call(found, [made], {})
+                return
+
+    def _make_enum(self, made: CodeClass) -> PyValue:
+        members: list[PyValue] = []
+        for name, value in list(made.names.items()):
+            if not name.startswith("_") and not isinstance(value, CodeFunction | MarkedFunction):
+                if value == Native("enum.auto()"):
+                    value = len(members) + 1
+                made.names[name] = Instance(made, {"name": name, "value": value})
+                members.append(made.names[name])
+        made.names["<members>"] = members
+        return made
+
+    def make(self, kind: CodeClass, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+        """An object of a class of the package."""
+        if "<members>" in kind.names:
+            same = [one for one in kind.names["<members>"] if args and self._is_same(one.attributes["value"], args[0])]
+            return same[0] if same else UNKNOWN
+        maker = of_class(kind, "__new__")
+        made: PyValue = Instance(kind)
+        if isinstance(maker, MarkedFunction | CodeFunction):
+            function = maker.function if isinstance(maker, MarkedFunction) else maker
+            made = self.call(function, [kind, *args], keywords)
+            if not isinstance(made, Instance):
+                return made
+        made.attributes.setdefault("args", tuple(args))
+        if any(isinstance(one, Native) and one.name in ("dict", "collections.OrderedDict") for one in kind.order()):
+            made.attributes["<items>"] = dict(args[0]) if args and isinstance(args[0], dict) else {}
+        starter = of_class(kind, "__init__")
+        if isinstance(starter, CodeFunction):
+            self.call(starter, [made, *args], keywords)
+        elif kind.fields is not None:
+            self._fill(made, kind, args, keywords)
+        return made
+
+    def _is_same(self, one: PyValue, other: PyValue) -> bool:
+        """Whether two values are equal for certain."""
+        return self.run.compared(ast.Eq(), one, other) is True
+
+    def _fill(self, made: Instance, kind: CodeClass, args: list[PyValue], keywords: dict[str, PyValue]) -> None:
+        """The fields of a dataclass or named tuple."""
+        fields = kind.fields or []
+        given = dict(zip(fields, args, strict=False)) | keywords
+        for name in fields:
+            default = of_class(kind, name)
+            if name not in given and isinstance(default, Managed) and default.kind == "factory":
+                made.attributes[name] = self.call(default.value, [], {})
+            elif name in given or default is not None:
+                made.attributes[name] = given.get(name, default)
+            else:
+                raise error("TypeError", f"missing argument '{name}'")
+        for name, default in kind.names.items():
+            if isinstance(default, Managed) and default.kind == "factory" and name not in fields:
+                made.attributes[name] = self.call(default.value, [], {})
+        after = of_class(kind, "__post_init__")
+        if isinstance(after, CodeFunction):
+            self.call(after, [made], {})
+
+    @staticmethod
+    def _of_class(kind: CodeClass, name: str) -> PyValue:
+        for one in kind.order():
+            if isinstance(one, CodeClass) and name in one.names:
+                return one.names[name]
+        return None
+
+
+def _has_yield(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    pending: list[ast.AST] = list(node.body)
+    while pending:
+        one = pending.pop()
+        if isinstance(one, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            pending += ast.iter_child_nodes(one)
+    return False
+
+
+def _python_class(kind: PyValue, made: dict[int, type]) -> type:
+    """A real class of Python with the same exceptions as bases; ValueError if one of these is not known."""
+    if isinstance(kind, CodeClass):
+        if id(kind) not in made:
+            bases = tuple(_python_class(base, made) for base in kind.bases)
+            made[id(kind)] = type(kind.name, bases or (object,), {})
+        return made[id(kind)]
+    found = error_class(kind)
+    if found is None:
+        raise ValueError(kind)
+    return found

@@ -1,0 +1,522 @@
+"""What expressions give: names, texts, operators, comparisons, lists, and the way to everything else."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import importlib
+import ntpath
+import operator
+from typing import TYPE_CHECKING
+
+from wheelfix.knowledge.winerrors import message_text
+from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT
+from wheelfix.pycode.objects import (
+    PLAIN,
+    UNKNOWN,
+    CodeClass,
+    CodeFunction,
+    CodeModule,
+    Instance,
+    Iteration,
+    LoadedDll,
+    Namespace,
+    Native,
+    PyValue,
+    Undecided,
+    UnknownValue,
+    WindowsPathValue,
+    error,
+    is_error,
+)
+from wheelfix.pycode.run import attempt
+from wheelfix.pycode.valuesize import is_wide_format
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from wheelfix.pycode.run import PythonRun
+
+
+_STARRED = frozenset(
+    "ctypes ctypes.util ctypes.wintypes os os.path math struct typing enum time platform pathlib".split()
+)
+_ONLY_ON_WINDOWS = frozenset(
+    "WinDLL OleDLL windll oledll WinError FormatError GetLastError get_last_error set_last_error WINFUNCTYPE HRESULT"
+    " DllCanUnloadNow DllGetClassObject".split()
+)
+MAX_POWER = 64
+_OPERATORS: dict[type[ast.operator], Callable[[PyValue, PyValue], PyValue]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitOr: operator.or_,
+    ast.BitAnd: operator.and_,
+    ast.BitXor: operator.xor,
+}
+_COMPARED: dict[type[ast.cmpop], Callable[[PyValue, PyValue], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+}
+
+
+class ExpressionValues:
+    """Computes an expression by the method that is named for its kind of syntax."""
+
+    def __init__(self, run: PythonRun) -> None:
+        self.run = run
+        run.value = self.value
+        run.condition = self.condition
+        run.compared = self.compared
+        run.binary = self.binary
+        run.text_of = self.text_of
+        run.printed = self.printed
+        run.as_set = self.as_set
+
+    def value(self, node: ast.expr) -> PyValue:
+        """What an expression gives."""
+        self.run.step()
+        compute: Callable[[ast.expr], PyValue] | None = getattr(self, f"visit_{type(node).__name__}", None)
+        if compute is None:
+            raise Undecided(f"{type(node).__name__} is not followed")
+        found = compute(node)
+        return found if isinstance(node, ast.Constant | ast.Name) else self.run.bounded(found)
+
+    def condition(self, node: ast.expr) -> bool | None:
+        """Whether a condition holds; None if that is not known."""
+        return self.run.truth(self.value(node))
+
+    def visit_Name(self, node: ast.Name) -> PyValue:
+        return self.look_up(node.id)
+
+    def look_up(self, name: str) -> PyValue:
+        """What a name stands for."""
+        place: Namespace | None = self.run.environment
+        while place is not None:
+            if name in place.names and name not in place.outer:
+                return place.names[name]
+            place = place.above
+        if name in self.run.environment.globals:
+            return self.run.environment.globals[name]
+        for module in reversed(self.run.environment.globals.get("<star>", ())):
+            if not module or name in standard_names(module):
+                return Native(f"{module}.{name}") if module else UNKNOWN
+        if not is_builtin(name):
+            if not self._binds(name):
+                raise Undecided(f"something else defines the name {name}")
+            raise error("NameError", f"name '{name}' is not defined")
+        return Native(name)
+
+    def _binds(self, name: str) -> bool:
+        """Whether the code of the running file gives a value to a name anywhere."""
+        tree = self.run.budget.trees.by_path.get(self.run.environment.file)
+        return tree is None or any(_gives_value(node, name) for node in ast.walk(tree))
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> PyValue:
+        found = self.value(node.value)
+        self.run.assign(node.target, found)
+        return found
+
+    def text_of(self, value: PyValue) -> PyValue:
+        """What ``str(value)`` gives."""
+        if isinstance(value, WindowsPathValue):
+            return value.text
+        if isinstance(value, Instance):
+            args: PyValue = value.attributes.get("args", UNKNOWN)
+            code = value.attributes.get("winerror")
+            if isinstance(code, int) and is_error(value.kind):
+                return f"[WinError {code}] {message_text(code)}"
+            plain = isinstance(args, tuple) and len(args) == 1 and isinstance(args[0], str)
+            return args[0] if plain and "__str__" not in _methods(value.kind) else UNKNOWN
+        return self.printed(str, value)
+
+    def printed(self, how: Callable[[PyValue], str], value: PyValue) -> PyValue:
+        """What ``str`` or ``repr`` gives for a value of Python's own."""
+        return attempt(how, value) if self.run.is_plain(value) else UNKNOWN
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> PyValue:
+        parts = [self.value(part) for part in node.values]
+        known = all(isinstance(part, str) for part in parts) and sum(map(len, parts)) <= MAX_TEXT
+        return "".join(parts) if known else UNKNOWN
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> PyValue:
+        found = self.value(node.value)
+        spec = self.value(node.format_spec) if node.format_spec is not None else ""
+        if node.conversion in (ord("r"), ord("a")):
+            return self.printed(repr, found) if spec == "" else UNKNOWN
+        text = self.text_of(found)
+        if spec == "" or not isinstance(spec, str) or len(spec) > 4 or not isinstance(found, str | int):
+            return text if spec == "" else UNKNOWN
+        try:
+            return format(found, spec)
+        except (TypeError, ValueError):
+            return UNKNOWN
+
+    def _percent(self, text: str | bytes, args: PyValue) -> PyValue:
+        given = args if isinstance(args, tuple) else (args,)
+        shown = tuple(one if isinstance(one, int | float | str) else self.text_of(one) for one in given)
+        if isinstance(text, bytes) or not all(isinstance(one, int | float | str) for one in shown):
+            return UNKNOWN
+        if len(text) > MAX_TEXT or "%(" in text or is_wide_format(text) or not self.run.is_plain(shown):
+            return UNKNOWN
+        try:
+            return text % shown
+        except (TypeError, ValueError, OverflowError):
+            raise error("TypeError", "format") from None
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> PyValue:
+        decisive = isinstance(node.op, ast.Or)
+        unknown = False
+        for part in node.values:
+            found = self.value(part)
+            holds = self.run.truth(found)
+            if holds is None:
+                unknown = True
+            elif holds is decisive:
+                return UNKNOWN if unknown else found
+        return UNKNOWN if unknown else found
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> PyValue:
+        found = self.value(node.operand)
+        if isinstance(node.op, ast.Not):
+            holds = self.run.truth(found)
+            return UNKNOWN if holds is None else not holds
+        if isinstance(node.op, ast.Invert):
+            return ~int(found) if isinstance(found, int) else UNKNOWN
+        if isinstance(found, int | float):
+            return -found if isinstance(node.op, ast.USub) else found
+        return UNKNOWN
+
+    def visit_BinOp(self, node: ast.BinOp) -> PyValue:
+        return self.binary(node.op, self.value(node.left), self.value(node.right))
+
+    def binary(self, op: ast.operator, left: PyValue, right: PyValue) -> PyValue:
+        """What an operator between two values gives."""
+        if isinstance(op, ast.Div) and (isinstance(left, WindowsPathValue) or isinstance(right, WindowsPathValue)):
+            return self._joined(left, right)
+        if isinstance(op, ast.Mod) and isinstance(left, str | bytes):
+            return self._percent(left, right)
+        if isinstance(left, Instance | UnknownValue | Native) or isinstance(right, Instance | UnknownValue | Native):
+            return UNKNOWN
+        if not isinstance(left, PLAIN) or not isinstance(right, PLAIN):
+            return UNKNOWN
+        numbers = _small_numbers(left, right)
+        if isinstance(op, ast.Pow | ast.LShift) and not (numbers and _is_power(right)):
+            return UNKNOWN
+        if isinstance(op, ast.Mult) and not numbers:
+            return self._repeated(left, right)
+        compute = _OPERATORS.get(type(op))
+        if compute is None:
+            return UNKNOWN
+        try:
+            return compute(left, right)
+        except TypeError:
+            raise error("TypeError", "unsupported operand") from None
+        except (ArithmeticError, ValueError, MemoryError):
+            return UNKNOWN
+
+    def _repeated(self, left: PyValue, right: PyValue) -> PyValue:
+        count, what = (left, right) if isinstance(left, int) else (right, left)
+        if isinstance(count, int) and isinstance(what, str | list | tuple) and len(what) * max(count, 0) <= MAX_ITEMS:
+            return what * count
+        return UNKNOWN
+
+    def _joined(self, left: PyValue, right: PyValue) -> PyValue:
+        parts = [part.text if isinstance(part, WindowsPathValue) else part for part in (left, right)]
+        if not all(isinstance(part, str) for part in parts):
+            if any(part is None for part in parts):
+                raise error("TypeError", "unsupported operand type(s) for /")
+            return UNKNOWN
+        if sum(map(len, parts)) > MAX_TEXT:
+            return UNKNOWN
+        return WindowsPathValue(ntpath.normpath(ntpath.join(*parts)) if parts[0] != "" else parts[1])
+
+    # ---------------------------------------------------------------------------------------- comparisons
+
+    def visit_Compare(self, node: ast.Compare) -> PyValue:
+        left = self.value(node.left)
+        for op, comparator in zip(node.ops, node.comparators, strict=True):
+            right = self.value(comparator)
+            holds = self.compared(op, left, right)
+            if holds is None:
+                return UNKNOWN
+            if not holds:
+                return False
+            left = right
+        return True
+
+    def compared(self, op: ast.cmpop, left: PyValue, right: PyValue) -> bool | None:
+        """Whether a comparison holds; None if that is not known."""
+        if isinstance(op, ast.In | ast.NotIn):
+            found = self.contains(right, left)
+            return None if found is None else found is isinstance(op, ast.In)
+        if isinstance(left, UnknownValue) or isinstance(right, UnknownValue):
+            return None
+        if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and (left is None or right is None):
+            return (left is right) is isinstance(op, ast.Is | ast.Eq)
+        if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and not self.run.is_plain(left, right):
+            return self._same(left, right, isinstance(op, ast.Is | ast.Eq))
+        if not self.run.is_plain(left, right):
+            return None
+        if isinstance(op, ast.Is | ast.IsNot) and not isinstance(left, bool) and not isinstance(right, bool):
+            return (left == right) is isinstance(op, ast.Is)
+        try:
+            return bool(_COMPARED[type(op)](left, right))
+        except TypeError:
+            raise error("TypeError", "not supported between instances") from None
+
+    @staticmethod
+    def _same(left: PyValue, right: PyValue, wanted: bool) -> bool | None:
+        if left is right:
+            return wanted
+        if isinstance(left, Native) and isinstance(right, Native):
+            return (
+                wanted if left == right else (not wanted if is_builtin(left.name) and is_builtin(right.name) else None)
+            )
+        known = (WindowsPathValue, CodeFunction, CodeClass, CodeModule, LoadedDll)
+        if isinstance(left, known) and isinstance(right, known):
+            return (left == right) is wanted
+        if isinstance(left, known) and isinstance(right, Native):
+            return not wanted
+        if isinstance(left, Native) and isinstance(right, known):
+            return not wanted
+        return None
+
+    def contains(self, owner: PyValue, wanted: PyValue) -> bool | None:
+        """Whether something is in another; None if that is not known."""
+        if isinstance(owner, Native) and owner.name == "os.environ":
+            return self.run.machine.variable(wanted) is not None if isinstance(wanted, str) else None
+        if isinstance(owner, Native) and owner.name == "sys.modules":
+            return None
+        if isinstance(wanted, UnknownValue):
+            return None
+        if isinstance(owner, dict):
+            return (wanted in owner) if self.run.can_be_key(wanted) else None
+        if isinstance(owner, str):
+            if not isinstance(wanted, str):
+                raise error("TypeError", "'in <string>' requires string as left operand")
+            return wanted in owner
+        if isinstance(owner, WindowsPathValue) or owner is None:
+            raise error("TypeError", "argument is not iterable")
+        if isinstance(owner, list | tuple | set | frozenset | range):
+            self.run.step(len(owner))
+            found = [self.compared(ast.Eq(), wanted, item) for item in owner]
+            return True if True in found else None if None in found else False
+        return None
+
+    def visit_List(self, node: ast.List) -> PyValue:
+        return self._elements(node.elts)
+
+    def visit_Tuple(self, node: ast.Tuple) -> PyValue:
+        found = self._elements(node.elts)
+        return tuple(found) if isinstance(found, list) else UNKNOWN
+
+    def visit_Set(self, node: ast.Set) -> PyValue:
+        found = self._elements(node.elts)
+        return self.as_set(found) if isinstance(found, list) else UNKNOWN
+
+    def visit_Dict(self, node: ast.Dict) -> PyValue:
+        found: dict[PyValue, PyValue] = {}
+        known = True
+        for key, item in zip(node.keys, node.values, strict=True):
+            value = self.value(item)
+            if key is None:
+                known = known and isinstance(value, dict)
+                found.update(value if isinstance(value, dict) else {})
+                continue
+            name = self.value(key)
+            if not self.run.can_be_key(name):
+                known = False
+            else:
+                found[name] = value
+        return found if known else UNKNOWN
+
+    def _elements(self, elements: list[ast.expr]) -> PyValue:
+        """The items of a list; UNKNOWN if something unknown is unpacked into it."""
+        found: list[PyValue] = []
+        known = True
+        for element in elements:
+            if not isinstance(element, ast.Starred):
+                found.append(self.value(element))
+                continue
+            unpacked = self.value(element.value)
+            if isinstance(unpacked, UnknownValue | Native):
+                known = False
+            else:
+                found += list(self.run.iterate(unpacked))
+        return found if known else UNKNOWN
+
+    def _is_unknown(self, node: ast.expr) -> bool:
+        """Whether a plain name stands for something that cannot be iterated over."""
+        return isinstance(node, ast.Name | ast.Attribute) and isinstance(self.value(node), UnknownValue | Native)
+
+    def as_set(self, items: list[PyValue]) -> PyValue:
+        """A set; unknown if Python could not compare its items."""
+        if not all(self.run.is_plain(item) or isinstance(item, WindowsPathValue) for item in items):
+            return UNKNOWN
+        return set(map(self.run.key, items))
+
+    # ------------------------------------------------------------------------------------- comprehensions
+
+    def visit_ListComp(self, node: ast.ListComp) -> PyValue:
+        if self._goes_through_unknown(node, node.generators):
+            return UNKNOWN
+        return list(self._comprehend(node.generators, lambda: self.value(node.elt)))
+
+    def visit_SetComp(self, node: ast.SetComp) -> PyValue:
+        if self._goes_through_unknown(node, node.generators):
+            return UNKNOWN
+        return self.as_set(list(self._comprehend(node.generators, lambda: self.value(node.elt))))
+
+    def visit_DictComp(self, node: ast.DictComp) -> PyValue:
+        if self._goes_through_unknown(node, node.generators):
+            return UNKNOWN
+        pairs = list(self._comprehend(node.generators, lambda: (self.value(node.key), self.value(node.value))))
+        return dict(pairs) if all(self.run.can_be_key(key) for key, _ in pairs) else UNKNOWN
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> PyValue:
+        if self._goes_through_unknown(node, node.generators):
+            return UNKNOWN
+        outer = self.run.environment
+        first = list(self.run.iterate(self.value(node.generators[0].iter)))
+
+        def items() -> Iterator[PyValue]:
+            within = Namespace({}, outer.globals, outer.file, outer)
+            inner = self._comprehended(node.generators, lambda: self.value(node.elt), iter(first))
+            while True:
+                before, self.run.environment = self.run.environment, within
+                try:
+                    found = next(inner, inner)
+                finally:
+                    self.run.environment = before
+                if found is inner:
+                    return
+                yield found
+
+        return Iteration(items())
+
+    def _goes_through_unknown(self, node: ast.expr, generators: list[ast.comprehension]) -> bool:
+        """Whether a comprehension goes through something unknown, and does nothing that concerns DLLs."""
+        return self._is_unknown(generators[0].iter) and not self.run.concerns(node)
+
+    def _comprehend(self, generators: list[ast.comprehension], make: Callable[[], PyValue]) -> Iterator[PyValue]:
+        first = self.run.iterate(self.value(generators[0].iter))
+        outer = self.run.environment
+        self.run.environment = Namespace({}, outer.globals, outer.file, outer)
+        try:
+            yield from self._comprehended(generators, make, first)
+        finally:
+            self.run.environment = outer
+
+    def _comprehended(
+        self, generators: list[ast.comprehension], make: Callable[[], PyValue], items: Iterator[PyValue]
+    ) -> Iterator[PyValue]:
+        first, rest = generators[0], generators[1:]
+        for item in items:
+            self.run.step()
+            self.run.assign(first.target, item)
+            holds = [self.condition(test) for test in first.ifs]
+            if None in holds:
+                raise Undecided("a condition in a comprehension is not known")
+            if not all(holds):
+                continue
+            if rest:
+                yield from self._comprehended(rest, make, self.run.iterate(self.value(rest[0].iter)))
+            else:
+                yield make()
+
+    def visit_Constant(self, node: ast.Constant) -> PyValue:
+        return node.value if isinstance(node.value, PLAIN) else UNKNOWN
+
+    def visit_IfExp(self, node: ast.IfExp) -> PyValue:
+        holds = self.condition(node.test)
+        return self.value(node.body if holds else node.orelse) if holds is not None else UNKNOWN
+
+    def visit_Lambda(self, node: ast.Lambda) -> PyValue:
+        return self.run.function(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> PyValue:
+        return self.run.attribute(self.value(node.value), node.attr)
+
+    def visit_Subscript(self, node: ast.Subscript) -> PyValue:
+        owner = self.value(node.value)
+        if isinstance(node.slice, ast.Slice):
+            limits = [
+                self.value(part) if part is not None else None
+                for part in (node.slice.lower, node.slice.upper, node.slice.step)
+            ]
+            known = all(limit is None or isinstance(limit, int) for limit in limits) and limits[2] != 0
+            return owner[slice(*limits)] if known and isinstance(owner, str | list | tuple | bytes) else UNKNOWN
+        return self.run.item(owner, self.value(node.slice))
+
+    def visit_Starred(self, node: ast.Starred) -> PyValue:
+        return self.value(node.value)
+
+    def visit_Await(self, node: ast.Await) -> PyValue:
+        raise Undecided("coroutines are not interpreted")
+
+    def visit_Call(self, node: ast.Call) -> PyValue:
+        function = self.value(node.func)
+        args = self._elements(node.args)
+        if not isinstance(args, list):
+            return self.run.call_with_unknown(function)
+        keywords: dict[str, PyValue] = {}
+        for word in node.keywords:
+            value = self.value(word.value)
+            if word.arg is not None:
+                keywords[word.arg] = value
+            elif isinstance(value, dict) and all(isinstance(key, str) for key in value):
+                keywords.update(value)
+            elif not isinstance(function, UnknownValue):
+                raise Undecided("arguments of a call are not known")
+        return self.run.call(function, args, keywords)
+
+
+@functools.cache
+def standard_names(module: str) -> frozenset[str]:
+    """The names that ``from module import *`` binds, for modules of Python's library that packages do this with."""
+    if module not in _STARRED:
+        return frozenset()
+    found = importlib.import_module(module)
+    names = getattr(found, "__all__", None) or [name for name in vars(found) if not name.startswith("_")]
+    return frozenset(names) | (_ONLY_ON_WINDOWS if module == "ctypes" else frozenset())
+
+
+def is_builtin(name: str) -> bool:
+    """Whether Python has a name without any import."""
+    return hasattr(builtins, name) or name in ("WindowsError", "__builtins__")
+
+
+def _methods(kind: PyValue) -> set[str]:
+    order = kind.order() if isinstance(kind, CodeClass) else ()
+    return {name for one in order if isinstance(one, CodeClass) for name in one.names}
+
+
+def _small_numbers(*values: PyValue) -> bool:
+    return all(isinstance(value, int | float) and abs(value) < 1 << 80 for value in values)
+
+
+def _is_power(value: PyValue) -> bool:
+    return isinstance(value, int) and 0 <= value <= MAX_POWER
+
+
+def _gives_value(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == name and isinstance(node.ctx, ast.Store)
+    if isinstance(node, ast.alias):
+        return (node.asname or node.name.partition(".")[0]) == name
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler
+    return isinstance(node, kinds) and node.name == name

@@ -1,0 +1,281 @@
+"""Methods of texts, lists, dictionaries and paths."""
+
+from __future__ import annotations
+
+import ast
+import ntpath
+import string
+from pathlib import PurePath, PureWindowsPath
+from typing import TYPE_CHECKING
+
+from wheelfix.parsing import whole_number
+from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT, MAX_TURNS
+from wheelfix.pycode.objects import (
+    UNKNOWN,
+    Bound,
+    InstalledPathValue,
+    Instance,
+    Iteration,
+    LoadFault,
+    Native,
+    PyValue,
+    Thrown,
+    Undecided,
+    UnknownValue,
+    WindowsPathValue,
+    error,
+)
+from wheelfix.pycode.run import attempt
+from wheelfix.pycode.valuesize import LINEAR_CODECS
+from wheelfix.pycode.windows import HOME, SITE, os_error
+
+if TYPE_CHECKING:
+    from wheelfix.pycode.run import PythonRun
+
+_TEXT = frozenset(
+    "replace startswith endswith lower upper strip lstrip rstrip title casefold removeprefix removesuffix isdigit find"
+    " rfind index count split rsplit splitlines partition rpartition isalpha isalnum capitalize swapcase isidentifier"
+    " encode decode zfill isspace isupper islower".split()
+)
+_LONGEST_FILL = 256
+_LIST = frozenset("append extend insert pop remove clear index count copy reverse sort".split())
+_TABLE = frozenset("move_to_end get keys values items setdefault update pop copy clear popitem".split())
+_SET = frozenset("add update discard remove union intersection difference issubset issuperset copy clear pop".split())
+_CHECKS = {"exists": None, "is_file": False, "is_dir": True}
+
+
+def method(run: PythonRun, owner: PyValue, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+    """Call a method of one of Python's own values."""
+    if isinstance(owner, str):
+        return _of_text(run, owner, name, args, keywords)
+    if isinstance(owner, bytes):
+        known = name == "decode"
+        return owner.decode("utf-8", "replace") if known else UNKNOWN
+    if isinstance(owner, list):
+        return _of_list(run, owner, name, args, keywords)
+    if isinstance(owner, dict):
+        return _of_table(run, owner, name, args, keywords)
+    if isinstance(owner, set | frozenset):
+        return _of_set(run, owner, name, args)
+    if isinstance(owner, tuple) and name in ("index", "count") and len(args) == 1 and run.is_plain(args[0], owner):
+        return attempt(getattr(owner, name), *args)
+    return UNKNOWN
+
+
+def _of_text(run: PythonRun, owner: str, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+    if name == "join" and len(args) == 1:
+        items: list[PyValue] = (
+            list(run.iterate(args[0])) if not isinstance(args[0], UnknownValue | Native) else [UNKNOWN]
+        )
+        if any(isinstance(one, WindowsPathValue | Instance | int | type(None)) for one in items):
+            raise error("TypeError", "sequence item: expected str instance")
+        if not all(isinstance(one, str) for one in items):
+            return UNKNOWN
+        return owner.join(items) if sum(len(one) + len(owner) for one in items) <= MAX_TEXT else UNKNOWN
+    if name == "format":
+        return _formatted(run, owner, args, keywords)
+    if name not in _TEXT or not run.is_plain(owner, args, keywords):
+        return UNKNOWN
+    if (
+        name == "replace"
+        and (len(owner) + 1) * (max((len(one) for one in args if isinstance(one, str)), default=0) + 1) > MAX_TEXT
+    ):
+        return UNKNOWN
+    if name in ("encode", "decode") and str([*args, *keywords.values(), "utf-8"][0]).lower() not in LINEAR_CODECS:
+        return UNKNOWN
+    if name == "zfill" and not (args and isinstance(args[0], int) and args[0] < _LONGEST_FILL):
+        return UNKNOWN
+    return attempt(getattr(owner, name), *args, **keywords)
+
+
+def _formatted(run: PythonRun, text: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+    """``str.format`` for plain fields; attributes, items and widths are not followed."""
+    try:
+        parts = list(string.Formatter().parse(text))
+    except ValueError:
+        raise error("ValueError", "format") from None
+    made, count = [], 0
+    for literal, field, spec, conversion in parts:
+        made.append(literal)
+        if field is None:
+            continue
+        if (spec and spec != "d") or conversion or not (field == "" or field.isalnum() or field.isidentifier()):
+            return UNKNOWN
+        key = str(count) if field == "" else field
+        count += field == ""
+        index = whole_number(key)
+        if index is not None and index >= len(args):
+            raise error("IndexError", "Replacement index out of range")
+        if index is None and key not in keywords:
+            raise error("KeyError", key)
+        shown = run.text_of(args[index] if index is not None else keywords[key])
+        if not isinstance(shown, str):
+            return UNKNOWN
+        made.append(shown)
+    return "".join(made) if sum(map(len, made)) <= MAX_TEXT else UNKNOWN
+
+
+def _of_list(
+    run: PythonRun, owner: list[PyValue], name: str, args: list[PyValue], keywords: dict[str, PyValue]
+) -> PyValue:
+    if name not in _LIST or len(owner) > MAX_ITEMS:
+        return UNKNOWN
+    if name == "extend":
+        owner.extend(list(run.iterate(args[0])))
+        return None
+    if name == "sort":
+        owner[:] = ordered(run, owner, keywords)
+        return None
+    if name in ("remove", "index", "count"):
+        run.step(len(owner))
+        for at, item in enumerate(owner):
+            if run.compared(ast.Eq(), item, args[0]) is True:
+                if name == "remove":
+                    del owner[at]
+                    return None
+                return at if name == "index" else UNKNOWN
+        if name == "count":
+            return 0
+        raise error("ValueError", "list.remove(x): x not in list")
+    if (
+        any(isinstance(one, UnknownValue) for one in args)
+        and name in ("pop", "insert")
+        and not isinstance(args[0], int)
+    ):
+        raise Undecided("the place in a list is not known")
+    return attempt(getattr(owner, name), *args)
+
+
+def ordered(run: PythonRun, items: list[PyValue], keywords: dict[str, PyValue]) -> list[PyValue]:
+    """What ``sorted`` gives."""
+    key = keywords.get("key")
+    keys = [run.call(key, [item], {}) if key is not None else item for item in items]
+    keys = [one.text.lower() if isinstance(one, WindowsPathValue) else one for one in keys]
+    if not run.is_plain(keys):
+        if len(items) < 2:
+            return list(items)
+        raise Undecided("the order of a list is not known")
+    last = run.truth(keywords.get("reverse")) is True
+    places = attempt(sorted, range(len(items)), key=lambda at: keys[at], reverse=last)
+    return [items[at] for at in places]
+
+
+def _of_table(
+    run: PythonRun, owner: dict[PyValue, PyValue], name: str, args: list[PyValue], keywords: dict[str, PyValue]
+) -> PyValue:
+    if name not in _TABLE or (args and isinstance(args[0], UnknownValue)):
+        return UNKNOWN
+    if name == "move_to_end":
+        if args and run.key(args[0]) in owner:
+            moved = {args[0]: owner.pop(args[0])}
+            rest = dict(owner)
+            owner.clear()
+            owner.update({**rest, **moved} if keywords.get("last", True) else {**moved, **rest})
+        return None
+    if name in ("keys", "values", "items"):
+        return list(getattr(owner, name)())
+    if name == "update":
+        for one in args:
+            pairs = one.items() if isinstance(one, dict) else [tuple(run.iterate(pair)) for pair in run.iterate(one)]
+            owner.update({run.key(key): value for key, value in attempt(list, pairs)})
+        owner.update(keywords)
+        return None
+    return attempt(getattr(owner, name), *map(run.key, args[:1]), *args[1:])
+
+
+def _of_set(run: PythonRun, owner: PyValue, name: str, args: list[PyValue]) -> PyValue:
+    if name not in _SET:
+        return UNKNOWN
+    if name in ("add", "discard", "remove"):
+        if not (run.is_plain(args) or isinstance(args[0], WindowsPathValue)):
+            raise Undecided("what is in a set is not known")
+        return attempt(getattr(owner, name), *map(run.key, args))
+    return attempt(getattr(owner, name), *(set(map(run.key, run.iterate(one))) for one in args))
+
+
+# --------------------------------------------------------------------------------------------------- paths
+
+
+def path_attribute(owner: WindowsPathValue, name: str) -> PyValue:
+    """An attribute of a ``Path``."""
+    path, made = owner.pure, type(owner)
+    if name == "parent":
+        return made(str(path.parent))
+    if name == "parents":
+        known = len(path.parts) <= MAX_TURNS
+        return tuple(made(str(one)) for one in path.parents) if known else UNKNOWN
+    if name == "parts":
+        return tuple(path.parts)
+    if name == "suffixes":
+        return list(path.suffixes)
+    if name in ("name", "stem", "suffix", "drive", "anchor", "root"):
+        return getattr(path, name)
+    of_files = _OF_INSTALLED if isinstance(owner, InstalledPathValue) else (*_CHECKS, *_OF_FILES)
+    if not hasattr(PureWindowsPath, name) and name not in of_files:
+        raise error("AttributeError", f"'WindowsPath' object has no attribute '{name}'")
+    return Bound(Native(f"<path>.{name}"), [owner])
+
+
+_OF_FILES = frozenset(
+    "iterdir glob rglob resolve absolute expanduser read_text read_bytes open stat mkdir touch unlink samefile cwd home"
+    " is_symlink rename write_text write_bytes rmdir lstat owner chmod".split()
+)
+_OF_INSTALLED = ("locate", "read_text", "read_binary")
+
+
+def path_method(
+    run: PythonRun, owner: WindowsPathValue, name: str, args: list[PyValue], keywords: dict[str, PyValue]
+) -> PyValue:
+    """Call a method of a ``Path``."""
+    machine, text = run.machine, owner.text
+    if isinstance(owner, InstalledPathValue) and name in _OF_INSTALLED:
+        place = ntpath.join(SITE, text.replace("/", "\\"))
+        return WindowsPathValue(place) if name == "locate" else machine.text(place)
+    if name in _CHECKS:
+        return machine.exists(text, _CHECKS[name])
+    if name in ("resolve", "absolute", "expanduser"):
+        text = text.replace("~", HOME, 1) if text.startswith("~") and name == "expanduser" else text
+        strict = name == "resolve" and (keywords.get("strict") is True or args[:1] == [True])
+        if strict and machine.exists(text) is False:
+            raise Thrown(Instance(Native("FileNotFoundError"), {"args": (2, "", text)}))
+        made = ntpath.join(machine.folder, text) if name != "expanduser" else text
+        return WindowsPathValue(ntpath.normpath(made) if name == "resolve" else str(PureWindowsPath(made)))
+    if name == "iterdir":
+        if machine.is_folder(text):
+            return Iteration(iter([WindowsPathValue(ntpath.join(text, one)) for one in machine.names(text)]))
+        raise folder_error(run, text)
+    if name in ("glob", "rglob"):
+        if not args or not isinstance(args[0], str):
+            return UNKNOWN
+        pattern = f"**\\{args[0]}" if name == "rglob" else args[0].replace("/", "\\")
+        found = machine.matching(ntpath.join(text, pattern), recursive=True)
+        return Iteration(iter([WindowsPathValue(one) for one in found]))
+    if name in ("read_text", "read_bytes"):
+        return machine.text(text)
+    if name == "open":
+        return run.machine.open_file(text, args[0] if args else keywords.get("mode", "r"))
+    return _pure_method(run, owner, name, args)
+
+
+def _pure_method(run: PythonRun, owner: WindowsPathValue, name: str, args: list[PyValue]) -> PyValue:
+    path = owner.pure
+    given = [one.text if isinstance(one, WindowsPathValue) else one for one in args]
+    if not all(isinstance(one, str) for one in given):
+        if any(one is None for one in given):
+            raise error("TypeError", "expected str, bytes or os.PathLike object, not NoneType")
+        return UNKNOWN
+    if name in ("joinpath", "with_suffix", "with_name", "with_stem", "relative_to"):
+        made = attempt(getattr(path, name), *given) if sum(map(len, [owner.text, *given])) <= MAX_TEXT else UNKNOWN
+        return type(owner)(str(made)) if isinstance(made, PurePath) else made
+    if name in ("is_absolute", "as_posix", "match", "is_relative_to", "as_uri", "__str__", "__fspath__"):
+        return attempt(getattr(path, name), *given)
+    return UNKNOWN
+
+
+def folder_error(run: PythonRun, text: str) -> Thrown:
+    """What listing a folder that is not there raises."""
+    thrown = Thrown(os_error("FileNotFoundError", 3, text))
+    path = run.machine.view_path(text)
+    if run.machine.files.is_own(path):
+        thrown.error.failure = LoadFault("listing", path, None)
+    return thrown

@@ -1,0 +1,229 @@
+"""One run of Python code: its state, its budget, and the verbs by which its parts call one another.
+
+The parts (:mod:`.expressions`, :mod:`.attributes`, :mod:`.calls`, :mod:`.statements`, :mod:`.flow`, :mod:`.importer`,
+:mod:`.library`) hold the run, never one another; :mod:`.importend` puts them together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT, CodeBudget, KeptTrees
+from wheelfix.pycode.objects import (
+    PLAIN,
+    UNKNOWN,
+    CodeClass,
+    CodeModule,
+    Instance,
+    Namespace,
+    Native,
+    PyValue,
+    Undecided,
+    UnknownValue,
+    WindowsPathValue,
+    error,
+    of_class,
+)
+from wheelfix.pycode.valuesize import MAX_PARTS, PYTHON_ERRORS, TooLarge, parts_of
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Callable, Generator, Iterator
+
+    from wheelfix.pycode.windows import WindowsMachine
+
+    Arguments = list[PyValue]
+    Words = dict[str, PyValue]
+
+MAX_STEPS = 250_000
+"""ExpressionValues and statements of one import; a second or two."""
+MAX_TOKENS = 400_000
+"""Tokens of all files that are followed in one import."""
+MAX_TOKENS_OF_OTHERS = 200_000
+"""Tokens of all files of other distributions that are followed in one import."""
+_STREAMS = frozenset({"sys.stdin", "sys.stdout", "sys.stderr"})
+"""They are there in a console program, which python.exe is."""
+
+
+class PythonRun:
+    """The state of code that is followed on a machine."""
+
+    value: Callable[[ast.expr], PyValue]
+    """What an expression gives."""
+    condition: Callable[[ast.expr], bool | None]
+    """Whether a condition holds; None if that is not known."""
+    compared: Callable[[ast.cmpop, PyValue, PyValue], bool | None]
+    """Whether a comparison holds; None if that is not known."""
+    binary: Callable[[ast.operator, PyValue, PyValue], PyValue]
+    """What an operator between two values gives."""
+    text_of: Callable[[PyValue], PyValue]
+    """What ``str(value)`` gives."""
+    printed: Callable[[Callable[[PyValue], str], PyValue], PyValue]
+    """What ``str`` or ``repr`` gives for a value of Python's own."""
+    as_set: Callable[[list[PyValue]], PyValue]
+    """A set of some items; unknown if one of them cannot be in a set."""
+    attribute: Callable[[PyValue, str], PyValue]
+    """What ``owner.name`` gives."""
+    item: Callable[[PyValue, PyValue], PyValue]
+    """What ``owner[key]`` gives."""
+    set_item_of: Callable[[Instance, PyValue, PyValue], None]
+    """``owner[key] = value`` for an object of the package."""
+    iterate: Callable[[PyValue], Iterator[PyValue]]
+    """The items of a value; Undecided if they are not known."""
+    function: Callable[[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda], PyValue]
+    """The function that a definition makes."""
+    call: Callable[[PyValue, Arguments, Words], PyValue]
+    """Call something."""
+    call_unknown: Callable[[Arguments, Words], PyValue]
+    """Call something of which nothing is known."""
+    call_with_unknown: Callable[[PyValue], PyValue]
+    """Call something with arguments that are not known."""
+    make_class: Callable[[str, list[PyValue], dict[str, PyValue]], PyValue]
+    """A class from its body."""
+    make: Callable[[CodeClass, Arguments, Words], PyValue]
+    """An object of a class of the package."""
+    execute: Callable[[list[ast.stmt]], int]
+    """Carry out statements that yield nothing; say how they end."""
+    block: Callable[[list[ast.stmt]], Generator[PyValue, None, int]]
+    """Carry out statements; yields what they yield, returns how they end."""
+    assign: Callable[[ast.expr, PyValue], None]
+    """Give a value to whatever stands on the left of ``=``."""
+    follow: Callable[[ast.stmt], Generator[PyValue, None, int]]
+    """Carry out a statement that has others inside."""
+    concerns: Callable[..., bool]
+    """Whether a statement or expression may change what is loaded, or where the code goes on."""
+    enter: Callable[[PyValue], PyValue]
+    """``__enter__``."""
+    leave: Callable[[PyValue, Instance | None], bool]
+    """``__exit__``; whether the exception is suppressed."""
+    import_module: Callable[[str], PyValue]
+    """What ``import name`` gives, after it was carried out."""
+    import_statement: Callable[[ast.Import | ast.ImportFrom], None]
+    """Carry out an import statement."""
+    imports_own: Callable[[ast.Import | ast.ImportFrom], bool]
+    """Whether a statement imports a module of the package that has not been imported."""
+    of_module: Callable[[CodeModule, str], PyValue]
+    """A name of a module of the package."""
+    module_named: Callable[[str], PyValue]
+    """A module that has been imported."""
+    is_own: Callable[[str | None], bool]
+    """Whether a file that a module may have belongs to the package."""
+    of_native: Callable[[str, str], PyValue]
+    """An attribute of something of Python's library."""
+    item_of_native: Callable[[str, PyValue], PyValue]
+    """An item of something of Python's library."""
+    call_native: Callable[[str, Arguments, Words], PyValue]
+    """Call something of Python's library."""
+    is_load: Callable[[str], bool]
+    """Whether something of Python's library loads DLLs or changes the search for them."""
+
+    def __init__(self, machine: WindowsMachine, *, complete: bool = False, steps: int = MAX_STEPS) -> None:
+        self.machine = machine
+        self.complete = complete
+        """Whether everything that is installed is in the view."""
+        self.steps = 0
+        self.most_steps = steps
+        trees = machine.view.code_notes.setdefault("trees", KeptTrees())
+        self.budget = CodeBudget(tokens=MAX_TOKENS, trees=trees)
+        self.budget_of_others = CodeBudget(tokens=MAX_TOKENS_OF_OTHERS, trees=trees)
+        self.environment: Namespace = Namespace({}, {}, "")
+        self.depth = 0
+        self.returned: PyValue = None
+        """What the function that ended last has returned."""
+        self.handled: list[Instance] = []
+        """The exceptions that are being handled."""
+        self.modules: dict[str, CodeModule] = {}
+        self.ran: dict[str, None] = {}
+        """The files that were run or loaded, in order."""
+
+    def step(self, count: int = 1) -> None:
+        """Count work."""
+        self.steps += count
+        if self.steps > self.most_steps:
+            raise Undecided("its code goes on for too long")
+
+    def bind(self, name: str, value: PyValue) -> None:
+        """Let a name stand for something, in the function or module that it belongs to."""
+        place: Namespace | None = self.environment
+        if name in self.environment.outer:
+            place = self.environment.above
+            while place is not None and (name not in place.names or name in place.outer):
+                place = place.above
+            if place is None:
+                self.environment.globals[name] = value
+                return
+        assert place is not None
+        place.names[name] = value
+
+    def parsed(self, source: str) -> ast.Module | None:
+        """The syntax tree of code that is given to ``exec``; None if it cannot be parsed."""
+        return self.budget.parse_more(source, f"<exec {self.steps}>")
+
+    # ------------------------------------------------------------------------------ what values are and hold
+
+    def bounded(self, found: PyValue) -> PyValue:
+        """A value that was made, with its size counted as work; unknown if it is a text that is too long."""
+        if isinstance(found, str | bytes | WindowsPathValue):
+            length = len(found.text if isinstance(found, WindowsPathValue) else found)
+            self.step(length >> 8)
+            return UNKNOWN if length > MAX_TEXT else found
+        if isinstance(found, list | tuple | dict | set):
+            self.step(len(found) >> 4)
+            if not isinstance(found, dict | set) and len(found) > MAX_ITEMS:
+                raise Undecided("its lists grow too long")
+        return found
+
+    def is_plain(self, *values: PyValue) -> bool:
+        """Whether values are Python's own all the way down, and small, so that Python can print and compare them."""
+        return self._all_parts(values, lambda part: isinstance(part, PLAIN))
+
+    def can_be_key(self, value: PyValue) -> bool:
+        """Whether a value can be the key of a dictionary, and takes little time to hash."""
+        return self._all_parts(value, lambda part: not isinstance(part, list | dict | set | UnknownValue))
+
+    def _all_parts(self, value: PyValue, holds: Callable[[PyValue], bool]) -> bool:
+        count, found = 0, True
+        try:
+            for part in parts_of(value):
+                count += 1
+                if not holds(part):
+                    found = False
+                    break
+        except TooLarge:
+            count, found = MAX_PARTS, False
+        self.step(count >> 4)
+        return found
+
+    def key(self, value: PyValue) -> PyValue:
+        """The value, which is about to be looked up in a dictionary or set; Undecided or TypeError if it cannot be."""
+        if not self.can_be_key(value):
+            if isinstance(value, list | dict | set):
+                raise error("TypeError", "unhashable type")
+            raise Undecided("a key of a dictionary is not known")
+        return value
+
+    def truth(self, value: PyValue) -> bool | None:
+        """Whether a value counts as true; None if that is not known."""
+        if isinstance(value, UnknownValue | Native):
+            return True if isinstance(value, Native) and value.name in _STREAMS else None
+        if isinstance(value, Instance):
+            return self._truth_of(value)
+        if isinstance(value, PLAIN):
+            return bool(value)
+        return True
+
+    def _truth_of(self, value: Instance) -> bool | None:
+        for name in ("__bool__", "__len__"):
+            if isinstance(value.kind, CodeClass) and of_class(value.kind, name) is not None:
+                return self.truth(self.call(self.attribute(value, name), [], {}))
+        return True if not isinstance(value.kind, CodeClass) or value.kind.is_known else None
+
+
+def attempt(function: Callable[..., PyValue], *args: PyValue, **keywords: PyValue) -> PyValue:
+    """What a function of Python gives for values that are small; what it raises is raised in the code."""
+    try:
+        return function(*args, **keywords)
+    except PYTHON_ERRORS as raised:
+        thrown = error(type(raised).__name__, *(one for one in raised.args if isinstance(one, str | int)))
+        thrown.error.by_python = True
+        raise thrown from None

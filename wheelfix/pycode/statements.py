@@ -1,0 +1,306 @@
+"""Carries out statements in order: blocks, assignments, definitions, and what has no block inside.
+
+Blocks are Python generators, so that a generator of the package stops where it yields and goes on from there.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from wheelfix.pycode.objects import (
+    UNKNOWN,
+    CodeClass,
+    CodeFunction,
+    CodeModule,
+    Instance,
+    LoadedDll,
+    MarkedFunction,
+    Namespace,
+    Native,
+    PyValue,
+    Thrown,
+    Undecided,
+    UnknownValue,
+    error,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from wheelfix.pycode.run import PythonRun
+
+
+NEXT, BREAK, CONTINUE, RETURN = range(4)
+"""How a statement ends."""
+_COMPOUND = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
+
+
+class Statements:
+    """Carries out statements."""
+
+    def __init__(self, run: PythonRun) -> None:
+        self.run = run
+        run.execute = self.execute
+        run.block = self.block
+        run.assign = self.assign
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        found = self.run.value(node.value)
+        for target in node.targets:
+            self.assign(target, found)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.assign(node.target, self.run.value(node.value))
+        if isinstance(node.target, ast.Name) and "<fields>" in self.run.environment.names:
+            self.run.environment.names["<fields>"].append((node.target.id, ast.unparse(node.annotation)))
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        left, right = self.run.value(node.target), self.run.value(node.value)
+        if isinstance(node.op, ast.Add) and isinstance(left, list):
+            left += list(self.run.iterate(right))
+            self.assign(node.target, self.run.bounded(left))
+        else:
+            self.assign(node.target, self.run.bounded(self.run.binary(node.op, left, right)))
+
+    def visit_Delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self.run.environment.names.pop(target.id, None)
+            elif isinstance(target, ast.Subscript):
+                owner, key = self.run.value(target.value), self.run.value(target.slice)
+                if isinstance(owner, dict) and not isinstance(key, UnknownValue):
+                    owner.pop(self.run.key(key), None)
+                elif isinstance(owner, Native) and owner.name == "os.environ" and isinstance(key, str):
+                    self.run.machine.variables.pop(key.upper(), None)
+
+    def assign(self, target: ast.expr, value: PyValue) -> None:
+        """Give a value to whatever stands on the left of ``=``."""
+        if isinstance(target, ast.Name):
+            self.run.bind(target.id, value)
+        elif isinstance(target, ast.Tuple | ast.List):
+            self._unpack(target.elts, value)
+        elif isinstance(target, ast.Attribute):
+            self._set_attribute(self.run.value(target.value), target.attr, value)
+        elif isinstance(target, ast.Subscript):
+            self._set_item(target, value)
+
+    def bind(self, name: str, value: PyValue) -> None:
+        place: Namespace | None = self.run.environment
+        if name in self.run.environment.outer:
+            place = self.run.environment.above
+            while place is not None and (name not in place.names or name in place.outer):
+                place = place.above
+            if place is None:
+                self.run.environment.globals[name] = value
+                return
+        assert place is not None
+        place.names[name] = value
+
+    def _unpack(self, targets: list[ast.expr], value: PyValue) -> None:
+        if isinstance(value, UnknownValue | Native):
+            for target in targets:
+                self.assign(target.value if isinstance(target, ast.Starred) else target, UNKNOWN)
+            return
+        items = list(self.run.iterate(value))
+        star = next((at for at, one in enumerate(targets) if isinstance(one, ast.Starred)), None)
+        if star is None and len(items) != len(targets):
+            raise error("ValueError", "not enough values to unpack")
+        if star is not None:
+            behind = len(targets) - star - 1
+            middle = items[star : len(items) - behind]
+            items = [*items[:star], middle, *items[len(items) - behind :]]
+        for target, item in zip(targets, items, strict=False):
+            self.assign(target.value if isinstance(target, ast.Starred) else target, item)
+
+    def _set_attribute(self, owner: PyValue, name: str, value: PyValue) -> None:
+        if isinstance(owner, Instance):
+            setter = self.setter_of(owner, name)
+            if setter is not None:
+                self.run.call(setter, [owner, value], {})
+            else:
+                owner.attributes[name] = value
+        elif isinstance(owner, LoadedDll | CodeFunction):
+            owner.attributes[name] = value
+        elif isinstance(owner, CodeClass | CodeModule):
+            owner.names[name] = value
+        elif isinstance(owner, Native) and owner.name == "os" and name == "environ":
+            raise Undecided("os.environ is replaced")
+
+    def setter_of(self, owner: Instance, name: str) -> PyValue:
+        """The function of a property that is assigned to; None if there is none."""
+        if isinstance(owner.kind, CodeClass):
+            for one in owner.kind.order():
+                found = one.names.get(name) if isinstance(one, CodeClass) else None
+                if isinstance(found, MarkedFunction) and found.kind == "property":
+                    return found.kept.get("setter")
+        return None
+
+    def _set_item(self, target: ast.Subscript, value: PyValue) -> None:
+        owner = self.run.value(target.value)
+        if isinstance(target.slice, ast.Slice):
+            if isinstance(owner, list) and target.slice.lower is None and target.slice.upper is None:
+                owner[:] = list(self.run.iterate(value))
+            return
+        key = self.run.value(target.slice)
+        if isinstance(owner, Native) and owner.name == "os.environ":
+            if not isinstance(key, str) or (isinstance(value, UnknownValue) and key.upper() == "PATH"):
+                raise Undecided("an environment variable is not known")
+            if not isinstance(value, str | UnknownValue):
+                raise error("TypeError", "str expected")
+            self.run.machine.variables[key.upper()] = value
+        elif isinstance(owner, dict) and not isinstance(key, UnknownValue):
+            owner[self.run.key(key)] = value
+        elif isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
+            owner[key] = value
+        elif isinstance(owner, Instance):
+            self.run.set_item_of(owner, key, value)
+
+    # ------------------------------------------------------------------------------------------------ blocks
+
+    def execute(self, body: list[ast.stmt]) -> int:
+        """Carry out statements that yield nothing; say how they end."""
+        block = self.block(body)
+        while True:
+            try:
+                next(block)
+            except StopIteration as end:
+                flow: int = end.value
+                return flow
+            raise Undecided("a function yields where none is expected")
+
+    def block(self, body: list[ast.stmt]) -> Generator[PyValue, None, int]:
+        """Carry out statements; yields what they yield, returns how they end."""
+        for node in body:
+            self.run.step()
+            if isinstance(node, _COMPOUND):
+                flow = yield from self.run.follow(node)
+            else:
+                yielded = _yielded(node)
+                if yielded is not None:
+                    yield from self._yield(node, yielded)
+                    continue
+                flow = self._placed(node)
+            if flow != NEXT:
+                return flow
+        return NEXT
+
+    def _yield(self, node: ast.stmt, expression: ast.Yield | ast.YieldFrom) -> Generator[PyValue, None, None]:
+        environment = self.run.environment
+        if isinstance(expression, ast.YieldFrom):
+            for item in self.run.iterate(self.run.value(expression.value)):
+                yield item
+                self.run.environment = environment
+        else:
+            yield self.run.value(expression.value) if expression.value is not None else None
+            self.run.environment = environment
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            self.assign(target, None)
+
+    def _placed(self, node: ast.stmt) -> int:
+        """Carry out a simple statement; an exception remembers where it was raised first."""
+        try:
+            return self._simple(node)
+        except Thrown as thrown:
+            if not thrown.error.place[0]:
+                thrown.error.place = (self.run.environment.file, node.lineno)
+            raise
+        except Undecided as undecided:
+            if not undecided.place[0]:
+                undecided.place = (self.run.environment.file, node.lineno)
+            raise
+
+    def _simple(self, node: ast.stmt) -> int:
+        follow: Callable[[ast.stmt], int | None] | None = getattr(self, f"visit_{type(node).__name__}", None)
+        if follow is None:
+            raise Undecided(f"{type(node).__name__} is not interpreted")
+        return follow(node) or NEXT
+
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        self.run.import_statement(node)
+
+    visit_ImportFrom = visit_Import
+
+    # ---------------------------------------------------------------------------------------- plain statements
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):
+            self.run.value(node.value)
+
+    def visit_Pass(self, node: ast.Pass) -> None:
+        pass
+
+    def visit_Break(self, node: ast.Break) -> int:
+        return BREAK
+
+    def visit_Continue(self, node: ast.Continue) -> int:
+        return CONTINUE
+
+    def visit_Return(self, node: ast.Return) -> int:
+        self.run.returned = self.run.value(node.value) if node.value is not None else None
+        return RETURN
+
+    def visit_Global(self, node: ast.Global) -> None:
+        self.run.environment.outer |= set(node.names)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
+        self.run.environment.outer |= set(node.names)
+
+    def visit_Assert(self, node: ast.Assert) -> None:
+        if self.run.condition(node.test) is False:
+            raise error("AssertionError")
+
+    def visit_Raise(self, node: ast.Raise) -> None:
+        if node.exc is None:
+            if not self.run.handled:
+                raise error("RuntimeError", "No active exception to reraise")
+            raise Thrown(self.run.handled[-1])
+        found = self.run.value(node.exc)
+        if isinstance(found, CodeClass | Native):
+            found = self.run.call(found, [], {})
+        if isinstance(found, UnknownValue):
+            raise Undecided("what is raised is not known")
+        if not isinstance(found, Instance):
+            raise error("TypeError", "exceptions must derive from BaseException")
+        raise Thrown(found)
+
+    # ------------------------------------------------------------------------------------------- definitions
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        found: PyValue = self.run.function(node)
+        for decorator in reversed(node.decorator_list):
+            mark = self.run.value(decorator)
+            made = self.decorated(mark, found)
+            found = found if isinstance(made, UnknownValue) else made
+        self.run.environment.names[node.name] = found
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def decorated(self, mark: PyValue, function: PyValue) -> PyValue:
+        """What a decorator makes of a function or class; unknown decorators leave it as it is, and do not call it."""
+        return UNKNOWN if isinstance(mark, UnknownValue) else self.run.call(mark, [function], {})
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        bases = [self.run.value(base) for base in node.bases if not isinstance(base, ast.Starred)]
+        outer = self.run.environment
+        names: dict[str, PyValue] = {"<fields>": []}
+        self.run.environment = Namespace(names, outer.globals, outer.file, outer)
+        try:
+            self.execute(node.body)
+        finally:
+            self.run.environment = outer
+        made: PyValue = self.run.make_class(node.name, bases, names)
+        maker = next((self.run.value(word.value) for word in node.keywords if word.arg == "metaclass"), None)
+        if isinstance(maker, CodeClass) and isinstance(made, CodeClass):
+            made.maker = maker
+        for decorator in reversed(node.decorator_list):
+            mark = self.run.value(decorator)
+            changed = self.decorated(mark, made)
+            made = made if isinstance(changed, UnknownValue) else changed
+        self.run.bind(node.name, made)
+
+
+def _yielded(node: ast.stmt) -> ast.Yield | ast.YieldFrom | None:
+    value = node.value if isinstance(node, ast.Expr | ast.Assign) else None
+    return value if isinstance(value, ast.Yield | ast.YieldFrom) else None
