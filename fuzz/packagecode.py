@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 
-from wheelfix.loader.codereader.codebudget import CodeBudget
-from wheelfix.loader.interpreter.importend import import_end
-
 from tests.support.hostilecode import ATTACKS
 from tests.support.hostilevalues import VALUES, made_source, package_source
 from tests.support.patience import on_fresh_stack, patience
 from tests.support.views import make_view
-from wheelfix.loader.codereader.importcode import read_imports
-from wheelfix.loader.codereader.pathcode import PathCode, read_path_code
 from wheelfix.loader.profile import Profile
+from wheelfix.pycode.budget import CodeBudget
+from wheelfix.pycode.codefiles import ViewFiles
+from wheelfix.pycode.fileloads import PathCode, read_path_code
+from wheelfix.pycode.importcode import read_imports
+from wheelfix.pycode.importend import import_end
 
 INIT = "Lib/site-packages/pkg/__init__.py"
 SECONDS = 10
@@ -39,9 +39,11 @@ def package_code(data: bytes) -> None:
     """Read a file as the code of a package, twice with the same answer, and interpret the import of the package."""
     source = data.decode("utf-8", "replace")
     started = time.process_time()
-    first, second = (on_fresh_stack(lambda: read_path_code(source, INIT, CodeBudget())) for _ in range(2))
+    view = make_view({INIT: data})
+    files = ViewFiles(view, Profile(python=(3, 11)))
+    first, second = (on_fresh_stack(lambda: read_path_code(source, INIT, CodeBudget(), files)) for _ in range(2))
     imports = read_imports(source, INIT, budget := CodeBudget())
-    import_end(make_view({INIT: data}), Profile(python=(3, 11)), "pkg")
+    import_end(view, Profile(python=(3, 11)), "pkg")
     if first != second:
         raise AssertionError("two answers for one file")
     if first.unread and first != PathCode(unread=first.unread):

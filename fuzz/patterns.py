@@ -42,9 +42,9 @@ MADE_LATE: dict[tuple[str, str], tuple[str, ...]] = {
     ("knowledge/tables.py", "pattern"): (),  # Checker: the patterns of Rule, found as objects
     ("diagnosis/symptoms/form.py", "form"): (),  # Form: found as objects
     ("diagnosis/symptoms/phrases.py", "compile_phrase"): (),  # Form as well
-    ("loader/interpreter/patterncalls.py", "_compiled"): (r"^core_v?(\d+)\.dll$",),
+    ("pycode/patterncalls.py", "_compiled"): (r"^core_v?(\d+)\.dll$",),
     ("loader/codenames.py", "_holds"): (r"(?<![\w.-])a\.dll(?![\w.-])",),
-    ("loader/codereader/codefiles.py", "sets_variable"): (
+    ("pycode/codefiles.py", "sets_variable"): (
         r"environ\s*\[\s*['\"]A['\"]\s*\]\s*=[^=]|(?:setdefault|putenv)\s*\(\s*['\"]A['\"]\s*,",
     ),
     ("rules/unmet.py", "is_named"): (r"(?<![A-Za-z0-9_])mpi(?![A-Za-z0-9_])",),

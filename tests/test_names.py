@@ -37,7 +37,7 @@ FILE_NAMES = {
     "verify.py": "the command, what does its work, and the same for a signature",
     "cuda.py": "the tables, the toolkit as a root, and the rules about CUDA",
     "wine.py": "the table of deviations, Wine's log as a recording, and Wine that imports a wheel",
-    "codeloads.py failures.py placement.py": "the facts, and the rules that judge them",
+    "failures.py placement.py": "the facts, and the rules that judge them",
     "markdown.py": "Markdown as a format of reports, and Markdown shown on a terminal",
     "fetched.py": "wheels on the index as roots, and why what came from them is trusted",
     "needs.py": "unmet needs as a value, and which of them a plan has to meet",

@@ -122,7 +122,6 @@ ALLOWED = {
     "pycode/builtincalls.py": 1,  # int() of the package: at most 40 characters
     "pycode/loadcalls.py": 1,  # a code that the model itself put there
     "pycode/expressions.py": 1,  # of a number
-    "loader/codereader/codemethods.py": 1,  # one digit that a pattern found
     "pe/authenticode/signers.py": 1,  # parts of a time, two digits each
     "pe/signature.py": 1,
     "report/html/element.py": 1,  # list marks of our own pages

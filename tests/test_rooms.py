@@ -40,7 +40,7 @@ ORDER: tuple[str, ...] = (
     "__main__",
 )
 """Rooms and modules of the package; one may import what stands in its own line or above it."""
-CIRCLES_OF_TYPES = ({"rules.context", "rules.wantedcuda"},)
+CIRCLES_OF_TYPES = ({"rules.context", "rules.wantedcuda"}, {"pycode.reading", "pycode.run"})
 
 LATE_IMPORTS = {
     "cli": "the parser of a command is made, and its --help and usage errors shown, without what the command runs",
@@ -48,9 +48,11 @@ LATE_IMPORTS = {
     "exam.scan": "what only sets, folders, environments and several wheels need; for wheels, exam.wheel has the reason",
     "exam.verify": "processes are for several wheels only: 22 modules, 15 ms of 95",
     "exam.wheel": "the rules take 110 modules, 63 ms to import, in which threads inflate the largest image",
-    "loader.imports.importorder": "with pathcode: most packages have no conditions to follow: 12 modules, 6 ms of 190",
+    "loader.imports.importorder": "most packages have no conditions to follow",
+    "loader.packagecode": "most packages load no DLLs by their code: 26 modules",
+    "loader.packages.kivy": "as loader.packagecode",
+    "loader.packages.torch": "as loader.packagecode",
     "loader.interpreted": "most packages load no DLLs by their code: 67 modules, 24 ms of 190",
-    "loader.codereader.pathcode": "as loader.imports.importorder",
     "pe.authenticode.verify": "cryptography is in an extra: without it the answer is 'not checked'",
     "pe.signature": "for signed files that are asked about only: 9 modules, 6 ms without cryptography",
     "repairs.repair": "what plans and writes is imported while threads inflate and hash the wheel: 166 modules, 97 ms",

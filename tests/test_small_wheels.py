@@ -21,7 +21,7 @@ NEEDED_BY_OTHERS = {
     "packaging": "missing DLLs, unusual requirements",
     "platform": "nothing, but `uuid` imports it",
     "rich": "coloured text",
-    "wheelfix.loader.codereader.coderun": "code with conditions, or that loads DLLs",
+    "wheelfix.pycode.reading": "code with conditions, or that loads DLLs",
     "wheelfix.remote.settings": "wheels on servers",
     "wheelfix.roots.gather": "missing DLLs",
 }

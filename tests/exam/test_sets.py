@@ -12,12 +12,12 @@ from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import InputError
 from wheelfix.exam.lockfile import read_lockfile
 from wheelfix.exam.scan import scan_all
-from wheelfix.loader.codereader import pathcode
-from wheelfix.loader.codereader.codefiles import ViewFiles
 from wheelfix.loader.profile import Profile
 from wheelfix.model import Machine, ScanReport, Verdict
 from wheelfix.options import ScanOptions
+from wheelfix.pycode import fileloads
 from wheelfix.pycode.budget import CodeBudget
+from wheelfix.pycode.codefiles import ViewFiles
 from wheelfix.values import replace
 
 OPTIONS = replace(ScanOptions(), jobs=1)
@@ -571,9 +571,9 @@ def test_the_imports_of_a_file_are_read_once_for_all_distributions(tmp_path, mon
 def test_code_of_a_distribution_that_is_reported_too_is_followed_once(tmp_path, monkeypatch):
     """NumPy's code was followed for each package that imports it, and once more for itself."""
     followed = []
-    follow = pathcode._read
+    follow = fileloads._read
     monkeypatch.setattr(
-        pathcode, "_read", lambda source, path, *more: followed.append(path) or follow(source, path, *more)
+        fileloads, "_read", lambda source, path, *more: followed.append(path) or follow(source, path, *more)
     )
     others = [
         build_wheel(

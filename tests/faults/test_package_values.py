@@ -20,9 +20,10 @@ from tests.support.hostilevalues import VALUES, made_source, package_source
 from tests.support.parts import every
 from tests.support.patience import patience
 from tests.support.views import make_view
-from wheelfix.loader.codereader.pathcode import read_path_code
 from wheelfix.loader.profile import Profile
 from wheelfix.pycode.budget import CodeBudget
+from wheelfix.pycode.codefiles import ViewFiles
+from wheelfix.pycode.fileloads import read_path_code
 from wheelfix.pycode.importend import import_end
 
 INIT = "Lib/site-packages/pkg/__init__.py"
@@ -31,8 +32,9 @@ SECONDS, MEGABYTES = 20, 1024
 
 def read_both_ways(source: str) -> None:
     """Read a file of a package as ``scan`` does, and interpret its import as ``try`` does, with more steps."""
-    read_path_code(source, INIT, CodeBudget())
-    import_end(make_view({INIT: source.encode("utf-8", "surrogatepass")}), Profile(python=(3, 11)), "pkg")
+    view = make_view({INIT: source.encode("utf-8", "surrogatepass")})
+    read_path_code(source, INIT, CodeBudget(), ViewFiles(view, Profile(python=(3, 11))))
+    import_end(view, Profile(python=(3, 11)), "pkg")
 
 
 def watched(source: str) -> tuple[int, float, float]:

@@ -265,7 +265,7 @@ def test_one_import_that_is_not_caught_is_enough():
 def test_the_first_of_several_places_that_loads_is_taken():
     """tables tries tables.libs, where the DLL's own needs are met, and then its own folder, catching OSError."""
     code = (
-        "ext = 'so' if platform.system() == 'Linux' else 'dll'\n"
+        "import ctypes, platform\nfrom pathlib import Path\next = 'so' if platform.system() == 'Linux' else 'dll'\n"
         "for where in (Path(__file__).parent.with_suffix('.libs'), Path(__file__).parent, ''):\n"
         "    try:\n        ctypes.CDLL(str(Path(where) / f'core.{ext}'))\n    except OSError:\n        pass\n"
     )

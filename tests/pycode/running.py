@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tests.support.views import make_view
-from wheelfix.loader.codereader.codefiles import ViewFiles
 from wheelfix.loader.profile import Profile
+from wheelfix.pycode.budget import budget_of
+from wheelfix.pycode.codefiles import ViewFiles
+from wheelfix.pycode.fileloads import PathCode, read_path_code
 from wheelfix.pycode.importend import new_run
 from wheelfix.pycode.objects import PyValue, Thrown
 from wheelfix.pycode.windows import WindowsMachine
@@ -22,6 +24,12 @@ def interpreted(code: str, files: dict[str, bytes | str] | None = None) -> dict[
     except Thrown as thrown:
         return {"error": thrown.error.kind.name}
     return dict(run.modules["pkg"].names)
+
+
+def read(code: str, *others: str, path: str = "Lib/site-packages/pkg/__init__.py") -> PathCode:
+    """What one file of a package does to the search for DLLs; the others lie in site-packages."""
+    view = make_view({path: code, **{f"Lib/site-packages/{other}": "" for other in others}})
+    return read_path_code(code, path, budget_of(view), ViewFiles(view, PROFILE))
 
 
 def run_by_python(code: str) -> dict[str, object]:

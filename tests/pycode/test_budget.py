@@ -14,9 +14,6 @@ import pytest
 import wheelfix
 from tests.support.hostilecode import ATTACKS
 from tests.support.patience import on_fresh_stack, patience
-from wheelfix.loader.codereader.codevalue import ancestor
-from wheelfix.loader.codereader.importcode import read_imports
-from wheelfix.loader.codereader.pathcode import PathCode, read_path_code
 from wheelfix.loader.packagecode import SEARCH_LIMIT, SOURCE_LIMIT, package_loads
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView, ViewFile
@@ -30,6 +27,9 @@ from wheelfix.pycode.budget import (
     count_tokens,
     is_too_deep,
 )
+from wheelfix.pycode.codefiles import ViewFiles
+from wheelfix.pycode.fileloads import PathCode, read_path_code
+from wheelfix.pycode.importcode import read_imports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,12 +47,17 @@ def quick_first(names: Iterable[str]) -> list[ParameterSet]:
     return [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in names]
 
 
+def read(source: str, budget: CodeBudget | None = None) -> PathCode:
+    files = ViewFiles(FileView([_file(INIT, source.encode("utf-8", "surrogatepass"))]), Profile())
+    return read_path_code(source, INIT, budget or CodeBudget(), files)
+
+
 @functools.cache
 def attacked(name: str) -> tuple[PathCode, CodeBudget, float]:
     """What is read of a source that attacks, the budget behind it, and the seconds that it took."""
     source, budget = ATTACKS[name] + LOAD, CodeBudget()
     started = time.process_time()
-    code = on_fresh_stack(lambda: read_path_code(source, INIT, budget))
+    code = on_fresh_stack(lambda: read(source, budget))
     on_fresh_stack(lambda: read_imports(source, INIT))
     return code, budget, time.process_time() - started
 
@@ -73,7 +78,7 @@ def test_an_attack_ends(name: str) -> None:
 )
 def test_memory_stays_small(name: str) -> None:
     tracemalloc.start()
-    read_path_code(ATTACKS[name] + LOAD, INIT)
+    read(ATTACKS[name] + LOAD)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 150 << 20
@@ -105,7 +110,7 @@ def test_the_reason_is_reported(name: str, reason: str) -> None:
 def test_what_is_bounded_but_harmless_is_read() -> None:
     """A string that is too long for a path is not one; the rest of the file counts."""
     source = "import os\n" + ATTACKS["doubling"] + "\nos.add_dll_directory(a)\nos.add_dll_directory('Lib')"
-    assert read_path_code(source, INIT).added == ("Lib",)
+    assert read(source).added == ("Lib",)
 
 
 def test_a_function_that_has_nothing_to_do_with_dlls_is_not_followed_for_ever() -> None:
@@ -114,24 +119,9 @@ def test_a_function_that_has_nothing_to_do_with_dlls_is_not_followed_for_ever() 
     loader = "def load(name):\n    os.add_dll_directory(name)\n"
     calls = "".join(f"x{number} = register('f{number}')\n" for number in range(5000))
     loads = "".join(f"load('Lib{number}')\n" for number in range(300))
-    code = read_path_code("import os\n" + helper + loader + calls + loads, INIT)
+    code = read("import os\n" + helper + loader + calls + loads)
     assert code.unread == ""
     assert code.added == tuple(f"Lib{number}" for number in range(300))
-
-
-@pytest.mark.parametrize(
-    ("path", "index", "folder"),
-    [
-        ("a/b/c.py", 0, "a/b"),
-        ("a/b/c.py", 1, "a"),
-        ("a/b/c.py", 2, ""),
-        ("a/b/c.py", 3, None),
-        ("a", 10**14, None),
-        ("a/b", -1, None),
-    ],
-)
-def test_ancestors(path: str, index: int, folder: str | None) -> None:
-    assert ancestor(path, index) == folder
 
 
 @pytest.mark.slow

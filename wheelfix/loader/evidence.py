@@ -25,11 +25,11 @@ from wheelfix.knowledge.provider_index import Ships, provider_index
 from wheelfix.knowledge.providers import conda_package
 from wheelfix.knowledge.system import runtime_file
 from wheelfix.knowledge.userprograms import program_of
-from wheelfix.loader.codereader.codesyntax import is_standard
 from wheelfix.loader.packageloading import adds_toolkit
 from wheelfix.loader.requirements import Dependency, DependencyTree
 from wheelfix.loader.view import SITE_PACKAGES, Layer
 from wheelfix.model import AbsentModule, Assumed, MayComeFrom, Missing, OwnedBy, canonical, dll_key
+from wheelfix.pycode.standard import is_standard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -18,6 +18,8 @@ _ABI = re.compile(r"\.(?P<abi>(?:cp|pp|graalpy)\d+t?(?:_d)?|abi3t?)?(?:-(?P<syst
 _SYSTEMS = {"win32": Machine.X86, "win_amd64": Machine.AMD64, "win_arm64": Machine.ARM64, "win_arm32": Machine.ARM}
 _PYTHON_DLL = re.compile(r"python3\d+t?\.dll")
 _PYTHON_FOLDER = re.compile(r"(?:(?:cp|py|python)[-_]?3[._]?|3[._])(?P<minor>\d{1,2})", re.IGNORECASE)
+ENTRIES = ("PyInit_", "PyModExport_", "HPyInit_")
+"""How the name of the function begins that Python calls to import a module."""
 
 
 def extension_modules(view: FileView, profile: Profile) -> list[str]:
@@ -96,3 +98,17 @@ def module_name(path: str) -> str:
     inside = path.removeprefix(SITE_PACKAGES + "/")
     folder, name = parent(inside), base_name(inside).split(".")[0]
     return ".".join([*folder.split("/"), name]) if folder else name
+
+
+def has_entry(view: FileView, path: str) -> bool:
+    """Whether an extension module exports the function that Python 3 calls to import it; True if not known."""
+    image, name = view.image(path), stem(path)
+    if not isinstance(image, Image) or not name.isascii():
+        return True
+    name = base_name(path.rpartition("/")[0]) if name == "__init__" else name
+    return any(entry + name in image.exports.names for entry in ENTRIES)
+
+
+def stem(path: str) -> str:
+    """The name of a module's file, without its suffixes."""
+    return base_name(path).split(".")[0]

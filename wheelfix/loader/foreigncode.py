@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codefiles import ViewFiles
-from wheelfix.loader.codereader.codeloads import is_folder_call
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS
 from wheelfix.loader.packagecode import SOURCE_LIMIT, FileLoads, file_loads, known_loads, package_loads
 from wheelfix.loader.packageloading import begin, load_event, startup_at
 from wheelfix.model import UnreadCall
+from wheelfix.pycode.codefiles import ViewFiles
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class ForeignCode:
             return
         loads = self._read(path)
         # A function that adds the folder which it is given is there to be called by other distributions.
-        calls = (call for call in loads.unread_calls if call.at_import or is_folder_call(call.function))
+        calls = (call for call in loads.unread_calls if call.at_import or call.function == "add_dll_directory")
         process.unread.update((replace(call, reached=True), None) for call in calls)
         process.user_dirs += [folder for folder in loads.added if folder not in process.user_dirs]
         for name in loads.names:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.importcode import read_imports
 from wheelfix.loader.imports.importorder import ImportOrder, packages_above
 from wheelfix.loader.packagecode import SOURCE_LIMIT, PackageLoads, python_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer, parent
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import budget_of, separate_budget
+from wheelfix.pycode.importcode import read_imports
 from wheelfix.pycode.pythonsource import python_source
 
 if TYPE_CHECKING:

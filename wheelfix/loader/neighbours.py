@@ -7,7 +7,6 @@ import re
 import weakref
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.pathcode import WORDS
 from wheelfix.loader.imports.importorder import ImportOrder, packages_above
 from wheelfix.loader.packagecode import SOURCE_LIMIT
 from wheelfix.loader.packageloading import startup_at
@@ -15,6 +14,7 @@ from wheelfix.loader.profile import python_of_tags
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import canonical
+from wheelfix.pycode.mentions import WORDS
 from wheelfix.pycode.pythonsource import python_source
 
 if TYPE_CHECKING:

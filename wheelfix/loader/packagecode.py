@@ -7,29 +7,29 @@ import re
 import weakref
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codefaults import code_faults
-from wheelfix.loader.codereader.codefiles import MAX_SOURCE, ViewFiles
-from wheelfix.loader.codereader.codestore import LATER
-from wheelfix.loader.codereader.importcode import read_imports
-from wheelfix.loader.codereader.pathcode import WORDS, names_loader, read_in_view, read_path_code
 from wheelfix.loader.extensionmodules import extension_modules, module_name
 from wheelfix.loader.imports.importorder import ImportOrder
 from wheelfix.loader.loadcall import AS_PYTHON_DOES
 from wheelfix.loader.packageloading import loading_of
+from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import Image, LoadEvent, dll_key, fold
 from wheelfix.pycode.budget import budget_of, separate_budget
+from wheelfix.pycode.codefaults import code_faults
+from wheelfix.pycode.codefiles import MAX_SOURCE, ViewFiles
 from wheelfix.pycode.exceptions import NOT_LOADED
+from wheelfix.pycode.importcode import read_imports
+from wheelfix.pycode.mentions import WORDS, names_loader
 from wheelfix.pycode.pythonsource import python_source
+from wheelfix.pycode.trace import LATER
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from wheelfix.loader.codereader.pathcode import PathCode
-    from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import CodeFault, CodeFolder, UnreadCall
+    from wheelfix.pycode.fileloads import PathCode
 
 _PATTERN = re.compile(r"[*?\[]")
 SOURCE_LIMIT = 1 << 20
@@ -182,6 +182,8 @@ def _with_known_folders(view: FileView, files: list[FileLoads]) -> list[FileLoad
 
 def file_loads(around: ViewFiles, profile: Profile, path: str, source: str) -> FileLoads:
     """What one Python file does to the DLL search, read from its source."""
+    from wheelfix.pycode.fileloads import read_path_code
+
     view = around.view
     code = read_path_code(source, path, budget_of(view), around)
     named: dict[str, None] = {}
@@ -225,6 +227,10 @@ def _callers(view: FileView, around: ViewFiles) -> Iterator[tuple[str, str]]:
     Packages with more code than CALLERS_LIMIT are not searched for them.
     """
     budget = budget_of(view)
+    if not budget.results:
+        return
+    from wheelfix.pycode.fileloads import read_in_view
+
     codes = {path: code for path, code in read_in_view(budget) if code.in_vain or _is_in_doubt(code)}
     size = sum(file.size for file in view.own_files if file.path.endswith(".py"))
     if not codes or size > CALLERS_LIMIT:
@@ -252,9 +258,12 @@ def _is_in_doubt(code: PathCode) -> bool:
 
 def declared_folders(view: FileView) -> tuple[str, ...]:
     """Every folder that the package's code adds to the DLL search, also one in which there is no file yet."""
+    from wheelfix.pycode.fileloads import read_path_code
+
     found: dict[str, None] = {}
+    around = ViewFiles(view, Profile(), blind=True)
     for path, source in python_code(view, (b"add_dll_directory",)):
-        found.update(dict.fromkeys(read_path_code(source, path, budget_of(view)).added))
+        found.update(dict.fromkeys(read_path_code(source, path, budget_of(view), around).added))
     return tuple(folder for folder in found if folder.startswith(f"{SITE_PACKAGES}/"))
 
 

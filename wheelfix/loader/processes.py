@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.pathcode import WORDS
 from wheelfix.loader.foreigncode import ForeignCode
 from wheelfix.loader.imports.guards import with_caught_failures
 from wheelfix.loader.imports.importorder import ImportOrder, packages_above
@@ -19,6 +18,7 @@ from wheelfix.loader.packagecode import SOURCE_LIMIT, python_code
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, canonical, dll_key
+from wheelfix.pycode.mentions import WORDS
 from wheelfix.values import replace
 
 if TYPE_CHECKING:

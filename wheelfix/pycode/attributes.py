@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.pycode import methods
+from wheelfix.pycode.loadcalls import OF_UNKNOWN
 from wheelfix.pycode.objects import (
     PLAIN_CONTAINERS,
     UNKNOWN,
+    Alternatives,
     Bound,
     CodeClass,
     CodeFunction,
@@ -51,6 +53,8 @@ class Attributes:
 
     def attribute(self, owner: PyValue, name: str) -> PyValue:
         """What ``owner.name`` gives."""
+        if isinstance(owner, Alternatives):
+            return self.run.each(lambda one: self.attribute(one, name), owner)
         if isinstance(owner, Instance):
             return self._of_object(owner, name)
         if isinstance(owner, CodeClass):
@@ -66,7 +70,7 @@ class Attributes:
         if isinstance(owner, CodeFunction | MarkedFunction):
             return self._of_function(owner, name)
         if isinstance(owner, UnknownValue):
-            return UNKNOWN
+            return Native(f"?.{name}") if self.run.reading is not None and name in OF_UNKNOWN else UNKNOWN
         if owner is None or isinstance(owner, bool):
             if name.startswith("__"):
                 return UNKNOWN
@@ -232,6 +236,8 @@ class Attributes:
 
     def item(self, owner: PyValue, key: PyValue) -> PyValue:
         """What ``owner[key]`` gives."""
+        if isinstance(owner, Alternatives) or isinstance(key, Alternatives):
+            return self.run.combined(self.item, owner, key)
         if isinstance(owner, Native):
             return self.run.item_of_native(owner.name, key)
         if isinstance(owner, LoadedDll):
@@ -295,6 +301,11 @@ class Attributes:
             return self._iterate_object(value)
         if isinstance(value, WindowsPathValue) or value is None or isinstance(value, int):
             raise error("TypeError", "object is not iterable")
+        if isinstance(value, Alternatives):
+            lists = [
+                list(self.iterate(one)) for one in value.alternatives if not isinstance(one, UnknownValue | Native)
+            ]
+            return iter([item for items in lists for item in items])
         if isinstance(value, Managed) and value.kind == "file":
             return iter(value.value.splitlines(True))
         raise Undecided("what a loop goes through is not known")

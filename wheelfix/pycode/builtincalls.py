@@ -21,6 +21,7 @@ from wheelfix.pycode.objects import (
     Namespace,
     Native,
     PyValue,
+    SomeOf,
     Thrown,
     Undecided,
     UnknownValue,
@@ -28,6 +29,7 @@ from wheelfix.pycode.objects import (
     error,
     is_error,
     is_kind,
+    joined,
 )
 from wheelfix.pycode.run import attempt
 
@@ -71,9 +73,9 @@ def _get_attribute(run: PythonRun, args: list[PyValue], keywords: Words) -> PyVa
 def _set_attribute(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
     owner, name, value = args
     if isinstance(owner, Instance | LoadedDll | CodeFunction) and isinstance(name, str):
-        owner.attributes[name] = value
+        run.store(owner.attributes, name, value)
     elif isinstance(owner, CodeClass | CodeModule) and isinstance(name, str):
-        owner.names[name] = value
+        run.store(owner.names, name, value)
     elif not isinstance(name, str):
         raise Undecided("the name of an attribute is not known")
 
@@ -108,6 +110,8 @@ def _type(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
 
 def _length(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
     value = args[0].attributes.get("<items>", args[0]) if isinstance(args[0], Instance) else args[0]
+    if isinstance(value, SomeOf):
+        return UNKNOWN
     if isinstance(value, str | list | tuple | dict | set | frozenset | bytes | range):
         return len(value)
     if value is None or isinstance(value, int | Iteration):
@@ -119,17 +123,18 @@ def _listed(kind: Callable[[list[PyValue]], PyValue]) -> Callable[[PythonRun, li
     def made(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
         if args and isinstance(args[0], UnknownValue | Native):
             return UNKNOWN
-        return kind(list(run.iterate(args[0])) if args else [])
+        found = kind(list(run.iterate(args[0])) if args else [])
+        return SomeOf(found) if args and isinstance(args[0], SomeOf) else found
 
     return made
 
 
 def _sorted(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    return (
-        UNKNOWN
-        if isinstance(args[0], UnknownValue | Native)
-        else methods.ordered(run, list(run.iterate(args[0])), keywords)
-    )
+    if isinstance(args[0], UnknownValue | Native):
+        return UNKNOWN
+    if isinstance(args[0], SomeOf):
+        return args[0]
+    return methods.ordered(run, list(run.iterate(args[0])), keywords)
 
 
 def dictionary(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
@@ -143,21 +148,24 @@ def _map(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
     if any(isinstance(one, UnknownValue) for one in args[1:]):
         raise Undecided("what map goes through is not known")
     columns = [run.iterate(one) for one in args[1:]]
+    if any(isinstance(one, SomeOf) for one in args[1:]):
+        return SomeOf(run.call(args[0], list(row), {}) for row in zip(*columns, strict=False))
     return Iteration(run.call(args[0], list(row), {}) for row in zip(*columns, strict=False))
 
 
 def _filter(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
-    found = []
+    found, unclear = [], isinstance(args[1], SomeOf)
     for item in run.iterate(args[1]):
         holds = run.truth(item if args[0] is None else run.call(args[0], [item], {}))
-        if holds is None:
+        if holds is None and run.reading is None:
             raise Undecided("a condition of filter is not known")
-        found += [item] if holds else []
-    return Iteration(iter(found))
+        unclear |= holds is None
+        found += [item] if holds is not False else []
+    return SomeOf(found) if unclear else Iteration(iter(found))
 
 
 def _some(run: PythonRun, args: list[PyValue], *, every: bool) -> PyValue:
-    if isinstance(args[0], UnknownValue | Native):
+    if isinstance(args[0], UnknownValue | Native | SomeOf):
         return UNKNOWN
     unknown = False
     for item in run.iterate(args[0]):
@@ -260,6 +268,8 @@ def _enumerate(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
 
 def next_of(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
     """``next``."""
+    if isinstance(args[0], SomeOf):
+        return joined([*args[0][:1], *args[1:2], UNKNOWN])
     if not isinstance(args[0], Iteration):
         return UNKNOWN
     for item in args[0].items:

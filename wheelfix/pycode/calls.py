@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfix.pycode.objects import (
     UNKNOWN,
+    Alternatives,
     Bound,
     CodeClass,
     CodeFunction,
@@ -21,16 +22,18 @@ from wheelfix.pycode.objects import (
     Thrown,
     Undecided,
     UnknownValue,
+    alternatives,
     error,
     error_class,
+    joined,
     of_class,
 )
-from wheelfix.pycode.statements import RETURN
+from wheelfix.pycode.run import NEXT, RETURN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.pycode.run import PythonRun
+    from wheelfix.pycode.run import Changes, PythonRun
 
 
 MAX_CALLS = 30
@@ -58,11 +61,16 @@ class Calls:
         while above is not None and "<fields>" in above.names and above.above is not None:
             above = above.above  # names of a class are not seen by its methods
         place = Namespace({}, above.globals, above.file, above if above.names is not above.globals else None)
-        return CodeFunction(node, place, defaults, others)
+        made = CodeFunction(node, place, defaults, others)
+        if self.run.reading is not None:
+            self.run.reading.defined[node] = made
+        return made
 
     def call(self, function: PyValue, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Call something."""
         self.run.step()
+        if isinstance(function, Alternatives):
+            return self.run.each(lambda one: self.call(one, args, keywords), function)
         if isinstance(function, CodeFunction):
             return self._call_function(function, args, keywords)
         if isinstance(function, Bound):
@@ -84,7 +92,7 @@ class Calls:
 
     def call_unknown(self, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Nothing is known of what is called; it may call what it is given, and change lists."""
-        for one in (*args, *keywords.values()):
+        for one in (*args, *keywords.values()) if self.run.reading is None else ():
             if isinstance(one, CodeFunction) and any(self.run.concerns(part, 2) for part in one.statements):
                 raise Undecided("a function of the package is given to code that is not known")
             if one is self.run.environment.globals:  # protobuf's builder puts messages into it
@@ -96,12 +104,17 @@ class Calls:
         inner = function.function if isinstance(function, MarkedFunction | Bound) else function
         if isinstance(inner, CodeClass):
             inner = of_class(inner, "__init__")
+        if self.run.reading is not None and isinstance(inner, CodeFunction):
+            return self.run.reading.call_with_unknown(inner)
         concerned = isinstance(inner, CodeFunction) and any(self.run.concerns(one, 2) for one in inner.statements)
         if concerned or (isinstance(inner, Native) and self.run.is_load(inner.name)):
             raise Undecided("arguments of a call are not known")
         return UNKNOWN
 
     def _call_function(self, function: CodeFunction, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
+        reading = self.run.reading
+        if reading is not None and not reading.may_call(function):
+            return UNKNOWN
         if self.run.depth >= MAX_CALLS:
             raise Undecided("its functions call one another too often")
         place = Namespace({}, function.environment.globals, function.environment.file, function.environment.above)
@@ -111,34 +124,50 @@ class Calls:
         if function.generator is None:  # most functions are never called
             function.generator = not isinstance(function.node, ast.Lambda) and _has_yield(function.node)
         if function.generator:
-            return Iteration(self._generate(function, place))
-        if isinstance(function.node, ast.AsyncFunctionDef):
+            if reading is not None:
+                reading.called.add(function.node)
+            made = Iteration(iter(()))
+            made.items = self._generate(function, place, made)
+            return made
+        if isinstance(function.node, ast.AsyncFunctionDef) and reading is None:
             return UNKNOWN
         outer, self.run.environment = self.run.environment, place
         self.run.depth += 1
-        returned, self.run.returned = self.run.returned, None
+        returned, self.run.returned = self.run.returned, []
+        begun = reading.begin_call(function) if reading is not None else (0, 0)
         try:
             if isinstance(function.node, ast.Lambda):
                 return self.run.value(function.node.body)
             flow = self.run.execute(function.node.body)
-            return self.run.returned if flow == RETURN else None
+            if reading is not None and not flow & (NEXT | RETURN) and reading.raised is not None:
+                raise reading.raised
+            return joined([*self.run.returned, *([None] if flow & NEXT else [])])
         finally:
             self.run.environment, self.run.returned = outer, returned
             self.run.depth -= 1
+            if reading is not None:
+                reading.end_call(function, begun)
 
-    def _generate(self, function: CodeFunction, place: Namespace) -> Iterator[PyValue]:
+    def _generate(self, function: CodeFunction, place: Namespace, made: Iteration) -> Iterator[PyValue]:
         """The items of a generator; its environment is current only while it runs."""
-        inner = self.run.block(function.statements)
+        run, reading = self.run, self.run.reading
+        inner = run.block(function.statements)
         thrown: Thrown | None = None
+        branches: list[Changes] = []
         while True:
-            outer, self.run.environment = self.run.environment, place
-            returned = self.run.returned
+            outer, run.environment = run.environment, place
+            returned, run.returned = run.returned, []
+            depth = run.enter_branches(branches)
+            around = reading.resume(made) if reading is not None else 0
             try:
                 found = next(inner) if thrown is None else inner.throw(thrown)
             except StopIteration:
                 return
             finally:
-                place, self.run.environment, self.run.returned = self.run.environment, outer, returned
+                place, run.environment, run.returned = run.environment, outer, returned
+                branches = run.leave_branches(depth)
+                if reading is not None:
+                    reading.suspend(made, around)
             thrown = None
             try:
                 yield found
@@ -157,10 +186,14 @@ class Calls:
             found.setdefault(name, default)
         for one, default in zip(function.node.args.kwonlyargs, function.keyword_defaults, strict=True):
             found[one.arg] = left.pop(one.arg, default)
+            if found[one.arg] is _MISSING and self.run.reading is not None:
+                found[one.arg] = UNKNOWN
             if found[one.arg] is _MISSING:
                 raise error("TypeError", f"missing required keyword-only argument: '{one.arg}'")
         absent = [name for name in names if name not in found]
-        if absent:
+        if self.run.reading is not None:
+            found.update(dict.fromkeys(absent, UNKNOWN))
+        elif absent:
             raise error("TypeError", f"missing required positional argument: '{absent[0]}'")
         rest = args[len(names) :]
         if function.node.args.vararg is not None:
@@ -251,6 +284,9 @@ class Calls:
         if isinstance(maker, MarkedFunction | CodeFunction):
             function = maker.function if isinstance(maker, MarkedFunction) else maker
             made = self.call(function, [kind, *args], keywords)
+            if self.run.reading is not None and not isinstance(made, Instance):
+                known = [one for one in alternatives(made) if isinstance(one, Instance)]
+                made = known[0] if known else Instance(kind)
             if not isinstance(made, Instance):
                 return made
         made.attributes.setdefault("args", tuple(args))

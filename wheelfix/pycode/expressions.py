@@ -15,6 +15,7 @@ from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT
 from wheelfix.pycode.objects import (
     PLAIN,
     UNKNOWN,
+    Alternatives,
     CodeClass,
     CodeFunction,
     CodeModule,
@@ -24,13 +25,18 @@ from wheelfix.pycode.objects import (
     Namespace,
     Native,
     PyValue,
+    SomeOf,
+    Thrown,
     Undecided,
     UnknownValue,
     WindowsPathValue,
+    alternatives,
     error,
     is_error,
+    joined,
 )
-from wheelfix.pycode.run import attempt
+from wheelfix.pycode.run import OutOfSteps, attempt
+from wheelfix.pycode.standard import is_standard
 from wheelfix.pycode.valuesize import is_wide_format
 
 if TYPE_CHECKING:
@@ -80,11 +86,14 @@ class ExpressionValues:
         self.run = run
         run.value = self.value
         run.condition = self.condition
+        run.part = self.part
         run.compared = self.compared
         run.binary = self.binary
         run.text_of = self.text_of
         run.printed = self.printed
         run.as_set = self.as_set
+        self._unclear = False
+        """Whether a comprehension of a file that is read has items of which it is not known whether they are there."""
 
     def value(self, node: ast.expr) -> PyValue:
         """What an expression gives."""
@@ -115,6 +124,8 @@ class ExpressionValues:
             if not module or name in standard_names(module):
                 return Native(f"{module}.{name}") if module else UNKNOWN
         if not is_builtin(name):
+            if self.run.reading is not None:
+                return Native(name) if is_standard(name) else UNKNOWN
             if not self._binds(name):
                 raise Undecided(f"something else defines the name {name}")
             raise error("NameError", f"name '{name}' is not defined")
@@ -132,6 +143,8 @@ class ExpressionValues:
 
     def text_of(self, value: PyValue) -> PyValue:
         """What ``str(value)`` gives."""
+        if isinstance(value, Alternatives):
+            return self.run.each(self.text_of, value)
         if isinstance(value, WindowsPathValue):
             return value.text
         if isinstance(value, Instance):
@@ -149,11 +162,15 @@ class ExpressionValues:
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> PyValue:
         parts = [self.value(part) for part in node.values]
+        if any(isinstance(part, Alternatives) for part in parts):
+            return self.run.combined(lambda *given: "".join(given) if _are_texts(given) else UNKNOWN, *parts)
         known = all(isinstance(part, str) for part in parts) and sum(map(len, parts)) <= MAX_TEXT
         return "".join(parts) if known else UNKNOWN
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> PyValue:
         found = self.value(node.value)
+        if isinstance(found, Alternatives):
+            return self.run.each(self.text_of, found) if node.format_spec is None else UNKNOWN
         spec = self.value(node.format_spec) if node.format_spec is not None else ""
         if node.conversion in (ord("r"), ord("a")):
             return self.printed(repr, found) if spec == "" else UNKNOWN
@@ -179,6 +196,8 @@ class ExpressionValues:
 
     def visit_BoolOp(self, node: ast.BoolOp) -> PyValue:
         decisive = isinstance(node.op, ast.Or)
+        if self.run.reading is not None:
+            return self._one_of(node.values, decisive)
         unknown = False
         for part in node.values:
             found = self.value(part)
@@ -188,6 +207,17 @@ class ExpressionValues:
             elif holds is decisive:
                 return UNKNOWN if unknown else found
         return UNKNOWN if unknown else found
+
+    def _one_of(self, parts: list[ast.expr], decisive: bool) -> PyValue:
+        """What ``and`` or ``or`` may give, in a file that is read."""
+        found: list[PyValue] = []
+        for at, part in enumerate(parts):
+            value = self.value(part)
+            last = at == len(parts) - 1
+            found += [one for one in alternatives(value) if last or self.run.truth(one) in (decisive, None)]
+            if self.run.truth(value) is decisive:
+                break
+        return joined(found)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> PyValue:
         found = self.value(node.operand)
@@ -205,6 +235,8 @@ class ExpressionValues:
 
     def binary(self, op: ast.operator, left: PyValue, right: PyValue) -> PyValue:
         """What an operator between two values gives."""
+        if isinstance(left, Alternatives) or isinstance(right, Alternatives):
+            return self.run.combined(lambda one, other: self.binary(op, one, other), left, right)
         if isinstance(op, ast.Div) and (isinstance(left, WindowsPathValue) or isinstance(right, WindowsPathValue)):
             return self._joined(left, right)
         if isinstance(op, ast.Mod) and isinstance(left, str | bytes):
@@ -260,6 +292,9 @@ class ExpressionValues:
 
     def compared(self, op: ast.cmpop, left: PyValue, right: PyValue) -> bool | None:
         """Whether a comparison holds; None if that is not known."""
+        if isinstance(left, Alternatives) or isinstance(right, Alternatives):
+            answers = {self.compared(op, one, other) for one in alternatives(left) for other in alternatives(right)}
+            return answers.pop() if len(answers) == 1 else None
         if isinstance(op, ast.In | ast.NotIn):
             found = self.contains(right, left)
             return None if found is None else found is isinstance(op, ast.In)
@@ -350,14 +385,32 @@ class ExpressionValues:
         known = True
         for element in elements:
             if not isinstance(element, ast.Starred):
-                found.append(self.value(element))
+                found.append(self.part(element))
                 continue
-            unpacked = self.value(element.value)
+            unpacked = self.part(element.value)
             if isinstance(unpacked, UnknownValue | Native):
                 known = False
             else:
                 found += list(self.run.iterate(unpacked))
+                known = known and not isinstance(unpacked, SomeOf)
+        if not known and self.run.reading is not None:
+            return SomeOf(found)
         return found if known else UNKNOWN
+
+    def part(self, node: ast.expr) -> PyValue:
+        """An item or argument; in a file that is read, one that cannot be computed is unknown."""
+        if self.run.reading is None:
+            return self.value(node)
+        try:
+            return self.value(node)
+        except OutOfSteps:
+            raise
+        except Undecided:
+            return UNKNOWN
+        except Thrown as thrown:
+            if self.run.reading.is_thrown(thrown):
+                raise
+            return UNKNOWN
 
     def _is_unknown(self, node: ast.expr) -> bool:
         """Whether a plain name stands for something that cannot be iterated over."""
@@ -374,22 +427,26 @@ class ExpressionValues:
     def visit_ListComp(self, node: ast.ListComp) -> PyValue:
         if self._goes_through_unknown(node, node.generators):
             return UNKNOWN
-        return list(self._comprehend(node.generators, lambda: self.value(node.elt)))
+        return self._collected(node.generators, lambda: self.value(node.elt))
 
     def visit_SetComp(self, node: ast.SetComp) -> PyValue:
         if self._goes_through_unknown(node, node.generators):
             return UNKNOWN
-        return self.as_set(list(self._comprehend(node.generators, lambda: self.value(node.elt))))
+        found = self._collected(node.generators, lambda: self.value(node.elt))
+        return found if isinstance(found, SomeOf) else self.as_set(found)
 
     def visit_DictComp(self, node: ast.DictComp) -> PyValue:
         if self._goes_through_unknown(node, node.generators):
             return UNKNOWN
-        pairs = list(self._comprehend(node.generators, lambda: (self.value(node.key), self.value(node.value))))
+        pairs = self._collected(node.generators, lambda: (self.value(node.key), self.value(node.value)))
         return dict(pairs) if all(self.run.can_be_key(key) for key, _ in pairs) else UNKNOWN
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> PyValue:
         if self._goes_through_unknown(node, node.generators):
             return UNKNOWN
+        if self.run.reading is not None:
+            found = self._collected(node.generators, lambda: self.value(node.elt))
+            return found if isinstance(found, SomeOf) else Iteration(iter(found))
         outer = self.run.environment
         first = list(self.run.iterate(self.value(node.generators[0].iter)))
 
@@ -410,10 +467,28 @@ class ExpressionValues:
 
     def _goes_through_unknown(self, node: ast.expr, generators: list[ast.comprehension]) -> bool:
         """Whether a comprehension goes through something unknown, and does nothing that concerns DLLs."""
-        return self._is_unknown(generators[0].iter) and not self.run.concerns(node)
+        return self.run.reading is None and self._is_unknown(generators[0].iter) and not self.run.concerns(node)
+
+    def _collected(self, generators: list[ast.comprehension], make: Callable[[], PyValue]) -> list[PyValue]:
+        """The items of a comprehension; in a file that is read, perhaps only some of them."""
+        outer, self._unclear = self._unclear, False
+        try:
+            found = list(self._comprehend(generators, make))
+            return SomeOf(found) if self._unclear else found
+        finally:
+            self._unclear = outer
+
+    def _items(self, node: ast.expr) -> Iterator[PyValue]:
+        """What a comprehension goes through."""
+        found = self.value(node)
+        if self.run.reading is None:
+            return self.run.iterate(found)
+        unknown = isinstance(found, UnknownValue | Native)
+        self._unclear |= unknown or isinstance(found, SomeOf | Alternatives)
+        return iter([UNKNOWN]) if unknown else self.run.iterate(found)
 
     def _comprehend(self, generators: list[ast.comprehension], make: Callable[[], PyValue]) -> Iterator[PyValue]:
-        first = self.run.iterate(self.value(generators[0].iter))
+        first = self._items(generators[0].iter)
         outer = self.run.environment
         self.run.environment = Namespace({}, outer.globals, outer.file, outer)
         try:
@@ -430,11 +505,13 @@ class ExpressionValues:
             self.run.assign(first.target, item)
             holds = [self.condition(test) for test in first.ifs]
             if None in holds:
-                raise Undecided("a condition in a comprehension is not known")
-            if not all(holds):
+                if self.run.reading is None:
+                    raise Undecided("a condition in a comprehension is not known")
+                self._unclear = True
+            if False in holds:
                 continue
             if rest:
-                yield from self._comprehended(rest, make, self.run.iterate(self.value(rest[0].iter)))
+                yield from self._comprehended(rest, make, self._items(rest[0].iter))
             else:
                 yield make()
 
@@ -443,29 +520,46 @@ class ExpressionValues:
 
     def visit_IfExp(self, node: ast.IfExp) -> PyValue:
         holds = self.condition(node.test)
+        if holds is None and self.run.reading is not None:
+            return self.run.combined(lambda way: self.value(way), Alternatives((node.body, node.orelse)))
         return self.value(node.body if holds else node.orelse) if holds is not None else UNKNOWN
 
     def visit_Lambda(self, node: ast.Lambda) -> PyValue:
         return self.run.function(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> PyValue:
-        return self.run.attribute(self.value(node.value), node.attr)
+        owner = self.value(node.value)
+        if self.run.reading is not None:
+            self.run.reading.node = node
+        return self.run.attribute(owner, node.attr)
 
     def visit_Subscript(self, node: ast.Subscript) -> PyValue:
         owner = self.value(node.value)
-        if isinstance(node.slice, ast.Slice):
-            limits = [
-                self.value(part) if part is not None else None
-                for part in (node.slice.lower, node.slice.upper, node.slice.step)
-            ]
-            known = all(limit is None or isinstance(limit, int) for limit in limits) and limits[2] != 0
-            return owner[slice(*limits)] if known and isinstance(owner, str | list | tuple | bytes) else UNKNOWN
+        part = node.slice
+        if isinstance(part, ast.Slice):
+            if isinstance(owner, Alternatives):
+                return self.run.each(lambda one: self._sliced(one, part), owner)
+            return self._sliced(owner, part)
+        if self.run.reading is not None:
+            key = self.value(node.slice)
+            self.run.reading.node = node
+            return self.run.item(owner, key)
         return self.run.item(owner, self.value(node.slice))
+
+    def _sliced(self, owner: PyValue, node: ast.Slice) -> PyValue:
+        limits = [self.value(part) if part is not None else None for part in (node.lower, node.upper, node.step)]
+        known = all(limit is None or isinstance(limit, int) for limit in limits) and limits[2] != 0
+        if not known or not isinstance(owner, str | list | tuple | bytes):
+            return UNKNOWN
+        found = owner[slice(*limits)]
+        return SomeOf(found) if isinstance(owner, SomeOf) else found
 
     def visit_Starred(self, node: ast.Starred) -> PyValue:
         return self.value(node.value)
 
     def visit_Await(self, node: ast.Await) -> PyValue:
+        if self.run.reading is not None:
+            return self.value(node.value)
         raise Undecided("coroutines are not interpreted")
 
     def visit_Call(self, node: ast.Call) -> PyValue:
@@ -480,8 +574,10 @@ class ExpressionValues:
                 keywords[word.arg] = value
             elif isinstance(value, dict) and all(isinstance(key, str) for key in value):
                 keywords.update(value)
-            elif not isinstance(function, UnknownValue):
+            elif not isinstance(function, UnknownValue) and self.run.reading is None:
                 raise Undecided("arguments of a call are not known")
+        if self.run.reading is not None:
+            self.run.reading.node = node
         return self.run.call(function, args, keywords)
 
 
@@ -520,3 +616,7 @@ def _gives_value(node: ast.AST, name: str) -> bool:
         return (node.asname or node.name.partition(".")[0]) == name
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler
     return isinstance(node, kinds) and node.name == name
+
+
+def _are_texts(parts: tuple[PyValue, ...]) -> bool:
+    return all(isinstance(part, str) for part in parts) and sum(map(len, parts)) <= MAX_TEXT

@@ -1,6 +1,7 @@
 """The ways that code takes: conditions, loops, ``match``, ``try`` and ``with``.
 
-What depends on something unknown is left out if it cannot concern DLLs.
+Where a condition is not known, following an import leaves out what cannot concern DLLs, and gives up before what can;
+reading a file takes both ways, and what they do counts as possible.
 """
 
 from __future__ import annotations
@@ -8,9 +9,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codesyntax import never_holds
 from wheelfix.pycode.objects import (
     UNKNOWN,
+    Alternatives,
     CodeClass,
     CodeFunction,
     CodeModule,
@@ -22,18 +23,26 @@ from wheelfix.pycode.objects import (
     Namespace,
     Native,
     PyValue,
+    SomeOf,
     Thrown,
     Undecided,
     UnknownValue,
+    alternatives,
     error,
     is_kind,
+    joined,
 )
-from wheelfix.pycode.statements import BREAK, NEXT, RETURN
+from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RAISE, RETURN
+from wheelfix.pycode.standard import never_holds
+from wheelfix.pycode.trace import CERTAIN, LATER, PERHAPS
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-    from wheelfix.pycode.run import PythonRun
+    from wheelfix.pycode.reading import CodeReading
+    from wheelfix.pycode.run import Changes, PythonRun
+
+    Flowing = Generator[PyValue, None, int]
 
 
 MAX_TURNS = 2_000
@@ -47,6 +56,10 @@ _CHANGING = frozenset(
 """Names of what changes the search for DLLs, or loads something."""
 DEEPEST = 3
 """How many calls deep the code of functions is searched for what concerns DLLs."""
+_PLAIN_CALLS = frozenset(
+    "CDLL WinDLL OleDLL PyDLL LoadLibrary join dirname abspath realpath basename str Path resolve joinpath"
+    " fspath".split()
+)
 
 
 class Flow:
@@ -59,62 +72,195 @@ class Flow:
         run.enter = self.enter
         run.leave = self.leave
 
-    def follow(self, node: ast.stmt) -> Generator[PyValue, None, int]:
+    def follow(self, node: ast.stmt) -> Flowing:
         """Carry out a statement that has others inside."""
         follow = getattr(self, f"follow_{type(node).__name__.lower()}")
         flow: int = yield from follow(node)
         return flow
 
-    def follow_if(self, node: ast.If) -> Generator[PyValue, None, int]:
-        holds = False if never_holds(node.test) else self.run.condition(node.test)
-        if holds is None:
+    # ------------------------------------------------------------------------------------- ways that are possible
+
+    def _apart(self, body: list[ast.stmt], level: int) -> Generator[PyValue, None, tuple[int, Changes]]:
+        """Follow statements of a file that is read, and take back what they change; say how they end, and that."""
+        run, reading = self.run, self._reading
+        before, reading.level = reading.level, min(reading.level, level)
+        environment, depth = run.environment, run.depth
+        run.begin_branch()
+        try:
+            flow = yield from run.block(body)
+        except Thrown as thrown:
+            run.environment, run.depth = environment, depth
+            reading.raised = thrown
+            flow = RAISE
+        finally:
+            reading.level = before
+            changes = run.end_branch()
+        return flow, changes
+
+    @property
+    def _reading(self) -> CodeReading:
+        assert self.run.reading is not None
+        return self.run.reading
+
+    def _condition(self, test: ast.expr) -> bool | None:
+        """Whether a condition holds; where a file is read, one that cannot be followed is one that is not known."""
+        if never_holds(test):
+            return False
+        return self.run.truth(self.run.part(test))
+
+    # ------------------------------------------------------------------------------------------ branches and loops
+
+    def follow_if(self, node: ast.If) -> Flowing:
+        holds = self._condition(node.test)
+        if holds is None and self.run.reading is None:
             return self._leave_out(node, [node.body, node.orelse])
+        if holds is None:
+            return (yield from self._both_ways(node))
+        if self.run.reading is not None and _asks_environment(node.test):
+            # With the variable set, the other way is taken: what is loaded there may be loaded.
+            yield from self._apart(node.orelse if holds else node.body, LATER)
         return (yield from self.run.block(node.body if holds else node.orelse))
 
-    def follow_for(self, node: ast.For) -> Generator[PyValue, None, int]:
-        found = self.run.value(node.iter)
-        if isinstance(found, UnknownValue | Native):
+    def _both_ways(self, node: ast.If) -> Flowing:
+        flow, branches = 0, []
+        for body, assumed in ((node.body, True), (node.orelse, False)):
+            self.run.begin_branch()
+            self._narrow(node.test, assumed)
+            inner, changes = yield from self._apart(body, PERHAPS)
+            changes = {**self.run.end_branch(), **changes}
+            flow |= inner
+            if inner & NEXT:
+                branches.append(changes)
+        self.run.merge(branches)
+        return self._ended(flow)
+
+    def _ended(self, flow: int) -> int:
+        """How several ways end; where all of them raise an exception, it is raised."""
+        if flow == RAISE and self._reading.raised is not None:
+            raise self._reading.raised
+        return flow
+
+    def _narrow(self, test: ast.expr, holds: bool) -> None:
+        """Within a branch, leave a name only what makes its condition true."""
+        while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            test, holds = test.operand, not holds
+        name = test.left if isinstance(test, ast.Compare) and len(test.ops) == 1 else test
+        value = self.run.environment.names.get(name.id) if isinstance(name, ast.Name) else None
+        if not isinstance(value, Alternatives) or not isinstance(name, ast.Name):
+            return
+        kept = value.alternatives
+        if isinstance(test, ast.Name):
+            kept = tuple(one for one in kept if self.run.truth(one) in (holds, None))
+        elif isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Is | ast.IsNot):
+            right = test.comparators[0]
+            if isinstance(right, ast.Constant) and right.value is None:
+                wants = isinstance(test.ops[0], ast.Is) is holds
+                kept = tuple(one for one in kept if one is UNKNOWN or (one is None) is wants)
+        if kept and len(kept) < len(value.alternatives):
+            self.run.bind(name.id, joined(kept))
+
+    def follow_for(self, node: ast.For) -> Flowing:
+        found = self._gone_through(node.iter)
+        if isinstance(found, UnknownValue | Native) and self.run.reading is None:
             self._leave_out(node, [node.body])
             return (yield from self.run.block(node.orelse))
-        environment = self.run.environment
-        for count, item in enumerate(self.run.iterate(found)):
-            self.run.environment = environment
-            if count > MAX_TURNS:
-                raise Undecided("a loop goes on for too long")
-            self.run.assign(node.target, item)
-            flow = yield from self.run.block(node.body)
-            if flow == BREAK:
-                return NEXT
-            if flow == RETURN:
-                return flow
+        environment, flow, left = self.run.environment, 0, 0
+        reading = self.run.reading
+        level = reading.level if reading is not None else CERTAIN
+        items = self.run.iterate(found) if not isinstance(found, UnknownValue | Native) else iter([UNKNOWN])
+        unclear = isinstance(found, UnknownValue | Native | SomeOf)
+        try:
+            for count, item in enumerate(items):
+                self.run.environment = environment
+                if count > MAX_TURNS:
+                    raise Undecided("a loop goes on for too long")
+                if reading is not None and (unclear or left):
+                    reading.level = min(reading.level, PERHAPS)
+                    inner = yield from self._perhaps_a_turn(node, item)
+                else:
+                    self.run.assign(node.target, item)
+                    inner = yield from self.run.block(node.body)
+                flow |= inner
+                left = flow & (BREAK | RETURN | RAISE)
+                if not inner & (NEXT | CONTINUE) and not unclear:
+                    return (flow & (RETURN | RAISE)) | (NEXT if flow & BREAK else 0)
+        finally:
+            if reading is not None:
+                reading.level = level
         self.run.environment = environment
-        return (yield from self.run.block(node.orelse))
+        return (flow & (RETURN | RAISE)) | (yield from self._else(node.orelse, perhaps=bool(flow & BREAK)))
 
-    def follow_while(self, node: ast.While) -> Generator[PyValue, None, int]:
+    follow_asyncfor = follow_for
+
+    def _gone_through(self, node: ast.expr) -> PyValue:
+        """What a loop goes through; where a file is read, all that it may go through."""
+        found = self.run.part(node)
+        if isinstance(found, Alternatives):
+            items: SomeOf = SomeOf()
+            for one in alternatives(found):
+                items += [UNKNOWN] if isinstance(one, UnknownValue | Native) else self.run.iterate(one)
+            return items
+        return found
+
+    def _perhaps_a_turn(self, node: ast.For | ast.AsyncFor, item: PyValue) -> Flowing:
+        self.run.begin_branch()
+        self.run.assign(node.target, item)
+        inner, changes = yield from self._apart(node.body, PERHAPS)
+        changes = {**self.run.end_branch(), **changes}
+        self.run.merge([changes, {}] if inner & (NEXT | BREAK | CONTINUE) else [{}])
+        return inner | NEXT
+
+    def _else(self, body: list[ast.stmt], *, perhaps: bool) -> Flowing:
+        """The ``else`` of a loop, which is left out after ``break``."""
+        if not perhaps or not body:
+            return (yield from self.run.block(body))
+        flow, changes = yield from self._apart(body, PERHAPS)
+        self.run.merge([changes, {}] if flow & NEXT else [{}])
+        return flow | NEXT
+
+    def follow_while(self, node: ast.While) -> Flowing:
+        flow = 0
         for _ in range(MAX_TURNS):
-            holds = self.run.condition(node.test)
-            if holds is None:
+            holds = self._condition(node.test)
+            if holds is None and self.run.reading is None:
                 return self._leave_out(node, [node.body])
+            if holds is None:
+                inner, changes = yield from self._apart(node.body, PERHAPS)
+                self.run.merge([changes, {}] if inner & (NEXT | BREAK | CONTINUE) else [{}])
+                return NEXT | ((flow | inner) & (RETURN | RAISE))
             if not holds:
-                return (yield from self.run.block(node.orelse))
-            flow = yield from self.run.block(node.body)
-            if flow == BREAK:
-                return NEXT
-            if flow == RETURN:
-                return flow
+                return (flow & (RETURN | RAISE)) | (yield from self.run.block(node.orelse))
+            inner = yield from self.run.block(node.body)
+            flow |= inner
+            if not inner & (NEXT | CONTINUE):
+                return (flow & (RETURN | RAISE)) | (NEXT if flow & BREAK else 0)
         raise Undecided("a loop goes on for too long")
 
-    def follow_match(self, node: ast.Match) -> Generator[PyValue, None, int]:
-        subject = self.run.value(node.subject)
+    def follow_match(self, node: ast.Match) -> Flowing:
+        subject = self.run.part(node.subject)
+        flow = 0
+        branches: list[Changes] = []
         for case in node.cases:
             fits = self._fits(case.pattern, subject)
             if fits and case.guard is not None:
-                fits = self.run.condition(case.guard)
-            if fits is None:
+                fits = self._condition(case.guard)
+            if fits is None and self.run.reading is None:
                 return self._leave_out(node, [one.body for one in node.cases])
+            if fits and not branches:
+                return flow | (yield from self.run.block(case.body))
+            if fits is not False:
+                inner, changes = yield from self._apart(case.body, PERHAPS)
+                flow |= inner
+                branches += [changes] if inner & NEXT else []
             if fits:
-                return (yield from self.run.block(case.body))
-        return NEXT
+                break
+        else:
+            flow |= NEXT
+            branches.append({})
+        if self.run.reading is None:
+            return NEXT
+        self.run.merge(branches)
+        return self._ended(flow)
 
     def _fits(self, pattern: ast.pattern, subject: PyValue) -> bool | None:
         """Whether a value fits a pattern, whose names are then bound."""
@@ -123,7 +269,7 @@ class Flow:
             if fits and pattern.name:
                 self.run.bind(pattern.name, subject)
             return fits
-        if isinstance(subject, UnknownValue):
+        if isinstance(subject, UnknownValue | Alternatives):
             return None
         if isinstance(pattern, ast.MatchOr):
             found = [self._fits(one, subject) for one in pattern.patterns]
@@ -170,7 +316,9 @@ class Flow:
             isinstance(one, ast.Raise | ast.Assign | ast.Expr) for one in body
         )  # fmt: skip
 
-    def follow_try(self, node: ast.Try) -> Generator[PyValue, None, int]:
+    # ------------------------------------------------------------------------------------------------ exceptions
+
+    def follow_try(self, node: ast.Try) -> Flowing:
         environment, depth = self.run.environment, self.run.depth
         try:
             flow = yield from self._tried(node, environment, depth)
@@ -180,38 +328,92 @@ class Flow:
             raise
         return (yield from self._finally(node, flow))
 
-    def _tried(self, node: ast.Try, environment: Namespace, depth: int) -> Generator[PyValue, None, int]:
+    follow_trystar = follow_try
+
+    def _tried(self, node: ast.Try, environment: Namespace, depth: int) -> Flowing:
         """The body, and the handler or the ``else`` behind it."""
+        reading = self.run.reading
+        unsure = reading.unsure_calls if reading is not None else 0
+        if reading is not None:
+            reading.guards.append(node)
+            self.run.begin_branch()
+        changes: Changes = {}
         try:
             flow = yield from self.run.block(node.body)
         except Thrown as thrown:
             self.run.environment, self.run.depth = environment, depth
-            return (yield from self._handle(node, thrown))
-        return flow if flow != NEXT else (yield from self.run.block(node.orelse))
+            if reading is None:
+                return (yield from self._handle(node, thrown))
+            failed: Thrown | None = thrown
+        else:
+            failed = None
+        finally:
+            if reading is not None:
+                reading.guards.pop()
+                changes = self.run.end_branch()
+                self.run.merge([changes])
+        if reading is None:
+            return flow if flow != NEXT else (yield from self.run.block(node.orelse))
+        if failed is not None:
+            return (yield from self._handle(node, failed))
+        if reading.unsure_calls == unsure and reading.level != LATER and not flow & RAISE and _only_loads(node.body):
+            for handler in node.handlers:  # nothing is raised; what is loaded there may be loaded elsewhere
+                yield from self._apart(handler.body, LATER)
+        else:
+            yield from self._other_handlers(node, changes, raised=bool(flow & RAISE))
+        return (flow & ~NEXT) | (yield from self.run.block(node.orelse)) if flow & NEXT else flow
 
-    def _finally(self, node: ast.Try, flow: int = NEXT) -> Generator[PyValue, None, int]:
-        returned = self.run.returned
+    def _other_handlers(self, node: ast.Try, changes: Changes, *, raised: bool) -> Generator[PyValue, None, None]:
+        """Follow handlers of exceptions that may be raised; they may run where a module of others is imported."""
+        risky = raised or any(self.run.imports_of_others(inner) for inner in node.body)
+        for handler in node.handlers:
+            if handler.name:
+                self.run.bind(handler.name, UNKNOWN)
+            flow, other = yield from self._apart(handler.body, PERHAPS if risky else LATER)
+            if risky and flow & NEXT:
+                self.run.merge([{}, other])
+            elif flow & NEXT:
+                self.run.merge([{key: change for key, change in other.items() if key not in changes}])
+
+    def _finally(self, node: ast.Try, flow: int = NEXT) -> Flowing:
+        returned = list(self.run.returned)
         last = yield from self.run.block(node.finalbody)
         if last == NEXT:
-            self.run.returned = returned
-        return flow if last == NEXT else last
+            self.run.returned[:] = returned
+        elif not last & NEXT:
+            del self.run.returned[: len(returned)]
+        return flow if last & NEXT else last
 
-    def _handle(self, node: ast.Try, thrown: Thrown) -> Generator[PyValue, None, int]:
+    def _handle(self, node: ast.Try, thrown: Thrown) -> Flowing:
         for handler in node.handlers:
-            wanted = self.run.value(handler.type) if handler.type is not None else Native("BaseException")
+            wanted = self._caught_by(handler)
             caught = self.catches(wanted, thrown.error)
-            if caught is None:
+            if caught is None and self.run.reading is None:
                 raise Undecided("whether an exception is caught is not known")
-            if not caught:
+            if caught is False:
                 continue
             if handler.name:
                 self.run.bind(handler.name, thrown.error)
             self.run.handled.append(thrown.error)
             try:
-                return (yield from self.run.block(handler.body))
+                if caught:
+                    return (yield from self.run.block(handler.body))
+                flow, changes = yield from self._apart(handler.body, PERHAPS)
+                self.run.merge([changes])
+                return flow | RAISE
             finally:
                 self.run.handled.pop()
         raise thrown
+
+    def _caught_by(self, handler: ast.ExceptHandler) -> PyValue:
+        if handler.type is None:
+            return Native("BaseException")
+        try:
+            return self.run.value(handler.type)
+        except Undecided:
+            if self.run.reading is None:
+                raise
+            return UNKNOWN
 
     @staticmethod
     def catches(wanted: PyValue, error: Instance) -> bool | None:
@@ -222,18 +424,23 @@ class Flow:
 
     # ------------------------------------------------------------------------------------------------- with
 
-    def follow_with(self, node: ast.With) -> Generator[PyValue, None, int]:
+    def follow_with(self, node: ast.With) -> Flowing:
         return (yield from self._with(node, 0))
 
-    def _with(self, node: ast.With, at: int) -> Generator[PyValue, None, int]:
+    follow_asyncwith = follow_with
+
+    def _with(self, node: ast.With, at: int) -> Flowing:
         if at == len(node.items):
             return (yield from self.run.block(node.body))
         item = node.items[at]
-        manager = self.run.value(item.context_expr)
+        manager = self.run.part(item.context_expr)
         entered = self.enter(manager)
         if item.optional_vars is not None:
             self.run.assign(item.optional_vars, entered)
-        environment, depth = self.run.environment, self.run.depth
+        environment, depth, reading = self.run.environment, self.run.depth, self.run.reading
+        around = len(reading.guards) if reading is not None else 0
+        if reading is not None and isinstance(manager, Managed):
+            reading.guards += manager.value.guards if manager.kind == "generator" else [manager]
         try:
             flow = yield from self._with(node, at + 1)
         except Thrown as thrown:
@@ -241,10 +448,13 @@ class Flow:
             if self.leave(manager, thrown.error):
                 return NEXT
             raise
+        finally:
+            if reading is not None:
+                del reading.guards[around:]
         self.run.environment = environment
-        returned = self.run.returned
+        returned = list(self.run.returned)
         self.leave(manager, None)
-        self.run.returned = returned
+        self.run.returned[:] = returned
         return flow
 
     def enter(self, manager: PyValue) -> PyValue:
@@ -255,14 +465,18 @@ class Flow:
                     return item
                 raise error("RuntimeError", "generator didn't yield")
             return manager if manager.kind in ("stack", "file") else manager.value
+        if isinstance(manager, Alternatives):
+            return joined(self.enter(one) for one in manager.alternatives)
         if isinstance(manager, Instance):
             return self.run.call(self.run.attribute(manager, "__enter__"), [], {})
         return manager
 
     def leave(self, manager: PyValue, thrown: Instance | None) -> bool:
         """``__exit__``; whether the exception is suppressed."""
+        if isinstance(manager, Alternatives):
+            return True in [self.leave(one, thrown) for one in manager.alternatives]
         if isinstance(manager, FolderHandle):
-            self.run.machine.close_folder(manager.folder)
+            self.run.close_folder(manager.folder)
         elif isinstance(manager, Managed) and manager.kind == "suppress":
             return thrown is not None and bool(self.catches(manager.value, thrown))
         elif isinstance(manager, Managed) and manager.kind == "stack":
@@ -336,7 +550,22 @@ def _assigned(node: ast.AST) -> Iterator[str]:
             yield inner.name
 
 
-def statements_of(node: ast.AST) -> list[ast.stmt]:
-    """The statements of a function; a lambda has none."""
-    body = getattr(node, "body", [])
-    return body if isinstance(body, list) else []
+def _asks_environment(node: ast.expr) -> bool:
+    """Whether a condition asks for environment variables."""
+    names = (getattr(inner, "attr", getattr(inner, "id", "")) for inner in ast.walk(node))
+    return any(name in ("environ", "getenv") for name in names)
+
+
+def _only_loads(statements: list[ast.stmt]) -> bool:
+    """Whether some statements call nothing but loads and functions of paths, so that only a load can fail."""
+    for statement in statements:
+        if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr | ast.Return | ast.Break):
+            return False
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Call):
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                if called not in _PLAIN_CALLS:
+                    return False
+            elif isinstance(node, ast.Subscript | ast.Lambda):
+                return False
+    return True

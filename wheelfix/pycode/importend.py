@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codefiles import ViewFiles
 from wheelfix.pycode.attributes import Attributes
 from wheelfix.pycode.calls import Calls
+from wheelfix.pycode.codefiles import ViewFiles
 from wheelfix.pycode.expressions import ExpressionValues
 from wheelfix.pycode.flow import Flow
 from wheelfix.pycode.importer import Importer

@@ -11,12 +11,12 @@ import ast
 import posixpath
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codesyntax import is_standard
-from wheelfix.loader.codereader.importcode import imported_from, read_imports
-from wheelfix.loader.imports.modulefiles import has_entry
+from wheelfix.loader.extensionmodules import has_entry
 from wheelfix.loader.packageloading import loading_of
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name
+from wheelfix.pycode.exceptions import NO_MODULE
 from wheelfix.pycode.expressions import standard_names
+from wheelfix.pycode.importcode import imported_from, read_imports
 from wheelfix.pycode.objects import (
     UNKNOWN,
     CodeFunction,
@@ -32,10 +32,12 @@ from wheelfix.pycode.objects import (
     is_kind,
 )
 from wheelfix.pycode.pythonsource import python_source
+from wheelfix.pycode.standard import is_standard
 from wheelfix.pycode.windows import ROOT
 
 if TYPE_CHECKING:
     from wheelfix.loader.view import ViewFile
+    from wheelfix.pycode.reading import CodeReading
     from wheelfix.pycode.run import PythonRun
 
 
@@ -68,6 +70,8 @@ class Importer:
         run.of_module = self.of_module
         run.module_named = self.module_named
         run.is_own = self.is_own
+        run.module_at = self.module_at
+        run.imports_of_others = self.imports_of_others
         self._followed: dict[str, bool] = {}
         """Packages of others by their names, with whether their code is followed."""
         self._plain: dict[str, bool] = {}
@@ -111,6 +115,8 @@ class Importer:
     def _name_from(self, origin: str, module: PyValue, name: str) -> PyValue:
         if not isinstance(module, CodeModule):
             return self.run.attribute(module, name) if isinstance(module, Native) else UNKNOWN
+        if self.run.reading is not None:
+            return self._name_while_reading(module, name)
         if name in module.names:
             return module.names[name]
         found = self._if_it_has(module, name)  # Python asks it before it looks for a submodule
@@ -126,6 +132,16 @@ class Importer:
         thrown = error("ImportError", f"cannot import name '{name}' from '{origin}'")
         thrown.error.failure = LoadFault("name", f"{origin}.{name}", None)
         raise thrown
+
+    def _name_while_reading(self, module: CodeModule, name: str) -> PyValue:
+        """A name of a module, in a file that is read; one that is not there may come from anywhere."""
+        if module.waiting and self.run.machine.files.module(f"{module.name}.{name}"):
+            return self.run.import_module(f"{module.name}.{name}")
+        if name not in module.names and self.run.reading is not None:
+            self.run.reading.wake(module)
+        if name not in module.names and self.run.machine.files.module(f"{module.name}.{name}"):
+            return self.run.import_module(f"{module.name}.{name}")
+        return module.names.get(name, UNKNOWN)
 
     @staticmethod
     def _from_star(module: CodeModule, name: str) -> PyValue:
@@ -149,6 +165,8 @@ class Importer:
         if not isinstance(module, CodeModule):
             self._note_star(module.name if isinstance(module, Native) and is_standard(module.name) else "")
             return
+        if self.run.reading is not None:
+            self.run.reading.wake(module)
         public = module.names.get("__all__")
         names = public if isinstance(public, list | tuple) and all(isinstance(one, str) for one in public) else None
         for origin in module.names.get("<star>", ()) if names is None else ():
@@ -182,6 +200,8 @@ class Importer:
             return self.run.modules[name]
         if is_standard(name):
             return Native(name)
+        if self.run.reading is not None:
+            return self._import_while_reading(name, self.run.reading)
         above, _, last = name.rpartition(".")
         parent = self.import_module(above) if above else None
         if isinstance(parent, Native):
@@ -199,6 +219,38 @@ class Importer:
         if isinstance(parent, CodeModule):
             parent.names[last] = found
         return found
+
+    def _import_while_reading(self, name: str, reading: CodeReading) -> PyValue:
+        """A module that a file imports which is read: its code is followed once one of its names is asked for."""
+        path = self.run.machine.files.module(name)
+        if path:
+            reading.imported(path)
+            module = self.module_at(path)
+            self.run.modules[name] = module
+            return module
+        if path == "" and reading.is_caught(NO_MODULE):
+            raise error(NO_MODULE, f"No module named '{name}'")
+        if path is None:
+            reading.foreign = True
+        return Native(name)
+
+    def module_at(self, path: str) -> CodeModule:
+        """The module of a file, for a file that is read."""
+        name = path.removeprefix(f"{SITE_PACKAGES}/").removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        if name not in self.run.modules:
+            module = self.run.modules[name] = self._new_module(name, path)
+            module.waiting = path.endswith(".py")
+            if not module.waiting:
+                module.names["<star>"] = [""]
+        return self.run.modules[name]
+
+    def imports_of_others(self, node: ast.stmt) -> bool:
+        """Whether a statement imports a module that another distribution may or may not bring."""
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            names = [self._origin(node)] if isinstance(node, ast.ImportFrom) else []
+        return any(not is_standard(name) and self.run.machine.files.module(name) is None for name in names)
 
     def _import_absent(self, name: str, path: str | None) -> PyValue:
         """A module that is not there, or belongs to another distribution."""
@@ -230,10 +282,18 @@ class Importer:
     def _import_file(self, name: str, path: str) -> PyValue:
         if path.endswith(".pyd"):
             return self._import_extension(name, path)
+        module = self.run.modules[name] = self._new_module(name, path)
+        if path.endswith(".py"):
+            self._run_file(module, path)
+        return self.run.modules.get(name, module)
+
+    @staticmethod
+    def _new_module(name: str, path: str) -> CodeModule:
+        """A module with the names that Python gives it."""
         module = CodeModule(name, path, {})
-        is_package = path.endswith("/__init__.py") or not path.endswith(".py")
+        is_package = path.endswith("/__init__.py") or not path.endswith((".py", ".pyd"))
         where = f"{ROOT}\\{path}".replace("/", "\\")
-        folder = where.rpartition("\\")[0] if path.endswith(".py") else where
+        folder = where.rpartition("\\")[0] if path.endswith((".py", ".pyd")) else where
         package = name if is_package else name.rpartition(".")[0]
         module.names.update(
             __name__=name,
@@ -243,14 +303,11 @@ class Importer:
             __builtins__=UNKNOWN,
             __annotations__={},
         )
-        module.names["__file__"] = where if path.endswith(".py") else None
+        module.names["__file__"] = where if path.endswith((".py", ".pyd")) else None
         if is_package:
             module.names["__path__"] = [folder]
         module.names["__debug__"] = True
-        self.run.modules[name] = module
-        if path.endswith(".py"):
-            self._run_file(module, path)
-        return self.run.modules.get(name, module)
+        return module
 
     def _run_file(self, module: CodeModule, path: str) -> None:
         if self.run.machine.view.file(path).size > MAX_SOURCE:
@@ -321,6 +378,8 @@ class Importer:
 
     def of_module(self, module: CodeModule, name: str) -> PyValue:
         """A name of a module of the package."""
+        if self.run.reading is not None and name != "__dict__":
+            return self._name_while_reading(module, name)
         if name in module.names:
             return module.names[name]
         if name == "__dict__":

@@ -10,12 +10,13 @@ from wheelfix.pycode import methods
 from wheelfix.pycode.budget import MAX_TEXT
 from wheelfix.pycode.builtincalls import BUILTINS, next_of
 from wheelfix.pycode.librarycalls import LIBRARY
-from wheelfix.pycode.loadcalls import LOADS, attribute_of_windows
+from wheelfix.pycode.loadcalls import LOADS, OF_UNKNOWN, attribute_of_windows
 from wheelfix.pycode.machinecalls import MACHINE
 from wheelfix.pycode.metadatacalls import METADATA, NOT_FOUND
 from wheelfix.pycode.modulecalls import MODULES
 from wheelfix.pycode.objects import (
     UNKNOWN,
+    Alternatives,
     CodeClass,
     Instance,
     LoadedDll,
@@ -33,6 +34,8 @@ from wheelfix.pycode.objects import (
 )
 from wheelfix.pycode.patterncalls import PATTERNS, matched
 from wheelfix.pycode.run import attempt
+from wheelfix.pycode.standard import is_standard
+from wheelfix.pycode.trace import LATER
 from wheelfix.pycode.windows import HOME, ROOT, SITE
 
 if TYPE_CHECKING:
@@ -97,6 +100,9 @@ class PythonLibrary:
     def of_native(self, owner: str, name: str) -> PyValue:
         """An attribute of something of Python's library."""
         full = f"{_canonical(owner)}.{name}"
+        if self.run.reading is not None and name in ("__file__", "__path__") and not is_standard(owner):
+            folder = f"{SITE}\\{owner.replace('.', chr(92))}"
+            return [folder] if name == "__path__" else Alternatives((f"{folder}\\__init__.py", UNKNOWN))
         if full in _CONSTANTS:
             return _CONSTANTS[full]
         if full in _ABSENT:
@@ -129,6 +135,8 @@ class PythonLibrary:
             if not isinstance(key, str):
                 return UNKNOWN
             found = self.run.machine.variable(key)
+            if found is None and self.run.reading is not None and self.run.reading.level == LATER:
+                return UNKNOWN  # with the variable set, the code gets here
             if found is None:
                 raise error("KeyError", key)
             return found
@@ -145,12 +153,16 @@ class PythonLibrary:
 
     def call_native(self, name: str, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:
         """Call something of Python's library."""
+        if any(isinstance(one, Alternatives) for one in args) and not _takes_alternatives(name, args):
+            return self.run.combined(lambda *given: self.call_native(name, list(given), keywords), *args)
         if name.startswith("<"):
             return self._call_method(name, args, keywords)
         name = _canonical(name)
         for table in (LOADS, _FUNCTIONS):
             if name in table:
                 return table[name](self.run, args, keywords)
+        if self.run.reading is not None and not is_standard(name) and name.rpartition(".")[2] in OF_UNKNOWN:
+            return OF_UNKNOWN[name.rpartition(".")[2]](self.run, args, keywords)
         if name in _NOTHING:
             return None
         if name in _PASSING:
@@ -174,7 +186,7 @@ class PythonLibrary:
             return owner
         if group == "FolderHandle":
             if last in ("close", "__exit__"):
-                self.run.machine.close_folder(owner.folder)
+                self.run.close_folder(owner.folder)
             return owner if last == "__enter__" else None
         if group == "Managed":
             return self._of_stack(owner, last, rest)
@@ -247,6 +259,18 @@ def _canonical(name: str) -> str:
         if name.startswith(alias):
             return real + name[len(alias) :]
     return {"ntpath": "os.path", "posixpath": "os.path"}.get(name, name)
+
+
+def _takes_alternatives(name: str, args: list[PyValue]) -> bool:
+    """Whether a call is given a value of several alternatives as it is: what loads, and what keeps values."""
+    if name.startswith("<method>"):
+        return isinstance(args[0], list | dict | set)
+    if name == "ctypes.util.find_library":
+        return False
+    if "." in name and not is_standard(name) and not name.startswith("<"):
+        return name.rpartition(".")[2] in OF_UNKNOWN
+    keeping = ("functools.partial", "setattr", "dict", "print")
+    return name.startswith("<") or _canonical(name) in LOADS or name in keeping
 
 
 def _has_attribute(run: PythonRun, args: list[PyValue], keywords: dict[str, PyValue]) -> PyValue:

@@ -17,6 +17,7 @@ from wheelfix.pycode.objects import (
     Managed,
     Native,
     PyValue,
+    SomeOf,
     Thrown,
     Undecided,
     UnknownValue,
@@ -50,16 +51,16 @@ def _environment(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValu
 def _set_environment(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
     if not all(isinstance(one, str) for one in args):
         raise Undecided("an environment variable is not known")
-    return run.machine.variables.setdefault(args[0].upper(), args[1])
+    if args[0].upper() not in run.machine.variables:
+        run.store(run.machine.variables, args[0].upper(), args[1])
+    return run.machine.variables[args[0].upper()]
 
 
 def _list_folder(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
     folder = _text(args[0]) if args else "."
     if not isinstance(folder, str):
         return UNKNOWN
-    if not run.machine.is_folder(folder):
-        raise methods.folder_error(run, folder)
-    return run.machine.names(folder)
+    return methods.listed(run, folder)
 
 
 def _scan_folder(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
@@ -75,7 +76,7 @@ def _scan_folder(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValu
             Bound(Native("<path>.is_dir"), [WindowsPathValue(path)]),
         )
         entries.append(Instance(kind, {"name": name, "path": path, "is_file": inner[0], "is_dir": inner[1]}))
-    return entries
+    return SomeOf(entries) if isinstance(names, SomeOf) else entries
 
 
 def _walk(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
@@ -176,7 +177,9 @@ MACHINE: dict[str, Callable[[PythonRun, list[PyValue], Words], PyValue]] = {
     "os.cpu_count": lambda run, args, words: UNKNOWN,
     "glob.glob": _glob,
     "glob.iglob": lambda run, args, words: (
-        Iteration(iter(found)) if isinstance(found := _glob(run, args, words), list) else UNKNOWN
+        Iteration(iter(found))
+        if isinstance(found := _glob(run, args, words), list) and not isinstance(found, SomeOf)
+        else found
     ),
     "pathlib.Path": _path,
     "pathlib.PurePath": _path,

@@ -19,6 +19,7 @@ from wheelfix.pycode.objects import (
     LoadFault,
     Native,
     PyValue,
+    SomeOf,
     Thrown,
     Undecided,
     UnknownValue,
@@ -121,7 +122,8 @@ def _of_list(
     if name not in _LIST or len(owner) > MAX_ITEMS:
         return UNKNOWN
     if name == "extend":
-        owner.extend(list(run.iterate(args[0])))
+        unknown = run.reading is not None and isinstance(args[0], UnknownValue | Native)
+        owner.extend([UNKNOWN] if unknown else list(run.iterate(args[0])))
         return None
     if name == "sort":
         owner[:] = ordered(run, owner, keywords)
@@ -241,14 +243,16 @@ def path_method(
         made = ntpath.join(machine.folder, text) if name != "expanduser" else text
         return WindowsPathValue(ntpath.normpath(made) if name == "resolve" else str(PureWindowsPath(made)))
     if name == "iterdir":
-        if machine.is_folder(text):
-            return Iteration(iter([WindowsPathValue(ntpath.join(text, one)) for one in machine.names(text)]))
-        raise folder_error(run, text)
+        found = listed(run, text)
+        paths = [WindowsPathValue(ntpath.join(text, one)) for one in found]
+        return SomeOf(paths) if isinstance(found, SomeOf) else Iteration(iter(paths))
     if name in ("glob", "rglob"):
         if not args or not isinstance(args[0], str):
             return UNKNOWN
         pattern = f"**\\{args[0]}" if name == "rglob" else args[0].replace("/", "\\")
         found = machine.matching(ntpath.join(text, pattern), recursive=True)
+        if isinstance(found, SomeOf):
+            return SomeOf(WindowsPathValue(one) for one in found)
         return Iteration(iter([WindowsPathValue(one) for one in found]))
     if name in ("read_text", "read_bytes"):
         return machine.text(text)
@@ -270,6 +274,16 @@ def _pure_method(run: PythonRun, owner: WindowsPathValue, name: str, args: list[
     if name in ("is_absolute", "as_posix", "match", "is_relative_to", "as_uri", "__str__", "__fspath__"):
         return attempt(getattr(path, name), *given)
     return UNKNOWN
+
+
+def listed(run: PythonRun, text: str) -> list[str]:
+    """The names in a folder; what listing a folder that is not there raises is raised."""
+    if run.machine.is_folder(text):
+        return run.machine.names(text)
+    if run.reading is None:
+        raise folder_error(run, text)
+    run.reading.list_absent(text)
+    return SomeOf()
 
 
 def folder_error(run: PythonRun, text: str) -> Thrown:

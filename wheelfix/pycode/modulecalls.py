@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codesyntax import is_standard
 from wheelfix.pycode.objects import (
     UNKNOWN,
     CodeClass,
@@ -16,6 +15,7 @@ from wheelfix.pycode.objects import (
     WindowsPathValue,
     error,
 )
+from wheelfix.pycode.standard import is_standard
 from wheelfix.pycode.windows import ROOT
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from wheelfix.pycode.exceptions import exception_class
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from wheelfix.loader.loadcall import Failure
 
@@ -30,6 +30,8 @@ class Thrown(Exception):
     def __init__(self, error: Instance) -> None:
         super().__init__(error)
         self.error = error
+        self.raised = False
+        """Whether a statement of the code raises it."""
 
 
 class UnknownValue:
@@ -40,6 +42,21 @@ class UnknownValue:
 
 
 UNKNOWN: PyValue = UnknownValue()
+
+
+class Alternatives:
+    """One of several values, of which it is not known which; ``UNKNOWN`` among them stands for whatever else."""
+
+    __slots__ = ("alternatives",)
+
+    def __init__(self, alternatives: tuple[PyValue, ...]) -> None:
+        self.alternatives = alternatives
+
+
+class SomeOf(list[PyValue]):
+    """A list of which some items may not be there, and others may be."""
+
+    __slots__ = ()
 
 
 class Native:
@@ -60,13 +77,15 @@ class Native:
 class CodeModule:
     """A module of the package, with its names."""
 
-    __slots__ = ("file", "name", "names")
+    __slots__ = ("file", "name", "names", "waiting")
 
     def __init__(self, name: str, file: str, names: dict[str, PyValue]) -> None:
         self.name = name
         self.file = file
         """Its file in the view; empty for a folder without ``__init__.py``."""
         self.names = names
+        self.waiting = False
+        """Whether its code is followed only once one of its names is asked for."""
 
     @property
     def is_compiled(self) -> bool:
@@ -274,10 +293,12 @@ class FolderHandle:
 class Iteration:
     """A generator or another iterator."""
 
-    __slots__ = ("items",)
+    __slots__ = ("guards", "items")
 
     def __init__(self, items: Iterator[PyValue]) -> None:
         self.items = items
+        self.guards: list[PyValue] = []
+        """The ``try`` statements of a generator in which it stands now."""
 
 
 class Managed:
@@ -344,3 +365,33 @@ def of_class(kind: PyValue, name: str) -> PyValue:
         if isinstance(one, CodeClass) and name in one.names:
             return one.names[name]
     return None
+
+
+MAX_ALTERNATIVES = 16
+
+
+def alternatives(value: PyValue) -> tuple[PyValue, ...]:
+    """What a value may be."""
+    return value.alternatives if isinstance(value, Alternatives) else (value,)
+
+
+def joined(values: Iterable[PyValue]) -> PyValue:
+    """One of several values; the value itself where they are all the same."""
+    found: list[PyValue] = []
+    for value in values:
+        for one in alternatives(value):
+            if not any(_is_equal(one, known) for known in found):
+                found.append(one)
+        if len(found) > MAX_ALTERNATIVES:
+            found = [*found[:MAX_ALTERNATIVES], UNKNOWN]
+            break
+    if len(found) == 1:
+        return found[0]
+    return Alternatives(tuple(found)) if found else UNKNOWN
+
+
+def _is_equal(one: PyValue, other: PyValue) -> bool:
+    if one is other:
+        return True
+    simple = (str, int, WindowsPathValue, Native)
+    return type(one) is type(other) and isinstance(one, simple) and bool(one == other)

@@ -6,34 +6,43 @@ The parts (:mod:`.expressions`, :mod:`.attributes`, :mod:`.calls`, :mod:`.statem
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+from typing import TYPE_CHECKING, Any
 
 from wheelfix.pycode.budget import MAX_ITEMS, MAX_TEXT, CodeBudget, KeptTrees
 from wheelfix.pycode.objects import (
     PLAIN,
     UNKNOWN,
+    Alternatives,
     CodeClass,
     CodeModule,
     Instance,
     Namespace,
     Native,
     PyValue,
+    SomeOf,
+    Thrown,
     Undecided,
     UnknownValue,
     WindowsPathValue,
+    alternatives,
     error,
+    joined,
     of_class,
 )
+from wheelfix.pycode.trace import CERTAIN, PERHAPS
 from wheelfix.pycode.valuesize import MAX_PARTS, PYTHON_ERRORS, TooLarge, parts_of
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Callable, Generator, Iterator
 
+    from wheelfix.pycode.reading import CodeReading
     from wheelfix.pycode.windows import WindowsMachine
 
     Arguments = list[PyValue]
     Words = dict[str, PyValue]
+    Changes = dict[tuple[int, object], tuple[dict[Any, PyValue], PyValue]]
 
 MAX_STEPS = 250_000
 """ExpressionValues and statements of one import; a second or two."""
@@ -41,8 +50,17 @@ MAX_TOKENS = 400_000
 """Tokens of all files that are followed in one import."""
 MAX_TOKENS_OF_OTHERS = 200_000
 """Tokens of all files of other distributions that are followed in one import."""
+NEXT, BREAK, CONTINUE, RETURN, RAISE = 1, 2, 4, 8, 16
+"""How a statement ends; several at once where a file is read and that is not known."""
 _STREAMS = frozenset({"sys.stdin", "sys.stdout", "sys.stderr"})
 """They are there in a console program, which python.exe is."""
+_MISSING = object()
+MAX_COMBINED = 32
+"""Combinations of alternatives that are looked at."""
+
+
+class OutOfSteps(Undecided):
+    """Following the code takes more work than is allowed."""
 
 
 class PythonRun:
@@ -50,6 +68,8 @@ class PythonRun:
 
     value: Callable[[ast.expr], PyValue]
     """What an expression gives."""
+    part: Callable[[ast.expr], PyValue]
+    """The same; in a file that is read, unknown where it cannot be computed."""
     condition: Callable[[ast.expr], bool | None]
     """Whether a condition holds; None if that is not known."""
     compared: Callable[[ast.cmpop, PyValue, PyValue], bool | None]
@@ -104,6 +124,8 @@ class PythonRun:
     """Whether a statement imports a module of the package that has not been imported."""
     of_module: Callable[[CodeModule, str], PyValue]
     """A name of a module of the package."""
+    module_at: Callable[[str], CodeModule]
+    """The module of a file, for a file that is read."""
     module_named: Callable[[str], PyValue]
     """A module that has been imported."""
     is_own: Callable[[str | None], bool]
@@ -114,6 +136,8 @@ class PythonRun:
     """An item of something of Python's library."""
     call_native: Callable[[str, Arguments, Words], PyValue]
     """Call something of Python's library."""
+    imports_of_others: Callable[[ast.stmt], bool]
+    """Whether a statement imports a module that another distribution may or may not bring."""
     is_load: Callable[[str], bool]
     """Whether something of Python's library loads DLLs or changes the search for them."""
 
@@ -128,19 +152,53 @@ class PythonRun:
         self.budget_of_others = CodeBudget(tokens=MAX_TOKENS_OF_OTHERS, trees=trees)
         self.environment: Namespace = Namespace({}, {}, "")
         self.depth = 0
-        self.returned: PyValue = None
-        """What the function that ended last has returned."""
+        self.returned: list[PyValue] = []
+        """What the current function has returned; several values where a file is read and that is not known."""
         self.handled: list[Instance] = []
         """The exceptions that are being handled."""
         self.modules: dict[str, CodeModule] = {}
         self.ran: dict[str, None] = {}
         """The files that were run or loaded, in order."""
+        self.reading: CodeReading | None = None
+        """What is found, if a file is read; None if an import is followed."""
+        self._branches: list[Changes] = []
+
+    def close_folder(self, folder: str) -> None:
+        """Remove a folder from the search again."""
+        if self.reading is not None:
+            self.reading.close_folder(folder)
+        else:
+            self.machine.close_folder(folder)
+
+    def each(self, compute: Callable[[PyValue], PyValue], value: Alternatives) -> PyValue:
+        """What is computed for each alternative of a value; those for which that fails are left out."""
+        return self.combined(lambda one: compute(one), value)
+
+    def combined(self, compute: Callable[..., PyValue], *values: PyValue) -> PyValue:
+        """What is computed for all combinations of alternatives."""
+        found, failed = [], None
+        reading = self.reading
+        level = reading.level if reading is not None else CERTAIN
+        try:
+            for given in itertools.islice(itertools.product(*map(alternatives, values)), MAX_COMBINED):
+                if reading is not None:
+                    reading.level = min(level, PERHAPS)
+                try:
+                    found.append(compute(*given))
+                except Thrown as thrown:
+                    failed = thrown
+        finally:
+            if reading is not None:
+                reading.level = level
+        if not found and failed is not None:
+            raise failed
+        return joined(found)
 
     def step(self, count: int = 1) -> None:
         """Count work."""
         self.steps += count
         if self.steps > self.most_steps:
-            raise Undecided("its code goes on for too long")
+            raise OutOfSteps("its code goes on for too long")
 
     def bind(self, name: str, value: PyValue) -> None:
         """Let a name stand for something, in the function or module that it belongs to."""
@@ -150,10 +208,52 @@ class PythonRun:
             while place is not None and (name not in place.names or name in place.outer):
                 place = place.above
             if place is None:
-                self.environment.globals[name] = value
+                self.store(self.environment.globals, name, value)
                 return
         assert place is not None
-        place.names[name] = value
+        self.store(place.names, name, value)
+
+    # --------------------------------------------------------------------------------- branches of a file that is read
+
+    def store(self, names: dict[Any, PyValue], name: object, value: PyValue) -> None:
+        """Let a name, attribute or key stand for something; a branch remembers what it stood for."""
+        if self._branches:
+            self._branches[-1].setdefault((id(names), name), (names, names.get(name, _MISSING)))
+        names[name] = value
+
+    def begin_branch(self) -> None:
+        """Begin to remember what is changed."""
+        self._branches.append({})
+
+    def end_branch(self) -> Changes:
+        """Take back what was changed since the branch began; return it."""
+        changes = self._branches.pop()
+        for key, (names, before) in changes.items():
+            changes[key] = names, names.get(key[1], _MISSING)
+            if before is _MISSING:
+                names.pop(key[1], None)
+            else:
+                names[key[1]] = before
+        return changes
+
+    def merge(self, branches: list[Changes]) -> None:
+        """Go on after branches of which one was taken: a name stands for what it stands for in any of them."""
+        for key, (names, _) in {key: change for branch in branches for key, change in branch.items()}.items():
+            before = names.get(key[1], _MISSING)
+            values = [branch[key][1] if key in branch else before for branch in branches]
+            self.store(names, key[1], joined(UNKNOWN if value is _MISSING else value for value in values))
+
+    def leave_branches(self, depth: int) -> list[Changes]:
+        """Put the branches of a generator aside while it waits."""
+        own = self._branches[depth:]
+        del self._branches[depth:]
+        return own
+
+    def enter_branches(self, own: list[Changes]) -> int:
+        """Go on in them; return how many there are around."""
+        depth = len(self._branches)
+        self._branches += own
+        return depth
 
     def parsed(self, source: str) -> ast.Module | None:
         """The syntax tree of code that is given to ``exec``; None if it cannot be parsed."""
@@ -179,7 +279,9 @@ class PythonRun:
 
     def can_be_key(self, value: PyValue) -> bool:
         """Whether a value can be the key of a dictionary, and takes little time to hash."""
-        return self._all_parts(value, lambda part: not isinstance(part, list | dict | set | UnknownValue))
+        return self._all_parts(
+            value, lambda part: not isinstance(part, list | dict | set | UnknownValue | Alternatives)
+        )
 
     def _all_parts(self, value: PyValue, holds: Callable[[PyValue], bool]) -> bool:
         count, found = 0, True
@@ -204,6 +306,11 @@ class PythonRun:
 
     def truth(self, value: PyValue) -> bool | None:
         """Whether a value counts as true; None if that is not known."""
+        if isinstance(value, Alternatives):
+            found = {self.truth(one) for one in value.alternatives}
+            return found.pop() if len(found) == 1 else None
+        if isinstance(value, SomeOf):
+            return None
         if isinstance(value, UnknownValue | Native):
             return True if isinstance(value, Native) and value.name in _STREAMS else None
         if isinstance(value, Instance):

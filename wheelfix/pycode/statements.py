@@ -6,10 +6,12 @@ Blocks are Python generators, so that a generator of the package stops where it 
 from __future__ import annotations
 
 import ast
+import sys
 from typing import TYPE_CHECKING
 
 from wheelfix.pycode.objects import (
     UNKNOWN,
+    Alternatives,
     CodeClass,
     CodeFunction,
     CodeModule,
@@ -23,7 +25,10 @@ from wheelfix.pycode.objects import (
     Undecided,
     UnknownValue,
     error,
+    joined,
 )
+from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RETURN, OutOfSteps
+from wheelfix.pycode.trace import CERTAIN, PERHAPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -31,9 +36,10 @@ if TYPE_CHECKING:
     from wheelfix.pycode.run import PythonRun
 
 
-NEXT, BREAK, CONTINUE, RETURN = range(4)
-"""How a statement ends."""
-_COMPOUND = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
+_COMPOUND: tuple[type[ast.stmt], ...] = (
+    *(ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match, ast.AsyncFor, ast.AsyncWith),
+    *([getattr(ast, "TryStar")] if sys.version_info >= (3, 11) else []),  # noqa: B009
+)
 
 
 class Statements:
@@ -99,6 +105,11 @@ class Statements:
         place.names[name] = value
 
     def _unpack(self, targets: list[ast.expr], value: PyValue) -> None:
+        if isinstance(value, Alternatives):
+            rows = [list(self.run.iterate(one)) for one in value.alternatives if isinstance(one, tuple | list)]
+            value = (
+                [joined(row[at] for row in rows if at < len(row)) for at in range(len(targets))] if rows else UNKNOWN
+            )
         if isinstance(value, UnknownValue | Native):
             for target in targets:
                 self.assign(target.value if isinstance(target, ast.Starred) else target, UNKNOWN)
@@ -120,11 +131,11 @@ class Statements:
             if setter is not None:
                 self.run.call(setter, [owner, value], {})
             else:
-                owner.attributes[name] = value
+                self.run.store(owner.attributes, name, value)
         elif isinstance(owner, LoadedDll | CodeFunction):
-            owner.attributes[name] = value
+            self.run.store(owner.attributes, name, value)
         elif isinstance(owner, CodeClass | CodeModule):
-            owner.names[name] = value
+            self.run.store(owner.names, name, value)
         elif isinstance(owner, Native) and owner.name == "os" and name == "environ":
             raise Undecided("os.environ is replaced")
 
@@ -145,13 +156,15 @@ class Statements:
             return
         key = self.run.value(target.slice)
         if isinstance(owner, Native) and owner.name == "os.environ":
-            if not isinstance(key, str) or (isinstance(value, UnknownValue) and key.upper() == "PATH"):
+            if not isinstance(key, str) or (isinstance(value, UnknownValue | Alternatives) and key.upper() == "PATH"):
+                if isinstance(key, str) and self.run.reading is not None:
+                    self.run.store(self.run.machine.variables, key.upper(), UNKNOWN)
                 raise Undecided("an environment variable is not known")
-            if not isinstance(value, str | UnknownValue):
+            if not isinstance(value, str | UnknownValue | Alternatives):
                 raise error("TypeError", "str expected")
-            self.run.machine.variables[key.upper()] = value
+            self.run.store(self.run.machine.variables, key.upper(), value)
         elif isinstance(owner, dict) and not isinstance(key, UnknownValue):
-            owner[self.run.key(key)] = value
+            self.run.store(owner, self.run.key(key), value)
         elif isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
             owner[key] = value
         elif isinstance(owner, Instance):
@@ -172,18 +185,54 @@ class Statements:
 
     def block(self, body: list[ast.stmt]) -> Generator[PyValue, None, int]:
         """Carry out statements; yields what they yield, returns how they end."""
-        for node in body:
-            self.run.step()
+        reading, left = self.run.reading, 0
+        level = reading.level if reading is not None else CERTAIN
+        try:
+            for node in body:
+                self.run.step()
+                flow = yield from self._statement(node)
+                left |= flow & ~NEXT
+                if not flow & NEXT:
+                    return left
+                if left and reading is not None:
+                    reading.level = min(reading.level, PERHAPS)
+        finally:
+            if reading is not None:
+                reading.level = level
+        return left | NEXT
+
+    def _statement(self, node: ast.stmt) -> Generator[PyValue, None, int]:
+        """Carry out one statement; where a file is read, one that cannot be followed changes what it assigns to."""
+        try:
             if isinstance(node, _COMPOUND):
-                flow = yield from self.run.follow(node)
-            else:
-                yielded = _yielded(node)
-                if yielded is not None:
-                    yield from self._yield(node, yielded)
-                    continue
-                flow = self._placed(node)
-            if flow != NEXT:
-                return flow
+                return (yield from self.run.follow(node))
+            yielded = _yielded(node)
+            if yielded is None:
+                return self._placed(node)
+            yield from self._yield(node, yielded)
+        except OutOfSteps:
+            raise
+        except Undecided:
+            if self.run.reading is None:
+                raise
+            return self._passed_over(node)
+        except Thrown as thrown:
+            if self.run.reading is None or self.run.reading.is_thrown(thrown):
+                raise
+            return self._passed_over(node)
+        return NEXT
+
+    def _passed_over(self, node: ast.stmt) -> int:
+        """Go on behind a statement whose effect is not known."""
+        if isinstance(node, ast.Return):
+            self.run.returned.append(UNKNOWN)
+            return RETURN
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        for inner in (inner for target in targets if target is not None for inner in ast.walk(target)):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                self.run.bind(inner.id, UNKNOWN)
+        for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
+            self.run.bind((alias.asname or alias.name).partition(".")[0], UNKNOWN)
         return NEXT
 
     def _yield(self, node: ast.stmt, expression: ast.Yield | ast.YieldFrom) -> Generator[PyValue, None, None]:
@@ -238,7 +287,7 @@ class Statements:
         return CONTINUE
 
     def visit_Return(self, node: ast.Return) -> int:
-        self.run.returned = self.run.value(node.value) if node.value is not None else None
+        self.run.returned.append(self.run.value(node.value) if node.value is not None else None)
         return RETURN
 
     def visit_Global(self, node: ast.Global) -> None:
@@ -249,21 +298,28 @@ class Statements:
 
     def visit_Assert(self, node: ast.Assert) -> None:
         if self.run.condition(node.test) is False:
-            raise error("AssertionError")
+            thrown = error("AssertionError")
+            raise self.run.reading.ending(thrown, node) if self.run.reading is not None else thrown
 
     def visit_Raise(self, node: ast.Raise) -> None:
+        thrown = self._raised(node)
+        raise self.run.reading.ending(thrown, node) if self.run.reading is not None else thrown
+
+    def _raised(self, node: ast.Raise) -> Thrown:
         if node.exc is None:
             if not self.run.handled:
-                raise error("RuntimeError", "No active exception to reraise")
-            raise Thrown(self.run.handled[-1])
+                return error("RuntimeError", "No active exception to reraise")
+            return Thrown(self.run.handled[-1])
         found = self.run.value(node.exc)
         if isinstance(found, CodeClass | Native):
             found = self.run.call(found, [], {})
+        if self.run.reading is not None and not isinstance(found, Instance):
+            return Thrown(Instance(Native(_name_of_raised(node.exc))))
         if isinstance(found, UnknownValue):
             raise Undecided("what is raised is not known")
         if not isinstance(found, Instance):
-            raise error("TypeError", "exceptions must derive from BaseException")
-        raise Thrown(found)
+            return error("TypeError", "exceptions must derive from BaseException")
+        return Thrown(found)
 
     # ------------------------------------------------------------------------------------------- definitions
 
@@ -273,7 +329,7 @@ class Statements:
             mark = self.run.value(decorator)
             made = self.decorated(mark, found)
             found = found if isinstance(made, UnknownValue) else made
-        self.run.environment.names[node.name] = found
+        self.run.store(self.run.environment.names, node.name, found)
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
@@ -304,3 +360,10 @@ class Statements:
 def _yielded(node: ast.stmt) -> ast.Yield | ast.YieldFrom | None:
     value = node.value if isinstance(node, ast.Expr | ast.Assign) else None
     return value if isinstance(value, ast.Yield | ast.YieldFrom) else None
+
+
+def _name_of_raised(node: ast.expr) -> str:
+    """The class of an exception, as far as the code spells it."""
+    named = node.func if isinstance(node, ast.Call) else node
+    name = named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "Exception")
+    return "OSError" if name == "WinError" else name if name[:1].isupper() or name[:1] == "_" else "Exception"

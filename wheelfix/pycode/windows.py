@@ -6,10 +6,12 @@ import fnmatch
 import ntpath
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import family_of
-from wheelfix.loader.codereader.codeprocess import first_process
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND, Failure
-from wheelfix.loader.view import SITE_PACKAGES, base_name
+from wheelfix.loader.loading import Loader
+from wheelfix.loader.target import NoProviders, Target
+from wheelfix.loader.view import BASE, SITE_PACKAGES, base_name
 from wheelfix.model import Image, InView, Machine, MayComeFrom, Missing, OwnedBy
 from wheelfix.pycode.budget import MAX_TEXT
 from wheelfix.pycode.objects import (
@@ -20,21 +22,26 @@ from wheelfix.pycode.objects import (
     Managed,
     Native,
     PyValue,
+    SomeOf,
     Thrown,
     Undecided,
 )
 
 if TYPE_CHECKING:
-    from wheelfix.loader.codereader.codefiles import ViewFiles
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
     from wheelfix.model import Edge, EdgeKind, Provider
+    from wheelfix.pycode.codefiles import ViewFiles
 
 ROOT = "C:\\Python"
 """Where Python is; the prefix of the environment, too."""
 SITE = f"{ROOT}\\Lib\\site-packages"
 SYSTEM32 = "C:\\Windows\\system32"
 HOME = "C:\\Users\\user"
+FIRST_FOLDER = f"{HOME}\\work"
+"""The current folder, before code changes it."""
+FIRST_PATH = f"{SYSTEM32};C:\\Windows"
+"""PATH, before code changes it."""
 HOME_FOLDER = f"{HOME}/work".replace("\\", "/").lower()
 FOLDERS = frozenset({HOME_FOLDER, "c:/", "c:", "c:/program files", "c:/program files (x86)"})
 IMAGES = (".dll", ".pyd", ".drv", ".ocx")
@@ -51,6 +58,23 @@ WITH_PATH_NAMES = (3, 12)
 """The first Python whose ctypes takes ``Path`` objects."""
 
 
+class _OwnersOfNames:
+    """What the process finds outside of the view: DLLs that some distribution is known to ship may be there."""
+
+    def provide(self, name: str, steps: tuple[str, ...]) -> Provider | None:
+        """The distributions that ship a DLL; which of them are installed is not known here."""
+        owners = tuple(dict.fromkeys(owner.distribution for owner in owners_of(name)))
+        return MayComeFrom(name, owners, "it may be installed") if owners else None
+
+
+def first_process(view: FileView, profile: Profile, *, complete: bool = False) -> Loader:
+    """A process in which nothing of the view has been loaded; in a ``complete`` one nothing else is installed."""
+    base = BASE if view.find(BASE, "python.exe") else ""
+    searched = view.beside.searched if view.beside is not None else ()
+    system = Target(profile, NoProviders() if complete else _OwnersOfNames())
+    return Loader(view, system, profile.machine, application_dir=base, user_dirs=searched)
+
+
 class WindowsMachine:
     """A machine with nothing but Windows, Python and the files of a view."""
 
@@ -65,10 +89,10 @@ class WindowsMachine:
         """The vendors whose toolkits the code has looked for."""
         self.machine: Machine = profile.machine
         self.python: tuple[int, int] = profile.python or USUAL_PYTHON
-        self.folder: str = f"{HOME}\\work"
+        self.folder: str = FIRST_FOLDER
         """The current folder."""
         self.variables: dict[str, PyValue] = {
-            "PATH": f"{SYSTEM32};C:\\Windows",
+            "PATH": FIRST_PATH,
             "SYSTEMROOT": "C:\\Windows",
             "WINDIR": "C:\\Windows",
             "SYSTEMDRIVE": "C:",
@@ -90,8 +114,11 @@ class WindowsMachine:
         """The needs of everything that was loaded."""
         self.others_run = False
         """Whether code of other distributions has run, which may have added folders and loaded DLLs."""
-        self.missed: dict[str, None] = {}
-        """DLLs that the code looked for in vain, since the last that it found."""
+        self.missed: dict[str, tuple[str, ...]] = {}
+        """DLLs that the code looked for in vain, since the last that it found; for one that is there, the way from it
+        to the DLL that is not found, as base names."""
+        self.lenient = False
+        """Whether what is not known is passed over: where a file is read."""
         self.codes: set[int] = set()
         """The codes of all loads that failed."""
         self.refused: dict[str, None] = {}
@@ -104,6 +131,8 @@ class WindowsMachine:
         vendor = next((vendor for vendor, starts in TOOLKITS.items() if name.upper().startswith(starts)), "")
         if vendor:
             self.toolkits.add(vendor)
+        if self.lenient and name.upper() not in self.variables and self.files.sets_variable(name):
+            return UNKNOWN  # other files of the package set it
         return self.variables.get(name.upper(), default)
 
     # ------------------------------------------------------------------------------------------------- files
@@ -125,11 +154,13 @@ class WindowsMachine:
             if found:
                 self.missed.clear()
             elif found is False and self.files.is_own(path):
-                self.missed[path] = None
+                self.missed[path] = ()
         return UNKNOWN if found is None else found
 
     def _is_there(self, path: str, folder: bool | None) -> bool | None:
         """Whether the view or Windows has a file; None for what another distribution may have."""
+        if self.files.blind:
+            return None
         if path in FOLDERS or HOME_FOLDER.startswith(f"{path}/"):
             return folder is not False
         found = self.files.exists(path, folder=folder)
@@ -139,6 +170,8 @@ class WindowsMachine:
     def names(self, text: str) -> list[str]:
         """The names in a folder."""
         found = self.files.names(self.view_path(text))
+        if found is None and self.lenient:
+            return SomeOf()
         if found is None:
             raise Undecided(f"what is in the folder {text} is not known")
         return list(found)
@@ -146,6 +179,8 @@ class WindowsMachine:
     def is_folder(self, text: str) -> bool:
         """Whether there is such a folder."""
         found = self.exists(text, folder=True)
+        if found is UNKNOWN and self.lenient:
+            return True
         if found is UNKNOWN:
             raise Undecided(f"whether the folder {text} is there is not known")
         return bool(found)
@@ -189,16 +224,19 @@ class WindowsMachine:
         if name == "**" and recursive:
             return [folder + "\\", *self.below(folder)]
         names = self.names(folder) if self.exists(folder or ".", folder=True) is not False else []
+        unclear = isinstance(names, SomeOf)
         found = [other for other in names if fnmatch.fnmatchcase(other.lower(), name.lower())]
         hidden = [other for other in found if not other.startswith(".") or name.startswith(".")]
         paths = [ntpath.join(folder, other) for other in hidden]
+        if unclear:
+            return SomeOf(paths)
         self._note_pattern(pattern, paths)
         return paths
 
     def _note_pattern(self, pattern: str, found: list[str]) -> None:
         path = self.view_path(pattern)
         if not found and path.lower().endswith((".dll", ".pyd")) and self.files.is_own(path):
-            self.missed[path] = None
+            self.missed[path] = ()
 
     def text(self, path: str) -> str:
         """What is in a small text file of the view."""
@@ -258,7 +296,7 @@ class WindowsMachine:
         self.last_chain = tuple(base_name(step) for step in failure.chain)
         own = path if "/" in path else base_name(failure.chain[0])
         if path in self.view or self.files.is_own(path) or not has_folder:
-            self.missed[own] = None
+            self.missed[own] = self.last_chain if len(failure.chain) > 1 else ()
         error = load_error(name if not has_folder else ntpath.abspath(ntpath.join(self.folder, name)), failure, cffi)
         error.failure = LoadFault("cffi" if cffi else "load", own, failure, ntpath.basename(name))
         error.failure.along_path = not has_folder and flags == 0 and not self.view.named(own.lower())

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from wheelfix.exam.sets import open_parts, open_set
 from wheelfix.exam.wheel import WheelScan
-from wheelfix.loader.extensionmodules import extension_modules
+from wheelfix.loader.extensionmodules import extension_modules, has_entry
 from wheelfix.loader.imports.importorder import ImportOrder
-from wheelfix.loader.imports.modulefiles import has_entry
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.packageloading import loading_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, cast
 
-from wheelfix.loader.codereader.importcode import goes_on, imported_by_call, imported_from
 from wheelfix.pycode.exceptions import LOAD_ERRORS, NO_MODULE, NOT_LOADED, suppresses
+from wheelfix.pycode.importcode import goes_on, imported_by_call, imported_from
 from wheelfix.values import dataclass
 
 if TYPE_CHECKING:

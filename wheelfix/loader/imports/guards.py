@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.importcode import (
+from wheelfix.loader.extensionmodules import module_name
+from wheelfix.loader.packagecode import imported_modules, python_code
+from wheelfix.loader.view import base_name
+from wheelfix.model import Image, dll_key
+from wheelfix.pycode.budget import budget_of
+from wheelfix.pycode.importcode import (
     calls_at_import,
     computed_imports,
     imports_in_functions,
     raised_instead,
     read_imports,
 )
-from wheelfix.loader.extensionmodules import module_name
-from wheelfix.loader.packagecode import imported_modules, python_code
-from wheelfix.loader.view import base_name
-from wheelfix.model import Image, dll_key
-from wheelfix.pycode.budget import budget_of
 from wheelfix.values import replace
 
 if TYPE_CHECKING:

@@ -6,13 +6,10 @@ time what to import, or changes where modules are found, the answer is marked as
 
 from __future__ import annotations
 
-import functools
 import posixpath
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.dynamicimports import decides_at_run_time
-from wheelfix.loader.codereader.importcode import named_in_strings, read_imports
 from wheelfix.loader.imports.fileimports import FileImports, ImportStatement, executed_imports
 from wheelfix.loader.imports.importroute import Route, Step, StepTrace
 from wheelfix.loader.imports.sitefiles import (
@@ -22,7 +19,9 @@ from wheelfix.loader.imports.sitefiles import (
 )
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.pycode.budget import CodeBudget, OutOfBudget, budget_of
+from wheelfix.pycode.dynamicimports import decides_at_run_time
 from wheelfix.pycode.exceptions import LOAD_ERRORS, NO_MODULE
+from wheelfix.pycode.importcode import named_in_strings, read_imports
 from wheelfix.pycode.pythonsource import python_source
 
 if TYPE_CHECKING:
@@ -317,7 +316,7 @@ class ImportOrder:
             return False
         package = posixpath.dirname(path.removeprefix(SITE_PACKAGES + "/")).replace("/", ".")
         try:
-            statements = tuple(executed_imports(tree, package, budget, functools.partial(_holds, path, budget)))
+            statements = tuple(executed_imports(tree, package, budget, self._holds))
             literal = not decides_at_run_time(source, tree, budget)
         except (OutOfBudget, RecursionError):
             return False
@@ -342,16 +341,15 @@ class ImportOrder:
             self._registering.add(package)
         return package not in self._registering
 
+    def _holds(self, test: ast.expr) -> bool | None:
+        """Whether a condition is true; None if that depends on more than the system and the version."""
+        from wheelfix.pycode.conditions import holds
+
+        return holds(self.view, self._python, test, self._work)
+
     def _is_folder(self, name: str) -> bool:
         """Whether a name stands for a folder without ``__init__.py``, which is a package too."""
         return name in self._folders
-
-
-def _holds(path: str, budget: CodeBudget, test: ast.expr) -> bool | None:
-    """Whether a condition in a file is true; None if that depends on more than the system and the version."""
-    from wheelfix.loader.codereader.coderun import CodeRun
-
-    return CodeRun(path, budget).condition(test)
 
 
 def _names_above(modules: Iterable[str]) -> set[str]:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.system import python_of
-from wheelfix.loader.extensionmodules import extension_modules, is_for_another_python, module_files, module_name
+from wheelfix.loader.extensionmodules import (
+    ENTRIES,
+    extension_modules,
+    is_for_another_python,
+    module_files,
+    module_name,
+    stem,
+)
 from wheelfix.loader.loadcall import MOD_NOT_FOUND, PROC_NOT_FOUND
 from wheelfix.loader.packagecode import imported_modules, python_code
 from wheelfix.loader.view import base_name
@@ -18,8 +25,6 @@ if TYPE_CHECKING:
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
 
-_ENTRIES = ("PyInit_", "PyModExport_", "HPyInit_")
-"""How the name of the function begins that Python calls to import a module."""
 _ENTRIES_OF_PYTHON_2 = ("init",)
 _LOADERS = (b"spec_from_file_location", b"ExtensionFileLoader", b"load_dynamic")
 """What loads a module by its path, under a name that is given."""
@@ -55,7 +60,7 @@ def _for_others(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
     there = {module_name(path) for path in fitting}
     for path in paths:
         module = module_name(path)
-        if path not in fitting and module not in there and f"{path.rpartition('/')[0]}/{_stem(path)}.py" not in view:
+        if path not in fitting and module not in there and f"{path.rpartition('/')[0]}/{stem(path)}.py" not in view:
             there.add(module)
             version = f"{profile.python[0]}.{profile.python[1]}"
             detail = f"its name says that it is for another Python than {version}"
@@ -65,9 +70,9 @@ def _for_others(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
 def _without_entry(view: FileView, profile: Profile) -> Iterator[LoadOutcome]:
     """Modules that do not export the function that Python calls to import them."""
     old = profile.python is not None and profile.python[0] == 2
-    entries = _ENTRIES_OF_PYTHON_2 if old else _ENTRIES
+    entries = _ENTRIES_OF_PYTHON_2 if old else ENTRIES
     for path in extension_modules(view, profile):
-        image, name = view.image(path), _stem(path)
+        image, name = view.image(path), stem(path)
         if not isinstance(image, Image) or not name.isascii() or not name.isidentifier():
             continue
         if name == "__init__":
@@ -85,19 +90,6 @@ def _is_loaded_as(view: FileView, image: Image, entries: tuple[str, ...]) -> boo
     if not built or next(python_code(view, _LOADERS), None) is None:
         return False
     return next(python_code(view, tuple(name.encode() for name in built)), None) is not None
-
-
-def has_entry(view: FileView, path: str) -> bool:
-    """Whether an extension module exports the function that Python 3 calls to import it; True if not known."""
-    image, name = view.image(path), _stem(path)
-    if not isinstance(image, Image) or not name.isascii():
-        return True
-    name = base_name(path.rpartition("/")[0]) if name == "__init__" else name
-    return any(entry + name in image.exports.names for entry in _ENTRIES)
-
-
-def _stem(path: str) -> str:
-    return base_name(path).split(".")[0]
 
 
 def _is_module(image: Image, entries: tuple[str, ...]) -> bool:

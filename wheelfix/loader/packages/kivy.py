@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codefiles import ViewFiles
-from wheelfix.loader.codereader.pathcode import read_path_code
 from wheelfix.loader.packageloading import PackageLoading
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES
 from wheelfix.pycode.budget import budget_of
+from wheelfix.pycode.codefiles import ViewFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +36,8 @@ def recognise(view: FileView) -> PackageLoading | None:
 
 
 def _folders(view: FileView) -> Iterator[str]:
+    from wheelfix.pycode.fileloads import read_path_code
+
     around = ViewFiles(view, Profile())
     for file in view.files:
         inside = file.path.removeprefix(_DEPENDENCIES)

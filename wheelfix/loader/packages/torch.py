@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.pathcode import read_path_code
 from wheelfix.loader.packageloading import PackageLoading, Startup
+from wheelfix.loader.profile import Profile
 from wheelfix.loader.rocmpreload import rocm_preloads
 from wheelfix.loader.view import BASE, SITE_PACKAGES, USER
 from wheelfix.model import LoadEvent
 from wheelfix.pycode.budget import budget_of
+from wheelfix.pycode.codefiles import ViewFiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,4 +75,6 @@ def _other_folders(text: str, view: FileView) -> Iterator[str]:
     if _PREFIX_BIN.search(text):
         yield "bin"
     if "delvewheel" in text:  # its patch adds torch.libs
-        yield from read_path_code(text, _INIT, budget_of(view)).added
+        from wheelfix.pycode.fileloads import read_path_code
+
+        yield from read_path_code(text, _INIT, budget_of(view), ViewFiles(view, Profile(), blind=True)).added

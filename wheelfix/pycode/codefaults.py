@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.codeloads import is_load_call
-from wheelfix.loader.codereader.codestore import CERTAIN, LATER
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
 from wheelfix.loader.view import base_name
 from wheelfix.model import CodeFault
+from wheelfix.pycode.trace import CERTAIN, LATER
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from wheelfix.loader.codereader.codestore import FoundLoad
-    from wheelfix.loader.codereader.pathcode import PathCode
+    from wheelfix.pycode.fileloads import PathCode
+    from wheelfix.pycode.trace import FoundLoad
 
 
 def code_faults(code: PathCode, root: str) -> Iterator[CodeFault]:
@@ -23,7 +22,7 @@ def code_faults(code: PathCode, root: str) -> Iterator[CodeFault]:
     found = [*_of_loads(code, root), *_of_folders(code, root), *_of_ends(code, root)]
     yield from (fault for _, fault in sorted(found, key=lambda pair: pair[0]))
     for call in code.found_calls:
-        if call.level == CERTAIN and not call.guarded and is_load_call(call.function):
+        if call.level == CERTAIN and not call.guarded and call.function != "add_dll_directory":
             name = f"{call.function}({call.argument})"
             yield CodeFault("unread", root, call.file, call.line, (name,), "", sure=False)
 

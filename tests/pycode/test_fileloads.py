@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from wheelfix.loader.codereader.pathcode import names_loader, read_path_code
+from tests.pycode.running import read
 from wheelfix.pycode.budget import CodeBudget
+from wheelfix.pycode.mentions import names_loader
 
 HERE = "Lib/site-packages/pkg/__init__.py"
 
@@ -31,12 +32,12 @@ HERE = "Lib/site-packages/pkg/__init__.py"
             id="delvewheel-walrus",
         ),
         pytest.param(
-            "os.add_dll_directory(str(Path(__file__).resolve().parent / 'bin'))",
+            "from pathlib import Path\nos.add_dll_directory(str(Path(__file__).resolve().parent / 'bin'))",
             ("Lib/site-packages/pkg/bin",),
             id="pathlib",
         ),
         pytest.param(
-            "os.add_dll_directory(str(Path(__file__).parents[1] / f'{\"x\"}.libs'))",
+            "from pathlib import Path\nos.add_dll_directory(str(Path(__file__).parents[1] / f'{\"x\"}.libs'))",
             ("Lib/site-packages/x.libs",),
             id="parents-and-f-string",
         ),
@@ -58,7 +59,7 @@ HERE = "Lib/site-packages/pkg/__init__.py"
             id="importlib-resources",
         ),
         pytest.param(
-            "os.add_dll_directory(pkg_resources.resource_filename('pkg', 'extra'))",
+            "import pkg_resources\nos.add_dll_directory(pkg_resources.resource_filename('pkg', 'extra'))",
             ("Lib/site-packages/pkg/extra",),
             id="pkg-resources",
         ),
@@ -81,7 +82,7 @@ HERE = "Lib/site-packages/pkg/__init__.py"
     ],
 )
 def test_added_folders(source, added):
-    assert read_path_code(source, HERE).added == added
+    assert read(source, "pkg.libs/a.txt", "pkg/inner/__init__.py").added == added
 
 
 @pytest.mark.parametrize(
@@ -95,19 +96,19 @@ def test_added_folders(source, added):
         pytest.param("ctypes.WinDLL('kernel32.dll')", ("kernel32.dll",), id="bare-name"),
         pytest.param(
             "for f in glob.glob(os.path.join(os.path.dirname(__file__), 'lib', '*.dll')):\n    ctypes.CDLL(f)",
-            ("Lib/site-packages/pkg/lib/*.dll",),
+            ("Lib/site-packages/pkg/lib/b.dll",),
             id="glob",
         ),
         pytest.param("cdll.LoadLibrary(NAME)", (), id="unknown"),
     ],
 )
 def test_loads(source, loaded):
-    assert read_path_code(source, HERE).loaded == loaded
+    assert read(source, "pkg/lib/b.dll", "pkg/lib/c.txt").loaded == loaded
 
 
 def test_a_method_of_an_unknown_string_is_not_a_function_of_paths():
     """``paths.split(";")`` of something unknown was read as ``os.path.split(";")``, which gave an empty folder."""
-    code = read_path_code("for path in paths().split(';'):\n    os.add_dll_directory(path)\n", HERE)
+    code = read("for path in paths().split(';'):\n    os.add_dll_directory(path)\n")
     assert code.added == ()
     assert [call.argument for call in code.unread_calls] == ["path"]
 
@@ -131,7 +132,7 @@ ADDS = "os.add_dll_directory(os.path.join(os.path.dirname(__file__), 'lib'))"
     ],
 )
 def test_calls_are_found_in_whatever_line_they_are(source):
-    assert read_path_code(source, HERE).added == ("Lib/site-packages/pkg/lib",)
+    assert read(source).added == ("Lib/site-packages/pkg/lib",)
 
 
 @pytest.mark.parametrize(
@@ -157,5 +158,5 @@ def test_folders_behind_an_exception_that_other_programs_prevent_are_unread() ->
         "    raise RuntimeError('no Java')\n"
         "os.add_dll_directory(os.path.join(home, 'bin'))\n"
     )
-    (call,) = read_path_code(code, "Lib/site-packages/p/__init__.py").unread_calls
+    (call,) = read(code).unread_calls
     assert (call.function, call.argument, call.line) == ("add_dll_directory", "os.path.join(home, 'bin')", 5)

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.system import classify, runtime_file
-from wheelfix.loader.codereader.codeprocess import CodeProcess, first_process
-from wheelfix.loader.codereader.codesyntax import is_standard
-from wheelfix.loader.codereader.nofiles import NoFiles
 from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import dll_key, fold
 from wheelfix.pycode.budget import MAX_TEXT
 from wheelfix.pycode.pythonsource import python_source
+from wheelfix.pycode.standard import is_standard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -48,11 +46,14 @@ _MODELLED = frozenset({"cffi"})
 parses C."""
 
 
-class ViewFiles(NoFiles):
+class ViewFiles:
     """The files of a view, on a Windows machine on which nothing else is installed."""
 
-    def __init__(self, view: FileView, profile: Profile) -> None:
+    def __init__(self, view: FileView, profile: Profile, *, blind: bool = False) -> None:
         self.view = view
+        self.blind = blind
+        """Whether files are not looked at: for what code would do if they were there."""
+        self.profile = profile
         self.machine = profile.machine
         self.python = profile.python
         self._variables: dict[str, bool] = {}
@@ -66,7 +67,6 @@ class ViewFiles(NoFiles):
         self.imports: Callable[[str], Iterable[tuple[str, bool, bool]]] = lambda path: ()
         """The files that importing a file runs, in order, each with whether it does so for certain, and whether its
         imports can be followed."""
-        self._process = functools.cache(lambda: first_process(view, profile))
         inside = (file.path for file in view.own_files if file.path.startswith(SITE_PACKAGES + "/"))
         own = {_top(path) for path in inside if path.count("/") <= MAX_DEPTH}
         # A name in site-packages belongs to one distribution unless it is a namespace that several share.
@@ -116,10 +116,6 @@ class ViewFiles(NoFiles):
         """A path of a file in the spelling of the view."""
         return self.view.find(parent(path), base_name(path)) or path
 
-    def process(self, path: str) -> CodeProcess | None:
-        """The process in which a file begins to run."""
-        return CodeProcess(self._process().fork())
-
     def run_before(self, path: str) -> tuple[str, ...] | None:
         """The files with code about DLLs that a package runs before one of its files; None if that is not known."""
         inside = path.removeprefix(SITE_PACKAGES + "/")
@@ -164,6 +160,8 @@ class ViewFiles(NoFiles):
 
     def exists(self, path: str, *, folder: bool | None = None) -> bool | None:
         """Whether there is such a file or folder; what other distributions may bring is not known."""
+        if self.blind:
+            return None
         key = fold(path)
         if key.startswith("@base") and key not in self._children:
             path, key = path[6:] or ".", key[6:]
@@ -206,6 +204,8 @@ class ViewFiles(NoFiles):
 
     def names(self, folder: str) -> tuple[str, ...] | None:
         """What lies in a folder; None for one that is not there but may be filled by others."""
+        if self.blind:
+            return None
         found = self._children.get(fold(folder))
         if found is None:
             return () if self.is_own(folder) else None
@@ -305,14 +305,3 @@ def _top(path: str) -> str:
     name = path[len(SITE_PACKAGES) + 1 :]
     first, slash, _ = name.partition("/")
     return first if slash else first.split(".")[0]
-
-
-def matching(files: NoFiles, pattern: str) -> tuple[str, ...] | None:
-    """The paths that a pattern of ``glob`` stands for; None if that is not known."""
-    folder, name = parent(pattern), base_name(pattern)
-    if "*" in folder or "?" in folder or "[" in folder:
-        return None
-    names = files.names(folder)
-    if names is None:
-        return None
-    return tuple(f"{folder}/{other}" for other in names if fnmatch.fnmatchcase(fold(other), fold(name)))

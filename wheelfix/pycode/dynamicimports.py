@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.codereader.importcode import statements_in
+from wheelfix.pycode.importcode import statements_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,8 @@ import ast
 
 import pytest
 
-from wheelfix.loader.codereader.importcode import (
+from wheelfix.pycode.budget import CodeBudget
+from wheelfix.pycode.importcode import (
     calls_at_import,
     computed_imports,
     goes_on,
@@ -15,7 +16,6 @@ from wheelfix.loader.codereader.importcode import (
     raised_instead,
     read_imports,
 )
-from wheelfix.pycode.budget import CodeBudget
 
 PATH = "Lib/site-packages/pkg/sub/mod.py"
 
