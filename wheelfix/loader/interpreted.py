@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from wheelfix.knowledge.distributions import owners_of
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.imports.importorder import packages_above
 from wheelfix.loader.loadcall import MOD_NOT_FOUND
@@ -50,7 +51,7 @@ class InterpretedImports:
             from wheelfix.pycode.importend import import_end  # 28 modules; most packages need none of them
         for module, file in modules:
             end = import_end(view, profile, module, complete=view.beside is not None, steps=MAX_STEPS)
-            if end.decided and (not end.error or _is_about_loads(end)):
+            if end.decided and (not end.error or _is_own(end)):
                 found.append((file, end))
         return cls(tuple(found))
 
@@ -146,21 +147,19 @@ class InterpretedImports:
 def _modules(view: FileView, loads: PackageLoads) -> Iterable[tuple[str, str]]:
     """The top-level modules of the subject with code that loads DLLs by itself, each with its file."""
     seen: set[str] = set()
-    for file in loads.files:
-        acts = file.faults or file.unread_calls or file.events or file.names or file.in_vain
-        if not file.path.endswith(".py") or not acts:
-            continue
-        top = file.path.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0].removesuffix(".py")
+    for code in loads.coded:
+        top = code.removeprefix(f"{SITE_PACKAGES}/").partition("/")[0].removesuffix(".py")
         for path in (f"{SITE_PACKAGES}/{top}/__init__.py", f"{SITE_PACKAGES}/{top}.py"):
             if path in view and view.layer(path) is not Layer.ENVIRONMENT and top not in seen:
                 seen.add(top)
                 yield top, path
 
 
-def _is_about_loads(end: ImportEnd) -> bool:
-    """Whether an import fails because of a DLL or its folder; other errors are not what is looked for here."""
-    cause = end.fault.cause if end.fault is not None else ""
-    return cause in ("load", "cffi", "folder", "listing", "extension") or bool(end.missed)
+def _is_own(end: ImportEnd) -> bool:
+    """Whether an import fails by the package itself, and not for a module of others or a program that is not there."""
+    if end.fault is not None and end.fault.cause in ("module", "name", "entry"):
+        return end.fault.cause == "name" and bool(end.missed)
+    return end.fault is not None or bool(end.missed) or not end.asked
 
 
 def _may_be_loaded_before(view: FileView, target: str) -> bool:
@@ -192,9 +191,18 @@ def _fault(view: FileView, root: str, end: ImportEnd, text: str) -> CodeFault | 
                 "order", root, file, line, (fault.target,), end.error, sure=True, reached=True, chain=chain
             )
         return None
+    if not end.missed:
+        names = (fault.target,) if fault is not None else (root,)
+        text = f"{end.error}: {shown_message(end)}".rstrip(": ")
+        return CodeFault("end", root, file, line, names, end.error, sure=True, reached=True, text=text)
     inside = any("/" in name or view.named(name.lower()) for name in end.missed)
-    made = CodeFault("raise", root, file, line, end.missed, end.error, sure=inside, reached=True)
+    sure = inside or not any(family_of(name) or any(True for _ in owners_of(name)) for name in end.missed)
+    made = CodeFault("raise", root, file, line, end.missed, end.error, sure=sure, reached=True)
+    return replace(made, chain=end.chain, text=text or shown_message(end))
+
+
+def shown_message(end: ImportEnd) -> str:
+    """The first line of the text of an exception."""
     from wheelfix.pycode.windows import SITE
 
-    shown = end.message.partition("\n")[0].replace(SITE, "…")
-    return replace(made, chain=end.chain, text=text or shown)
+    return end.message.partition("\n")[0].replace(SITE, "…")

@@ -78,6 +78,8 @@ class PackageLoads:
     files: tuple[FileLoads, ...] = ()
     """The Python files that load DLLs or add folders, sorted by path."""
     extensions: tuple[LoadEvent, ...] = ()
+    coded: tuple[str, ...] = ()
+    """The Python files in whose code there are names of what loads DLLs."""
 
     @property
     def events(self) -> tuple[LoadEvent, ...]:
@@ -154,7 +156,8 @@ def _package_loads(view: FileView, profile: Profile) -> PackageLoads:
     extensions = [
         LoadEvent(path, "extension", module) for path, module in modules.items() if not _is_idle(view, module, modules)
     ]
-    return PackageLoads(tuple(file for file in files if file != FileLoads(file.path)), tuple(extensions))
+    found = tuple(file for file in files if file != FileLoads(file.path))
+    return PackageLoads(found, tuple(extensions), tuple(coded))
 
 
 def _is_idle(view: FileView, module: str, modules: dict[str, str]) -> bool:

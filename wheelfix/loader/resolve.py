@@ -228,7 +228,7 @@ def _reached_faults(view: FileView, loads: PackageLoads) -> tuple[CodeFault, ...
 def _failed_code(view: FileView, faults: tuple[CodeFault, ...]) -> Iterator[LoadOutcome]:
     """The loads that fail in Python code because there is no such file or folder, where importing the package does."""
     for fault in faults:
-        if fault.sure and fault.reached:
+        if fault.sure and fault.reached and fault.cause != "end":
             path = fault.names[0]
             cause = fault.cause if fault.cause in ("cffi", "folder", "listing", "raise") else "code"
             cause = "cffi" if fault.cause == "order" and fault.error == "OSError" else cause

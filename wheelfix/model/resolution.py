@@ -231,7 +231,7 @@ class CodeFault:
     cause: str
     """``load``, ``cffi`` or ``folder`` for what is not there, ``listing`` for a folder whose files are listed,
     ``order`` for a load that does not find a DLL of the package at that point, ``raise`` for code that gives up after
-    it looked for DLLs, ``unread`` for a load that could not be read."""
+    it looked for DLLs, ``end`` for any other exception, ``unread`` for a load that could not be read."""
     root: str
     """The Python file whose import fails, as a path of the view."""
     file: str
@@ -248,7 +248,7 @@ class CodeFault:
     chain: tuple[str, ...] = ()
     """For a file that is there: the way from it to the DLL that is not found, as base names."""
     text: str = ""
-    """For ``raise``: the first line of what the exception says, with ``…`` for what is not known."""
+    """For ``raise`` and ``end``: the first line of what the exception says, with ``…`` for what is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -357,8 +357,10 @@ class Flow:
         if failed is not None:
             return (yield from self._handle(node, failed))
         if reading.unsure_calls == unsure and reading.level != LATER and not flow & RAISE and _only_loads(node.body):
+            reading.guards.append(Managed("suppress", Native("BaseException")))
             for handler in node.handlers:  # nothing is raised; what is loaded there may be loaded elsewhere
                 yield from self._apart(handler.body, LATER)
+            reading.guards.pop()
         else:
             yield from self._other_handlers(node, changes, raised=bool(flow & RAISE))
         return (flow & ~NEXT) | (yield from self.run.block(node.orelse)) if flow & NEXT else flow

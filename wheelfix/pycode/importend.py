@@ -62,6 +62,8 @@ class ImportEnd:
     """Every module that was in the process at the end."""
     edges: Mapping[tuple[str, str, EdgeKind], Edge] = field(default_factory=dict)
     """Their needs, as they were met."""
+    asked: bool = False
+    """Whether its code has asked for variables or programs that this machine does not have, and others may."""
     process: Loader | None = None
     """The process at the end, where the import succeeds."""
 
@@ -133,6 +135,7 @@ def _failed(error: Instance, run: PythonRun) -> ImportEnd:
         frozenset(run.machine.codes),
         frozenset(run.machine.process.modules),
         run.machine.edges,
+        run.machine.asked,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import ntpath
 from typing import TYPE_CHECKING
 
@@ -142,6 +143,40 @@ def _json(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
         return UNKNOWN
 
 
+def _config(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``configparser.ConfigParser``: its sections are a dictionary of dictionaries."""
+    made = Instance(Native("configparser.ConfigParser"), {"<items>": {}})
+    for name in ("read", "read_string", "get"):
+        made.attributes[name] = Bound(Native(f"configparser.ConfigParser.{name}"), [made])
+    return made
+
+
+def _read_config(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    """``read`` leaves out a file that is not there."""
+    path = _text(args[1]) if len(args) > 1 else UNKNOWN
+    if not isinstance(path, str):
+        raise Undecided("which file of settings is read is not known")
+    return _parse_config(run, [args[0], run.machine.text(path)], {}) if run.machine.exists(path, False) is True else []
+
+
+def _parse_config(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    parser = configparser.ConfigParser(interpolation=None)
+    if not isinstance(args[1], str):
+        raise Undecided("what is in a file of settings is not known")
+    try:
+        parser.read_string(args[1])
+    except configparser.Error:
+        raise error("configparser.Error") from None
+    args[0].attributes["<items>"].update({name: dict(parser[name]) for name in parser.sections()})
+    return [UNKNOWN]
+
+
+def _config_value(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
+    section = run.item(args[0], args[1]) if len(args) > 2 else UNKNOWN
+    key = args[2].lower() if len(args) > 2 and isinstance(args[2], str) else UNKNOWN
+    return section.get(key, keywords.get("fallback", UNKNOWN)) if isinstance(section, dict) else UNKNOWN
+
+
 def _calcsize(run: PythonRun, args: list[PyValue], keywords: Words) -> PyValue:
     return (4 if run.machine.machine is Machine.X86 else 8) if args in (["P"], ["N"], ["n"]) else UNKNOWN
 
@@ -150,6 +185,7 @@ def _which(run: PythonRun, args: list[PyValue]) -> PyValue:
     """A program on PATH: there is none besides Python and those of Windows."""
     if not args or not isinstance(args[0], str) or args[0] in ("python", "cmd"):
         return UNKNOWN
+    run.machine.asked = True
     run.machine.variable(COMPILERS.get(args[0].removesuffix(".exe"), ""))
     return None
 
@@ -196,6 +232,11 @@ MACHINE: dict[str, Callable[[PythonRun, list[PyValue], Words], PyValue]] = {
     "io.open": lambda run, args, words: MACHINE["open"](run, args, words),
     "json.load": _json,
     "json.loads": _json,
+    "configparser.ConfigParser": _config,
+    "configparser.RawConfigParser": _config,
+    "configparser.ConfigParser.read": _read_config,
+    "configparser.ConfigParser.read_string": _parse_config,
+    "configparser.ConfigParser.get": _config_value,
     "struct.calcsize": _calcsize,
     "platform.system": lambda run, args, words: "Windows",
     "platform.machine": lambda run, args, words: _MACHINES.get(run.machine.machine, "AMD64"),

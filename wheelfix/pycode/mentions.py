@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 
     FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
-WORDS = (b"add_dll_directory", b"CDLL", b"WinDLL", b"LoadLibrary", b"load_library", b"dlopen", b"cdll", b"windll")
+WORDS = (
+    *(b"add_dll_directory", b"CDLL", b"WinDLL", b"OleDLL", b"PyDLL", b"LoadLibrary", b"load_library", b"dlopen"),
+    *(b"cdll", b"windll", b"oledll", b"pydll"),
+)
+"""What is in the bytes of every file that loads DLLs or adds folders to the search, unless it computes names."""
 _LISTS = frozenset({"cdll", "windll", "oledll", "pydll"})
-_SPELLED = re.compile("|".join([*(word.decode() for word in WORDS), *sorted(_LISTS), "OleDLL", "PyDLL"]))
+_SPELLED = re.compile("|".join(word.decode() for word in WORDS))
 
 
 def names_loader(source: str, path: str, budget: CodeBudget) -> bool:

@@ -117,6 +117,8 @@ class WindowsMachine:
         self.missed: dict[str, tuple[str, ...]] = {}
         """DLLs that the code looked for in vain, since the last that it found; for one that is there, the way from it
         to the DLL that is not found, as base names."""
+        self.asked = False
+        """Whether the code has asked for a variable or program that is not there, and may be on another machine."""
         self.lenient = False
         """Whether what is not known is passed over: where a file is read."""
         self.codes: set[int] = set()
@@ -133,6 +135,7 @@ class WindowsMachine:
             self.toolkits.add(vendor)
         if self.lenient and name.upper() not in self.variables and self.files.sets_variable(name):
             return UNKNOWN  # other files of the package set it
+        self.asked |= name.upper() not in self.variables
         return self.variables.get(name.upper(), default)
 
     # ------------------------------------------------------------------------------------------------- files
@@ -299,7 +302,8 @@ class WindowsMachine:
             self.missed[own] = self.last_chain if len(failure.chain) > 1 else ()
         error = load_error(name if not has_folder else ntpath.abspath(ntpath.join(self.folder, name)), failure, cffi)
         error.failure = LoadFault("cffi" if cffi else "load", own, failure, ntpath.basename(name))
-        error.failure.along_path = not has_folder and flags == 0 and not self.view.named(own.lower())
+        inside = any(map(self.files.is_own, self._path_folders()))  # the code itself has put them there
+        error.failure.along_path = not has_folder and flags == 0 and not self.view.named(own.lower()) and not inside
         raise Thrown(error)
 
     def load_module(self, path: str) -> Failure | None:

@@ -1,4 +1,4 @@
-"""WF314, WF315 and WF317: DLLs and folders that the package's Python code asks for itself."""
+"""WF314, WF315, WF317 and WF331: DLLs and folders that the package's Python code asks for itself."""
 
 from __future__ import annotations
 
@@ -67,6 +67,26 @@ def missing_code_folders(subject: Subject) -> Iterator[Finding]:
             evidence=_evidence(subject, fault),
             severity=Severity.ERROR if fault.reached else Severity.WARNING,
         )
+
+
+@rule(
+    "WF331",
+    "import-raises",
+    Severity.ERROR,
+    Repairable.NEVER,
+    "Importing the package raises an exception, although nothing that it loads is missing.",
+)
+def raised_by_code(subject: Subject) -> Iterator[Finding]:
+    """Find exceptions that the package's code raises on every machine: for the wrong Python, or a symbol not there."""
+    for fault in subject.resolution.code_faults:
+        if fault.cause == "end" and fault.sure and fault.reached:
+            yield finding(
+                "WF331",
+                _shown(fault.names[0]),
+                f"{_place(subject, fault)} raises {fault.text}; {_consequence(fault)}",
+                hint="run the import with the Python that the wheel is for, and correct the line",
+                evidence=_evidence(subject, fault),
+            )
 
 
 @rule(
