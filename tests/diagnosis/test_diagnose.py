@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,12 +22,6 @@ from wheelfix.errors import InputError, UsageError
 from wheelfix.model import Machine
 from wheelfix.options import RepairOptions, RootOptions, ScanOptions
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-CORPUS = Path(__file__).parents[2] / "fixtures" / "errors"
 HERMETIC = ScanOptions(roots=RootOptions(discover=False))
 STORY = kepler_cu117()
 ONEAPI = {Path(name).name: data for name, data in STORY.roots["oneAPI"].items()}
@@ -310,33 +303,6 @@ def test_on_windows_the_environment_of_the_text_is_used_when_it_is_there(
 def test_elsewhere_a_text_is_not_held_against_what_happens_to_be_active(kepler: Path) -> None:
     found = answer(DiagnoseRequest(text=torch_error("aoti_custom_ops.dll"), active=kepler, options=HERMETIC))
     assert [one.kind for one in found.evidence] == ["text"]
-
-
-# ------------------------------------------------------------------------------------------------- the corpus
-
-
-UNTOLD = {
-    "import-unknown-language.txt",
-    "exit-crash.txt",
-    "thread-pyexpat-win7.txt",
-    "thread-zbar-micasense.txt",
-}
-"""Texts from which a person could not tell more either: no code, a crash in running code, a path that was cut."""
-UNTOLD_THREADS = {
-    row["file"]
-    for row in tomllib.loads((CORPUS / "expected.toml").read_text(encoding="utf-8"))["text"]
-    if row.get("sample")
-    and row["causes"] in ([], ["load-failed"], ["crash"])
-    and (row["truth"] in ("none", "load-failed", "crash") or row.get("missed"))
-}
-"""The same among the texts of samples, as the table has them. Recorded loads have no symptoms, but tell their cause."""
-
-
-@pytest.mark.parametrize("path", sorted(CORPUS.glob("*.txt")), ids=lambda path: path.stem)
-def test_no_text_is_left_untold_that_a_person_could_tell(path: Path) -> None:
-    outcome = diagnose(path.read_bytes()).outcome  # type: ignore[arg-type]  # bytes are a text too
-    untold = path.name.startswith("none-") or path.name in UNTOLD or path.name in UNTOLD_THREADS
-    assert outcome is (DiagnosisOutcome.UNKNOWN if untold else DiagnosisOutcome.CAUSE)
 
 
 def test_gpu_code_is_read_for_the_card_that_the_text_names(tmp_path: Path) -> None:
