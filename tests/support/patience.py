@@ -20,17 +20,41 @@ _NOMINAL = 0.005
 """Processor seconds of :func:`_reference` on the machine that the limits were chosen for, with nothing else to do."""
 
 
+class _Limit(float):
+    """Seconds that become more only where something took longer, because it takes time to find out how many more."""
+
+    longer: Callable[[float], float]
+
+    def __gt__(self, other: float) -> bool:
+        return float(self) > other or self.longer(float(self)) > other
+
+
 def patience(seconds: float) -> float:
-    """Return a limit of processor time, longer where the processor is slow just now, or where every line is traced."""
+    """Return a limit of processor time, longer where the processor is slow just now, or where every line is traced.
+
+    It is meant for the right side of ``<``.
+    """
+    limit = _Limit(seconds)
+    limit.longer = _on_this_processor
+    return limit
+
+
+def wall_patience(seconds: float) -> float:
+    """Return a limit of time on the clock: longer also where more processes want to run than there are processors."""
+    limit = _Limit(seconds)
+    limit.longer = _on_this_machine
+    return limit
+
+
+def _on_this_processor(seconds: float) -> float:
     if sys.gettrace() is not None:
         return seconds * _TRACED
     return seconds * min(max(_reference() / _NOMINAL, 1.0), _MOST)
 
 
-def wall_patience(seconds: float) -> float:
-    """Return a limit of time on the clock: longer also where more processes want to run than there are processors."""
+def _on_this_machine(seconds: float) -> float:
     began, used = time.perf_counter(), time.thread_time()
-    limit = patience(seconds)
+    limit = _on_this_processor(seconds)
     waiting = (time.perf_counter() - began) / max(time.thread_time() - used, 1e-9)
     if hasattr(os, "getloadavg"):  # of the last minute, so that it does not know of what has just begun
         waiting = max(waiting, os.getloadavg()[0] / (os.cpu_count() or 1))

@@ -6,6 +6,7 @@ A file may also set options for wheels of one name; these override the rest of t
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -213,6 +214,7 @@ def long_option(action: argparse.Action) -> str:
     return next(name for name in action.option_strings if name.startswith("--"))
 
 
+@functools.cache
 def vocabulary() -> tuple[dict[str, Option], tuple[str, ...]]:
     """Return every key that a file may have, from the parsers of all commands."""
     from wheelfix.cli.commands import COMMANDS, command_parser, load_command

@@ -69,7 +69,7 @@ def _proxies(library: Any, connection: Connection, url: str) -> dict[str, str] |
 
 def check_files(connection: Connection) -> None:
     """EnvironmentFailure if a file of certificates is absent or not valid; the message names the setting."""
-    context = ssl.create_default_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without those of the system, which take time to read
     if bundle := connection.certificates:
         path = Path(bundle.value)
         with _usable(bundle, "certificates of authorities"):

@@ -218,6 +218,8 @@ def pick(found: Iterable[Finding], select: Sequence[str] = (), ignore: Sequence[
 
 def _wanted(select: Sequence[str], ignore: Sequence[str]) -> set[str]:
     """The codes, of the rules that are imported, that ``select`` and ``ignore`` leave."""
+    if not select and not ignore:
+        return set(_rules)
     return {code for code in _rules if (not select or matches(code, select)) and not matches(code, ignore)}
 
 
