@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -169,31 +170,50 @@ def test_a_file_that_cannot_be_written(dist, capsys):
     assert "there is no folder" in err
 
 
+def printed(encoding, monkeypatch, *words):
+    """The exit code of a scan on a console with an encoding, and the bytes that it prints."""
+    console = io.TextIOWrapper(io.BytesIO(), encoding)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", console)
+        code = main(["scan", *words])
+    console.flush()
+    return code, console.buffer.getvalue()
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "cp932", "utf-8"])
 @pytest.mark.parametrize("force", ["", "1"])
-def test_any_console_shows_any_name(dist, encoding, force):
+def test_any_console_shows_any_name(dist, encoding, force, monkeypatch, capsys):
     lacking = forge_dll("_x.pyd", imports={"missing-\u00fc.dll": ["f"]})
     build_wheel(dist, "odd", "1.0", files={"odd/gr\u00fcn-\u5305-\U0001f3a1.pyd": lacking})
-    environ = {**os.environ, "PYTHONIOENCODING": encoding, "FORCE_COLOR": force, "PYTHONUTF8": "0"}
-    result = subprocess.run(
-        [sys.executable, "-m", "wheelfix", "scan", "-v", "dist"], env=environ, capture_output=True, check=False
-    )
-    assert result.returncode == 1
-    assert result.stderr == b""
-    result.stdout.decode(encoding)
+    monkeypatch.setenv("FORCE_COLOR", force)
+    code, out = printed(encoding, monkeypatch, "-v", "dist")
+    assert code == 1
+    assert capsys.readouterr().err == ""
+    assert (b"\x1b[" in out) is bool(force)
+    assert "missing-" in out.decode(encoding)
+
+
+def test_a_process_with_such_a_console(dist):
+    lacking = forge_dll("_x.pyd", imports={"missing-\u00fc.dll": ["f"]})
+    build_wheel(dist, "odd", "1.0", files={"odd/gr\u00fcn-\u5305-\U0001f3a1.pyd": lacking})
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "FORCE_COLOR": "1", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "wheelfix", "scan", "-v", "dist"]
+    result = subprocess.run(command, env=environ, capture_output=True, check=False)
+    assert (result.returncode, result.stderr) == (1, b"")
+    result.stdout.decode("ascii")
 
 
 @pytest.mark.parametrize("kind", ["text", "json", "html", "junit"])
-def test_the_table_of_targets_on_a_console_of_western_europe(tmp_path, kind):
+def test_the_table_of_targets_on_a_console_of_western_europe(tmp_path, kind, monkeypatch):
     """Story: ``--format html > report.html`` wrote cp1252 into a document that says it is UTF-8, and so for JUnit."""
     for name, dll, function in (("one", "mfplat.dll", "MFStartup"), ("two", "kernel32.dll", "CloseHandle")):
         module = forge_dll("gr\u00fcn.pyd", imports={dll: [function]}, exports=["PyInit_gr\u00fcn"])
         build_wheel(tmp_path, name, "1.0", files={f"{name}/gr\u00fcn.pyd": module})
-    environ = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "wheelfix", "scan", str(tmp_path), "--no-discover", "--target", "all"]
-    result = subprocess.run([*command, "--format", kind], env=environ, capture_output=True, check=False)
-    assert result.returncode == 1
-    text = result.stdout.decode("cp1252" if kind == "text" else "utf-8")
+    monkeypatch.setenv("NO_COLOR", "1")
+    words = [str(tmp_path), "--no-discover", "--target", "all", "--format", kind]
+    code, out = printed("cp1252", monkeypatch, *words)
+    assert code == 1
+    text = out.decode("cp1252" if kind == "text" else "utf-8")
     assert all(name in text for name in ("windows-11", "windows-10-1809", "windows-n", "server-core-2022", "wine"))
     if kind == "text":
         row = next(line for line in text.splitlines() if line.strip().startswith("one-1.0") and "ok " in line)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.archive.byhand import Entry, build_zip, wheel_entries
-from tests.faults.workshop import wheelfix
+from tests.faults.workshop import Run, assert_no_traceback
+from wheelfix.cli.main import main
 from wheelfix.demo.forge import forge_dll
 from wheelfix.errors import Exit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 TITLE, CLEAR = "\x1b]0;owned\x07", "\x1b[2J"
@@ -42,6 +44,19 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture
+def wheelfix(capsys: pytest.CaptureFixture[str]) -> Callable[..., Run]:
+    """Run the command line in this process."""
+
+    def run(*arguments: str) -> Run:
+        code = main([*arguments])
+        done = Run(code, *capsys.readouterr())
+        assert_no_traceback(done)
+        return done
+
+    return run
+
+
 def must_be_mute(text: str) -> None:
     """Nothing that a terminal obeys, and no line that a CI system takes for a command of the attacker."""
     assert "\x1b" not in text
@@ -53,12 +68,17 @@ def must_be_mute(text: str) -> None:
 
 @pytest.mark.parametrize("kind", ["text", "github", "markdown", "junit", "sarif", "json"])
 @pytest.mark.parametrize("colour", ["0", "1"], ids=["plain", "colour"])
-def test_reports(wheel: Path, kind: str, colour: str) -> None:
-    variables = {"FORCE_COLOR": "1"} if colour == "1" else {"NO_COLOR": "1"}
-    done = wheelfix("scan", str(wheel), "-v", "--no-discover", "--no-config", "--format", kind, **variables)
+def test_reports(
+    wheel: Path, wheelfix: Callable[..., Run], kind: str, colour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR" if colour == "1" else "NO_COLOR", "1")
+    done = wheelfix("scan", str(wheel), "-v", "--no-discover", "--no-config", "--format", kind)
     assert done.code == Exit.FINDINGS
     out = done.out
     if colour == "1" and kind == "text":
+        assert "\x1b[" in out
         assert TITLE not in out
         assert CLEAR not in out
         out = out.replace("\x1b[", "")
@@ -66,7 +86,7 @@ def test_reports(wheel: Path, kind: str, colour: str) -> None:
     must_be_mute(done.err)
 
 
-def test_a_page_runs_no_script_of_the_wheel(wheel: Path) -> None:
+def test_a_page_runs_no_script_of_the_wheel(wheel: Path, wheelfix: Callable[..., Run]) -> None:
     page = wheelfix("scan", str(wheel), "-v", "--no-discover", "--no-config", "--format", "html").out
     assert "<script>alert" not in page
     assert "<img src=x" not in page
@@ -74,7 +94,7 @@ def test_a_page_runs_no_script_of_the_wheel(wheel: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["verify", "repair"])
-def test_other_commands(wheel: Path, command: str, tmp_path: Path) -> None:
+def test_other_commands(wheel: Path, wheelfix: Callable[..., Run], command: str, tmp_path: Path) -> None:
     more = ["--no-discover", "-w", str(tmp_path / "out"), "-v"] if command == "repair" else ["-v"]
     done = wheelfix(command, str(wheel), "--no-config", *more)
     assert done.code == Exit.FINDINGS
@@ -82,8 +102,9 @@ def test_other_commands(wheel: Path, command: str, tmp_path: Path) -> None:
     must_be_mute(done.err)
 
 
-def test_errors(tmp_path: Path) -> None:
+def test_errors(wheelfix: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     for arguments in (["scan", f"{CLEAR}no.whl"], ["explain", f"WF{CLEAR}"], [f"sc{TITLE}an"], ["scan", f"--{CLEAR}"]):
-        done = wheelfix(*arguments, cwd=tmp_path)
+        done = wheelfix(*arguments)
         assert done.code in (Exit.USAGE, Exit.BAD_INPUT)
         must_be_mute(done.err)
