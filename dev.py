@@ -1,7 +1,7 @@
 """The task runner: makes a virtual environment beside itself, installs what a task needs, and runs it.
 
 python dev.py demo        install wheelfix and walk through the embedded example
-python dev.py test        install the test tools and run what needs nothing else, in about two minutes
+python dev.py test        install the test tools and run what needs nothing else, in less than two minutes
 python dev.py lint        ruff and mypy
 python dev.py fuzz        damaged wheels, DLLs, texts and locks for a minute
 python dev.py slow        the tests that need nothing else and take longer

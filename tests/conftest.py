@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect 13 000 tests without looking for garbage among them, then or later: they stay."""
+    """Collect thousands of tests without looking for garbage among them, then or later: they stay."""
     gc.disable()
     try:
         return (yield)
