@@ -14,7 +14,7 @@ import pytest
 import wheelfix
 from tests.support.hostilecode import ATTACKS
 from tests.support.patience import on_fresh_stack, patience
-from wheelfix.loader.packagecode import SEARCH_LIMIT, SOURCE_LIMIT, package_loads
+from wheelfix.loader.packagecode import package_loads
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import FileView, ViewFile
 from wheelfix.pycode.budget import (
@@ -30,6 +30,7 @@ from wheelfix.pycode.budget import (
 from wheelfix.pycode.codefiles import ViewFiles
 from wheelfix.pycode.fileloads import PathCode, read_path_code
 from wheelfix.pycode.importcode import read_imports
+from wheelfix.pycode.pythonsource import SEARCH_LIMIT, SOURCE_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

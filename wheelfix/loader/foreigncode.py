@@ -6,10 +6,11 @@ import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS
-from wheelfix.loader.packagecode import SOURCE_LIMIT, FileLoads, file_loads, known_loads, package_loads
+from wheelfix.loader.packagecode import FileLoads, file_loads, known_loads, package_loads
 from wheelfix.loader.packageloading import begin, load_event, startup_at
 from wheelfix.model import UnreadCall
 from wheelfix.pycode.codefiles import ViewFiles
+from wheelfix.pycode.pythonsource import SOURCE_LIMIT
 from wheelfix.values import replace
 
 if TYPE_CHECKING:

@@ -6,16 +6,16 @@ import functools
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.imports.importorder import ImportOrder, packages_above
-from wheelfix.loader.packagecode import SOURCE_LIMIT, PackageLoads, python_code
 from wheelfix.loader.view import SITE_PACKAGES, Layer, parent
 from wheelfix.pe.modulenames import LARGEST, CompiledNames
 from wheelfix.pycode.budget import budget_of, separate_budget
 from wheelfix.pycode.importcode import read_imports
-from wheelfix.pycode.pythonsource import python_source
+from wheelfix.pycode.pythonsource import SOURCE_LIMIT, python_code, python_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from wheelfix.loader.packagecode import PackageLoads
     from wheelfix.loader.view import FileView
     from wheelfix.model import UnreadCall
 
@@ -32,7 +32,7 @@ class PackageHabits:
         starts = [*(event.path for event in loads.extensions), *(file.path for file in loads.files)]
         self._above = list(dict.fromkeys(init for path in starts for init in packages_above(path)))
         code = (file.path for file in loads.files if file.path.endswith(".py"))
-        self._code = [path for path in code if "/tests/" not in path]
+        self._code = list(code)
         self.folders = frozenset(item.folder for item in loads.folders)
         """Folders that it adds to the search, also those in which the package itself has no file."""
         self.unread = any(call.reached for call in calls)
@@ -50,8 +50,8 @@ class PackageHabits:
         """The Python files that import the extension modules: what they import first is there by then."""
         words = tuple({event.module.rpartition(".")[2].encode() for event in self._extensions})
         if 0 < len(words) <= MANY_MODULES:
-            own = ((path, text) for path, text in python_code(self._view, words) if "/tests/" not in path)
-            for path, _ in self._order.importers([event.path for event in self._extensions], own):
+            found = python_code(self._view, words)
+            for path, _ in self._order.importers([event.path for event in self._extensions], found):
                 yield path
 
     def absent(self, present: Callable[[str], bool], *, whole: bool = False) -> Iterator[tuple[str, str]]:
@@ -99,7 +99,7 @@ class PackageHabits:
     def has_words(self, words: tuple[str, ...]) -> bool:
         """Whether one of some words is in its code."""
         found = python_code(self._view, tuple(map(str.encode, words)))
-        return any("/tests/" not in path for path, _ in found)
+        return next(found, None) is not None
 
     @functools.cached_property
     def own_modules(self) -> frozenset[str]:

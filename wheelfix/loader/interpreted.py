@@ -193,7 +193,7 @@ def _fault(view: FileView, root: str, end: ImportEnd, text: str) -> CodeFault | 
         return None
     if not end.missed:
         names = (fault.target,) if fault is not None else (root,)
-        text = f"{end.error}: {shown_message(end)}".rstrip(": ")
+        text = shown_message(end) or "…"
         return CodeFault("end", root, file, line, names, end.error, sure=True, reached=True, text=text)
     inside = any("/" in name or view.named(name.lower()) for name in end.missed)
     sure = inside or not any(family_of(name) or any(True for _ in owners_of(name)) for name in end.missed)

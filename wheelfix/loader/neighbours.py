@@ -8,14 +8,13 @@ import weakref
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.imports.importorder import ImportOrder, packages_above
-from wheelfix.loader.packagecode import SOURCE_LIMIT
 from wheelfix.loader.packageloading import startup_at
 from wheelfix.loader.profile import python_of_tags
 from wheelfix.loader.requirements import Requirements
 from wheelfix.loader.view import SITE_PACKAGES, base_name, parent
 from wheelfix.model import canonical
 from wheelfix.pycode.mentions import WORDS
-from wheelfix.pycode.pythonsource import python_source
+from wheelfix.pycode.pythonsource import SOURCE_LIMIT, counts, python_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -248,7 +247,7 @@ class Neighbours:
             yield from modelled
             return
         for path in paths:
-            if path.endswith(".py") and "/tests/" not in path and self._names_loader(path):
+            if path.endswith(".py") and counts(path) and self._names_loader(path):
                 yield path
 
 

@@ -20,7 +20,7 @@ from wheelfix.pycode.codefiles import MAX_SOURCE, ViewFiles
 from wheelfix.pycode.exceptions import NOT_LOADED
 from wheelfix.pycode.importcode import read_imports
 from wheelfix.pycode.mentions import WORDS, names_loader
-from wheelfix.pycode.pythonsource import python_source
+from wheelfix.pycode.pythonsource import python_code
 from wheelfix.pycode.trace import LATER
 from wheelfix.values import dataclass, replace
 
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from wheelfix.pycode.fileloads import PathCode
 
 _PATTERN = re.compile(r"[*?\[]")
-SOURCE_LIMIT = 1 << 20
-"""Python files above this size are not parsed."""
-SEARCH_LIMIT = 16 << 20
-"""Python files above this size are not searched for words either."""
-FEW_WORDS = 16
 _PATH = b"PATH"
 CALLERS_LIMIT = 8 << 20
 """Bytes of Python code in a package in which callers of functions are looked for."""
@@ -244,7 +239,7 @@ def _callers(view: FileView, around: ViewFiles) -> Iterator[tuple[str, str]]:
     words = tuple({name.encode() for names in wanted.values() for name in names})
     found = 0
     for path, source in python_code(view, words):
-        if path in codes or "/tests/" in path or found == MAX_CALLERS:
+        if path in codes or found == MAX_CALLERS:
             continue
         own = set(re.findall(r"\w+", source)) if len(source) <= MAX_SOURCE else set()
         if any(stems[other] in own and names & own for other, names in wanted.items()):
@@ -281,38 +276,11 @@ def imported_modules(
     found: dict[str, bool] = {}
     words = tuple({module.rpartition(".")[2].encode() for module in wanted})
     for path, source in python_code(view, words) if words else ():
-        if "/tests/" not in path and path not in but:
+        if path not in but:
             for module, guarded in read_imports(source, path, budget_of(view), (kind,)).items():
                 if module in wanted:
                     found[module] = guarded and found.get(module, True)
     return found
-
-
-def python_code(view: FileView, words: tuple[bytes, ...]) -> Iterator[tuple[str, str]]:
-    """The Python files of the subject in which one of some words occurs."""
-    budget = budget_of(view)
-    for file in view.own_files:
-        if not file.path.endswith(".py"):
-            continue
-        if file.size > SEARCH_LIMIT or not budget.search(file.path, file.size):
-            budget.give_up(file.path, "it is too large")
-            continue
-        data = python_source(view, file.path)
-        if not _has_word(data, words):
-            continue
-        if file.size > SOURCE_LIMIT:
-            budget.give_up(file.path, "it is too large")
-            if words[: len(WORDS)] == WORDS:
-                budget.loading.add(file.path)
-        else:
-            yield file.path, data.decode("utf-8", "replace")
-
-
-def _has_word(data: bytes, words: tuple[bytes, ...]) -> bool:
-    """Whether one of some words is in a text; many words are looked up in one pass."""
-    if len(words) <= FEW_WORDS:
-        return any(word in data for word in words)
-    return not frozenset(words).isdisjoint(re.findall(rb"[\w\x80-\xff]+", data))
 
 
 def _files_meant(view: FileView, target: str, code: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wheelfix.model import AbsentModule, LoadOutcome, Resolution
 
 NO_FILE = "there is no such file"
+BY_CODE = "its own code raises an exception"
 UNKNOWN_FOLDER = "…"
 """Stands for the site-packages folder that only the user's machine knows."""
 WINDOWS_FOLDERS = frozenset(
@@ -127,6 +128,8 @@ def absent_folder_code(view: FileView, folder: str) -> int:
 def explain(outcome: LoadOutcome, resolution: Resolution) -> str:
     """Why the file that the error names is, or is not, the cause."""
     named, cause = outcome.chain[0], outcome.chain[-1]
+    if outcome.detail == BY_CODE:
+        return f"The code of the package raises this in {named}; no DLL is missing."
     if len(outcome.chain) == 1:
         return f"{named} itself cannot be loaded: {outcome.detail}."
     needer = outcome.chain[-2]

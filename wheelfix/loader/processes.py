@@ -14,11 +14,11 @@ from wheelfix.loader.imports.guards import with_caught_failures
 from wheelfix.loader.imports.importorder import ImportOrder, packages_above
 from wheelfix.loader.loadcall import AS_PYTHON_DOES, DEFAULT_DIRS, MOD_NOT_FOUND
 from wheelfix.loader.loaded import Loaded, as_if_found, load_in, load_in_any_order
-from wheelfix.loader.packagecode import SOURCE_LIMIT, python_code
 from wheelfix.loader.profile import Profile
 from wheelfix.loader.view import SITE_PACKAGES, Layer, base_name, parent
 from wheelfix.model import Image, canonical, dll_key
 from wheelfix.pycode.mentions import WORDS
+from wheelfix.pycode.pythonsource import SOURCE_LIMIT, python_code
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -298,8 +298,7 @@ class FreshProcesses:
         open_events = {event.path: event for event in events if event.module}
         words = tuple({event.module.rpartition(".")[2].encode() for event in open_events.values()})
         sources = python_code(self.blank.view, words) if words else ()
-        own = ((path, text) for path, text in sources if "/tests/" not in path)
-        for importer, targets in self.order.importers(open_events, own):
+        for importer, targets in self.order.importers(open_events, sources):
             for target in targets & open_events.keys():
                 event = open_events[target]
                 tried = self._try(self.order.through(importer, target, deep=target in deep), event)

@@ -16,9 +16,9 @@ from wheelfix.loader.interpreted import InterpretedImports
 from wheelfix.loader.loadcall import ALTERED_SEARCH_PATH, AS_PYTHON_DOES, MOD_NOT_FOUND, PATH_NOT_FOUND, runs_on
 from wheelfix.loader.loaded import Loaded, load_in, merged_edges
 from wheelfix.loader.loading import Loader
-from wheelfix.loader.packagecode import PackageLoads, package_loads, python_code
+from wheelfix.loader.packagecode import PackageLoads, package_loads
 from wheelfix.loader.packageloading import begin, import_before, load_event, loading_of
-from wheelfix.loader.predict import NO_FILE, absent_folder_code
+from wheelfix.loader.predict import BY_CODE, NO_FILE, absent_folder_code
 from wheelfix.loader.processes import FreshProcesses
 from wheelfix.loader.target import Target
 from wheelfix.loader.view import BASE, base_name
@@ -35,6 +35,7 @@ from wheelfix.model import (
     dll_key,
 )
 from wheelfix.pycode.budget import separate_budget
+from wheelfix.pycode.pythonsource import python_code
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:
@@ -228,7 +229,10 @@ def _reached_faults(view: FileView, loads: PackageLoads) -> tuple[CodeFault, ...
 def _failed_code(view: FileView, faults: tuple[CodeFault, ...]) -> Iterator[LoadOutcome]:
     """The loads that fail in Python code because there is no such file or folder, where importing the package does."""
     for fault in faults:
-        if fault.sure and fault.reached and fault.cause != "end":
+        if fault.sure and fault.reached and fault.cause == "end":
+            event = LoadEvent(fault.file, "raise", fault.error, text=fault.text)
+            yield LoadOutcome(event, MOD_NOT_FOUND, (base_name(fault.file),), BY_CODE)
+        elif fault.sure and fault.reached:
             path = fault.names[0]
             cause = fault.cause if fault.cause in ("cffi", "folder", "listing", "raise") else "code"
             cause = "cffi" if fault.cause == "order" and fault.error == "OSError" else cause

@@ -9,10 +9,10 @@ from wheelfix.errors import UsageError
 from wheelfix.knowledge.families import family_of
 from wheelfix.loader.codenames import names_in_code
 from wheelfix.loader.loadcall import split_forwarder
-from wheelfix.loader.packagecode import python_code
 from wheelfix.loader.view import SITE_PACKAGES, base_name
 from wheelfix.model import Image, InView, Missing, dll_key
 from wheelfix.plan.processed import processed_by
+from wheelfix.pycode.pythonsource import python_code
 from wheelfix.values import dataclass, replace
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wheelfix.loader.packagecode import python_code
 from wheelfix.loader.view import SITE_PACKAGES
+from wheelfix.pycode.pythonsource import python_code
 
 if TYPE_CHECKING:
     from wheelfix.exam.examination import Examination

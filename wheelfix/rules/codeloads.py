@@ -83,7 +83,7 @@ def raised_by_code(subject: Subject) -> Iterator[Finding]:
             yield finding(
                 "WF331",
                 _shown(fault.names[0]),
-                f"{_place(subject, fault)} raises {fault.text}; {_consequence(fault)}",
+                f"{_place(subject, fault)} raises {fault.error}: {fault.text}; {_consequence(fault)}",
                 hint="run the import with the Python that the wheel is for, and correct the line",
                 evidence=_evidence(subject, fault),
             )

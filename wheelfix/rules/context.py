@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from wheelfix.knowledge.companions import companions_of
 from wheelfix.loader.imports.guards import caught_by_name
 from wheelfix.loader.installations import Distribution
-from wheelfix.loader.packagecode import SOURCE_LIMIT
 from wheelfix.loader.view import Layer
 from wheelfix.model import (
     Edge,
@@ -30,7 +29,7 @@ from wheelfix.model import (
 )
 from wheelfix.pe.fatbin import GpuCode, read_gpu_code
 from wheelfix.pe.numpyapi import read_numpy
-from wheelfix.pycode.pythonsource import python_source
+from wheelfix.pycode.pythonsource import SOURCE_LIMIT, python_source
 from wheelfix.roots.card import card_arch
 from wheelfix.rules.backends import Backends
 from wheelfix.rules.wantedcuda import wanted_cuda

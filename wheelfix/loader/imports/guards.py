@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wheelfix.loader.extensionmodules import module_name
-from wheelfix.loader.packagecode import imported_modules, python_code
+from wheelfix.loader.packagecode import imported_modules
 from wheelfix.loader.view import base_name
 from wheelfix.model import Image, dll_key
 from wheelfix.pycode.budget import budget_of
@@ -17,6 +17,7 @@ from wheelfix.pycode.importcode import (
     raised_instead,
     read_imports,
 )
+from wheelfix.pycode.pythonsource import python_code
 from wheelfix.values import replace
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class _Imports:
 def _sources(view: FileView, *words: str) -> Iterator[tuple[str, str]]:
     """The Python files of the package in which one of some words occurs, without its tests."""
     found = python_code(view, tuple(word.encode() for word in words)) if words else ()
-    return ((path, source) for path, source in found if "/tests/" not in path)
+    return iter(found)
 
 
 def _caught_where_called(view: FileView, modules: frozenset[str], read: _Imports) -> frozenset[str]:

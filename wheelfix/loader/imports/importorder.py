@@ -22,7 +22,7 @@ from wheelfix.pycode.budget import CodeBudget, OutOfBudget, budget_of
 from wheelfix.pycode.dynamicimports import decides_at_run_time
 from wheelfix.pycode.exceptions import LOAD_ERRORS, NO_MODULE
 from wheelfix.pycode.importcode import named_in_strings, read_imports
-from wheelfix.pycode.pythonsource import python_source
+from wheelfix.pycode.pythonsource import counts, python_source
 
 if TYPE_CHECKING:
     import ast
@@ -41,8 +41,6 @@ MAX_IMPORTERS = 20
 _LOADS = frozenset(LOAD_ERRORS)
 _REGISTERS = re.compile(r"\b(?:__path__|meta_path|sys\.modules)\b")
 """Names in code that may give a package modules without files."""
-_ASIDE = re.compile(r"/(?:_?tests?|_?examples?|demos?|samples?|tools?|scripts|benchmarks?)/", re.IGNORECASE)
-"""Folders of code that need not be importable."""
 
 
 class ImportOrder:
@@ -113,7 +111,7 @@ class ImportOrder:
             return False
         if next(self._steps(self._code(tops[1]), True), None) is None:
             # A package that imports nothing of its own is there for its modules, which users import by name.
-            return not _ASIDE.search(path) and self._is_imported_by_name(path)
+            return counts(path) and self._is_imported_by_name(path)
         trace = self._traces.setdefault((tops[1],), StepTrace(self._walk([tops[1]])))
         return any(step.path == path and step.certain and not step.caught >= _LOADS for step, _ in trace)
 
@@ -137,7 +135,7 @@ class ImportOrder:
         names = {name for name, file in self._modules.items() if file == path}
         words = {name.rpartition(".")[2].encode() for name in names}
         for file in self.view.own_files:
-            if file.path == path or not file.path.endswith(".py") or _ASIDE.search(file.path):
+            if file.path == path or not file.path.endswith(".py") or not counts(file.path):
                 continue
             source = python_source(self.view, file.path)
             for statement in self._code(file.path).statements if any(word in source for word in words) else ():
@@ -150,7 +148,7 @@ class ImportOrder:
         if path == init or init not in self.view:
             return True
         if next(self._steps(self._code(init), True), None) is None:
-            return not _ASIDE.search(path)  # users import the modules of such a package by name
+            return counts(path)  # users import the modules of such a package by name
         trace = self._traces.setdefault((init,), StepTrace(self._walk([init])))
         if any(step.path == path for step, _ in trace):
             return True
