@@ -19,6 +19,7 @@ from wheelfix.pycode.objects import (
     CodeClass,
     CodeFunction,
     CodeModule,
+    ImportedName,
     Instance,
     Iteration,
     LoadedDll,
@@ -116,10 +117,10 @@ class ExpressionValues:
         place: Namespace | None = self.run.environment
         while place is not None:
             if name in place.names and name not in place.outer:
-                return place.names[name]
+                return self._used(place.names, name)
             place = place.above
         if name in self.run.environment.globals:
-            return self.run.environment.globals[name]
+            return self._used(self.run.environment.globals, name)
         for module in reversed(self.run.environment.globals.get("<star>", ())):
             if not module or name in standard_names(module):
                 return Native(f"{module}.{name}") if module else UNKNOWN
@@ -130,6 +131,10 @@ class ExpressionValues:
                 raise Undecided(f"something else defines the name {name}")
             raise error("NameError", f"name '{name}' is not defined")
         return Native(name)
+
+    def _used(self, names: dict[str, PyValue], name: str) -> PyValue:
+        found = names[name]
+        return self.run.used(names, name) if isinstance(found, ImportedName) else found
 
     def _binds(self, name: str) -> bool:
         """Whether the code of the running file gives a value to a name anywhere."""

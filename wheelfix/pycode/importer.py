@@ -21,6 +21,7 @@ from wheelfix.pycode.objects import (
     UNKNOWN,
     CodeFunction,
     CodeModule,
+    ImportedName,
     Instance,
     LoadFault,
     Namespace,
@@ -55,6 +56,8 @@ WORDS = (b"add_dll_directory", b"ctypes", b"LoadLibrary", b"environ")
 """Code that has to do with DLLs contains one of these."""
 LEADING_ON = (*WORDS, b"dlopen", b"import_module", b"__import__", b"exec(")
 """Code that loads DLLs, or imports modules whose names cannot be read, contains one of these."""
+MAX_LINKED = 20
+"""Files through which a name is imported from one another."""
 MAX_PLAIN = 60
 """How many packages are read at most to find out that one has nothing to do with DLLs."""
 
@@ -70,6 +73,7 @@ class Importer:
         run.of_module = self.of_module
         run.module_named = self.module_named
         run.is_own = self.is_own
+        run.used = self.used
         run.module_at = self.module_at
         run.imports_of_others = self.imports_of_others
         self._followed: dict[str, bool] = {}
@@ -115,8 +119,10 @@ class Importer:
     def _name_from(self, origin: str, module: PyValue, name: str) -> PyValue:
         if not isinstance(module, CodeModule):
             return self.run.attribute(module, name) if isinstance(module, Native) else UNKNOWN
+        if self.run.reading is not None and self.run.machine.files.module(f"{origin}.{name}"):
+            return self.import_module(f"{origin}.{name}")
         if self.run.reading is not None:
-            return self._name_while_reading(module, name)
+            return ImportedName(module, name)
         if name in module.names:
             return module.names[name]
         found = self._if_it_has(module, name)  # Python asks it before it looks for a submodule
@@ -141,7 +147,18 @@ class Importer:
             self.run.reading.wake(module)
         if name not in module.names and self.run.machine.files.module(f"{module.name}.{name}"):
             return self.run.import_module(f"{module.name}.{name}")
-        return module.names.get(name, UNKNOWN)
+        return self.used(module.names, name)
+
+    def used(self, names: dict[str, PyValue], name: str) -> PyValue:
+        """What a name stands for; one that was imported from another file is looked up there now."""
+        found = names.get(name, UNKNOWN)
+        for _ in range(MAX_LINKED):
+            if not isinstance(found, ImportedName):
+                break
+            asked = found
+            names[name] = UNKNOWN  # a name that two files import from one another is nowhere
+            found = names[name] = self._name_while_reading(asked.module, asked.name)
+        return UNKNOWN if isinstance(found, ImportedName) else found
 
     @staticmethod
     def _from_star(module: CodeModule, name: str) -> PyValue:

@@ -93,6 +93,16 @@ class CodeModule:
         return self.file.endswith(".pyd")
 
 
+class ImportedName:
+    """A name that a file which is read imports from a module of the package, until it is used."""
+
+    __slots__ = ("module", "name")
+
+    def __init__(self, module: CodeModule, name: str) -> None:
+        self.module = module
+        self.name = name
+
+
 class Namespace:
     """The names that a function, class body or module sees."""
 

@@ -124,6 +124,8 @@ class PythonRun:
     """Whether a statement imports a module of the package that has not been imported."""
     of_module: Callable[[CodeModule, str], PyValue]
     """A name of a module of the package."""
+    used: Callable[[dict[str, PyValue], str], PyValue]
+    """What a name of some names stands for, in a file that is read."""
     module_at: Callable[[str], CodeModule]
     """The module of a file, for a file that is read."""
     module_named: Callable[[str], PyValue]
