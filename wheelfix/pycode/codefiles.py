@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from wheelfix.loader.profile import Profile
     from wheelfix.loader.view import FileView
+    from wheelfix.pycode.objects import CodeModule
 
 MAX_SOURCE = 256 << 10
 """Bytes of a Python file that is read because another one imports it; larger ones are not."""
@@ -56,6 +57,8 @@ class ViewFiles:
         self.profile = profile
         self.machine = profile.machine
         self.python = profile.python
+        self.code_modules: dict[str, CodeModule] = {}
+        """Modules of the package by name, with the names that reading one file after the other has found out."""
         self._variables: dict[str, bool] = {}
         self._imported: set[str] = set()
         self._found_modules: dict[str, str | None] = {}

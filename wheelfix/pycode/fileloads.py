@@ -106,6 +106,7 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     machine.lenient = True
     run = new_run(machine, steps=min(FILE_STEPS, budget.steps))
     run.budget = budget
+    run.modules = dict(files.code_modules)
     reading = run.reading = CodeReading(run, path)
     uncalled: set[str] = set()
     in_vain = False
@@ -127,6 +128,8 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
     except PYTHON_ERRORS as error:  # of Python's library, for a value that it cannot work with
         budget.give_up(path, f"{NOT_FOLLOWED} ({type(error).__name__})")
     finally:
+        known = {name: module for name, module in run.modules.items() if module.file != path}
+        files.code_modules.update(known)
         budget.steps = max(budget.steps - run.steps, 0)
     if path in budget.unread:
         return PathCode(unread=budget.unread[path])
@@ -145,8 +148,8 @@ def _read(source: str, path: str, budget: CodeBudget, files: ViewFiles) -> PathC
 def _follow_file(reading: CodeReading, tree: ast.Module) -> int:
     """Follow the statements of a file; say how they end."""
     run = reading.run
-    module = run.module_at(reading.root)
-    module.waiting = False
+    module = run.new_module(reading.root)
+    run.modules[module.name] = module
     run.environment = type(run.environment)(module.names, module.names, reading.root)
     try:
         return run.execute(tree.body)

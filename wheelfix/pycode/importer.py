@@ -75,6 +75,7 @@ class Importer:
         run.is_own = self.is_own
         run.used = self.used
         run.module_at = self.module_at
+        run.new_module = self.new_module
         run.imports_of_others = self.imports_of_others
         self._followed: dict[str, bool] = {}
         """Packages of others by their names, with whether their code is followed."""
@@ -253,13 +254,17 @@ class Importer:
 
     def module_at(self, path: str) -> CodeModule:
         """The module of a file, for a file that is read."""
-        name = path.removeprefix(f"{SITE_PACKAGES}/").removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        name = _module_name(path)
         if name not in self.run.modules:
-            module = self.run.modules[name] = self._new_module(name, path)
+            module = self.run.modules[name] = self.new_module(path)
             module.waiting = path.endswith(".py")
             if not module.waiting:
                 module.names["<star>"] = [""]
         return self.run.modules[name]
+
+    def new_module(self, path: str) -> CodeModule:
+        """A module of a file, of which nothing was followed."""
+        return self._new_module(_module_name(path), path)
 
     def imports_of_others(self, node: ast.stmt) -> bool:
         """Whether a statement imports a module that another distribution may or may not bring."""
@@ -522,6 +527,10 @@ class Importer:
                 return None
             found |= {self._package(name) for name in names if not is_standard(name)}
         return found
+
+
+def _module_name(path: str) -> str:
+    return path.removeprefix(f"{SITE_PACKAGES}/").removesuffix(".py").replace("/", ".").removesuffix(".__init__")
 
 
 def _folder_of_file(path: str) -> str:

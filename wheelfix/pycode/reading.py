@@ -32,6 +32,7 @@ from wheelfix.pycode.objects import (
     Iteration,
     LoadedDll,
     Managed,
+    Namespace,
     Native,
     PyValue,
     Thrown,
@@ -114,7 +115,10 @@ class CodeReading:
         self.imported_files: dict[str, None] = {}
         """The files of the modules that the code has imported, in their order."""
         self.followed: set[str] = {root}
-        """The files whose code was followed."""
+        """The files whose code was followed for what it does to the process."""
+        self._woken = 0
+        self._met: set[str] = set()
+        """Other files whose names were asked for."""
         self._begun = self._catching_up = False
         self._pending: list[tuple[str, bool]] = []
         """Files of the package that were imported and not looked at, each with whether that is certain."""
@@ -224,20 +228,36 @@ class CodeReading:
             self._pending.append((path, self.level == CERTAIN))
 
     def wake(self, module: CodeModule) -> None:
-        """Follow another file of the package for its names, once, quietly."""
-        if not module.waiting:
-            return
-        module.waiting = False
+        """Follow another file of the package for its names, quietly; the next file that is read has them, too."""
+        if module.waiting:
+            module.waiting = False
+            self._woken += 1
+            machine, outside = self.run.machine, (self.foreign, self.imported_files)
+            process, variables, settled, pending = machine.process, machine.variables, self.settled, self._pending
+            machine.process, machine.variables, self._pending = process.fork(), dict(variables), []
+            self.foreign, self.imported_files = False, {}
+            if self._woken <= MAX_MODULES:
+                self._follow(module)
+            module.brings = self.foreign, self.imported_files
+            self.foreign, self.imported_files = outside
+            machine.process, machine.variables, self.settled, self._pending = process, variables, settled, pending
+        if module.brings is not None and module.file not in self._met:
+            self._met.add(module.file)
+            self.foreign |= module.brings[0]
+            self.imported_files |= module.brings[1]
+
+    def _follow(self, module: CodeModule) -> bool:
+        """Follow another file of the package; whether that was possible."""
         run = self.run
-        source = run.machine.files.source(module.file) if len(self.followed) <= MAX_MODULES else None
+        source = run.machine.files.source(module.file)
         tree = run.budget.parse_more(source, module.file) if source is not None else None
         if tree is None:
-            return
-        self.followed.add(module.file)
+            return False
         state = self.level, self.guards, self.active, run.returned, run.handled, run.environment
         self.level, self.guards, self.active, run.returned, run.handled = CERTAIN, [], [], [], []
         self.muted += 1
-        run.environment = type(run.environment)(module.names, module.names, module.file)
+        branches = run.leave_branches(0)
+        run.environment = Namespace(module.names, module.names, module.file)
         try:
             run.execute(tree.body)
         except OutOfSteps:
@@ -246,7 +266,9 @@ class CodeReading:
             pass
         finally:
             self.muted -= 1
+            run.enter_branches(branches)
             self.level, self.guards, self.active, run.returned, run.handled, run.environment = state
+        return True
 
     def catch_up(self) -> None:
         """Follow what other files of the package have done to the process by now; where that is unclear, note so."""
@@ -270,9 +292,8 @@ class CodeReading:
     def _all_followed(self, files: Iterable[str]) -> bool:
         """Follow files of the package for what they do to the process; whether that was possible for all of them."""
         for file in files:
-            module = self.run.module_at(file)
-            self.wake(module)
-            if file not in self.followed:
+            self.followed.add(file)
+            if len(self.followed) > MAX_MODULES or not self._follow(self.run.new_module(file)):
                 return False
         return True
 

@@ -128,6 +128,8 @@ class PythonRun:
     """What a name of some names stands for, in a file that is read."""
     module_at: Callable[[str], CodeModule]
     """The module of a file, for a file that is read."""
+    new_module: Callable[[str], CodeModule]
+    """A module of a file, of which nothing was followed."""
     module_named: Callable[[str], PyValue]
     """A module that has been imported."""
     is_own: Callable[[str | None], bool]
