@@ -218,7 +218,9 @@ class Calls:
             return Managed("generator", found)
         return found
 
-    def make_class(self, name: str, bases: list[PyValue], names: dict[str, PyValue]) -> PyValue:
+    def make_class(
+        self, name: str, bases: list[PyValue], names: dict[str, PyValue], words: dict[str, PyValue] | None = None
+    ) -> PyValue:
         """A class from its body."""
         fields = names.pop("<fields>", [])
         made = CodeClass(name, bases, names)
@@ -227,7 +229,7 @@ class Calls:
             if isinstance(inner, CodeFunction) and inner.owner is None:
                 inner.owner = made
         self._check_bases(bases)
-        self._tell_bases(made)
+        self._tell_bases(made, words or {})
         natives = {base.name for base in made.order() if isinstance(base, Native)}
         if any(one.startswith("enum.") for one in natives):
             return self._make_enum(made)
@@ -249,7 +251,7 @@ class Calls:
             except ValueError:
                 return
 
-    def _tell_bases(self, made: CodeClass) -> None:
+    def _tell_bases(self, made: CodeClass, words: dict[str, PyValue]) -> None:
         """Call ``__set_name__`` of attributes, and ``__init_subclass__`` of the first base that has one."""
         for name, one in list(made.names.items()):
             kind = one.kind if isinstance(one, Instance) else None
@@ -260,7 +262,7 @@ class Calls:
             found = of_class(base, "__init_subclass__") if isinstance(base, CodeClass) else None
             found = found.function if isinstance(found, MarkedFunction) else found
             if isinstance(found, CodeFunction):
-                self.call(found, [made], {})
+                self.call(found, [made], words)
                 return
 
     def _make_enum(self, made: CodeClass) -> PyValue:

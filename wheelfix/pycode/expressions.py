@@ -16,6 +16,7 @@ from wheelfix.pycode.objects import (
     PLAIN,
     UNKNOWN,
     Alternatives,
+    BasePrefix,
     CodeClass,
     CodeFunction,
     CodeModule,
@@ -38,7 +39,7 @@ from wheelfix.pycode.objects import (
 )
 from wheelfix.pycode.run import OutOfSteps, attempt
 from wheelfix.pycode.standard import is_standard
-from wheelfix.pycode.valuesize import is_wide_format
+from wheelfix.pycode.valuesize import PYTHON_ERRORS, is_wide_format
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -305,6 +306,8 @@ class ExpressionValues:
             return None if found is None else found is isinstance(op, ast.In)
         if isinstance(left, UnknownValue) or isinstance(right, UnknownValue):
             return None
+        if (isinstance(left, BasePrefix) or isinstance(right, BasePrefix)) and not self.run.complete:
+            return None
         if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and (left is None or right is None):
             return (left is right) is isinstance(op, ast.Is | ast.Eq)
         if isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq) and not self.run.is_plain(left, right):
@@ -410,7 +413,7 @@ class ExpressionValues:
             return self.value(node)
         except OutOfSteps:
             raise
-        except Undecided:
+        except (Undecided, *PYTHON_ERRORS):
             return UNKNOWN
         except Thrown as thrown:
             if self.run.reading.is_thrown(thrown):

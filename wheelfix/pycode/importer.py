@@ -190,7 +190,10 @@ class Importer:
         for origin in module.names.get("<star>", ()) if names is None else ():
             self._note_star(origin)
         for name in names if names is not None else [one for one in module.names if not one.startswith(("_", "<"))]:
-            self.run.bind(name, self._name_from(module.name, module, name))
+            if self.run.reading is not None and name in module.names:
+                self.run.bind(name, module.names[name])
+            else:
+                self.run.bind(name, self._name_from(module.name, module, name))
 
     def _note_star(self, module: str) -> None:
         """Note a module whose names were all imported: unknown names may come from it. Empty: which is not known."""

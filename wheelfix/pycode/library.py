@@ -17,6 +17,7 @@ from wheelfix.pycode.modulecalls import MODULES
 from wheelfix.pycode.objects import (
     UNKNOWN,
     Alternatives,
+    BasePrefix,
     CodeClass,
     Instance,
     LoadedDll,
@@ -56,8 +57,8 @@ _CONSTANTS: dict[str, PyValue] = {
     "sys.byteorder": "little",
     "sys.prefix": ROOT,
     "sys.exec_prefix": ROOT,
-    "sys.base_prefix": ROOT,
-    "sys.base_exec_prefix": ROOT,
+    "sys.base_prefix": BasePrefix(ROOT),
+    "sys.base_exec_prefix": BasePrefix(ROOT),
     "sys.executable": f"{ROOT}\\python.exe",
     "sys.dont_write_bytecode": False,
     "site.ENABLE_USER_SITE": True,
@@ -82,6 +83,8 @@ _PASSING = frozenset(
     " sys.intern atexit.register os.path.expandvars".split()
 )
 """Functions that return their argument, as far as paths are concerned."""
+_OF_MACHINE = ("winreg.", "subprocess.", "distutils.spawn.", "os.system", "os.popen", "socket.", "urllib.")
+"""Functions that ask what else is on the machine, or somewhere else."""
 _NOTHING = frozenset({"warnings.warn", "warnings.filterwarnings", "warnings.simplefilter", "print", "time.sleep"})
 
 
@@ -163,6 +166,8 @@ class PythonLibrary:
                 return table[name](self.run, args, keywords)
         if self.run.reading is not None and not is_standard(name) and name.rpartition(".")[2] in OF_UNKNOWN:
             return OF_UNKNOWN[name.rpartition(".")[2]](self.run, args, keywords)
+        if name.startswith(_OF_MACHINE):
+            self.run.machine.asked = True
         if name in _NOTHING:
             return None
         if name in _PASSING:

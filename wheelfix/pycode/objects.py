@@ -262,6 +262,12 @@ class VersionInfo(tuple[PyValue, ...]):
     names = ("major", "minor", "micro", "releaselevel", "serial")
 
 
+class BasePrefix(str):
+    """The folder of the Python that an environment was made from, which may or may not be the environment itself."""
+
+    __slots__ = ()
+
+
 class WindowsPathValue:
     """A ``pathlib.Path``, by its text."""
 

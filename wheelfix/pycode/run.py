@@ -98,7 +98,7 @@ class PythonRun:
     """Call something of which nothing is known."""
     call_with_unknown: Callable[[PyValue], PyValue]
     """Call something with arguments that are not known."""
-    make_class: Callable[[str, list[PyValue], dict[str, PyValue]], PyValue]
+    make_class: Callable[..., PyValue]
     """A class from its body."""
     make: Callable[[CodeClass, Arguments, Words], PyValue]
     """An object of a class of the package."""

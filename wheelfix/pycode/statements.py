@@ -29,6 +29,7 @@ from wheelfix.pycode.objects import (
 )
 from wheelfix.pycode.run import BREAK, CONTINUE, NEXT, RETURN, OutOfSteps
 from wheelfix.pycode.trace import CERTAIN, PERHAPS
+from wheelfix.pycode.valuesize import PYTHON_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -212,7 +213,7 @@ class Statements:
             yield from self._yield(node, yielded)
         except OutOfSteps:
             raise
-        except Undecided:
+        except (Undecided, *PYTHON_ERRORS):  # the latter of a call with arguments that the model does not expect
             if self.run.reading is None:
                 raise
             return self._passed_over(node)
@@ -346,8 +347,9 @@ class Statements:
             self.execute(node.body)
         finally:
             self.run.environment = outer
-        made: PyValue = self.run.make_class(node.name, bases, names)
-        maker = next((self.run.value(word.value) for word in node.keywords if word.arg == "metaclass"), None)
+        words = {word.arg: self.run.part(word.value) for word in node.keywords if word.arg is not None}
+        maker = words.pop("metaclass", None)
+        made: PyValue = self.run.make_class(node.name, bases, names, words)
         if isinstance(maker, CodeClass) and isinstance(made, CodeClass):
             made.maker = maker
         for decorator in reversed(node.decorator_list):

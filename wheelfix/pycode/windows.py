@@ -153,6 +153,7 @@ class WindowsMachine:
         """Whether there is a file or folder; unknown if another distribution may have it."""
         path = self.view_path(text)
         found = self._is_there(path, folder)
+        self.asked |= found is False and not self.files.is_own(path)
         if path.lower().endswith(IMAGES):
             if found:
                 self.missed.clear()
