@@ -198,11 +198,11 @@ class Calls:
         rest = args[len(names) :]
         if function.node.args.vararg is not None:
             found[function.node.args.vararg.arg] = tuple(rest)
-        elif rest:
+        elif rest and self.run.reading is None:
             raise error("TypeError", f"{function.name}() takes {len(names)} positional arguments")
         if function.node.args.kwarg is not None:
             found[function.node.args.kwarg.arg] = left
-        elif left:
+        elif left and self.run.reading is None:
             raise error("TypeError", f"{function.name}() got an unexpected keyword argument '{next(iter(left))}'")
         return found
 

@@ -121,6 +121,8 @@ def _of_list(
 ) -> PyValue:
     if name not in _LIST or len(owner) > MAX_ITEMS:
         return UNKNOWN
+    if name not in ("index", "count", "copy"):
+        run.changing(owner)
     if name == "extend":
         unknown = run.reading is not None and isinstance(args[0], UnknownValue | Native)
         owner.extend([UNKNOWN] if unknown else list(run.iterate(args[0])))
@@ -167,6 +169,8 @@ def _of_table(
 ) -> PyValue:
     if name not in _TABLE or (args and isinstance(args[0], UnknownValue)):
         return UNKNOWN
+    if name not in ("get", "keys", "values", "items", "copy"):
+        run.changing(owner)
     if name == "move_to_end":
         if args and run.key(args[0]) in owner:
             moved = {args[0]: owner.pop(args[0])}
@@ -188,6 +192,8 @@ def _of_table(
 def _of_set(run: PythonRun, owner: PyValue, name: str, args: list[PyValue]) -> PyValue:
     if name not in _SET:
         return UNKNOWN
+    if isinstance(owner, set):
+        run.changing(owner)
     if name in ("add", "discard", "remove"):
         if not (run.is_plain(args) or isinstance(args[0], WindowsPathValue)):
             raise Undecided("what is in a set is not known")

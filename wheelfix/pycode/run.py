@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     Arguments = list[PyValue]
     Words = dict[str, PyValue]
-    Changes = dict[tuple[int, object], tuple[dict[Any, PyValue], PyValue]]
+    Changes = dict[tuple[int, object], tuple[Any, PyValue]]
 
 MAX_STEPS = 250_000
 """ExpressionValues and statements of one import; a second or two."""
@@ -55,6 +55,8 @@ NEXT, BREAK, CONTINUE, RETURN, RAISE = 1, 2, 4, 8, 16
 _STREAMS = frozenset({"sys.stdin", "sys.stdout", "sys.stderr"})
 """They are there in a console program, which python.exe is."""
 _MISSING = object()
+_WHOLE = object()
+"""Stands for all items of a list, dictionary or set among what a branch has changed."""
 MAX_COMBINED = 32
 """Combinations of alternatives that are looked at."""
 
@@ -225,6 +227,11 @@ class PythonRun:
             self._branches[-1].setdefault((id(names), name), (names, names.get(name, _MISSING)))
         names[name] = value
 
+    def changing(self, items: list[PyValue] | dict[PyValue, PyValue] | set[PyValue]) -> None:
+        """Say that a list, dictionary or set is about to be changed; a branch remembers what it was."""
+        if self._branches:
+            self._branches[-1].setdefault((id(items), _WHOLE), (items, items.copy()))
+
     def begin_branch(self) -> None:
         """Begin to remember what is changed."""
         self._branches.append({})
@@ -233,6 +240,10 @@ class PythonRun:
         """Take back what was changed since the branch began; return it."""
         changes = self._branches.pop()
         for key, (names, before) in changes.items():
+            if key[1] is _WHOLE:
+                changes[key] = names, names.copy()
+                _refill(names, before)
+                continue
             changes[key] = names, names.get(key[1], _MISSING)
             if before is _MISSING:
                 names.pop(key[1], None)
@@ -243,6 +254,10 @@ class PythonRun:
     def merge(self, branches: list[Changes]) -> None:
         """Go on after branches of which one was taken: a name stands for what it stands for in any of them."""
         for key, (names, _) in {key: change for branch in branches for key, change in branch.items()}.items():
+            if key[1] is _WHOLE:
+                self.changing(names)
+                _refill(names, _united([branch[key][1] if key in branch else names.copy() for branch in branches]))
+                continue
             before = names.get(key[1], _MISSING)
             values = [branch[key][1] if key in branch else before for branch in branches]
             self.store(names, key[1], joined(UNKNOWN if value is _MISSING else value for value in values))
@@ -338,3 +353,28 @@ def attempt(function: Callable[..., PyValue], *args: PyValue, **keywords: PyValu
         thrown = error(type(raised).__name__, *(one for one in raised.args if isinstance(one, str | int)))
         thrown.error.by_python = True
         raise thrown from None
+
+
+def _refill(items: Any, others: Any) -> None:
+    """Give a list, dictionary or set the items of another."""
+    items.clear()
+    if isinstance(items, list):
+        items.extend(others)
+    else:
+        items.update(others)
+
+
+def _united(ways: list[Any]) -> Any:
+    """The items of lists, dictionaries or sets that one of several ways has made."""
+    first, *others = ways
+    made = first.copy()
+    for other in others:
+        if isinstance(made, list):
+            made.extend(one for one in other if not any(one is known or _is_text(one, known) for known in made))
+        else:
+            made.update(other)
+    return made
+
+
+def _is_text(one: PyValue, other: PyValue) -> bool:
+    return isinstance(one, str | WindowsPathValue) and type(one) is type(other) and bool(one == other)

@@ -66,7 +66,9 @@ class Statements:
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         left, right = self.run.value(node.target), self.run.value(node.value)
         if isinstance(node.op, ast.Add) and isinstance(left, list):
-            left += list(self.run.iterate(right))
+            unknown = self.run.reading is not None and isinstance(right, UnknownValue | Native)
+            self.run.changing(left)
+            left += [UNKNOWN] if unknown else list(self.run.iterate(right))
             self.assign(node.target, self.run.bounded(left))
         else:
             self.assign(node.target, self.run.bounded(self.run.binary(node.op, left, right)))
@@ -153,6 +155,7 @@ class Statements:
         owner = self.run.value(target.value)
         if isinstance(target.slice, ast.Slice):
             if isinstance(owner, list) and target.slice.lower is None and target.slice.upper is None:
+                self.run.changing(owner)
                 owner[:] = list(self.run.iterate(value))
             return
         key = self.run.value(target.slice)
@@ -167,6 +170,7 @@ class Statements:
         elif isinstance(owner, dict) and not isinstance(key, UnknownValue):
             self.run.store(owner, self.run.key(key), value)
         elif isinstance(owner, list) and isinstance(key, int) and -len(owner) <= key < len(owner):
+            self.run.changing(owner)
             owner[key] = value
         elif isinstance(owner, Instance):
             self.run.set_item_of(owner, key, value)

@@ -168,6 +168,8 @@ class WindowsMachine:
         if path in FOLDERS or HOME_FOLDER.startswith(f"{path}/"):
             return folder is not False
         found = self.files.exists(path, folder=folder)
+        if self.lenient:
+            return found
         outside = not path.startswith(f"{SITE_PACKAGES}/")  # only conda and the wheel itself put something there
         return False if found is None and (outside or self.complete) else found
 
